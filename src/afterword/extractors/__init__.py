@@ -1,0 +1,1 @@
+"""From a saved state to grounded candidates: readers, windows, extractors, grounding, judges."""

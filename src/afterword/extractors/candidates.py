@@ -1,0 +1,62 @@
+"""What an extractor proposes: candidates with the turns and words that support them.
+
+The shapes at the border to a language model: pydantic, small enough for local models. Nothing here is believed before
+`grounding` has checked it.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from afterword.store.assertions import Act, Cue, Kind
+
+
+class Modality(StrEnum):
+    """How something was said. Only `stated` becomes an assertion."""
+
+    STATED = "stated"
+    CONSIDERED = "considered"
+    ASKED = "asked"
+    JOKING = "joking"
+    ROLE_PLAY = "role_play"
+    REPORTED = "reported"
+
+
+class Citation(BaseModel):
+    """Words copied from one turn."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    turn: int = Field(description="The number of the turn.")
+    quote: str = Field(description="Words copied from that turn, unchanged and unbroken.")
+
+
+class Candidate(BaseModel):
+    """One proposed fact, or one thing taken back."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    kind: Kind
+    subject: str = Field(description="'user' for the owner of the memory, else the name of whom or what it is about.")
+    attribute: str = Field(description="Which side of the subject, in short snake_case.")
+    value: str = Field(description="The value alone, in as few words as possible.")
+    statement: str = Field(description="One self-contained sentence in the third person.")
+    evidence: list[Citation] = Field(description="The turns and words that say it.")
+    modality: Modality = Modality.STATED
+    act: Act = Act.STATE
+    cue: Cue | None = None
+    valid_from: date | None = None
+    valid_to: date | None = None
+    limited_to: str | None = None
+    outcome: str | None = None
+
+
+class Answer(BaseModel):
+    """What a model answers for one window."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    facts: list[Candidate]

@@ -1,0 +1,43 @@
+"""What can go wrong between a saved state and grounded candidates, one leaf for each reaction of the caller."""
+
+from afterword.store.errors import AfterwordError
+
+
+class ReadError(AfterwordError):
+    """A saved state cannot be read; the file is left alone and the session is not marked done."""
+
+
+class StateBroken(ReadError):
+    """The file is no JSON, is cut, or holds values that no reader can take."""
+
+
+class StateTooLarge(ReadError):
+    """The file is larger or nested deeper than the limits; split it, or raise the limit."""
+
+
+class LayoutUnknown(ReadError):
+    """The JSON is sound, but nothing in it looks like a saved conversation."""
+
+
+class ExtractionError(AfterwordError):
+    """Extraction did not give an answer; the session stays queued with the reason."""
+
+
+class AnswerInvalid(ExtractionError):
+    """The model's answer never fitted the schema."""
+
+
+class AnswerCut(ExtractionError):
+    """The model's answer was cut at its length limit; a smaller window is tried next."""
+
+
+class AnswerRefused(ExtractionError):
+    """The model declined to answer."""
+
+
+class EndpointUnavailable(ExtractionError):
+    """The endpoint did not answer: connection, timeout, 429 or 5xx after its retries."""
+
+
+class EndpointMisconfigured(ExtractionError):
+    """The endpoint refuses the request as such: key, model name or address is wrong."""

@@ -1,0 +1,205 @@
+"""Opening a store: the engine, its pragmas, transactions, and tables brought up to date.
+
+Several loops may use one store: SQLite files are opened afresh for each transaction, and PostgreSQL has one pool for
+each running loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from sqlalchemy import event, make_url
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import NullPool, StaticPool
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from afterword.store import migrations
+from afterword.store.errors import StoreError, StoreUnreachable
+
+DEFAULT_URL = "sqlite:///afterword.db"
+DRIVERS = {
+    "sqlite": "sqlite+aiosqlite",
+    "sqlite+aiosqlite": "sqlite+aiosqlite",
+    "postgresql": "postgresql+psycopg",
+    "postgres": "postgresql+psycopg",
+    "postgresql+psycopg": "postgresql+psycopg",
+}
+BUSY_TIMEOUT_MS = 30_000
+
+
+def store_url(text: str) -> URL:
+    """Return the database URL with the driver that afterword uses.
+
+    Takes `sqlite:///relative.db`, `sqlite:////absolute.db`, `sqlite://` (in memory) and `postgresql://...`.
+    Raises `StoreError` for anything else, without repeating a password.
+    """
+    try:
+        url = make_url(text)
+    except ArgumentError:
+        raise StoreError("the store's URL cannot be read; write sqlite:///afterword.db or postgresql://...") from None
+    if url.drivername not in DRIVERS:
+        raise StoreError(f"{url.drivername!r} is no database that afterword keeps facts in; use sqlite or postgresql")
+    return url.set(drivername=DRIVERS[url.drivername])
+
+
+def redacted(text: str) -> str:
+    """Return a store URL that may be shown: the password is masked."""
+    return re.sub(r"\+(aiosqlite|psycopg)", "", store_url(text).render_as_string(hide_password=True))
+
+
+class Store:
+    """An opened store. Nothing is connected before the first transaction.
+
+    Use `open_store` to get one whose tables are there. Close it with `close()`, or use it as an async context manager.
+    """
+
+    def __init__(self, url: str = DEFAULT_URL) -> None:
+        self._url = store_url(url)
+        self.shown_url = redacted(url)
+        self._shared: AsyncEngine | None = None
+        self._engines: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine] = WeakKeyDictionary()
+
+    def __repr__(self) -> str:
+        return f"Store({self.shown_url!r})"
+
+    @property
+    def dialect(self) -> str:
+        """`sqlite` or `postgresql`."""
+        return self._url.get_backend_name()
+
+    @property
+    def path(self) -> Path | None:
+        """The SQLite file, None in memory and on PostgreSQL."""
+        name = self._url.database
+        return Path(name) if self.dialect == "sqlite" and name and name != ":memory:" else None
+
+    def _engine(self) -> AsyncEngine:
+        if self.dialect == "sqlite":
+            if self._shared is None:
+                self._shared = self._sqlite_engine()
+            return self._shared
+        loop = asyncio.get_running_loop()
+        if loop not in self._engines:
+            self._engines[loop] = create_async_engine(
+                self._url, pool_pre_ping=True, connect_args={"connect_timeout": 10}, isolation_level="SERIALIZABLE"
+            )
+        return self._engines[loop]
+
+    def _sqlite_engine(self) -> AsyncEngine:
+        if self.path is not None:
+            _create_private(self.path)
+        pool = NullPool if self.path is not None else StaticPool
+        engine = create_async_engine(
+            self._url, poolclass=pool, connect_args={"timeout": BUSY_TIMEOUT_MS / 1000, "isolation_level": None}
+        )
+        event.listen(engine.sync_engine, "connect", _set_pragmas)
+        event.listen(engine.sync_engine, "begin", _begin)
+        return engine
+
+    @asynccontextmanager
+    async def connection(self, *, writing: bool) -> AsyncIterator[AsyncConnection]:
+        """Open one transaction on a plain connection. Raises `StoreUnreachable` where the database does not answer."""
+        try:
+            async with self._engine().connect() as plain:
+                options = {"afterword_writing": writing}
+                connection = await plain.execution_options(**options)
+                async with connection.begin():
+                    yield connection
+        except OperationalError as error:
+            raise StoreUnreachable(f"{self.shown_url} does not answer ({_reason(error)}); see `afterword doctor`") from None
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncSession]:
+        """Open a transaction that only reads: one consistent view."""
+        async with self.connection(writing=False) as connection, AsyncSession(bind=connection) as db:
+            yield db
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[AsyncSession]:
+        """Open a transaction that writes: committed at the end, rolled back on any error, one writer at a time."""
+        async with self.connection(writing=True) as connection, AsyncSession(bind=connection) as db:
+            yield db
+            await db.flush()
+
+    async def migrate(self) -> tuple[str | None, str]:
+        """Bring the tables up to date; return the versions before and after.
+
+        Raises `StoreTooNew` where a newer afterword wrote the store.
+        """
+        async with self.connection(writing=True) as connection:
+            return await connection.run_sync(migrations.upgrade)
+
+    async def check(self) -> None:
+        """Raise `StoreOutdated` or `StoreTooNew` where the tables are not those of this program."""
+        async with self.connection(writing=False) as connection:
+            await connection.run_sync(migrations.check)
+
+    async def close(self) -> None:
+        """Close every connection of the running loop."""
+        loop = asyncio.get_running_loop()
+        engines = [engine for engine in (self._shared, self._engines.pop(loop, None)) if engine is not None]
+        self._shared = None
+        for engine in engines:
+            await engine.dispose()
+
+    async def __aenter__(self) -> Store:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+async def open_store(url: str | None = None) -> Store:
+    """Return a store whose tables are there and up to date.
+
+    `url` defaults to `AFTERWORD_STORE__URL`, else `sqlite:///afterword.db`. SQLite stores are brought up to date here;
+    a PostgreSQL store waits for `afterword migrate`. Raises `StoreUnreachable`, `StoreOutdated` or `StoreTooNew`.
+    """
+    store = Store(url or os.environ.get("AFTERWORD_STORE__URL") or DEFAULT_URL)
+    try:
+        if store.dialect == "sqlite":
+            await store.migrate()
+        else:
+            await store.check()
+    except BaseException:
+        await store.close()
+        raise
+    return store
+
+
+def _create_private(path: Path) -> None:
+    """Create the file readable by its owner alone, before SQLite would create it with the usual mode."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise StoreUnreachable(f"{path} cannot be opened ({error.strerror}); choose another AFTERWORD_STORE__URL") from None
+
+
+def _set_pragmas(connection: Any, _record: object) -> None:
+    cursor = connection.cursor()
+    # A live agent must be able to recall while the batch job commits; only WAL lets a reader pass a writer.
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.execute("PRAGMA secure_delete=ON")
+    cursor.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
+    cursor.close()
+
+
+def _begin(connection: Any) -> None:
+    # A transaction that reads first and writes later loses updates of others unless it takes the lock at once.
+    writing = connection.get_execution_options().get("afterword_writing", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+
+def _reason(error: DBAPIError) -> str:
+    return type(error.orig).__name__ if error.orig is not None else type(error).__name__

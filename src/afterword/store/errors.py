@@ -1,0 +1,37 @@
+"""What can go wrong in the store, one leaf for each reaction of the caller."""
+
+
+class AfterwordError(Exception):
+    """The base of every error that afterword raises on purpose."""
+
+
+class StoreError(AfterwordError):
+    """Something about the store; the message says what to do."""
+
+
+class ScopeInvalid(StoreError, ValueError):
+    """A scope's name cannot be used."""
+
+
+class StoreUnreachable(StoreError):
+    """The database did not answer, or refuses to be opened."""
+
+
+class StoreOutdated(StoreError):
+    """The store's tables are older than this program; `afterword migrate` brings them up to date."""
+
+
+class StoreTooNew(StoreError):
+    """The store was written by a newer afterword; upgrade the program, the store is left alone."""
+
+
+class NotFound(StoreError, LookupError):
+    """No such fact, session or run in this scope."""
+
+
+class StateConflict(StoreError):
+    """A saved state belongs to another scope or another kind of agent than the one that asks for it."""
+
+
+class ScopeMoved(StoreError):
+    """The scope has changed since a proposal was judged; judge it again and retry."""

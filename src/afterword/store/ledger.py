@@ -1,0 +1,296 @@
+"""The write side: runs are proposed, applied and undone; facts follow.
+
+Nothing here deletes an assertion. A run that is undone is left out, and the facts are derived again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import delete, insert, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlmodel import SQLModel, col, select
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from afterword.store.assertions import Assertion, Verdict
+from afterword.store.errors import NotFound, ScopeMoved
+from afterword.store.lookup import CHUNK, known, scope_row
+from afterword.store.rows import (
+    Values,
+    assertion_values,
+    evidence_values,
+    fact_values,
+    member_values,
+    verdict_key,
+)
+from afterword.store.scopes import Scope
+from afterword.store.tables import (
+    AssertionRow,
+    EvidenceRow,
+    FactAssertionRow,
+    FactRow,
+    RejectionRow,
+    RunRow,
+    RunVerdictRow,
+    RunWindowRow,
+    ScopeRow,
+    VerdictRow,
+    WindowAssertionRow,
+    WindowRow,
+)
+from afterword.store.timeline import Course, courses
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one window gave: its assertions, and (reason, statement, detail) of each candidate that was refused."""
+
+    key: str
+    first_turn: int | None
+    last_turn: int | None
+    assertions: tuple[Assertion, ...]
+    rejections: tuple[tuple[str, str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a run would do: the readings of its source, in order, and the verdicts that it stands on.
+
+    `source` names what is read: of the applied runs of one source only the latest counts. `purpose` is one of session,
+    application, clear. `revision` is the scope's revision that the verdicts were judged at.
+    """
+
+    scope: Scope
+    source: str
+    purpose: str
+    extractor: str
+    judge: str
+    started_at: datetime
+    revision: int
+    readings: tuple[Reading, ...]
+    verdicts: tuple[Verdict, ...] = ()
+    session_pk: int | None = None
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+def source_of(session_id: str) -> str:
+    """Return the source of the runs that read a session."""
+    return f"session:{session_id}"
+
+
+async def ensure_scope(db: AsyncSession, scope: Scope) -> int:
+    """Return the key of the scope's row, which is made where it is missing."""
+    values = {"tenant": scope.tenant, "kind": str(scope.kind), "name": scope.id, "revision": 0}
+    await _insert_missing(db, ScopeRow, [values])
+    row = await scope_row(db, scope)
+    if row is None or row.id is None:
+        raise NotFound(f"the scope {scope} could not be made")
+    return row.id
+
+
+async def kept_readings(db: AsyncSession, scope: Scope, source: str, keys: Sequence[str]) -> dict[str, list[str]]:
+    """Return the windows that were read before: of each key the ids of its assertions."""
+    row = await scope_row(db, scope)
+    if row is None:
+        return {}
+    query = select(WindowRow).where(
+        WindowRow.scope_id == row.id, WindowRow.source == source, col(WindowRow.key).in_(keys)
+    )
+    windows = {one.id: one.key for one in await db.exec(query)}
+    ties = select(WindowAssertionRow).where(col(WindowAssertionRow.window_id).in_(windows))
+    found: dict[str, list[str]] = {key: [] for key in windows.values()}
+    for tie in await db.exec(ties):
+        found[windows[tie.window_id]].append(tie.assertion_id)
+    return found
+
+
+async def propose(db: AsyncSession, proposal: Proposal) -> int:
+    """Store a proposal and return its run's id. Nothing of it counts before it is applied."""
+    scope_id = await ensure_scope(db, proposal.scope)
+    run = RunRow(
+        scope_id=scope_id,
+        session_pk=proposal.session_pk,
+        source=proposal.source,
+        purpose=proposal.purpose,
+        status="proposed",
+        extractor=proposal.extractor,
+        judge=proposal.judge,
+        started_at=proposal.started_at,
+        calls=proposal.calls,
+        prompt_tokens=proposal.prompt_tokens,
+        completion_tokens=proposal.completion_tokens,
+        counts={**proposal.counts, "revision": proposal.revision},
+    )
+    db.add(run)
+    await db.flush()
+    if run.id is None:
+        raise NotFound("the run got no id")
+    for ordinal, reading in enumerate(proposal.readings):
+        window_id = await _keep_reading(db, scope_id, proposal, reading)
+        await db.exec(insert(RunWindowRow).values(run_id=run.id, ordinal=ordinal, window_id=window_id))
+    await _keep_verdicts(db, scope_id, run.id, proposal)
+    return run.id
+
+
+async def apply(db: AsyncSession, scope: Scope, run_id: int, at: datetime) -> int:
+    """Let a proposed run count; return the scope's new revision.
+
+    Raises `ScopeMoved` where the scope has changed since the run was judged, and `NotFound` where there is no such
+    proposal: then nothing is changed.
+    """
+    run = await _run(db, scope, run_id, "proposed")
+    scope_now = await _locked_scope(db, run.scope_id)
+    if scope_now.revision != run.counts.get("revision", scope_now.revision):
+        raise ScopeMoved(f"{scope} has changed since run {run_id} was judged; judge it again")
+    scope_now.revision += 1
+    run.status, run.applied_at, run.applied_revision = "applied", at, scope_now.revision
+    db.add_all([scope_now, run])
+    await db.flush()
+    await derive(db, scope)
+    return scope_now.revision
+
+
+async def undo(db: AsyncSession, scope: Scope, run_id: int, at: datetime) -> int:
+    """Leave an applied run out, as if it had never been; return the scope's new revision.
+
+    Raises `NotFound` where there is no such applied run.
+    """
+    run = await _run(db, scope, run_id, "applied")
+    scope_now = await _locked_scope(db, run.scope_id)
+    scope_now.revision += 1
+    run.status, run.undone_at = "undone", at
+    db.add_all([scope_now, run])
+    await db.flush()
+    await derive(db, scope)
+    return scope_now.revision
+
+
+async def derive(db: AsyncSession, scope: Scope) -> None:
+    """Lay out what is live and write the facts that differ from the kept ones."""
+    row = await scope_row(db, scope)
+    if row is None or row.id is None:
+        return
+    live = await known(db, scope)
+    wanted = {course.id: course for course in courses(live.assertions, live.verdicts)}
+    kept = {one.id: one for one in await db.exec(select(FactRow).where(FactRow.scope_id == row.id))}
+    of_scope = select(FactRow.id).where(FactRow.scope_id == row.id)
+    query = select(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(of_scope))
+    ties: dict[str, list[str]] = {}
+    for tie in sorted(await db.exec(query), key=lambda one: one.ordinal):
+        ties.setdefault(tie.fact_id, []).append(tie.assertion_id)
+    changed = [
+        fact_id
+        for fact_id in kept.keys() | wanted.keys()
+        if fact_id not in wanted
+        or fact_id not in kept
+        or _as_kept(kept[fact_id], ties.get(fact_id, [])) != _as_wanted(wanted[fact_id], row.id)
+    ]
+    await _rewrite(db, row.id, [one for one in changed if one in kept], [wanted[one] for one in changed if one in wanted])
+
+
+def _as_kept(row: FactRow, members: list[str]) -> tuple[Values, list[str]]:
+    return row.model_dump(), members
+
+
+def _as_wanted(course: Course, scope_id: int) -> tuple[Values, list[str]]:
+    return fact_values(course, scope_id), [one.id for one in course.members]
+
+
+async def _rewrite(db: AsyncSession, scope_id: int, gone: list[str], new: list[Course]) -> None:
+    for start in range(0, len(gone), CHUNK):
+        ids = gone[start : start + CHUNK]
+        await db.exec(delete(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(ids)))
+        await db.exec(delete(FactRow).where(col(FactRow.id).in_(ids)))
+    if new:
+        await _insert(db, FactRow, [fact_values(course, scope_id) for course in new])
+        await _insert(db, FactAssertionRow, [values for course in new for values in member_values(course)])
+
+
+async def _run(db: AsyncSession, scope: Scope, run_id: int, status: str) -> RunRow:
+    row = await scope_row(db, scope)
+    run = await db.get(RunRow, run_id)
+    if row is None or run is None or run.scope_id != row.id:
+        raise NotFound(f"no run {run_id} in {scope}; see `afterword runs`")
+    if run.status != status:
+        raise NotFound(f"run {run_id} of {scope} is {run.status}, not {status}")
+    return run
+
+
+async def _locked_scope(db: AsyncSession, scope_id: int) -> ScopeRow:
+    # The row is written first, so that two writers of one scope queue up here and not at their commits.
+    await db.exec(update(ScopeRow).where(col(ScopeRow.id) == scope_id).values(revision=ScopeRow.revision))
+    row = await db.get(ScopeRow, scope_id, populate_existing=True)
+    if row is None:
+        raise NotFound(f"scope {scope_id} is gone")
+    return row
+
+
+async def _keep_reading(db: AsyncSession, scope_id: int, proposal: Proposal, reading: Reading) -> int:
+    query = select(WindowRow.id).where(
+        WindowRow.scope_id == scope_id, WindowRow.source == proposal.source, WindowRow.key == reading.key
+    )
+    known_id = (await db.exec(query)).first()
+    if known_id is not None:
+        return known_id
+    window = WindowRow(
+        scope_id=scope_id,
+        source=proposal.source,
+        key=reading.key,
+        first_turn=reading.first_turn,
+        last_turn=reading.last_turn,
+    )
+    db.add(window)
+    await db.flush()
+    if window.id is None:
+        raise NotFound("the window got no id")
+    await keep_assertions(db, scope_id, reading.assertions, proposal.started_at)
+    ties = [{"window_id": window.id, "assertion_id": one.id} for one in reading.assertions]
+    await _insert_missing(db, WindowAssertionRow, ties)
+    refused = [
+        {"window_id": window.id, "ordinal": ordinal, "reason": reason, "statement": statement, "detail": detail}
+        for ordinal, (reason, statement, detail) in enumerate(reading.rejections)
+    ]
+    await _insert(db, RejectionRow, refused)
+    return window.id
+
+
+async def keep_assertions(
+    db: AsyncSession, scope_id: int, assertions: Sequence[Assertion], recorded_at: datetime
+) -> None:
+    """Write the assertions that are not there yet."""
+    await _insert_missing(db, AssertionRow, [assertion_values(one, scope_id, recorded_at) for one in assertions])
+    await _insert_missing(db, EvidenceRow, [values for one in assertions for values in evidence_values(one)])
+
+
+async def _keep_verdicts(db: AsyncSession, scope_id: int, run_id: int, proposal: Proposal) -> None:
+    said = {one.id: one for reading in proposal.readings for one in reading.assertions}
+    live = await known(db, proposal.scope)
+    said.update((one.id, one) for one in live.assertions)
+    rows: list[Values] = []
+    for verdict in proposal.verdicts:
+        key = verdict_key(proposal.scope, said[verdict.earlier_id], said[verdict.later_id], verdict.judge)
+        values = {"earlier_id": verdict.earlier_id, "later_id": verdict.later_id, "relation": str(verdict.relation)}
+        values |= {"reason": verdict.reason, "judge": verdict.judge}
+        rows.append({"key": key, "scope_id": scope_id, **values, "recorded_at": proposal.started_at})
+    await _insert_missing(db, VerdictRow, rows)
+    await _insert_missing(db, RunVerdictRow, [{"run_id": run_id, "verdict_key": row["key"]} for row in rows])
+
+
+async def _insert(db: AsyncSession, table: type[SQLModel], rows: list[Values]) -> None:
+    if rows:
+        await (await db.connection()).execute(insert(table), rows)
+
+
+async def _insert_missing(db: AsyncSession, table: type[SQLModel], rows: list[Values]) -> None:
+    """Insert the rows whose key is not there yet."""
+    if not rows:
+        return
+    connection = await db.connection()
+    dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
+    await connection.execute(dialect.insert(table).on_conflict_do_nothing(), rows)

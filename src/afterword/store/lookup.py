@@ -1,0 +1,177 @@
+"""The read side: what is known of a scope, now or as it was known then. Every read names its scope."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, and_, func, or_
+from sqlmodel import col, select
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from afterword.store.assertions import Assertion, Verdict
+from afterword.store.errors import NotFound
+from afterword.store.facts import Fact
+from afterword.store.rows import assertion_of, course_of, verdict_of
+from afterword.store.scopes import Scope
+from afterword.store.tables import (
+    AssertionRow,
+    EvidenceRow,
+    FactAssertionRow,
+    FactRow,
+    RunRow,
+    RunVerdictRow,
+    RunWindowRow,
+    ScopeRow,
+    VerdictRow,
+    WindowAssertionRow,
+)
+from afterword.store.timeline import courses, facts_at
+
+# Databases bound the number of parameters of one statement; this stays below every bound.
+CHUNK = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Everything live in one scope at one revision."""
+
+    revision: int
+    assertions: tuple[Assertion, ...]
+    verdicts: tuple[Verdict, ...]
+
+
+async def scope_row(db: AsyncSession, scope: Scope) -> ScopeRow | None:
+    """Return the scope's row, None where nothing was ever kept for it."""
+    query = select(ScopeRow).where(
+        ScopeRow.tenant == scope.tenant, ScopeRow.kind == str(scope.kind), ScopeRow.name == scope.id
+    )
+    return (await db.exec(query)).one_or_none()
+
+
+async def revision_of(db: AsyncSession, scope: Scope) -> int:
+    """Return a number that grows whenever what is known of the scope changes; 0 for an unknown scope."""
+    row = await scope_row(db, scope)
+    return row.revision if row else 0
+
+
+async def scopes_kept(db: AsyncSession) -> list[Scope]:
+    """Return every scope of the store. For those who run it, never for an agent."""
+    rows = await db.exec(select(ScopeRow).order_by(ScopeRow.tenant, ScopeRow.kind, ScopeRow.name))
+    return [Scope.parse(f"{row.tenant}/{row.kind}/{row.name}") for row in rows]
+
+
+def live_runs(scope_id: int, known_at: datetime | None = None) -> Select[Any]:
+    """Select the ids of the runs that count: of each source the latest one applied and not undone (at `known_at`)."""
+    counted: ColumnElement[bool] = and_(RunRow.scope_id == scope_id, RunRow.status == "applied")  # type: ignore[arg-type]
+    if known_at is not None:
+        counted = and_(
+            col(RunRow.scope_id) == scope_id,
+            col(RunRow.applied_at) <= known_at,
+            or_(col(RunRow.undone_at).is_(None), col(RunRow.undone_at) > known_at),
+        )
+    latest = select(func.max(RunRow.applied_revision)).where(counted).group_by(RunRow.source)
+    return select(RunRow.id).where(counted, col(RunRow.applied_revision).in_(latest))
+
+
+async def known(db: AsyncSession, scope: Scope, known_at: datetime | None = None) -> Known:
+    """Return the live assertions and verdicts of a scope, as known now or at an instant."""
+    row = await scope_row(db, scope)
+    if row is None or row.id is None:
+        return Known(0, (), ())
+    runs = live_runs(row.id, known_at)
+    windows = select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(runs))
+    ids = select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(windows))
+    rows = (await db.exec(select(AssertionRow).where(col(AssertionRow.id).in_(ids)))).all()
+    keys = select(RunVerdictRow.verdict_key).where(col(RunVerdictRow.run_id).in_(runs))
+    verdicts = (await db.exec(select(VerdictRow).where(col(VerdictRow.key).in_(keys)))).all()
+    return Known(row.revision, tuple(await _assertions(db, rows, scope)), tuple(verdict_of(one) for one in verdicts))
+
+
+async def assertions_by_id(db: AsyncSession, scope: Scope, ids: Sequence[str]) -> dict[str, Assertion]:
+    """Return the assertions of this scope that bear these ids, live or not."""
+    row = await scope_row(db, scope)
+    found: list[AssertionRow] = []
+    for start in range(0, len(ids) if row else 0, CHUNK):
+        query = select(AssertionRow).where(
+            AssertionRow.scope_id == (row.id if row else None), col(AssertionRow.id).in_(ids[start : start + CHUNK])
+        )
+        found += (await db.exec(query)).all()
+    return {one.id: one for one in await _assertions(db, found, scope)}
+
+
+async def facts(
+    db: AsyncSession, scope: Scope, *, at: datetime, known_at: datetime | None = None
+) -> list[Fact]:
+    """Return every fact of a scope with its status at `at`, in the order of saying.
+
+    `known_at` answers from what was believed then; it is laid out anew, the rest is read as it is kept.
+    """
+    if known_at is not None:
+        then = await known(db, scope, known_at)
+        return facts_at(courses(then.assertions, then.verdicts), at)
+    row = await scope_row(db, scope)
+    if row is None:
+        return []
+    kept = (await db.exec(select(FactRow).where(FactRow.scope_id == row.id))).all()
+    of_scope = select(FactRow.id).where(FactRow.scope_id == row.id)
+    ties = (await db.exec(select(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(of_scope)))).all()
+    members: dict[str, list[FactAssertionRow]] = defaultdict(list)
+    for tie in ties:
+        members[tie.fact_id].append(tie)
+    said = select(FactAssertionRow.assertion_id).where(col(FactAssertionRow.fact_id).in_(of_scope))
+    rows = (await db.exec(select(AssertionRow).where(col(AssertionRow.id).in_(said)))).all()
+    assertions = {one.id: one for one in await _assertions(db, rows, scope)}
+    laid_out = [course_of(fact, members[fact.id], assertions) for fact in kept]
+    laid_out.sort(key=lambda course: course.members[0].order)
+    recorded = {one.id: one.recorded_at for one in rows}
+    return [
+        replace(fact, recorded_at=min(recorded[one] for one in fact.assertion_ids))
+        for fact in facts_at(laid_out, at)
+    ]
+
+
+async def fact(db: AsyncSession, scope: Scope, fact_id: str, *, at: datetime) -> Fact:
+    """Return one fact by the id of any of its assertions (or a beginning of 6 digits or more that only it has).
+
+    Raises `NotFound` where the scope has no such fact, or several.
+    """
+    matching = [
+        one
+        for one in await facts(db, scope, at=at)
+        if fact_id in one.assertion_ids
+        or (len(fact_id) >= 6 and any(known_id.startswith(fact_id) for known_id in one.assertion_ids))
+    ]
+    if len(matching) != 1:
+        many = f"{len(matching)} facts begin so; give more of the id" if matching else "see `afterword facts --all`"
+        raise NotFound(f"no single fact {fact_id!r} in {scope}: {many}")
+    return matching[0]
+
+
+async def verdicts_on(db: AsyncSession, scope: Scope, ids: Sequence[str]) -> list[tuple[Verdict, datetime, list[int]]]:
+    """Return the verdicts that touch any of these assertions: each with when it was recorded, and by which runs."""
+    row = await scope_row(db, scope)
+    if row is None:
+        return []
+    query = select(VerdictRow, RunVerdictRow.run_id).where(
+        col(VerdictRow.key) == col(RunVerdictRow.verdict_key),
+        VerdictRow.scope_id == row.id,
+        or_(col(VerdictRow.earlier_id).in_(ids), col(VerdictRow.later_id).in_(ids)),
+    )
+    found: dict[str, tuple[Verdict, datetime, list[int]]] = {}
+    for verdict, run_id in (await db.exec(query)).all():
+        found.setdefault(verdict.key, (verdict_of(verdict), verdict.recorded_at, []))[2].append(run_id)
+    return sorted(found.values(), key=lambda item: item[1])
+
+
+async def _assertions(db: AsyncSession, rows: Sequence[AssertionRow], scope: Scope) -> list[Assertion]:
+    evidence: dict[str, list[EvidenceRow]] = defaultdict(list)
+    ids = [row.id for row in rows]
+    for start in range(0, len(ids), CHUNK):
+        query = select(EvidenceRow).where(col(EvidenceRow.assertion_id).in_(ids[start : start + CHUNK]))
+        for item in await db.exec(query):
+            evidence[item.assertion_id].append(item)
+    return [assertion_of(row, evidence[row.id], scope) for row in rows]

@@ -1,0 +1,192 @@
+"""Between rows and the values that we reason about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from afterword.store.assertions import (
+    Act,
+    Assertion,
+    Authority,
+    Cue,
+    Evidence,
+    EvidenceKind,
+    Kind,
+    Relation,
+    Verdict,
+    digest,
+    folded,
+)
+from afterword.store.facts import Status
+from afterword.store.scopes import Scope
+from afterword.store.tables import (
+    AssertionRow,
+    EvidenceRow,
+    FactAssertionRow,
+    FactRow,
+    TurnRow,
+    VerdictRow,
+)
+from afterword.store.timeline import Course, Span
+from afterword.store.transcripts import Role, Turn
+
+Values = dict[str, Any]
+
+
+def assertion_values(one: Assertion, scope_id: int, recorded_at: datetime) -> Values:
+    """Return the columns of an assertion."""
+    subject_key, attribute_key = one.slot
+    return {
+        "id": one.id,
+        "scope_id": scope_id,
+        "session_id": one.session_id,
+        "act": str(one.act),
+        "kind": str(one.kind),
+        "subject": one.subject,
+        "attribute": one.attribute,
+        "subject_key": subject_key,
+        "attribute_key": attribute_key,
+        "value": one.value,
+        "statement": one.statement,
+        "speaker": one.speaker,
+        "authority": int(one.authority),
+        "said_at": one.said_at,
+        "time_is_guess": one.time_is_guess,
+        "valid_from": one.valid_from,
+        "valid_to": one.valid_to,
+        "cue": str(one.cue) if one.cue else None,
+        "limited_to": one.limited_to,
+        "outcome": one.outcome,
+        "recorded_at": recorded_at,
+    }
+
+
+def evidence_values(one: Assertion) -> list[Values]:
+    """Return the columns of each piece of an assertion's evidence."""
+    return [
+        {
+            "assertion_id": one.id,
+            "ordinal": ordinal,
+            "kind": str(item.kind),
+            "quote": item.quote,
+            "session_id": item.session_id,
+            "turn": item.turn,
+            "speaker": item.speaker,
+        }
+        for ordinal, item in enumerate(one.evidence)
+    ]
+
+
+def assertion_of(row: AssertionRow, evidence: Iterable[EvidenceRow], scope: Scope) -> Assertion:
+    """Return the assertion that a row and its evidence hold."""
+    return Assertion(
+        id=row.id,
+        scope=scope,
+        session_id=row.session_id,
+        act=Act(row.act),
+        kind=Kind(row.kind),
+        subject=row.subject,
+        attribute=row.attribute,
+        value=row.value,
+        statement=row.statement,
+        speaker=row.speaker,
+        authority=Authority(row.authority),
+        said_at=row.said_at,
+        evidence=tuple(
+            Evidence(EvidenceKind(item.kind), item.quote, item.session_id, item.turn, item.speaker)
+            for item in sorted(evidence, key=lambda item: item.ordinal)
+        ),
+        time_is_guess=row.time_is_guess,
+        valid_from=row.valid_from,
+        valid_to=row.valid_to,
+        cue=Cue(row.cue) if row.cue else None,
+        limited_to=row.limited_to,
+        outcome=row.outcome,
+    )
+
+
+def verdict_key(scope: Scope, earlier: Assertion, later: Assertion, judge: str) -> str:
+    """Return the key under which a judged pair is kept: what was said, when, and who judged."""
+    return digest(
+        str(scope), [_judged(earlier), _judged(later)], judge, length=32
+    )
+
+
+def _judged(one: Assertion) -> list[str | None]:
+    return [one.id, one.statement, one.said_at.isoformat(), _iso(one.valid_from), _iso(one.valid_to)]
+
+
+def verdict_of(row: VerdictRow) -> Verdict:
+    """Return the verdict that a row holds."""
+    return Verdict(row.earlier_id, row.later_id, Relation(row.relation), row.reason, row.judge)
+
+
+def fact_values(course: Course, scope_id: int) -> Values:
+    """Return the columns of a fact."""
+    subject_key, attribute_key = course.lead.slot
+    return {
+        "id": course.id,
+        "scope_id": scope_id,
+        "lead_id": course.lead.id,
+        "subject_key": subject_key,
+        "attribute_key": attribute_key,
+        "spans": [
+            {"start": _iso(span.start), "end": _iso(span.end), "ending": str(span.ending), "by": span.by}
+            for span in course.spans
+        ],
+        "undone_as": str(course.undone_as),
+        "undone_by": course.undone_by,
+        "contested_by": list(course.contested_by),
+    }
+
+
+def member_values(course: Course) -> list[Values]:
+    """Return the rows that tie a fact to its assertions."""
+    return [
+        {"fact_id": course.id, "ordinal": ordinal, "assertion_id": one.id}
+        for ordinal, one in enumerate(course.members)
+    ]
+
+
+def course_of(row: FactRow, members: Sequence[FactAssertionRow], assertions: Mapping[str, Assertion]) -> Course:
+    """Return the course that a fact's rows hold."""
+    return Course(
+        lead=assertions[row.lead_id],
+        members=tuple(assertions[member.assertion_id] for member in sorted(members, key=lambda one: one.ordinal)),
+        spans=tuple(
+            Span(
+                datetime.fromisoformat(span["start"]),
+                datetime.fromisoformat(span["end"]) if span["end"] else None,
+                Status(span["ending"]),
+                span["by"],
+            )
+            for span in row.spans
+        ),
+        undone_as=Status(row.undone_as),
+        undone_by=row.undone_by,
+        contested_by=tuple(row.contested_by),
+    )
+
+
+def turn_values(turn: Turn, session_pk: int) -> Values:
+    """Return the columns of a turn."""
+    return {
+        "session_pk": session_pk,
+        "number": turn.number,
+        "speaker": turn.speaker,
+        "role": str(turn.role),
+        "text": turn.text,
+        "said_at": turn.said_at,
+        "message_id": turn.message_id,
+    }
+
+
+def turn_of(row: TurnRow) -> Turn:
+    """Return the turn that a row holds."""
+    return Turn(row.number, row.speaker, Role(row.role), row.text, row.said_at, row.message_id)
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return moment.isoformat() if moment else None

@@ -1,0 +1,209 @@
+"""Sessions: their saved states, their turns, and how far their processing has come."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import delete
+from sqlmodel import col, select
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from afterword.store.errors import NotFound, StateConflict
+from afterword.store.ledger import ensure_scope
+from afterword.store.lookup import scope_row
+from afterword.store.rows import turn_of, turn_values
+from afterword.store.scopes import Scope
+from afterword.store.tables import SaveRow, ScopeRow, SessionRow, StateRow, TurnRow
+from afterword.store.transcripts import Transcript, Turn
+
+
+class Progress(StrEnum):
+    """How far the processing of a session has come."""
+
+    PENDING = "pending"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedSession:
+    """A session as the store keeps it. `saves` are (save time, number of turns then), ascending."""
+
+    scope: Scope
+    session_id: str
+    key: int
+    progress: Progress
+    failure: str | None
+    humans: tuple[str, ...]
+    started_at: datetime | None
+    ended_at: datetime | None
+    time_basis: str | None
+    layout: str | None
+    skipped: Mapping[str, int]
+    saves: tuple[tuple[datetime, int], ...] = ()
+
+
+async def save_state(
+    db: AsyncSession,
+    scope: Scope,
+    session_id: str,
+    *,
+    component: str,
+    state: Mapping[str, Any],
+    turns: int | None,
+    at: datetime,
+) -> None:
+    """Keep the state of a session in place of the one before, and queue the session for processing.
+
+    `component` names the kind of agent or team; `turns` is how many turns the state holds (None where unknown).
+    Raises `StateConflict` where the session was saved by another kind of component.
+    """
+    row = await _ensure(db, scope, session_id, at)
+    if row.id is None:
+        raise NotFound("the session got no key")
+    kept = await db.get(StateRow, row.id)
+    if kept is not None and kept.component != component:
+        raise StateConflict(_mismatch(scope, session_id, kept.component, component))
+    content = zlib.compress(json.dumps(state, ensure_ascii=True).encode())
+    await db.merge(StateRow(session_pk=row.id, component=component, content=content, saved_at=at))
+    if turns and await db.get(SaveRow, (row.id, turns)) is None:
+        db.add(SaveRow(session_pk=row.id, turns=turns, saved_at=at))
+    row.progress, row.updated_at = Progress.PENDING, at
+    db.add(row)
+    await db.flush()
+
+
+async def load_state(db: AsyncSession, scope: Scope, session_id: str, component: str | None = None) -> dict[str, Any]:
+    """Return the saved state of a session of this scope.
+
+    Raises `NotFound` where this scope has no saved state under that id, and `StateConflict` where another kind of
+    component saved it.
+    """
+    row = await _find(db, scope, session_id)
+    kept = await db.get(StateRow, row.id) if row else None
+    if kept is None:
+        raise NotFound(f"no saved state of session {session_id!r} in {scope}; record_session saves one")
+    if component is not None and kept.component != component:
+        raise StateConflict(_mismatch(scope, session_id, kept.component, component))
+    state: dict[str, Any] = json.loads(zlib.decompress(kept.content))
+    return state
+
+
+async def session(db: AsyncSession, scope: Scope, session_id: str) -> SavedSession:
+    """Return what is kept about a session. Raises `NotFound` where this scope has no such session."""
+    row = await _find(db, scope, session_id)
+    if row is None:
+        raise NotFound(f"no session {session_id!r} in {scope}; see `afterword status`")
+    saves = await db.exec(select(SaveRow).where(SaveRow.session_pk == row.id).order_by(col(SaveRow.turns)))
+    return _saved(row, scope, [(one.saved_at, one.turns) for one in saves])
+
+
+async def sessions(
+    db: AsyncSession, *, scope: Scope | None = None, session_id: str | None = None, progress: Progress | None = None
+) -> list[SavedSession]:
+    """Return the sessions of the store, or those that fit. For those who run it, never for an agent."""
+    query = select(SessionRow, ScopeRow).where(col(SessionRow.scope_id) == col(ScopeRow.id)).order_by(col(SessionRow.id))
+    if scope is not None:
+        query = query.where(
+            ScopeRow.tenant == scope.tenant, ScopeRow.kind == str(scope.kind), ScopeRow.name == scope.id
+        )
+    if session_id is not None:
+        query = query.where(SessionRow.session_id == session_id)
+    if progress is not None:
+        query = query.where(SessionRow.progress == progress)
+    return [_saved(row, Scope.parse(f"{of.tenant}/{of.kind}/{of.name}")) for row, of in await db.exec(query)]
+
+
+async def turns(db: AsyncSession, scope: Scope, session_id: str) -> list[Turn]:
+    """Return the turns of a session as they were last read; none where it was never read."""
+    row = await _find(db, scope, session_id)
+    if row is None:
+        return []
+    found = await db.exec(select(TurnRow).where(TurnRow.session_pk == row.id).order_by(col(TurnRow.number)))
+    return [turn_of(one) for one in found]
+
+
+async def keep_transcript(
+    db: AsyncSession, scope: Scope, session_id: str, transcript: Transcript, at: datetime
+) -> int:
+    """Keep a session's turns as read, in place of the reading before, and mark it done; return the session's key."""
+    row = await _ensure(db, scope, session_id, at)
+    if row.id is None:
+        raise NotFound("the session got no key")
+    row.layout, row.time_basis = transcript.layout, str(transcript.time_basis) if transcript.time_basis else None
+    row.started_at, row.ended_at = transcript.started_at, transcript.ended_at
+    row.humans, row.skipped = list(transcript.humans), dict(transcript.skipped)
+    row.progress, row.failure, row.attempts, row.updated_at = Progress.DONE, None, 0, at
+    db.add(row)
+    kept = {one.number: one for one in await turns(db, scope, session_id)}
+    changed = [turn for turn in transcript.turns if kept.get(turn.number) != turn]
+    stale = sorted({turn.number for turn in changed} | (kept.keys() - {turn.number for turn in transcript.turns}))
+    for start in range(0, len(stale), 500):
+        await db.exec(
+            delete(TurnRow).where(
+                col(TurnRow.session_pk) == row.id, col(TurnRow.number).in_(stale[start : start + 500])
+            )
+        )
+    db.add_all([TurnRow(**turn_values(turn, row.id)) for turn in changed])
+    await db.flush()
+    return row.id
+
+
+async def mark_failed(db: AsyncSession, scope: Scope, session_id: str, reason: str, at: datetime) -> None:
+    """Keep why a session could not be processed; it stays queued. The reason holds no words of the session."""
+    row = await _ensure(db, scope, session_id, at)
+    row.progress, row.failure, row.attempts, row.updated_at = Progress.FAILED, reason, row.attempts + 1, at
+    db.add(row)
+    await db.flush()
+
+
+async def _find(db: AsyncSession, scope: Scope, session_id: str) -> SessionRow | None:
+    of = await scope_row(db, scope)
+    if of is None:
+        return None
+    query = select(SessionRow).where(SessionRow.scope_id == of.id, SessionRow.session_id == session_id)
+    return (await db.exec(query)).one_or_none()
+
+
+async def _ensure(db: AsyncSession, scope: Scope, session_id: str, at: datetime) -> SessionRow:
+    if not session_id.strip():
+        raise StateConflict("the session id is empty; give each conversation an id of its own")
+    scope_id = await ensure_scope(db, scope)
+    row = await _find(db, scope, session_id)
+    if row is None:
+        row = SessionRow(scope_id=scope_id, session_id=session_id, progress=Progress.PENDING, updated_at=at)
+        db.add(row)
+        await db.flush()
+    return row
+
+
+def _saved(row: SessionRow, scope: Scope, saves: Sequence[tuple[datetime, int]] = ()) -> SavedSession:
+    if row.id is None:
+        raise NotFound("the session has no key")
+    return SavedSession(
+        scope=scope,
+        session_id=row.session_id,
+        key=row.id,
+        progress=Progress(row.progress),
+        failure=row.failure,
+        humans=tuple(row.humans),
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+        time_basis=row.time_basis,
+        layout=row.layout,
+        skipped=row.skipped,
+        saves=tuple(saves),
+    )
+
+
+def _mismatch(scope: Scope, session_id: str, kept: str, given: str) -> str:
+    return (
+        f"session {session_id!r} of {scope} was saved by a {kept}, and a {given} asks for it; "
+        "use the same kind of agent or team, or another session id"
+    )

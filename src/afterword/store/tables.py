@@ -1,0 +1,258 @@
+"""The rows of the store. Shapes for the database alone: what reasons about them are the frozen values.
+
+Assertions and windows are written once and never changed. What is live follows from runs: a session is read as its
+latest applied run reads it, and a run that is undone is left out.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, Index, LargeBinary, UniqueConstraint
+from sqlmodel import Field, SQLModel
+
+NAMING = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+    "pk": "pk_%(table_name)s",
+}
+SQLModel.metadata.naming_convention = NAMING
+
+
+class ScopeRow(SQLModel, table=True):
+    """Whose memory. `revision` grows with every change of what is known, so that caches see it."""
+
+    __tablename__ = "scopes"
+    __table_args__ = (UniqueConstraint("tenant", "kind", "name"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    tenant: str
+    kind: str
+    name: str
+    revision: int = 0
+
+
+class SessionRow(SQLModel, table=True):
+    """One conversation of a scope, and how far its processing has come (`progress`: pending, done, failed, set_aside)."""
+
+    __tablename__ = "sessions"
+    __table_args__ = (UniqueConstraint("scope_id", "session_id"), Index(None, "progress", "next_try_at"))
+
+    id: int | None = Field(default=None, primary_key=True)
+    scope_id: int = Field(foreign_key="scopes.id")
+    session_id: str
+    layout: str | None = None
+    time_basis: str | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    humans: list[str] = Field(default_factory=list, sa_type=JSON)
+    skipped: dict[str, int] = Field(default_factory=dict, sa_type=JSON)
+    progress: str
+    failure: str | None = None
+    attempts: int = 0
+    next_try_at: datetime | None = None
+    read_hash: str | None = None
+    updated_at: datetime
+
+
+class StateRow(SQLModel, table=True):
+    """The saved state of a session, as AutoGen loads it back (JSON, compressed)."""
+
+    __tablename__ = "states"
+
+    session_pk: int = Field(primary_key=True, foreign_key="sessions.id")
+    component: str
+    content: bytes = Field(sa_type=LargeBinary)
+    saved_at: datetime
+
+
+class SaveRow(SQLModel, table=True):
+    """One save of a session by the recorder: how many turns it had when. Dates turns that carry no time."""
+
+    __tablename__ = "saves"
+
+    session_pk: int = Field(primary_key=True, foreign_key="sessions.id")
+    turns: int = Field(primary_key=True)
+    saved_at: datetime
+
+
+class TurnRow(SQLModel, table=True):
+    """One turn of a session as it was read."""
+
+    __tablename__ = "turns"
+
+    session_pk: int = Field(primary_key=True, foreign_key="sessions.id")
+    number: int = Field(primary_key=True)
+    speaker: str
+    role: str
+    text: str
+    said_at: datetime | None = None
+    message_id: str | None = None
+
+
+class RunRow(SQLModel, table=True):
+    """One processing. `source` is what it reads (a session's key, or its own where the application speaks): of the
+    applied runs of one source only the latest counts. `applied_revision` orders them."""
+
+    __tablename__ = "runs"
+    __table_args__ = (Index(None, "scope_id", "source"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    scope_id: int = Field(foreign_key="scopes.id")
+    session_pk: int | None = Field(default=None, foreign_key="sessions.id")
+    source: str
+    purpose: str
+    status: str
+    extractor: str
+    judge: str
+    started_at: datetime
+    applied_at: datetime | None = None
+    undone_at: datetime | None = None
+    applied_revision: int | None = None
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    counts: dict[str, int] = Field(default_factory=dict, sa_type=JSON)
+
+
+class WindowRow(SQLModel, table=True):
+    """What one extractor gave for one stretch of a session. Found again by `key`, it costs no second call."""
+
+    __tablename__ = "windows"
+    __table_args__ = (UniqueConstraint("scope_id", "source", "key"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    scope_id: int = Field(foreign_key="scopes.id")
+    source: str
+    key: str
+    first_turn: int | None = None
+    last_turn: int | None = None
+
+
+class RunWindowRow(SQLModel, table=True):
+    """Which windows a run reads its source as, in order."""
+
+    __tablename__ = "run_windows"
+
+    run_id: int = Field(primary_key=True, foreign_key="runs.id")
+    ordinal: int = Field(primary_key=True)
+    window_id: int = Field(foreign_key="windows.id", index=True)
+
+
+class AssertionRow(SQLModel, table=True):
+    """One grounded statement. Written once; only forgetting removes it."""
+
+    __tablename__ = "assertions"
+    __table_args__ = (Index(None, "scope_id", "subject_key", "attribute_key"),)
+
+    id: str = Field(primary_key=True)
+    scope_id: int = Field(foreign_key="scopes.id")
+    session_id: str | None = None
+    act: str
+    kind: str
+    subject: str
+    attribute: str
+    subject_key: str
+    attribute_key: str
+    value: str
+    statement: str
+    speaker: str | None = None
+    authority: int
+    said_at: datetime
+    time_is_guess: bool = False
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    cue: str | None = None
+    limited_to: str | None = None
+    outcome: str | None = None
+    recorded_at: datetime
+
+
+class WindowAssertionRow(SQLModel, table=True):
+    """Which assertions a window holds."""
+
+    __tablename__ = "window_assertions"
+
+    window_id: int = Field(primary_key=True, foreign_key="windows.id")
+    assertion_id: str = Field(primary_key=True, foreign_key="assertions.id", index=True)
+
+
+class RejectionRow(SQLModel, table=True):
+    """A candidate of a window that grounding refused: shown by `why`, never served."""
+
+    __tablename__ = "rejections"
+
+    window_id: int = Field(primary_key=True, foreign_key="windows.id")
+    ordinal: int = Field(primary_key=True)
+    reason: str
+    statement: str
+    detail: str
+
+
+class EvidenceRow(SQLModel, table=True):
+    """The words that support an assertion."""
+
+    __tablename__ = "evidence"
+
+    assertion_id: str = Field(primary_key=True, foreign_key="assertions.id")
+    ordinal: int = Field(primary_key=True)
+    kind: str
+    quote: str
+    session_id: str | None = None
+    turn: int | None = None
+    speaker: str | None = None
+
+
+class VerdictRow(SQLModel, table=True):
+    """One judged pair, kept by the hash of what was judged, and reused for ever."""
+
+    __tablename__ = "verdicts"
+    __table_args__ = (Index(None, "scope_id", "earlier_id"), Index(None, "scope_id", "later_id"))
+
+    key: str = Field(primary_key=True)
+    scope_id: int = Field(foreign_key="scopes.id")
+    earlier_id: str = Field(foreign_key="assertions.id")
+    later_id: str = Field(foreign_key="assertions.id")
+    relation: str
+    reason: str
+    judge: str
+    recorded_at: datetime
+
+
+class RunVerdictRow(SQLModel, table=True):
+    """Which verdicts a run stands on: one is in force while any live run does."""
+
+    __tablename__ = "run_verdicts"
+
+    run_id: int = Field(primary_key=True, foreign_key="runs.id")
+    verdict_key: str = Field(primary_key=True, foreign_key="verdicts.key", index=True)
+
+
+class FactRow(SQLModel, table=True):
+    """What follows from live assertions and verdicts, laid out over all time; derived again whenever those change."""
+
+    __tablename__ = "facts"
+    __table_args__ = (Index(None, "scope_id", "subject_key", "attribute_key"),)
+
+    id: str = Field(primary_key=True, foreign_key="assertions.id")
+    scope_id: int = Field(foreign_key="scopes.id")
+    lead_id: str = Field(foreign_key="assertions.id")
+    subject_key: str
+    attribute_key: str
+    spans: list[dict[str, Any]] = Field(sa_type=JSON)
+    undone_as: str
+    undone_by: str | None = None
+    contested_by: list[str] = Field(default_factory=list, sa_type=JSON)
+
+
+class FactAssertionRow(SQLModel, table=True):
+    """Which assertions say a fact, first-said first; any of their ids finds it."""
+
+    __tablename__ = "fact_assertions"
+
+    fact_id: str = Field(primary_key=True, foreign_key="facts.id")
+    ordinal: int = Field(primary_key=True)
+    assertion_id: str = Field(foreign_key="assertions.id", unique=True)

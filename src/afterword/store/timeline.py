@@ -1,0 +1,335 @@
+"""What holds, held or will hold: assertions and the verdicts between them, laid out in time.
+
+Pure: no clock, no database, no model. The order of saying decides who prevails over an interval, the validity that was
+said decides which interval; the order of arrival decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from afterword.store.assertions import RETIRING, Act, Assertion, Relation, Verdict, folded
+from afterword.store.facts import Fact, Status
+from afterword.store.guard import refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of time in which something holds. `end` None is open; `ending` says how it ends, `by` which assertion
+    ends it (None where its own validity does)."""
+
+    start: datetime
+    end: datetime | None = None
+    ending: Status = Status.EXPIRED
+    by: str | None = None
+
+    def holds_at(self, at: datetime) -> bool:
+        """Whether `at` lies in it; an end set by validity is its last instant, one set by another assertion is not."""
+        if self.end is None or at < self.end:
+            return at >= self.start
+        return at == self.end and self.by is None and at >= self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """One fact through all time: the assertions that say it (first-said first), and the spans in which it holds.
+
+    Where nothing is left of it, `undone_by` names the assertion that took it, and `undone_as` how.
+    """
+
+    lead: Assertion
+    members: tuple[Assertion, ...]
+    spans: tuple[Span, ...]
+    undone_as: Status = Status.SUPERSEDED
+    undone_by: str | None = None
+    contested_by: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The id of the first-said assertion."""
+        return self.members[0].id
+
+
+def timeline(assertions: Iterable[Assertion], verdicts: Iterable[Verdict], at: datetime) -> list[Fact]:
+    """Lay assertions out as the facts that hold, held or will hold, with their status at `at` (aware).
+
+    The order of `assertions` does not matter: when each was said decides, never when it arrived. Facts said only after
+    `at` are left out, unless they held at `at` already.
+    """
+    return facts_at(courses(assertions, verdicts), at)
+
+
+def facts_at(laid_out: Sequence[Course], at: datetime) -> list[Fact]:
+    """Return the facts of these courses with their status at `at`, in the order of saying."""
+    over = {course.id for course in laid_out if not any(span.holds_at(at) for span in course.spans)}
+    found = [_fact(course, at, over) for course in laid_out]
+    return [fact for fact in found if fact is not None]
+
+
+def courses(assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> list[Course]:
+    """Lay assertions out over all time, one course for each fact, in the order of saying.
+
+    Verdicts on assertions that are not given are left out. Raises ValueError where a verdict names a pair against its
+    order of saying.
+    """
+    ordered = sorted({one.id: one for one in assertions}.values(), key=lambda one: one.order)
+    pairs = _Pairs(ordered, verdicts)
+    void = _void(pairs)
+    claims = _claims(pairs, void)
+    spans, undone = _spans(pairs, void, claims)
+    _absorb_broader(pairs, spans)
+    return [_course(pairs, family, spans, undone, void) for family in pairs.families.values()]
+
+
+class _Pairs:
+    """Which assertion bears on which: judged pairs, and what follows from them for restatements of either side."""
+
+    def __init__(self, ordered: list[Assertion], verdicts: Iterable[Verdict]) -> None:
+        self.ordered = ordered
+        self.by_id = {one.id: one for one in ordered}
+        place = {one.id: index for index, one in enumerate(ordered)}
+        self.judged: dict[tuple[str, str], Relation] = {}
+        for verdict in verdicts:
+            if verdict.earlier_id in place and verdict.later_id in place:
+                if place[verdict.earlier_id] >= place[verdict.later_id]:
+                    raise ValueError(f"{verdict.earlier_id} was not said before {verdict.later_id}")
+                self.judged[verdict.earlier_id, verdict.later_id] = verdict.relation
+        self.place = place
+        self.root = self._roots()
+        self.families: dict[str, list[Assertion]] = defaultdict(list)
+        for one in ordered:
+            if one.act is Act.STATE:
+                self.families[self.root[one.id]].append(one)
+        self.contests: set[frozenset[str]] = set()
+        self.broader: list[tuple[str, str]] = []
+        self.later_on: dict[str, list[tuple[str, Relation]]] = defaultdict(list)
+        for (earlier, later), relation in self._effective().items():
+            self.later_on[earlier].append((later, relation))
+
+    def _roots(self) -> dict[str, str]:
+        """Return the first-said assertion that each one repeats: each joins the latest-said one that it repeats."""
+        parent: dict[str, str] = {}
+        for (earlier, later), relation in self.judged.items():
+            if relation is Relation.SAME and self.by_id[earlier].act is Act.STATE is self.by_id[later].act:
+                known = parent.get(later)
+                if known is None or self.place[earlier] > self.place[known]:
+                    parent[later] = earlier
+        root: dict[str, str] = {}
+        for one in self.ordered:
+            root[one.id] = root[parent[one.id]] if one.id in parent else one.id
+        return root
+
+    def _effective(self) -> dict[tuple[str, str], Relation]:
+        """Return every pair in which the later one takes from the earlier one, refused retirements aside."""
+        found: dict[tuple[str, str], Relation] = {}
+        for (earlier, later), relation in self.judged.items():
+            if relation in RETIRING:
+                for pair, inherited in self._inherited(earlier, later, relation):
+                    if pair == (earlier, later) or pair not in self.judged:
+                        found[pair] = max(found.get(pair, inherited), inherited, key=_STRENGTH.__getitem__)
+        return {pair: relation for pair, relation in found.items() if self._allowed(*pair)}
+
+    def _inherited(
+        self, earlier: str, later: str, relation: Relation
+    ) -> Iterable[tuple[tuple[str, str], Relation]]:
+        """Yield what one verdict means for all that repeat its sides."""
+        old = self.families.get(self.root[earlier], [])
+        new = self.families.get(self.root[later]) or [self.by_id[later]]
+        if old is new:
+            yield (earlier, later), relation
+            return
+        for one in old:
+            for other in new:
+                if self.place[one.id] < self.place[other.id]:
+                    yield (one.id, other.id), relation
+                elif relation is Relation.NARROWS:
+                    self.broader.append((one.id, other.id))
+                elif relation in (Relation.CHANGES, Relation.CORRECTS):
+                    yield (other.id, one.id), Relation.CHANGES
+
+    def _allowed(self, earlier: str, later: str) -> bool:
+        one, other = self.by_id[earlier], self.by_id[later]
+        if folded(one.limited_to or "") != folded(other.limited_to or ""):
+            return False
+        if refusal(one, other) is None:
+            return True
+        self.contests.add(frozenset({self.root[earlier], self.root[later]}))
+        return False
+
+
+_STRENGTH = {Relation.NARROWS: 0, Relation.CHANGES: 1, Relation.RETRACTS: 2, Relation.CORRECTS: 3}
+
+
+def _void(pairs: _Pairs) -> dict[str, str]:
+    """Return what was wrong from the start, by whose correction; a correction that was itself corrected counts not."""
+    void: dict[str, str] = {}
+    for one in reversed(pairs.ordered):
+        corrections = [
+            later
+            for later, relation in pairs.later_on[one.id]
+            if relation is Relation.CORRECTS and later not in void
+        ]
+        if corrections:
+            void[one.id] = max(corrections, key=pairs.place.__getitem__)
+    return void
+
+
+def _claims(pairs: _Pairs, void: Mapping[str, str]) -> dict[str, tuple[datetime, datetime | None]]:
+    """Return the interval that each assertion is about: as it was said, as what it repeats or corrects has it."""
+    claims: dict[str, tuple[datetime, datetime | None]] = {}
+    corrected: dict[str, list[str]] = defaultdict(list)
+    for wrong in void:
+        for later, relation in pairs.later_on[wrong]:
+            if relation is Relation.CORRECTS:
+                corrected[later].append(wrong)
+    for one in pairs.ordered:
+        start, end = one.valid_from or one.said_at, one.valid_to
+        if one.valid_from is None and one.act is Act.STATE:
+            start = min([start, *(claims[wrong][0] for wrong in corrected[one.id])])
+        for known in pairs.families.get(pairs.root[one.id], []):
+            if known.id in claims and known.id not in void:
+                start, end = _as_repeated(one, known, start, end)
+        claims[one.id] = (start if end is None else min(start, end), end)
+    return claims
+
+
+def _as_repeated(
+    one: Assertion, known: Assertion, start: datetime, end: datetime | None
+) -> tuple[datetime, datetime | None]:
+    """Return the interval of a restatement: what was announced or bounded before stays so until its time is over."""
+    if one.valid_from is None and known.valid_from is not None and known.valid_from > one.said_at:
+        start = max(start, known.valid_from)
+    if one.valid_to is None and known.valid_to is not None and known.valid_to >= one.said_at:
+        end = known.valid_to
+    return start, end
+
+
+def _spans(
+    pairs: _Pairs, void: Mapping[str, str], claims: Mapping[str, tuple[datetime, datetime | None]]
+) -> tuple[dict[str, list[Span]], dict[str, tuple[Status, str]]]:
+    """Return where each statement holds, and by whom those were undone of which nothing is left."""
+    spans: dict[str, list[Span]] = {}
+    undone: dict[str, tuple[Status, str]] = {}
+    for one in pairs.ordered:
+        if one.id in void:
+            spans[one.id] = []
+            undone[one.id] = (Status.SUPERSEDED, void[one.id])
+            continue
+        left = [Span(*claims[one.id])]
+        for later, relation in sorted(pairs.later_on[one.id], key=lambda item: pairs.place[item[0]]):
+            if later not in void:
+                ending = Status.RETRACTED if relation is Relation.RETRACTS else Status.SUPERSEDED
+                left = _cut(left, claims[later], ending, later)
+                if not left:
+                    undone.setdefault(one.id, (ending, later))
+        spans[one.id] = left
+    return spans, undone
+
+
+def _cut(spans: list[Span], claim: tuple[datetime, datetime | None], ending: Status, by: str) -> list[Span]:
+    """Return the spans without the claimed interval."""
+    start, end = claim
+    left: list[Span] = []
+    for span in spans:
+        if (span.end is not None and span.end <= start) or (end is not None and end <= span.start):
+            left.append(span)
+            continue
+        if span.start < start:
+            left.append(Span(span.start, start, ending, by))
+        if end is not None and (span.end is None or end < span.end):
+            left.append(replace(span, start=end))
+    return left
+
+
+def _absorb_broader(pairs: _Pairs, spans: dict[str, list[Span]]) -> None:
+    """Leave out the restatement of something broader where what narrowed it still holds."""
+    for broad, narrow in pairs.broader:
+        for span in spans.get(narrow, []):
+            if span.holds_at(pairs.by_id[broad].said_at):
+                spans[broad] = _cut(spans[broad], (span.start, span.end), Status.SUPERSEDED, narrow)
+
+
+def _course(
+    pairs: _Pairs,
+    family: list[Assertion],
+    spans: Mapping[str, list[Span]],
+    undone: Mapping[str, tuple[Status, str]],
+    void: Mapping[str, str],
+) -> Course:
+    standing = [one for one in family if one.id not in void] or family
+    by_status = [undone[one.id] for one in family if one.id in undone]
+    undone_as, undone_by = by_status[-1] if by_status else (Status.SUPERSEDED, None)
+    rivals = sorted(
+        other for contest in pairs.contests if family[0].id in contest for other in contest - {family[0].id}
+    )
+    return Course(
+        lead=standing[0],
+        members=tuple(family),
+        spans=tuple(_merged([span for one in family for span in spans[one.id]])),
+        undone_as=undone_as,
+        undone_by=undone_by,
+        contested_by=tuple(rivals),
+    )
+
+
+def _merged(spans: list[Span]) -> list[Span]:
+    """Return the union of the spans in order."""
+    merged: list[Span] = []
+    for span in sorted(spans, key=lambda one: (one.start, one.end is None, one.end or one.start)):
+        last = merged[-1] if merged else None
+        if last is None or (last.end is not None and last.end < span.start):
+            merged.append(span)
+        elif last.end is not None and (span.end is None or span.end > last.end):
+            merged[-1] = replace(span, start=last.start)
+    return merged
+
+
+def _fact(course: Course, at: datetime, over: set[str]) -> Fact | None:
+    span, status = _decisive(course, at)
+    if status is None:
+        return None
+    rivals = tuple(rival for rival in course.contested_by if rival not in over)
+    if status is Status.CURRENT and rivals:
+        status = Status.CONTESTED
+    lead = course.lead
+    retired = status not in (Status.CURRENT, Status.CONTESTED)
+    return Fact(
+        id=course.id,
+        scope=lead.scope,
+        kind=lead.kind,
+        subject=lead.subject,
+        attribute=lead.attribute,
+        value=lead.value,
+        statement=lead.statement,
+        status=status,
+        said_at=course.members[0].said_at,
+        valid_from=span.start if span else None,
+        valid_to=span.end if span else None,
+        support=len({one.session_id or one.id for one in course.members}),
+        evidence=tuple(dict.fromkeys(item for one in course.members for item in one.evidence)),
+        assertion_ids=tuple(one.id for one in course.members),
+        retired_by=(span.by if span else course.undone_by) if retired else None,
+        contested_by=rivals if status is Status.CONTESTED else (),
+        limited_to=lead.limited_to,
+        outcome=lead.outcome,
+        dated=lead.valid_from is not None or lead.valid_to is not None,
+    )
+
+
+def _decisive(course: Course, at: datetime) -> tuple[Span | None, Status | None]:
+    """Return the span that decides the status at `at`, and the status; no status where the fact is not known yet."""
+    for span in course.spans:
+        if span.holds_at(at):
+            return span, Status.CURRENT
+    if course.members[0].said_at > at:
+        return None, None
+    past = [span for span in course.spans if span.end is not None and span.end <= at]
+    ahead = [span for span in course.spans if span.start > at]
+    if ahead and not past:
+        return ahead[0], Status.CURRENT
+    if past:
+        return past[-1], past[-1].ending
+    return None, course.undone_as
