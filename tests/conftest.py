@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from afterword.store import lookup
+from afterword.store.engine import Store
+from afterword.store.scopes import Scope
+
 REPOSITORY = Path(__file__).parent.parent
+FAR = datetime(2100, 1, 1, tzinfo=UTC)
+
+Dump = list[tuple[object, ...]]
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The checkout."""
+    return REPOSITORY
 
 
 @pytest.fixture(scope="session")
@@ -17,3 +32,22 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip(f"{folder} is absent: set AFTERWORD_SHARED to the folder that holds data/ and tools/")
     return folder
+
+
+@pytest.fixture(scope="session")
+def canonical() -> Callable[[Store, Scope], Awaitable[Dump]]:
+    """Everything that a scope holds, without what depends on when and in which order it was learned."""
+
+    async def dump(store: Store, scope: Scope) -> Dump:
+        async with store.read() as db:
+            facts = await lookup.facts(db, scope, at=FAR)
+        return sorted(
+            (
+                *(fact.id, fact.kind, fact.subject, fact.attribute, fact.value, fact.statement, fact.status),
+                *(fact.valid_from, fact.valid_to, fact.support, fact.assertion_ids, fact.retired_by),
+                *(fact.contested_by, tuple((item.session_id, item.turn, item.quote) for item in fact.evidence)),
+            )
+            for fact in facts
+        )
+
+    return dump

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import event, make_url
@@ -23,7 +24,9 @@ from sqlalchemy.pool import NullPool, StaticPool
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from afterword.store import migrations
-from afterword.store.errors import StoreError, StoreUnreachable
+from afterword.store.errors import Overtaken, StoreError, StoreUnreachable
+
+T = TypeVar("T")
 
 DEFAULT_URL = "sqlite:///afterword.db"
 DRIVERS = {
@@ -34,6 +37,9 @@ DRIVERS = {
     "postgresql+psycopg": "postgresql+psycopg",
 }
 BUSY_TIMEOUT_MS = 30_000
+OVERTAKEN = frozenset({"40001", "40P01"})
+"""What PostgreSQL answers where two transactions cannot both be had: serialisation failure, deadlock."""
+TRIES = 20
 
 
 def store_url(text: str) -> URL:
@@ -115,7 +121,10 @@ class Store:
                 async with connection.begin():
                     yield connection
         except OperationalError as error:
-            raise StoreUnreachable(f"{self.shown_url} does not answer ({_reason(error)}); see `afterword doctor`") from None
+            reason = _reason(error)
+            if getattr(error.orig, "sqlstate", None) in OVERTAKEN:
+                raise Overtaken(f"another process changed the same rows of {self.shown_url} first; try again") from None
+            raise StoreUnreachable(f"{self.shown_url} does not answer ({reason}); see `afterword doctor`") from None
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncSession]:
@@ -129,6 +138,21 @@ class Store:
         async with self.connection(writing=True) as connection, AsyncSession(bind=connection) as db:
             yield db
             await db.flush()
+
+    async def written(self, work: Callable[[AsyncSession], Awaitable[T]]) -> T:
+        """Do the work in a transaction that writes, again from its beginning where another process was faster.
+
+        Raises `Overtaken` after 20 tries.
+        """
+        for attempt in range(TRIES - 1):
+            try:
+                async with self.write() as db:
+                    return await work(db)
+            except Overtaken:
+                # Whoever collides would collide again in step; a random pause parts them.
+                await asyncio.sleep(random.uniform(0, 0.01 * 2 ** min(attempt, 5)))
+        async with self.write() as db:
+            return await work(db)
 
     async def migrate(self) -> tuple[str | None, str]:
         """Bring the tables up to date; return the versions before and after.
@@ -182,7 +206,8 @@ def _create_private(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     except OSError as error:
-        raise StoreUnreachable(f"{path} cannot be opened ({error.strerror}); choose another AFTERWORD_STORE__URL") from None
+        reason = f"{path} cannot be opened ({error.strerror})"
+        raise StoreUnreachable(f"{reason}; choose another place with AFTERWORD_STORE__URL") from None
 
 
 def _set_pragmas(connection: Any, _record: object) -> None:

@@ -2,7 +2,9 @@
 
 
 class AfterwordError(Exception):
-    """The base of every error that afterword raises on purpose."""
+    """The base of every error that afterword raises on purpose. `is_usage`: what was asked for cannot be meant so."""
+
+    is_usage = False
 
 
 class StoreError(AfterwordError):
@@ -11,6 +13,8 @@ class StoreError(AfterwordError):
 
 class ScopeInvalid(StoreError, ValueError):
     """A scope's name cannot be used."""
+
+    is_usage = True
 
 
 class StoreUnreachable(StoreError):
@@ -33,5 +37,9 @@ class StateConflict(StoreError):
     """A saved state belongs to another scope or another kind of agent than the one that asks for it."""
 
 
-class ScopeMoved(StoreError):
+class Overtaken(StoreError):
+    """Another process changed the same rows first; the transaction was rolled back and can be tried again."""
+
+
+class ScopeMoved(Overtaken):
     """The scope has changed since a proposal was judged; judge it again and retry."""

@@ -72,7 +72,6 @@ class Proposal:
     revision: int
     readings: tuple[Reading, ...]
     verdicts: tuple[Verdict, ...] = ()
-    session_pk: int | None = None
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -110,12 +109,32 @@ async def kept_readings(db: AsyncSession, scope: Scope, source: str, keys: Seque
     return found
 
 
-async def propose(db: AsyncSession, proposal: Proposal) -> int:
-    """Store a proposal and return its run's id. Nothing of it counts before it is applied."""
+async def last_keys(db: AsyncSession, scope: Scope, source: str) -> list[str] | None:
+    """Return the keys of the windows that the last run over a source read, proposals aside; None without a run."""
+    row = await scope_row(db, scope)
+    if row is None:
+        return None
+    runs = select(RunRow.id).where(
+        RunRow.scope_id == row.id, RunRow.source == source, col(RunRow.applied_revision).is_not(None)
+    )
+    last = (await db.exec(runs.order_by(col(RunRow.applied_revision).desc()).limit(1))).first()
+    if last is None:
+        return None
+    read = select(WindowRow.key).where(
+        col(WindowRow.id) == col(RunWindowRow.window_id), RunWindowRow.run_id == last
+    )
+    return list(await db.exec(read.order_by(col(RunWindowRow.ordinal))))
+
+
+async def propose(db: AsyncSession, proposal: Proposal, *, session_pk: int | None = None) -> int:
+    """Store a proposal and return its run's id. Nothing of it counts before it is applied.
+
+    `session_pk` is the key of the session that it reads, None where the application or a person speaks.
+    """
     scope_id = await ensure_scope(db, proposal.scope)
     run = RunRow(
         scope_id=scope_id,
-        session_pk=proposal.session_pk,
+        session_pk=session_pk,
         source=proposal.source,
         purpose=proposal.purpose,
         status="proposed",
@@ -191,7 +210,8 @@ async def derive(db: AsyncSession, scope: Scope) -> None:
         or fact_id not in kept
         or _as_kept(kept[fact_id], ties.get(fact_id, [])) != _as_wanted(wanted[fact_id], row.id)
     ]
-    await _rewrite(db, row.id, [one for one in changed if one in kept], [wanted[one] for one in changed if one in wanted])
+    gone, new = [one for one in changed if one in kept], [wanted[one] for one in changed if one in wanted]
+    await _rewrite(db, row.id, gone, new)
 
 
 def _as_kept(row: FactRow, members: list[str]) -> tuple[Values, list[str]]:

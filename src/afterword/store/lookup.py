@@ -22,6 +22,7 @@ from afterword.store.tables import (
     EvidenceRow,
     FactAssertionRow,
     FactRow,
+    RejectionRow,
     RunRow,
     RunVerdictRow,
     RunWindowRow,
@@ -165,6 +166,18 @@ async def verdicts_on(db: AsyncSession, scope: Scope, ids: Sequence[str]) -> lis
     for verdict, run_id in (await db.exec(query)).all():
         found.setdefault(verdict.key, (verdict_of(verdict), verdict.recorded_at, []))[2].append(run_id)
     return sorted(found.values(), key=lambda item: item[1])
+
+
+async def rejections(db: AsyncSession, scope: Scope, session_id: str) -> list[tuple[str, str, str]]:
+    """Return what grounding refused in the session's live run: (reason, statement, detail) of each candidate."""
+    row = await scope_row(db, scope)
+    if row is None or row.id is None:
+        return []
+    runs = live_runs(row.id).where(RunRow.source == f"session:{session_id}")
+    windows = select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(runs))
+    query = select(RejectionRow).where(col(RejectionRow.window_id).in_(windows))
+    found = await db.exec(query.order_by(col(RejectionRow.window_id), col(RejectionRow.ordinal)))
+    return [(one.reason, one.statement, one.detail) for one in found]
 
 
 async def _assertions(db: AsyncSession, rows: Sequence[AssertionRow], scope: Scope) -> list[Assertion]:

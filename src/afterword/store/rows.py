@@ -17,7 +17,6 @@ from afterword.store.assertions import (
     Relation,
     Verdict,
     digest,
-    folded,
 )
 from afterword.store.facts import Status
 from afterword.store.scopes import Scope

@@ -58,10 +58,12 @@ async def save_state(
     state: Mapping[str, Any],
     turns: int | None,
     at: datetime,
+    humans: Sequence[str] = (),
 ) -> None:
     """Keep the state of a session in place of the one before, and queue the session for processing.
 
-    `component` names the kind of agent or team; `turns` is how many turns the state holds (None where unknown).
+    `component` names the kind of agent or team; `turns` is how many turns the state holds (None where unknown);
+    `humans` are names of people, added to those already known of the session.
     Raises `StateConflict` where the session was saved by another kind of component.
     """
     row = await _ensure(db, scope, session_id, at)
@@ -74,6 +76,7 @@ async def save_state(
     await db.merge(StateRow(session_pk=row.id, component=component, content=content, saved_at=at))
     if turns and await db.get(SaveRow, (row.id, turns)) is None:
         db.add(SaveRow(session_pk=row.id, turns=turns, saved_at=at))
+    row.humans = list(dict.fromkeys([*row.humans, *humans]))
     row.progress, row.updated_at = Progress.PENDING, at
     db.add(row)
     await db.flush()
@@ -95,28 +98,38 @@ async def load_state(db: AsyncSession, scope: Scope, session_id: str, component:
     return state
 
 
-async def session(db: AsyncSession, scope: Scope, session_id: str) -> SavedSession:
-    """Return what is kept about a session. Raises `NotFound` where this scope has no such session."""
+async def find(db: AsyncSession, scope: Scope, session_id: str) -> SavedSession | None:
+    """Return what is kept about a session, None where this scope has no such session."""
     row = await _find(db, scope, session_id)
     if row is None:
-        raise NotFound(f"no session {session_id!r} in {scope}; see `afterword status`")
+        return None
     saves = await db.exec(select(SaveRow).where(SaveRow.session_pk == row.id).order_by(col(SaveRow.turns)))
     return _saved(row, scope, [(one.saved_at, one.turns) for one in saves])
 
 
 async def sessions(
-    db: AsyncSession, *, scope: Scope | None = None, session_id: str | None = None, progress: Progress | None = None
+    db: AsyncSession, *, scope: Scope | None = None, session_id: str | None = None
 ) -> list[SavedSession]:
     """Return the sessions of the store, or those that fit. For those who run it, never for an agent."""
-    query = select(SessionRow, ScopeRow).where(col(SessionRow.scope_id) == col(ScopeRow.id)).order_by(col(SessionRow.id))
+    query = select(SessionRow, ScopeRow).where(col(SessionRow.scope_id) == col(ScopeRow.id))
+    query = query.order_by(col(SessionRow.id))
     if scope is not None:
         query = query.where(
             ScopeRow.tenant == scope.tenant, ScopeRow.kind == str(scope.kind), ScopeRow.name == scope.id
         )
     if session_id is not None:
         query = query.where(SessionRow.session_id == session_id)
-    if progress is not None:
-        query = query.where(SessionRow.progress == progress)
+    return [_saved(row, Scope.parse(f"{of.tenant}/{of.kind}/{of.name}")) for row, of in await db.exec(query)]
+
+
+async def queued(db: AsyncSession) -> list[SavedSession]:
+    """Return the sessions that wait to be processed and whose saved state is kept, oldest first."""
+    query = (
+        select(SessionRow, ScopeRow)
+        .where(col(SessionRow.scope_id) == col(ScopeRow.id), col(SessionRow.id).in_(select(StateRow.session_pk)))
+        .where(col(SessionRow.progress) != Progress.DONE)
+        .order_by(col(SessionRow.updated_at))
+    )
     return [_saved(row, Scope.parse(f"{of.tenant}/{of.kind}/{of.name}")) for row, of in await db.exec(query)]
 
 
@@ -130,16 +143,21 @@ async def turns(db: AsyncSession, scope: Scope, session_id: str) -> list[Turn]:
 
 
 async def keep_transcript(
-    db: AsyncSession, scope: Scope, session_id: str, transcript: Transcript, at: datetime
+    db: AsyncSession, scope: Scope, session_id: str, transcript: Transcript, at: datetime, *, is_done: bool
 ) -> int:
-    """Keep a session's turns as read, in place of the reading before, and mark it done; return the session's key."""
+    """Keep a session's turns as read, in place of the reading before; return the session's key.
+
+    With `is_done` the session counts as processed, and an earlier failure as mended.
+    """
     row = await _ensure(db, scope, session_id, at)
     if row.id is None:
         raise NotFound("the session got no key")
     row.layout, row.time_basis = transcript.layout, str(transcript.time_basis) if transcript.time_basis else None
     row.started_at, row.ended_at = transcript.started_at, transcript.ended_at
     row.humans, row.skipped = list(transcript.humans), dict(transcript.skipped)
-    row.progress, row.failure, row.attempts, row.updated_at = Progress.DONE, None, 0, at
+    row.updated_at = at
+    if is_done:
+        row.progress, row.failure, row.attempts = Progress.DONE, None, 0
     db.add(row)
     kept = {one.number: one for one in await turns(db, scope, session_id)}
     changed = [turn for turn in transcript.turns if kept.get(turn.number) != turn]

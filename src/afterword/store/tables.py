@@ -36,7 +36,7 @@ class ScopeRow(SQLModel, table=True):
 
 
 class SessionRow(SQLModel, table=True):
-    """One conversation of a scope, and how far its processing has come (`progress`: pending, done, failed, set_aside)."""
+    """One conversation of a scope, and how far its processing has come (`progress`)."""
 
     __tablename__ = "sessions"
     __table_args__ = (UniqueConstraint("scope_id", "session_id"), Index(None, "progress", "next_try_at"))

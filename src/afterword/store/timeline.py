@@ -144,7 +144,9 @@ class _Pairs:
         for one in old:
             for other in new:
                 if self.place[one.id] < self.place[other.id]:
-                    yield (one.id, other.id), relation
+                    named = (one.id, other.id) == (earlier, later)
+                    spread = Relation.CHANGES if relation is Relation.CORRECTS else relation
+                    yield (one.id, other.id), relation if named else spread
                 elif relation is Relation.NARROWS:
                     self.broader.append((one.id, other.id))
                 elif relation in (Relation.CHANGES, Relation.CORRECTS):

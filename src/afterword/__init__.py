@@ -1,0 +1,76 @@
+"""What AutoGen agents remember after a session ends.
+
+Everything named here is loaded at first use, so that a live agent pays only for what it uses.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from afterword.agents.extractor_agent import ExtractorAgent
+    from afterword.agents.memory import FactMemory
+    from afterword.agents.recorder import record_session, resume
+    from afterword.extractors.clients import ModelClient, ModelSettings
+    from afterword.extractors.model import ModelExtractor
+    from afterword.extractors.rules import RulesExtractor
+    from afterword.pipeline.session import Saved, process_session
+    from afterword.store.engine import open_store
+    from afterword.store.scopes import Scope
+
+    __version__: str
+
+__all__ = [
+    "ExtractorAgent",
+    "FactMemory",
+    "ModelClient",
+    "ModelExtractor",
+    "ModelSettings",
+    "RulesExtractor",
+    "Saved",
+    "Scope",
+    "__version__",
+    "open_store",
+    "process_session",
+    "record_session",
+    "resume",
+]
+
+_HOMES = {
+    "ExtractorAgent": "afterword.agents.extractor_agent",
+    "FactMemory": "afterword.agents.memory",
+    "ModelClient": "afterword.extractors.clients",
+    "ModelExtractor": "afterword.extractors.model",
+    "ModelSettings": "afterword.extractors.clients",
+    "RulesExtractor": "afterword.extractors.rules",
+    "Saved": "afterword.pipeline.session",
+    "Scope": "afterword.store.scopes",
+    "open_store": "afterword.store.engine",
+    "process_session": "afterword.pipeline.session",
+    "record_session": "afterword.agents.recorder",
+    "resume": "afterword.agents.recorder",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _version()
+    if name not in _HOMES:
+        raise AttributeError(f"module 'afterword' has no attribute {name!r}")
+    found = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("afterword")
+    except PackageNotFoundError:
+        return "0+not-installed"
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

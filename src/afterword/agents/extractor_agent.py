@@ -1,0 +1,214 @@
+"""An extractor as an agent: it listens to a conversation and answers with the facts in it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from autogen_agentchat.agents import BaseChatAgent
+from autogen_agentchat.base import Response
+from autogen_agentchat.messages import BaseChatMessage, StructuredMessage, ToolCallSummaryMessage
+from autogen_agentchat.state import BaseState
+from autogen_core import CancellationToken
+from autogen_core.models import RequestUsage
+from pydantic import BaseModel, Field, computed_field
+
+from afterword.agents.addresses import named_scope
+from afterword.extractors.extractor import Extractor, Rejection, Usage
+from afterword.extractors.grounding import ground
+from afterword.extractors.owners import is_generic, owners
+from afterword.extractors.readers.memory_marks import pieces
+from afterword.extractors.rules import RulesExtractor
+from afterword.extractors.windows import windows
+from afterword.store.assertions import Act, Assertion, Kind, folded
+from afterword.store.scopes import Scope
+from afterword.store.transcripts import Role, TimeBasis, Transcript, Turn
+
+READABLE = "{summary}"
+
+
+class Quote(BaseModel):
+    """Words that support a fact, as they stand in that turn."""
+
+    turn: int
+    speaker: str
+    quote: str
+
+
+class ExtractedFact(BaseModel):
+    """One grounded fact, or one thing taken back (`act`)."""
+
+    kind: Kind
+    subject: str
+    attribute: str
+    value: str
+    statement: str
+    act: Act = Act.STATE
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    evidence: list[Quote]
+
+
+class ExtractedFacts(BaseModel):
+    """What the new messages say, and how many proposals were refused, by reason."""
+
+    facts: list[ExtractedFact] = Field(default_factory=list)
+    rejected: dict[str, int] = Field(default_factory=dict)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def summary(self) -> str:
+        """The facts as a list that people read."""
+        if not self.facts:
+            return "No facts found."
+        return "\n".join(f"- {_marked(fact)} [turn {', '.join(_turns(fact))}]" for fact in self.facts)
+
+
+class HeardTurn(BaseModel):
+    """One message that the agent was given."""
+
+    speaker: str
+    role: Role
+    text: str
+    said_at: datetime
+    message_id: str
+
+
+class ExtractorAgentState(BaseState):
+    """What the agent has heard, and how many turns of it are read."""
+
+    type: str = "ExtractorAgentState"
+    heard: list[HeardTurn] = Field(default_factory=list)
+    read_to: int = 0
+
+
+class ExtractorAgent(BaseChatAgent):
+    """Answers each call with a `StructuredMessage[ExtractedFacts]`: the grounded facts of the messages it was given.
+
+    Earlier messages are kept as context. A team needs `custom_message_types=[StructuredMessage[ExtractedFacts]]`.
+    `humans` are names of people, beside user, human and user_proxy. The scope (default: a user called "user") says who
+    speaks of themselves. Nothing is stored: that is what `process_session` is for. An `ExtractionError` ends the call,
+    and the next call reads the same messages again.
+    """
+
+    def __init__(
+        self,
+        name: str = "extractor",
+        *,
+        extractor: Extractor | None = None,
+        user: str | None = None,
+        scope: Scope | str | None = None,
+        humans: Collection[str] = (),
+        description: str = "Finds preferences, facts and decisions in the conversation, each with its words.",
+    ) -> None:
+        super().__init__(name, description)
+        self._extractor = extractor or RulesExtractor()
+        self._scope = Scope.user("user") if user is None and scope is None else named_scope(user, scope)
+        self._humans = frozenset(folded(human) for human in humans)
+        self._state = ExtractorAgentState()
+
+    @property
+    def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
+        """The one kind of message that it answers with."""
+        return (StructuredMessage[ExtractedFacts],)
+
+    async def on_messages(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> Response:
+        """Return the facts that the new messages add. Raises `ExtractionError` where the extractor gave no answer."""
+        self._hear(messages)
+        reading = asyncio.ensure_future(self._read())
+        cancellation_token.link_future(reading)
+        found, usage = await reading
+        self._state.read_to = len(self._state.heard)
+        answer = StructuredMessage[ExtractedFacts](
+            content=found,
+            source=self.name,
+            format_string=READABLE,
+            models_usage=RequestUsage(prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens),
+        )
+        return Response(chat_message=answer)
+
+    async def on_reset(self, cancellation_token: CancellationToken) -> None:  # noqa: ARG002
+        """Forget what was heard."""
+        self._state = ExtractorAgentState()
+
+    async def save_state(self) -> Mapping[str, Any]:
+        """Return what was heard."""
+        return self._state.model_dump(mode="json")
+
+    async def load_state(self, state: Mapping[str, Any]) -> None:
+        """Take up what was heard. Raises ValueError for a state of another kind of agent."""
+        if state.get("type") != ExtractorAgentState().type:
+            raise ValueError(f"a state of type {state.get('type')!r} is none of an ExtractorAgent")
+        self._state = ExtractorAgentState.model_validate(state)
+
+    def _hear(self, messages: Sequence[BaseChatMessage]) -> None:
+        known = {turn.message_id for turn in self._state.heard}
+        for message in messages:
+            text = "\n".join(piece.text for piece in pieces(message.to_model_text()) if not piece.is_memory)
+            if text.strip() and message.id not in known and message.source != self.name:
+                self._state.heard.append(
+                    HeardTurn(
+                        speaker=message.source,
+                        role=self._role(message),
+                        text=text,
+                        said_at=message.created_at,
+                        message_id=message.id,
+                    )
+                )
+
+    def _role(self, message: BaseChatMessage) -> Role:
+        if isinstance(message, ToolCallSummaryMessage):
+            return Role.TOOL
+        is_person = is_generic(message.source) or folded(message.source) in self._humans
+        return Role.HUMAN if is_person else Role.AGENT
+
+    def _transcript(self) -> Transcript:
+        turns = tuple(Turn(number, **heard.model_dump()) for number, heard in enumerate(self._state.heard, start=1))
+        people = tuple(dict.fromkeys(turn.speaker for turn in turns if turn.role is Role.HUMAN))
+        return Transcript(turns, layout="live", humans=people, time_basis=TimeBasis.TURNS)
+
+    async def _read(self) -> tuple[ExtractedFacts, Usage]:
+        """Return the facts that cite a new turn: windows without one are not read again."""
+        transcript, read_to = self._transcript(), self._state.read_to
+        owning = owners(transcript, self._scope)
+        assertions: dict[str, Assertion] = {}
+        refused: list[Rejection] = []
+        usage = Usage()
+        for window in windows(transcript, owning):
+            if window.turns[-1].number <= read_to:
+                continue
+            extraction = await self._extractor.extract(window)
+            usage += extraction.usage
+            grounding = ground(
+                extraction.candidates, transcript, scope=self._scope, session_id=self.name, owners=owning
+            )
+            assertions |= {one.id: one for one in grounding.assertions}
+            refused += grounding.rejections
+        new = [one for one in assertions.values() if max(item.turn or 0 for item in one.evidence) > read_to]
+        counts = dict(Counter(one.reason for one in refused))
+        return ExtractedFacts(facts=[_fact(one) for one in new], rejected=counts), usage
+
+
+def _fact(one: Assertion) -> ExtractedFact:
+    return ExtractedFact(
+        kind=one.kind,
+        subject=one.subject,
+        attribute=one.attribute,
+        value=one.value,
+        statement=one.statement,
+        act=one.act,
+        valid_from=one.valid_from,
+        valid_to=one.valid_to,
+        evidence=[Quote(turn=item.turn or 0, speaker=item.speaker or "", quote=item.quote) for item in one.evidence],
+    )
+
+
+def _marked(fact: ExtractedFact) -> str:
+    return fact.statement if fact.act is Act.STATE else f"taken back: {fact.statement}"
+
+
+def _turns(fact: ExtractedFact) -> list[str]:
+    return [str(number) for number in sorted({item.turn for item in fact.evidence})]

@@ -1,0 +1,215 @@
+"""What a live agent remembers: an AutoGen memory that serves the facts of one scope."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Coroutine
+from datetime import UTC, datetime
+from typing import Any, Self
+
+from autogen_core import CancellationToken, Component
+from autogen_core.memory import Memory, MemoryContent, MemoryQueryResult, UpdateContextResult
+from autogen_core.model_context import ChatCompletionContext
+from pydantic import BaseModel
+
+from afterword.agents.addresses import FromEnvironment, named_scope, reference, referred, url_of
+from afterword.agents.contents import content_of, entry_of, text_of
+from afterword.agents.placement import latest_question, place
+from afterword.store import entries
+from afterword.store.assertions import Kind
+from afterword.store.engine import Store, open_store
+from afterword.store.facts import Fact
+from afterword.store.recall import Recall, recall, search
+from afterword.store.rendering import block, label, opening
+from afterword.store.scopes import Scope
+
+BUDGET_TOKENS = 600
+TIMEOUT_S = 2.0
+RANKED = 10
+
+_log = logging.getLogger(__name__)
+
+
+class FactMemoryConfig(BaseModel):
+    """What a dumped `FactMemory` holds: never a password. `store` None is the environment's store."""
+
+    scope: str
+    budget_tokens: int = BUDGET_TOKENS
+    timeout_s: float = TIMEOUT_S
+    store: str | FromEnvironment | None = None
+
+
+def utc_now() -> datetime:
+    """Return the present instant, aware."""
+    return datetime.now(UTC)
+
+
+class FactMemory(Memory, Component[FactMemoryConfig]):
+    """Serves the facts of one scope to an agent, for example `AssistantAgent(..., memory=[FactMemory(user="lena")])`.
+
+    `store` is an opened store, a URL, a `FromEnvironment`, or None: then `AFTERWORD_STORE__URL`, else
+    `sqlite:///afterword.db`. It is opened at first use, and may be used from several event loops. The block never
+    exceeds `budget_tokens`, and a turn never waits longer than `timeout_s` for the store: where it is slow or down, the
+    turn goes on without it. Raises `ScopeInvalid` unless exactly one of `user` and `scope` is given.
+    """
+
+    component_type = "memory"
+    component_config_schema = FactMemoryConfig
+    component_provider_override = "afterword.FactMemory"
+    component_version = 1
+
+    def __init__(
+        self,
+        *,
+        user: str | None = None,
+        scope: Scope | str | None = None,
+        store: Store | str | FromEnvironment | None = None,
+        budget_tokens: int = BUDGET_TOKENS,
+        timeout_s: float = TIMEOUT_S,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self._scope = named_scope(user, scope)
+        self._label = label(self._scope)
+        self._given = store
+        self._opened: Store | None = None
+        self._budget_tokens = budget_tokens
+        self._timeout_s = timeout_s
+        self._clock = clock
+
+    async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
+        """Put what is known into the context as one block, in place of the one before; return what was put.
+
+        Never raises for the store's sake: then the context keeps the block that it has.
+        """
+        query = latest_question(await model_context.get_messages())
+        found = await self._found(self._recall(query), None)
+        shown: tuple[Fact, ...] = ()
+        if found is not None:
+            text = block(found.facts, label=self._label)
+            if await place(model_context, text, mark=opening(self._label)):
+                shown = found.facts
+            else:
+                _log.warning("memory %s: the context has no room for a block beside the message", self._label)
+        return UpdateContextResult(memories=MemoryQueryResult(results=[content_of(fact) for fact in shown]))
+
+    async def query(
+        self,
+        query: str | MemoryContent,
+        cancellation_token: CancellationToken | None = None,
+        *,
+        limit: int | None = None,
+        kinds: Collection[str] | None = None,
+        **_other: Any,
+    ) -> MemoryQueryResult:
+        """Return the facts that share words with the query, best first, with their scores; 10 unless `limit` is given.
+
+        An empty query returns every current fact. Raises ValueError for a query or a kind that is none; where the store
+        is slow or down, the result is empty.
+        """
+        words = query if isinstance(query, str) else text_of(query)
+        wanted = None if kinds is None else {Kind(kind) for kind in kinds}
+        if limit is None and words.strip():
+            limit = RANKED
+        found = await self._found(self._search(words, limit, wanted), cancellation_token)
+        if found is None:
+            return MemoryQueryResult(results=[])
+        pairs = zip(found.facts, found.scores, strict=True)
+        return MemoryQueryResult(results=[content_of(fact, score) for fact, score in pairs])
+
+    async def add(self, content: MemoryContent, cancellation_token: CancellationToken | None = None) -> None:
+        """Keep a sentence on the application's word; the same sentence again supports the fact that is there.
+
+        Takes text, Markdown and JSON. `metadata` may give kind, subject, attribute, value, valid_from and valid_to
+        (dates or instants, ISO). Raises ValueError for bytes, images, an empty text or metadata that does not fit, and
+        `StoreError` where it could not be kept.
+        """
+        entry = entry_of(content)
+        adding = asyncio.ensure_future(self._enter(entry))
+        if cancellation_token is not None:
+            cancellation_token.link_future(adding)
+        await adding
+
+    async def clear(self) -> None:
+        """Withdraw every current fact of the scope, as one run that can be undone. Nothing is erased.
+
+        Raises `StoreError` where the store does not answer.
+        """
+        await entries.clear(await self._store(), self._scope, at=self._clock())
+
+    async def close(self) -> None:
+        """Close the store if this memory opened it; it is opened again at the next use. Nothing is deleted."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.close()
+
+    def _to_config(self) -> FactMemoryConfig:
+        return FactMemoryConfig(
+            scope=str(self._scope),
+            budget_tokens=self._budget_tokens,
+            timeout_s=self._timeout_s,
+            store=reference(self._given),
+        )
+
+    @classmethod
+    def _from_config(cls, config: FactMemoryConfig) -> Self:
+        return cls(
+            scope=config.scope,
+            budget_tokens=config.budget_tokens,
+            timeout_s=config.timeout_s,
+            store=referred(config.store),
+        )
+
+    async def _store(self) -> Store:
+        if isinstance(self._given, Store):
+            return self._given
+        if self._opened is None:
+            opened = await open_store(url_of(self._given))
+            if self._opened is None:
+                self._opened = opened
+            else:
+                # Another turn was faster; one store is enough.
+                await opened.close()
+        return self._opened
+
+    async def _recall(self, query: str) -> Recall:
+        store = await self._store()
+        return await recall(store, self._scope, query, at=self._clock(), budget_tokens=self._budget_tokens)
+
+    async def _search(self, query: str, limit: int | None, kinds: Collection[Kind] | None) -> Recall:
+        return await search(await self._store(), self._scope, query, at=self._clock(), limit=limit, kinds=kinds)
+
+    async def _enter(self, entry: entries.Entry) -> None:
+        await entries.enter(await self._store(), self._scope, entry, at=self._clock())
+
+    async def _found(self, reading: Coroutine[Any, Any, Recall], token: CancellationToken | None) -> Recall | None:
+        """Return what was read, None where the store failed or took too long."""
+        try:
+            return await _within(reading, self._timeout_s, token)
+        # A turn must not break for the sake of its memory, whatever a driver or a damaged store may raise.
+        except Exception as error:  # noqa: BLE001
+            what = "memory %s was not read (%s), the turn goes on without; see `afterword doctor`"
+            _log.warning(what, self._label, type(error).__name__)
+            return None
+
+
+async def _within(reading: Coroutine[Any, Any, Recall], timeout_s: float, token: CancellationToken | None) -> Recall:
+    """Return what is read in time. Raises TimeoutError, and does not wait for what came too late to clean up."""
+    task = asyncio.ensure_future(reading)
+    task.add_done_callback(_retrieved)
+    if token is not None:
+        token.link_future(task)
+    try:
+        await asyncio.wait({task}, timeout=timeout_s)
+    finally:
+        in_time = task.done()
+        task.cancel()
+    if not in_time:
+        raise TimeoutError
+    return task.result()
+
+
+def _retrieved(task: asyncio.Task[Recall]) -> None:
+    # A task that nobody waits for any more would complain of its exception when it is collected.
+    if not task.cancelled():
+        task.exception()

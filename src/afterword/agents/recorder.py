@@ -1,0 +1,153 @@
+"""Saving what was said when a conversation is over, and taking it up again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol, TypeVar
+
+from afterword.agents.addresses import FromEnvironment, named_scope, opened
+from afterword.store import sessions
+from afterword.store.engine import Store
+from afterword.store.errors import NotFound, StateConflict
+from afterword.store.scopes import Scope
+
+_log = logging.getLogger(__name__)
+
+
+class Recordable(Protocol):
+    """An agent or a team: anything whose state can be saved and loaded."""
+
+    async def save_state(self) -> Mapping[str, Any]:
+        """Return the state, made of what JSON can hold."""
+        ...
+
+    async def load_state(self, state: Mapping[str, Any]) -> None:
+        """Take up a saved state."""
+        ...
+
+
+AgentOrTeam = TypeVar("AgentOrTeam", bound=Recordable)
+
+
+@asynccontextmanager
+async def record_session(
+    agent_or_team: AgentOrTeam,
+    *,
+    user: str | None = None,
+    scope: Scope | str | None = None,
+    session_id: str,
+    store: Store | str | FromEnvironment | None = None,
+    humans: Collection[str] = (),
+) -> AsyncIterator[AgentOrTeam]:
+    """Save the agent's or team's state at the end of the block, and queue the session for processing.
+
+    It is saved on every way out, errors and cancellation too; then the error that ended the block is the one that is
+    raised, and a failing save is only logged. End a team's run within the block: a team that still runs is saved as it
+    stands. `humans` are names of people, for speakers whose names do not say so. Raises `ScopeInvalid` unless exactly
+    one of `user` and `scope` is given, `StateConflict` for an empty session id or where another kind of agent saved
+    this session, and `StoreError` where the state could not be kept.
+    """
+    session = _Session(agent_or_team, named_scope(user, scope), session_id, store, tuple(humans))
+    if not session_id.strip():
+        raise StateConflict("the session id is empty; give each conversation an id of its own")
+    try:
+        yield agent_or_team
+    except BaseException:
+        error = await _saved(session)
+        if error is not None:
+            _log.error("session %r was not saved (%s)", session_id, type(error).__name__)
+        raise
+    error = await _saved(session)
+    if error is not None:
+        raise error
+
+
+async def resume(
+    agent_or_team: Recordable,
+    *,
+    user: str | None = None,
+    scope: Scope | str | None = None,
+    session_id: str,
+    store: Store | str | FromEnvironment | None = None,
+    missing_ok: bool = False,
+) -> bool:
+    """Load the saved state of a session into an agent or team of the same make; return whether there was one.
+
+    Raises `NotFound` where this scope has no such session (False with `missing_ok`), and `StateConflict` where another
+    kind of agent or team saved it, or one with other participants.
+    """
+    whose, component = named_scope(user, scope), _component(agent_or_team)
+    async with opened(store) as kept, kept.read() as db:
+        try:
+            state = await sessions.load_state(db, whose, session_id, component)
+        except NotFound:
+            if missing_ok:
+                return False
+            raise
+    try:
+        await agent_or_team.load_state(state)
+    except (ValueError, KeyError) as error:
+        raise StateConflict(
+            f"session {session_id!r} does not fit this {component} ({type(error).__name__}); "
+            "build it with the same participants as when it was saved"
+        ) from error
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """What is to be saved, whose it is, and where."""
+
+    recorded: Recordable
+    scope: Scope
+    session_id: str
+    store: Store | str | FromEnvironment | None
+    humans: tuple[str, ...]
+
+    async def save(self) -> None:
+        state = await self.recorded.save_state()
+        turns = _turns_in(state, self.humans, self.session_id)
+        async with opened(self.store) as store, store.write() as db:
+            await sessions.save_state(
+                db,
+                self.scope,
+                self.session_id,
+                component=_component(self.recorded),
+                state=state,
+                turns=turns,
+                at=datetime.now(UTC),
+                humans=self.humans,
+            )
+
+
+async def _saved(session: _Session) -> BaseException | None:
+    """Save to the end, cancelled or not; return what went wrong."""
+    saving = asyncio.ensure_future(session.save())
+    try:
+        await asyncio.wait({saving})
+    except asyncio.CancelledError:
+        # Waiting was cancelled, saving was not: half a conversation is worth less than the moment it takes.
+        await asyncio.wait({saving})
+        raise
+    return saving.exception()
+
+
+def _turns_in(state: Mapping[str, Any], humans: Collection[str], session_id: str) -> int | None:
+    """Return how many turns a state holds, None where it cannot be read."""
+    from afterword.extractors.errors import ReadError
+    from afterword.extractors.readers import read_state
+
+    try:
+        return len(read_state(state, humans=humans).turns)
+    except ReadError as error:
+        _log.warning("the state of session %r is kept, but not read (%s)", session_id, type(error).__name__)
+        return None
+
+
+def _component(agent_or_team: Recordable) -> str:
+    return type(agent_or_team).__name__

@@ -1,0 +1,150 @@
+"""The command line. Commands import what they need when they run, so that `--help` answers at once."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from afterword.store.errors import AfterwordError
+
+FAILED, USAGE = 1, 2
+
+app = typer.Typer(
+    name="afterword",
+    help="Saved AutoGen sessions in, grounded and dated facts out, and back into the next session.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+User = Annotated[str | None, typer.Option("--user", help="Whose memory: a user of the default tenant.")]
+InScope = Annotated[str | None, typer.Option("--scope", help="Whose memory, in the long form tenant/kind/id.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+AsOf = Annotated[str | None, typer.Option("--as-of", help="Statuses as at this instant (ISO 8601; default: now).")]
+
+
+def main() -> None:
+    """Run the command line; exit with 0 (done), 1 (something failed and was shown) or 2 (usage)."""
+    try:
+        app()
+    except AfterwordError as error:
+        typer.secho(f"afterword: {error}", fg="red", err=True)
+        sys.exit(USAGE if error.is_usage else FAILED)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path | None, typer.Option(help="Keep the demo's store and sessions in this folder.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show the main job offline: three saved sessions become facts, and a real agent recalls them."""
+    from afterword.demo import story
+
+    story.tell(out, as_json=as_json)
+
+
+@app.command()
+def run(
+    paths: Annotated[list[Path] | None, typer.Argument(help="Saved states: files, folders, manifests.")] = None,
+    user: User = None,
+    scope: InScope = None,
+    manifest: Annotated[Path | None, typer.Option(help="A manifest; its paths are relative to it.")] = None,
+    extractor: Annotated[
+        Literal["rules", "model"] | None, typer.Option(help="Who proposes facts (default: as configured).")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Store and show proposals; nothing counts yet.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Process saved sessions; without a path, those that `record_session` has queued.
+
+    A folder is read by its manifest.json, or as <folder>/<user>/<session>.json.
+    """
+    from afterword.cli import processing
+
+    processing.run(
+        paths or [], user=user, scope=scope, manifest=manifest, extractor=extractor, dry_run=dry_run, as_json=as_json
+    )
+
+
+@app.command()
+def facts(
+    user: User = None,
+    scope: InScope = None,
+    everything: Annotated[bool, typer.Option("--all", help="Also what no longer holds.")] = False,
+    as_of: AsOf = None,
+    as_json: Json = False,
+) -> None:
+    """List the facts of one memory."""
+    from afterword.cli import asking
+
+    asking.facts(user, scope, everything=everything, as_of=as_of, as_json=as_json)
+
+
+@app.command()
+def history(
+    fact: Annotated[str, typer.Argument(help="A fact's id, or the first 6 digits or more.")],
+    user: User = None,
+    scope: InScope = None,
+    as_json: Json = False,
+) -> None:
+    """Show how a fact came to be: every assertion, its words, and what was judged about it."""
+    from afterword.cli import asking
+
+    asking.history(fact, user, scope, as_json=as_json)
+
+
+@app.command()
+def why(
+    session: Annotated[str, typer.Argument(help="A session's id.")],
+    user: User = None,
+    scope: InScope = None,
+    as_json: Json = False,
+) -> None:
+    """Show what a session gave: how it was read, what was kept, what was dropped and for which reason."""
+    from afterword.cli import asking
+
+    asking.why(session, user, scope, as_json=as_json)
+
+
+@app.command()
+def recall(
+    query: Annotated[str, typer.Argument(help="What to look for.")],
+    user: User = None,
+    scope: InScope = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many facts.")] = 10,
+    as_json: Json = False,
+) -> None:
+    """Show the facts of one memory that bear on a question, best first."""
+    from afterword.cli import asking
+
+    asking.recall(query, user, scope, limit=limit, as_json=as_json)
+
+
+@app.command()
+def status(as_json: Json = False) -> None:
+    """Show what the store holds, what waits, and what failed and why."""
+    from afterword.cli import upkeep
+
+    upkeep.status(as_json=as_json)
+
+
+@app.command()
+def migrate(as_json: Json = False) -> None:
+    """Bring the store's tables up to date."""
+    from afterword.cli import upkeep
+
+    upkeep.migrate(as_json=as_json)
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """Say what is configured, what can be reached, and how to mend the rest."""
+    from afterword.cli import upkeep
+
+    upkeep.doctor(as_json=as_json)
+
+

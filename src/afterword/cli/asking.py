@@ -1,0 +1,176 @@
+"""The commands that ask the store: facts, history, why, recall."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from afterword.cli.output import (
+    UsageInvalid,
+    chosen_scope,
+    console,
+    day,
+    fact_json,
+    fact_table,
+    instant,
+    iso,
+    needed_scope,
+    print_json,
+    run,
+    table,
+)
+from afterword.store import lookup, sessions
+from afterword.store.engine import Store
+from afterword.store.errors import NotFound
+from afterword.store.recall import search
+from afterword.store.scopes import Scope
+
+
+def facts(user: str | None, scope: str | None, *, everything: bool, as_of: str | None, as_json: bool) -> None:
+    """List the facts of a scope as at an instant."""
+    whose, at = needed_scope(user, scope), instant(as_of)
+
+    async def work(store: Store) -> list[lookup.Fact]:
+        async with store.read() as db:
+            return await lookup.facts(db, whose, at=at)
+
+    found = run(work)
+    shown = found if everything else [fact for fact in found if fact.is_served]
+    if as_json:
+        print_json([fact_json(fact) for fact in shown])
+        return
+    hidden = f", {len(found) - len(shown)} more with --all" if len(found) > len(shown) else ""
+    console().print(fact_table(shown, title=f"{whose}: {len(shown)} facts{hidden}"))
+
+
+def history(fact_id: str, user: str | None, scope: str | None, *, as_json: bool) -> None:
+    """Show every assertion of a fact and every verdict on them, in order."""
+    whose = chosen_scope(user, scope)
+
+    async def work(store: Store) -> dict[str, Any]:
+        async with store.read() as db:
+            return await _history(db, fact_id, whose)
+
+    told = run(work)
+    if as_json:
+        print_json(told)
+        return
+    out = console()
+    fact = told["fact"]
+    out.print(f"{fact['statement']} ({fact['status']}, {fact['kind']} {fact['subject']}/{fact['attribute']})")
+    rows = [(one["said_at"], one["session_id"], one["statement"], "; ".join(one["quotes"])) for one in told["said"]]
+    out.print(table("said", ("when", "session", "statement", "words"), rows))
+    judged = [(one["relation"], one["earlier"], one["later"], one["reason"], one["judge"]) for one in told["verdicts"]]
+    out.print(table("judged", ("relation", "earlier", "later", "reason", "judge"), judged))
+
+
+async def _history(db: Any, fact_id: str, whose: Scope | None) -> dict[str, Any]:
+    for one in [whose] if whose else await lookup.scopes_kept(db):
+        try:
+            fact = await lookup.fact(db, one, fact_id, at=instant(None))
+        except NotFound:
+            if whose:
+                raise
+            continue
+        verdicts = await lookup.verdicts_on(db, one, fact.assertion_ids)
+        ids = {each for verdict, _, _ in verdicts for each in (verdict.earlier_id, verdict.later_id)}
+        said = await lookup.assertions_by_id(db, one, [*fact.assertion_ids, *ids])
+        return {
+            "scope": str(one),
+            "fact": fact_json(fact),
+            "said": [
+                {
+                    "id": each,
+                    "said_at": iso(said[each].said_at),
+                    "session_id": said[each].session_id,
+                    "statement": said[each].statement,
+                    "quotes": [item.quote for item in said[each].evidence],
+                }
+                for each in fact.assertion_ids
+            ],
+            "verdicts": [
+                {
+                    "relation": str(verdict.relation),
+                    "earlier": said[verdict.earlier_id].statement,
+                    "later": said[verdict.later_id].statement,
+                    "reason": verdict.reason,
+                    "judge": verdict.judge,
+                    "recorded_at": iso(recorded_at),
+                    "runs": runs,
+                }
+                for verdict, recorded_at, runs in verdicts
+            ],
+        }
+    raise NotFound(f"no fact {fact_id!r}; see `afterword facts --all`")
+
+
+def why(session_id: str, user: str | None, scope: str | None, *, as_json: bool) -> None:
+    """Show how a session was read, what was kept and what was dropped."""
+    whose = chosen_scope(user, scope)
+
+    async def work(store: Store) -> dict[str, Any]:
+        async with store.read() as db:
+            return await _why(db, session_id, whose)
+
+    told = run(work)
+    if as_json:
+        print_json(told)
+        return
+    out = console()
+    people = ", ".join(told["humans"]) or "nobody"
+    out.print(f"{told['session_id']} of {told['scope']}: {told['progress']}, {told['turns']} turns ({told['layout']})")
+    out.print(f"from {told['started_at']} to {told['ended_at']} (times: {told['time_basis']})")
+    out.print(f"taken for people: {people}")
+    if told["failure"]:
+        out.print(f"failed: {told['failure']}")
+    for reason, count in told["skipped"].items():
+        out.print(f"skipped: {reason}: {count}")
+    kept = [(one["id"][:8], one["statement"], _words(one)) for one in told["kept"]]
+    out.print(table("kept", ("id", "statement", "words"), kept))
+    out.print(table("dropped", ("reason", "statement", "detail"), [tuple(one.values()) for one in told["dropped"]]))
+
+
+def _words(fact: dict[str, Any]) -> str:
+    return "; ".join(item["quote"] for item in fact["evidence"])
+
+
+async def _why(db: Any, session_id: str, whose: Scope | None) -> dict[str, Any]:
+    found = await sessions.sessions(db, scope=whose, session_id=session_id)
+    if not found:
+        raise NotFound(f"no session {session_id!r} is kept; see `afterword status`")
+    if len(found) > 1:
+        raise UsageInvalid(f"{len(found)} memories have a session {session_id!r}; say whose with --user or --scope")
+    one = found[0]
+    held = await lookup.facts(db, one.scope, at=instant(None))
+    return {
+        "scope": str(one.scope),
+        "session_id": one.session_id,
+        "progress": str(one.progress),
+        "failure": one.failure,
+        "layout": one.layout,
+        "turns": len(await sessions.turns(db, one.scope, session_id)),
+        "humans": list(one.humans),
+        "time_basis": one.time_basis,
+        "started_at": iso(one.started_at),
+        "ended_at": iso(one.ended_at),
+        "skipped": dict(one.skipped),
+        "kept": [fact_json(fact) for fact in held if any(item.session_id == session_id for item in fact.evidence)],
+        "dropped": [
+            {"reason": reason, "statement": statement, "detail": detail}
+            for reason, statement, detail in await lookup.rejections(db, one.scope, session_id)
+        ],
+    }
+
+
+def recall(query: str, user: str | None, scope: str | None, *, limit: int, as_json: bool) -> None:
+    """Show the current facts that bear on a question, best first."""
+    whose = needed_scope(user, scope)
+    found = run(lambda store: search(store, whose, query, at=instant(None), limit=limit))
+    scored = list(zip(found.facts, found.scores, strict=True))
+    if as_json:
+        print_json({"stored": found.stored, "facts": [{**fact_json(fact), "score": score} for fact, score in scored]})
+        return
+    if not found.facts:
+        console().print("nothing is stored" if not found.stored else f"nothing of {found.stored} facts bears on that")
+        return
+    rows = [(f"{score:.2f}", fact.kind, fact.statement, day(fact.valid_from)) for fact, score in scored]
+    console().print(table(f"{whose}: {query}", ("score", "kind", "statement", "since"), rows))

@@ -1,0 +1,84 @@
+"""The commands for those who run afterword: status, migrate, doctor."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from typing import Any
+
+from afterword import doctor as checks
+from afterword import settings
+from afterword.cli import FAILED
+from afterword.cli.output import console, instant, print_json, run, table
+from afterword.store import lookup, sessions
+from afterword.store.engine import Store
+
+
+def status(*, as_json: bool) -> None:
+    """Show what the store holds, what waits, and what failed and why."""
+    told = run(_status)
+    if as_json:
+        print_json(told)
+        return
+    out = console()
+    out.print(f"store: {told['store']}")
+    rows = [(one["scope"], one["current"], one["all"], one["sessions"]) for one in told["scopes"]]
+    out.print(table("memories", ("scope", "current facts", "all facts", "sessions"), rows))
+    out.print(f"sessions: {', '.join(f'{count} {name}' for name, count in told['sessions'].items()) or 'none'}")
+    failed = [(one["scope"], one["session_id"], one["reason"]) for one in told["failed"]]
+    if failed:
+        out.print(table("failed, tried again by the next run", ("scope", "session", "reason"), failed))
+
+
+async def _status(store: Store) -> dict[str, Any]:
+    at = instant(None)
+    async with store.read() as db:
+        known = await sessions.sessions(db)
+        scopes = []
+        for scope in await lookup.scopes_kept(db):
+            held = await lookup.facts(db, scope, at=at)
+            scopes.append(
+                {
+                    "scope": str(scope),
+                    "current": sum(fact.is_served for fact in held),
+                    "all": len(held),
+                    "sessions": sum(one.scope == scope for one in known),
+                }
+            )
+    return {
+        "store": store.shown_url,
+        "scopes": scopes,
+        "sessions": dict(Counter(str(one.progress) for one in known)),
+        "failed": [
+            {"scope": str(one.scope), "session_id": one.session_id, "reason": one.failure}
+            for one in known
+            if one.failure
+        ],
+    }
+
+
+def migrate(*, as_json: bool) -> None:
+    """Bring the tables up to date and say from which version to which."""
+
+    async def work() -> tuple[str | None, str]:
+        async with Store(settings.load().store.url) as store:
+            return await store.migrate()
+
+    before, after = asyncio.run(work())
+    if as_json:
+        print_json({"before": before, "after": after})
+    else:
+        console().print(f"tables: {before or 'none'} -> {after}" if before != after else f"tables: {after}, up to date")
+
+
+def doctor(*, as_json: bool) -> None:
+    """Print every check, and exit with 1 where one fails."""
+    found = asyncio.run(checks.examine())
+    if as_json:
+        print_json([{"check": one.name, "ok": one.ok, "found": one.found, "mend": one.mend} for one in found])
+    else:
+        rows = [("ok" if one.ok else "FAILS", one.name, one.found, "" if one.ok else one.mend) for one in found]
+        console().print(table("afterword", ("", "check", "found", "mend"), rows))
+    if not all(one.ok for one in found):
+        sys.exit(FAILED)

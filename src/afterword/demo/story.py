@@ -1,0 +1,141 @@
+"""Tell the main job offline: saved sessions become facts, each with its words, and a real agent recalls them."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.messages import BaseChatMessage
+from autogen_core.models import ModelInfo
+from autogen_ext.models.replay import ReplayChatCompletionClient
+
+from afterword.agents.memory import FactMemory
+from afterword.cli.output import console, day, fact_json, fact_table, print_json
+from afterword.cli.processing import outcome_json
+from afterword.extractors.rules import RulesExtractor
+from afterword.pipeline.batch import Failure, run_batch
+from afterword.pipeline.session import Outcome
+from afterword.pipeline.sources import find_sessions
+from afterword.store import lookup
+from afterword.store.engine import Store, open_store
+from afterword.store.errors import AfterwordError
+from afterword.store.facts import Fact
+from afterword.store.scopes import Scope
+from afterword.store.transcripts import Role, Turn
+
+OWNER = Scope.user("mira")
+QUESTION = "I am planning a weekend by train. What should you know about me?"
+REPLY = "Your notes are in front of me: I will plan with them, briefly."
+CAPABILITIES = ModelInfo(
+    vision=False,
+    function_calling=False,
+    json_output=False,
+    family="unknown",
+    structured_output=False,
+    multiple_system_messages=False,
+)
+
+
+class DemoFailed(AfterwordError):
+    """A bundled session could not be processed: the installation is damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the demo did: each session, the facts after them, and what the live agent's model was shown."""
+
+    outcomes: Sequence[Outcome]
+    facts: Sequence[Fact]
+    shown: str
+    reply: str
+
+
+def tell(out: Path | None, *, as_json: bool) -> None:
+    """Run the demo in `out` (a temporary folder where None) and print its story.
+
+    Raises `DemoFailed` where a bundled session fails.
+    """
+    if out is not None:
+        told = asyncio.run(_live(out / "afterword.db"))
+    else:
+        with tempfile.TemporaryDirectory(prefix="afterword-demo-") as folder:
+            told = asyncio.run(_live(Path(folder) / "afterword.db"))
+    if as_json:
+        sessions, facts = [outcome_json(one) for one in told.outcomes], [fact_json(one) for one in told.facts]
+        print_json({"sessions": sessions, "facts": facts, "block": told.shown, "reply": told.reply})
+        return
+    _print(told)
+    if out is not None:
+        console().print(f"\nThe store is kept: AFTERWORD_STORE__URL=sqlite:///{out}/afterword.db afterword facts --user mira")
+
+
+async def _live(path: Path) -> Told:
+    async with await open_store(f"sqlite:///{path}") as store:
+        outcomes = await _process(store)
+        async with store.read() as db:
+            facts = await lookup.facts(db, OWNER, at=datetime.now(UTC))
+        shown, reply = await _recall(store)
+    return Told(outcomes, facts, shown, reply)
+
+
+async def _process(store: Store) -> list[Outcome]:
+    with as_file(files("afterword.demo") / "sessions") as folder:
+        ended = await run_batch(store, find_sessions([folder]), extractor=RulesExtractor())
+    for one in ended:
+        if isinstance(one, Failure):
+            raise DemoFailed(f"session {one.session_id}: {one.reason}")
+    return [one for one in ended if isinstance(one, Outcome)]
+
+
+async def _recall(store: Store) -> tuple[str, str]:
+    """Ask a real AssistantAgent with a replayed model; return the block that its model was shown, and its reply."""
+    client = ReplayChatCompletionClient([REPLY], model_info=CAPABILITIES)
+    memory = FactMemory(scope=OWNER, store=store)
+    agent = AssistantAgent("travel_assistant", client, memory=[memory], system_message="You plan trips by train.")
+    result = await agent.run(task=QUESTION)
+    state = await agent.save_state()
+    block = state["llm_context"]["messages"][0]["content"]
+    await memory.close()
+    answer = result.messages[-1]
+    return block, answer.to_text() if isinstance(answer, BaseChatMessage) else ""
+
+
+def _print(told: Told) -> None:
+    out = console()
+    out.print("Offline rules read three saved sessions of Mira, an invented user; no model, no key, no network.\n")
+    for one in told.outcomes:
+        _print_session(one)
+    out.print(fact_table(told.facts, title="What is known of Mira now, and what was"))
+    out.print(f"\nA new session: a real AssistantAgent with FactMemory is asked: {QUESTION}")
+    out.print(f"What its model is shown first:\n\n{told.shown}\n")
+    out.print(f"Its answer (replayed): {told.reply}")
+
+
+def _print_session(one: Outcome) -> None:
+    out = console()
+    turns = one.transcript.turns
+    ignored = [turn for turn in turns if turn.role in (Role.TOOL, Role.MEMORY, Role.SYSTEM, Role.THOUGHT)]
+    people = ", ".join(one.transcript.humans)
+    out.print(f"{one.session_id} ({one.transcript.layout}, {day(one.transcript.started_at)})")
+    out.print(f"  read      {len(turns)} turns; taken for a person: {people}; never evidence: {_roles(ignored)}")
+    for fact in one.changes.learned:
+        out.print(f"  kept      {fact.statement}  <- {fact.evidence[0].speaker}: “{fact.evidence[0].quote}”")
+    for fact in one.changes.repeated:
+        out.print(f"  again     {fact.statement}")
+    for old, new in one.changes.retired:
+        reason = f"now: {new.statement}" if new else "taken back"
+        out.print(f"  replaced  {old.statement}  -> {reason}")
+    for reason, count in sorted(one.rejected.items()):
+        out.print(f"  refused   {count} ({reason})")
+    out.print("")
+
+
+def _roles(turns: Sequence[Turn]) -> str:
+    roles = [turn.role.value for turn in turns]
+    return ", ".join(f"{roles.count(role)} of {role}" for role in sorted(set(roles))) or "none"

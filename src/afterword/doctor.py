@@ -1,0 +1,77 @@
+"""What is configured, what can be reached, and how to mend the rest."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+from afterword import settings
+from afterword.settings import Settings, SettingsInvalid, profile_path
+from afterword.store.engine import Store
+from afterword.store.errors import StoreError
+
+PACKAGES = ("autogen-agentchat", "autogen-ext", "sqlmodel", "instructor", "openai", "apscheduler")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at: what was found, and how to mend it where it is not `ok`."""
+
+    name: str
+    ok: bool
+    found: str
+    mend: str = ""
+
+
+async def examine() -> list[Check]:
+    """Return every check, the settings first; nothing is changed and no model is asked."""
+    checks = [_packages()]
+    try:
+        configured = settings.load()
+    except SettingsInvalid as error:
+        return [*checks, Check("settings", False, str(error), "mend the profile or the variable that is named")]
+    checks.append(Check("settings", True, f"profile: {profile_path() or 'none, defaults and environment'}"))
+    return [*checks, *await _store(configured), _extractor(configured)]
+
+
+def _packages() -> Check:
+    found, missing = [], []
+    for name in PACKAGES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            missing.append(name)
+    mend = f"pip install {' '.join(missing)}"
+    return Check("packages", not missing, ", ".join(found), mend)
+
+
+async def _store(configured: Settings) -> list[Check]:
+    try:
+        store = Store(configured.store.url)
+    except StoreError as error:
+        return [Check("store", False, str(error), "set AFTERWORD_STORE__URL")]
+    if store.path is not None and not store.path.exists():
+        return [Check("store", True, f"{store.shown_url}: not there yet, the first run makes it")]
+    try:
+        async with store:
+            await store.check()
+    except StoreError as error:
+        return [Check("store", False, str(error), "start the database, or run `afterword migrate`")]
+    checks = [Check("store", True, f"{store.shown_url} answers, its tables are up to date")]
+    if store.path is not None and os.name == "posix":
+        mode = stat.S_IMODE(store.path.stat().st_mode)
+        private = not mode & 0o077
+        checks.append(Check("privacy", private, f"file mode {mode:04o}", f"chmod 600 {store.path}"))
+    return checks
+
+
+def _extractor(configured: Settings) -> Check:
+    if configured.extractor == "rules":
+        return Check("extractor", True, "offline rules: English patterns, no model (extractor = \"model\" asks one)")
+    model = configured.model
+    place = model.base_url or os.environ.get("OPENAI_BASE_URL") or "api.openai.com"
+    has_key = bool(model.api_key or os.environ.get("OPENAI_API_KEY"))
+    found = f"model {model.name} at {place}, key {'set' if has_key else 'missing'}"
+    return Check("extractor", has_key, found, "set OPENAI_API_KEY")

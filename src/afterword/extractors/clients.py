@@ -1,0 +1,249 @@
+"""Ask a language model for an answer of a given shape, over any OpenAI-compatible endpoint.
+
+Everything that instructor and openai do, log or raise stays inside this module: callers see the errors of
+`extractors.errors`, which never hold a user's words or a key. Both libraries are imported at the first question, since
+they take most of a second that a command line cannot spare.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel
+
+from afterword.extractors.errors import (
+    AnswerCut,
+    AnswerInvalid,
+    AnswerRefused,
+    EndpointMisconfigured,
+    EndpointUnavailable,
+    ExtractionError,
+)
+from afterword.extractors.extractor import Usage
+
+if TYPE_CHECKING:
+    from instructor import AsyncInstructor
+    from openai import APIStatusError, AsyncOpenAI
+
+Message = Mapping[str, str]
+Mode = Literal["json_schema", "tools", "json"]
+T = TypeVar("T", bound=BaseModel)
+
+REASKS = 1
+"""How often an answer that does not fit the schema is shown to the model again."""
+
+PASSING_STATUSES = frozenset({408, 409, 429})
+WINDOW_TOO_LONG = frozenset({"context_length_exceeded", "string_above_max_length"})
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """Which model answers, where, and within which limits.
+
+    `base_url` None is the endpoint that the openai package takes by itself; only then may it also look for the key
+    itself. `max_retries` is how often a request is sent again after 429, 5xx or a timeout; `mode` how the shape of
+    the answer is asked for. Raises `EndpointMisconfigured` where no request could be made with it.
+    """
+
+    model: str
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    timeout_s: float = 60.0
+    max_retries: int = 3
+    mode: Mode = "json_schema"
+    max_completion_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.model.strip():
+            raise EndpointMisconfigured("no model is named; set the model, for example gpt-4o-mini")
+        if self.base_url is not None and urlsplit(self.base_url).scheme not in ("http", "https"):
+            raise EndpointMisconfigured("the base URL of the model endpoint must start with http:// or https://")
+        if self.mode not in ("json_schema", "tools", "json"):
+            raise EndpointMisconfigured(f"{self.mode!r} is no mode; use json_schema, tools or json")
+
+    @property
+    def place(self) -> str:
+        """The model and its address for messages, without user name, password or query."""
+        if self.base_url is None:
+            return f"model {self.model!r} at the default endpoint"
+        url = urlsplit(self.base_url)
+        return f"model {self.model!r} at {url.scheme}://{url.netloc.rpartition('@')[2]}{url.path}"
+
+
+class ModelClient:
+    """One shared connection pool to one endpoint, opened at the first question; close it, or use `async with`.
+
+    A client that is dropped without being closed can hang the requests of the next one in the same event loop.
+    """
+
+    def __init__(self, settings: ModelSettings) -> None:
+        self.settings = settings
+        self._openai: AsyncOpenAI | None = None
+        self._instructor: AsyncInstructor | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections; the next question would open new ones."""
+        client, self._openai, self._instructor = self._openai, None, None
+        if client is not None:
+            await client.close()
+
+    async def ask(self, messages: Sequence[Message], response_model: type[T]) -> tuple[T, Usage]:
+        """Return the model's answer in the shape of `response_model`, and what it cost.
+
+        `messages` are dicts with `role` and `content`; their text is sent as it is. `Usage.calls` counts requests on
+        the wire, retries and re-asks included; where the endpoint reports no tokens they count 0.
+        Raises a leaf of `ExtractionError`, each naming model and address and what to do next.
+        """
+        tally = _Tally()
+        token = _asking.set(tally)
+        try:
+            outcome = await self._attempt(messages, response_model)
+        finally:
+            _asking.reset(token)
+        # Raised here, outside of any handler: the original exception holds whole prompts, and would be printed along.
+        if isinstance(outcome, ExtractionError):
+            raise outcome
+        answer, completion = outcome
+        return answer, _usage(tally, completion)
+
+    async def _attempt(self, messages: Sequence[Message], response_model: type[T]) -> tuple[T, Any] | ExtractionError:
+        from instructor.core import InstructorError
+        from openai import OpenAIError
+
+        limit = self.settings.max_completion_tokens
+        limits: dict[str, Any] = {} if limit is None else {"max_completion_tokens": limit}
+        try:
+            return await self._opened().create_with_completion(
+                # Never `context=`: it would render every message as a template, users' words included.
+                messages=[dict(message) for message in messages],  # type: ignore[misc]
+                response_model=response_model,
+                max_retries=REASKS,
+                model=self.settings.model,
+                **limits,
+            )
+        except (InstructorError, OpenAIError) as error:
+            return translated(error, self.settings.place)
+
+    def _opened(self) -> AsyncInstructor:
+        if self._instructor is None:
+            import instructor
+
+            modes = {"json_schema": instructor.Mode.JSON_SCHEMA, "tools": instructor.Mode.TOOLS}
+            self._openai = self._connected()
+            self._instructor = instructor.from_openai(
+                self._openai, mode=modes.get(self.settings.mode, instructor.Mode.JSON)
+            )
+            _silence()
+        return self._instructor
+
+    def _connected(self) -> AsyncOpenAI:
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+
+        settings = self.settings
+        # The key that openai finds in the environment belongs to its own endpoint; others get none by accident.
+        key = settings.api_key or (None if settings.base_url is None else "none")
+        return AsyncOpenAI(
+            api_key=key,
+            base_url=settings.base_url,
+            timeout=settings.timeout_s,
+            max_retries=settings.max_retries,
+            http_client=DefaultAsyncHttpxClient(event_hooks={"request": [_count]}),
+        )
+
+
+class _Tally:
+    """Counts the requests of one question."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+
+_asking: ContextVar[_Tally | None] = ContextVar("asking", default=None)
+
+
+async def _count(_request: object) -> None:
+    if tally := _asking.get():
+        tally.calls += 1
+
+
+def _usage(tally: _Tally, completion: Any) -> Usage:
+    usage = getattr(completion, "usage", None)
+    return Usage(tally.calls, getattr(usage, "prompt_tokens", 0) or 0, getattr(usage, "completion_tokens", 0) or 0)
+
+
+def _withhold(record: logging.LogRecord) -> bool:
+    return record.levelno <= logging.DEBUG or _asking.get() is None
+
+
+def _silence() -> None:
+    """Keep instructor's log records about our questions at DEBUG: the others quote whole prompts and answers.
+
+    A filter on a parent logger does not see its children's records, so each one gets it. The application's own use of
+    instructor is left alone.
+    """
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] == "instructor":
+            logging.getLogger(name).addFilter(_withhold)
+
+
+def translated(error: Exception, place: str) -> ExtractionError:
+    """Return what an exception of openai or instructor means for us, told without any of its text."""
+    from instructor.core import IncompleteOutputException
+    from openai import APIConnectionError, APIStatusError, APITimeoutError, OpenAIError
+
+    cause = error.__cause__ if isinstance(error.__cause__, OpenAIError) else error
+    if isinstance(error, IncompleteOutputException):
+        return AnswerCut(f"{place}: the answer was cut at its length limit; try a smaller window or a higher limit")
+    if isinstance(cause, APIStatusError):
+        return _refused_request(cause, place)
+    if isinstance(cause, APITimeoutError):
+        return EndpointUnavailable(f"{place}: no answer in time; the session is tried again, or raise the timeout")
+    if isinstance(cause, APIConnectionError):
+        return EndpointUnavailable(f"{place}: no connection; check that the endpoint runs and can be reached")
+    if isinstance(cause, OpenAIError):
+        return EndpointMisconfigured(
+            f"{place}: no request could be made; set an API key, or a base URL that needs none"
+        )
+    return _unusable_answer(error, place)
+
+
+def _refused_request(error: APIStatusError, place: str) -> ExtractionError:
+    status = error.status_code
+    if status == 413 or str(error.code) in WINDOW_TOO_LONG:
+        return AnswerCut(f"{place}: HTTP {status}, the request is too long for the model; try a smaller window")
+    if status in PASSING_STATUSES or status >= 500:
+        return EndpointUnavailable(f"{place}: HTTP {status} after all retries; the session is tried again later")
+    todo = {
+        401: "check the API key",
+        403: "check what the API key may use",
+        404: "check the model's name and the base URL",
+    }.get(status, "check the model's name, and whether the endpoint knows this mode (json_schema, tools or json)")
+    return EndpointMisconfigured(f"{place}: HTTP {status}; {todo}")
+
+
+def _unusable_answer(error: Exception, place: str) -> ExtractionError:
+    choices = getattr(getattr(error, "last_completion", None), "choices", None) or []
+    # With forced tools instructor gives up at a refusal before it keeps the completion; this is how it shows.
+    declined = isinstance(error.__cause__, AssertionError) or any(
+        getattr(choice.message, "refusal", None) or choice.finish_reason == "content_filter" for choice in choices
+    )
+    if declined:
+        return AnswerRefused(f"{place}: the model declined to answer; look at the session, or try another model")
+    attempts = getattr(error, "n_attempts", 1)
+    return AnswerInvalid(
+        f"{place}: no answer fitted the schema in {attempts} attempts; try another mode or a more capable model"
+    )

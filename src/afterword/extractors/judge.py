@@ -1,0 +1,79 @@
+"""Who says how a later-said assertion relates to an earlier-said one, and the judge that needs no model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from afterword.extractors.extractor import Usage
+from afterword.extractors.rules import SINGLE_VALUED
+from afterword.store.assertions import Act, Assertion, Cue, Relation, Verdict, folded
+
+Pair = tuple[Assertion, Assertion]
+"""(earlier-said, later-said)."""
+
+# Shorter words occur in too many sentences to say what is taken back.
+SHORTEST_NAMED = 4
+
+
+class Judge(Protocol):
+    """Relates pairs of assertions, and decides nothing else: it never sees ids and never deletes."""
+
+    @property
+    def version(self) -> str:
+        """What its verdicts depend on besides the pair, as one short text."""
+        ...
+
+    async def judge(self, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
+        """Return a verdict for each pair it can decide; the others stand beside each other.
+
+        Raises an `ExtractionError` where no answer was had: that is never the same as "no conflict".
+        """
+        ...
+
+
+class RulesJudge:
+    """Decides by slot and value alone. What it cannot decide stands beside."""
+
+    version = "rules-1"
+
+    async def judge(self, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
+        """Return the verdicts that slot and value settle; needs no model and costs nothing."""
+        found = []
+        for earlier, later in pairs:
+            decided = relation(earlier, later)
+            if decided is not None:
+                found.append(Verdict(earlier.id, later.id, *decided, self.version))
+        return found, Usage()
+
+
+def relation(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
+    """Return how the later relates to the earlier by slot and value, with the reason; None where that does not tell."""
+    if earlier.act is not Act.STATE or folded(earlier.subject) != folded(later.subject):
+        return None
+    if later.act is not Act.STATE:
+        return _retraction(earlier, later)
+    if earlier.slot != later.slot:
+        return None
+    if folded(earlier.value) == folded(later.value):
+        return Relation.SAME, "the same value again"
+    if later.slot[1] not in SINGLE_VALUED:
+        return None
+    if later.cue is Cue.CORRECTION and earlier.session_id == later.session_id:
+        return Relation.CORRECTS, "put right in the same session"
+    return Relation.CHANGES, f"{later.attribute} has one value at a time"
+
+
+def _retraction(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
+    taken_back = folded(later.value)
+    same_slot = earlier.slot == later.slot
+    if same_slot and (not taken_back or taken_back == folded(earlier.value)):
+        return Relation.RETRACTS, "taken back"
+    said = f" {_words(earlier.value)} {_words(earlier.statement)} "
+    if len(taken_back) >= SHORTEST_NAMED and f" {taken_back} " in said:
+        return Relation.RETRACTS, f"taken back by name: {later.value}"
+    return None
+
+
+def _words(text: str) -> str:
+    return " ".join("".join(letter if letter.isalnum() else " " for letter in text.casefold()).split())

@@ -1,0 +1,103 @@
+"""From bytes to a JSON value, within limits: a hostile or broken file gives a named error, never a crash."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import NoReturn
+
+from afterword.extractors.errors import ReadError, StateBroken, StateTooLarge
+
+LARGEST_BYTES = 64 * 1024 * 1024
+DEEPEST_NESTING = 200
+
+_BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_STRING_OR_NO_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|(-?Infinity|NaN)', re.DOTALL)
+_TOO_DEEP = (
+    f"nested more than {DEEPEST_NESTING} levels deep; no saved conversation is, so check where the file comes from"
+)
+
+
+def parse_state(raw: bytes) -> object:
+    """Return the JSON value that the bytes hold.
+
+    Raises `StateTooLarge` for more than 64 MiB or 200 levels, and `StateBroken` (with the position) for bytes that are
+    empty, cut, not UTF-8, marked with a byte order mark, or hold NaN or Infinity.
+    """
+    if len(raw) > LARGEST_BYTES:
+        raise StateTooLarge(_too_large(len(raw)))
+    if raw.startswith(_BYTE_ORDER_MARKS):
+        raise StateBroken("starts with a byte order mark (position 0); save it again as UTF-8 without one")
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise StateBroken(f"is not UTF-8 at byte {error.start}; save it again as UTF-8") from error
+    return parse_text(text)
+
+
+def parse_text(text: str) -> object:
+    """Return the JSON value that the text holds; raises as `parse_state` does."""
+    if not text.strip():
+        raise StateBroken("is empty (position 0); save the state again")
+    try:
+        value: object = json.loads(text, parse_constant=_refused)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno} column {error.colno} (position {error.pos})"
+        raise StateBroken(f"is no sound JSON at {where}: {error.msg}; it may have been cut while saving") from None
+    except RecursionError:
+        raise StateTooLarge(_TOO_DEEP) from None
+    except _NoNumberError as error:
+        raise StateBroken(
+            f"holds {error} at position {_position(text)}, which is no JSON; write null or a number in its place"
+        ) from None
+    except ValueError:
+        raise StateBroken("holds a number with too many digits; write it as a string") from None
+    check_depth(value)
+    return value
+
+
+def check_depth(value: object) -> None:
+    """Raise `StateTooLarge` where the value is nested more than 200 levels deep."""
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(DEEPEST_NESTING):
+        level = [
+            child
+            for node in level
+            for child in (node.values() if isinstance(node, dict) else node)
+            if isinstance(child, (dict, list))
+        ]
+        if not level:
+            return
+    raise StateTooLarge(_TOO_DEEP)
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the file's bytes; a file over the limit is refused without being read.
+
+    Raises `StateTooLarge`, or `ReadError` where the file cannot be opened.
+    """
+    try:
+        with path.open("rb") as file:
+            size = path.stat().st_size
+            if size > LARGEST_BYTES:
+                raise StateTooLarge(_too_large(size))
+            return file.read(LARGEST_BYTES + 1)
+    except OSError as error:
+        raise ReadError(f"cannot be opened: {error.strerror}; check the path and its permissions") from error
+
+
+class _NoNumberError(ValueError):
+    """NaN or an infinity stands where JSON wants a number."""
+
+
+def _refused(constant: str) -> NoReturn:
+    raise _NoNumberError(constant)
+
+
+def _position(text: str) -> int:
+    return next((match.start(1) for match in _STRING_OR_NO_NUMBER.finditer(text) if match.group(1)), 0)
+
+
+def _too_large(size: int) -> str:
+    return f"has {size} bytes; at most {LARGEST_BYTES} are read, so split it into single sessions"

@@ -1,0 +1,122 @@
+"""Recognise memory that was put into a conversation by a program, so that it is never taken for someone's words.
+
+Each form is one that a memory adapter or a tutorial really writes. Words in a sentence ("a relevant memory of mine")
+are not enough: a header stands alone on its line, at the start, with a list or the user's own words below it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from afterword.store.rendering import CLOSING, OPENING
+
+
+class Piece(NamedTuple):
+    """A stretch of a message: injected memory, or what was really said."""
+
+    is_memory: bool
+    text: str
+
+
+_HINT = re.compile(r"memor(?:y|ies)|=== CANVAS FILES", re.IGNORECASE)
+_LONGEST_SEARCH = 200_000
+_HEADER = re.compile(
+    r"\s{0,20}(?:#{1,6} )?(?:"
+    r"(?P<sure>relevant memory content(?: \(in chronological order\))?|(?:potentially )?relevant memor(?:y|ies))"
+    r"|context from memory|memory context|from memory|memor(?:y|ies)"
+    r"):[ \t]{0,20}\r?\n",
+    re.IGNORECASE,
+)
+_LIST_ITEM = re.compile(r"\s{0,20}(?:[-*•]|\d{1,6}[.)])\s")
+_ASKING = r"(?:(?:the |current )?user(?:'s)? (?:message|question|query|input|request)|user|question|message|query)"
+_ASKED_APART = re.compile(rf"\n[ \t]{{0,20}}\r?\n[ \t]{{0,20}}(?:#{{1,6}} )?{_ASKING}[ \t]?:", re.IGNORECASE)
+_ASKED = re.compile(rf"\n[ \t]{{0,20}}(?:#{{1,6}} )?{_ASKING}[ \t]?:", re.IGNORECASE)
+_APPENDED = re.compile(r"(?:\A|\n)[ \t]{0,20}\n?# Memories that might help[ \t]{0,20}\r?\n(?=\s{0,20}[-*] )")
+_CANVAS = re.compile(r"\s{0,20}=== CANVAS FILES ===(?:.*?=== END OF CANVAS ===|.*\Z)", re.DOTALL)
+
+
+def pieces(text: str, injected: Collection[str] = ()) -> list[Piece]:
+    """Part a message into injected memory and what was really said, in order.
+
+    `injected` are the exact texts that the state itself lists as queried memories (stripped).
+    """
+    if injected and text.strip() in injected:
+        return [Piece(True, text)]
+    if not _HINT.search(text):
+        return [Piece(False, text)]
+    found: list[Piece] = []
+    end = 0
+    for start, stop in _own_blocks(text):
+        found += _spoken(text[end:start])
+        found.append(Piece(True, text[start:stop]))
+        end = stop
+    return found + _spoken(text[end:]) if end else _spoken(text) or [Piece(False, text)]
+
+
+def is_system_memory(text: str, injected: Collection[str] = ()) -> bool:
+    """Whether a system message is memory as a whole: a known header, a canvas, or an exact text of the state's own."""
+    header = _HEADER.match(text)
+    known = bool(header and header.group("sure")) or bool(_CANVAS.match(text))
+    return known or (bool(injected) and repeats(text, injected))
+
+
+def _own_blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Find the blocks that our own adapter wrote; one that is cut off reaches to the end."""
+    start = text.find(OPENING)
+    while start >= 0:
+        opened = text.find(">", start)
+        if opened < 0:
+            return
+        closed = text.find(CLOSING, opened)
+        stop = closed + len(CLOSING) if closed >= 0 else len(text)
+        yield start, stop
+        start = text.find(OPENING, stop)
+
+
+def repeats(text: str, injected: Collection[str]) -> bool:
+    """Whether the text, or a line of it without its bullet or number, is one of the injected texts."""
+    if text.strip() in injected:
+        return True
+    lines = (_LIST_ITEM.sub("", line, count=1).strip() for line in text.splitlines())
+    return any(line in injected for line in lines if line)
+
+
+def _spoken(text: str) -> list[Piece]:
+    """Part a stretch without a block of ours; white space between blocks is nobody's words."""
+    if not text.strip():
+        return []
+    canvas = _CANVAS.match(text)
+    if canvas:
+        return [Piece(True, canvas.group()), *_words(text[canvas.end() :])]
+    header = _HEADER.match(text)
+    if header:
+        return _below(text, header)
+    return _before_appended(text)
+
+
+def _below(text: str, header: re.Match[str]) -> list[Piece]:
+    """Part a message that starts with a memory header: the user's words may follow under a header of their own."""
+    start, end = header.end() - 1, header.end() + _LONGEST_SEARCH
+    asked = _ASKED_APART.search(text, start, end) or _last(_ASKED.finditer(text, start, end))
+    if asked:
+        return [Piece(True, text[: asked.start()]), *_words(text[asked.end() :])]
+    if header.group("sure") and _LIST_ITEM.match(text, header.end()):
+        return [Piece(True, text)]
+    return _before_appended(text)
+
+
+def _before_appended(text: str) -> list[Piece]:
+    appended = _APPENDED.search(text)
+    if not appended:
+        return [Piece(False, text)]
+    return [*_words(text[: appended.start()]), Piece(True, text[appended.start() :].strip())]
+
+
+def _words(text: str) -> list[Piece]:
+    return [Piece(False, text.strip())] if text.strip() else []
+
+
+def _last(found: Iterator[re.Match[str]]) -> re.Match[str] | None:
+    return max(found, key=lambda match: match.start(), default=None)

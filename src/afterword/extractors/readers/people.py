@@ -1,0 +1,29 @@
+"""Who is taken for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+HUMAN_NAMES = frozenset({"user", "human", "user_proxy", "userproxy"})
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """The names that are people's: those that say so, and those that a manifest, the recorder or the caller gave."""
+
+    given: frozenset[str] = frozenset()
+
+    @classmethod
+    def named(cls, humans: Collection[str] = (), owner: str | None = None) -> People:
+        """Return the people that the caller names, whatever the letter case."""
+        names = {name.casefold() for name in humans}
+        return cls(frozenset(names | ({owner.casefold()} if owner and owner != "assistant" else set())))
+
+    def has(self, name: str | None) -> bool:
+        """Whether the name is a person's."""
+        return name is not None and (self.is_given(name) or name.strip().casefold() in HUMAN_NAMES)
+
+    def is_given(self, name: str) -> bool:
+        """Whether the caller said that the name is a person's."""
+        return name.casefold() in self.given

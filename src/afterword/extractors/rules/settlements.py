@@ -1,0 +1,262 @@
+"""Rules about what was settled or changed, and the numbers, limits, names and sources of things. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from afterword.extractors.rules.rule import AMOUNT, PROPER, WEEKDAYS, Match, Rule, rule
+from afterword.extractors.rules.vocabulary import NUMBERS
+from afterword.extractors.rules.wishes import is_thing
+from afterword.extractors.rules.words import word_set
+from afterword.store.assertions import Act, Cue, Kind
+
+_P, _D, _E = Kind.PREFERENCE, Kind.DECISION, Kind.ENTITY
+_PERIOD = r"(?:night|day|week|month|year|hour|person|head|kilo|kg|litre|piece)"
+_LIMIT = (
+    r"(?:max(?:imum)?\.?|at most|no more than|not more than|never more than|up to|stay under|stay below|keep "
+    r"(?:it )?under|not over)"
+)
+_PRONOUN = re.compile(
+    r"(?i)^(?:(?:and|so|that|but|if|when) )?(?:i|we|he|she|it|they|that|this|you|who|which|there|people|one|"
+    r"someone|everyone)\b"
+)
+_NO_SOURCED_THING = word_set(
+    """i he she it they we that this who which there letter mail person guy man woman all one friend family quote news
+    message idea people you"""
+)
+_STATE = re.compile(
+    r"(?i)\b(?:dead|weird|broken|bad|good|great|fine|sick|ill|gone|late|empty|full|sore|annoyed|amused|happy|"
+    r"awesome|amazing|best|top|"
+    r"same|one|thing|reason|problem|aspect|way|lot)\b"
+)
+_NO_THING = re.compile(
+    r"(?i)^(?:it|that|this|there|he|she|they|what|who|here|everything|everyone|nobody|nothing|question|same|one|"
+    r"both|all|which|you|how|"
+    r"where|when|life|next|problem|idea|thing|point|truth|today|tomorrow|\w+day|status|we|i|these|those|my|our|"
+    r"most|some|many|such|"
+    r"by|for|with|from|in|on|at|after|before|during|if|and|but|so|or|no|yes)\b"
+)
+_OWNED = (
+    r"(?:car|bike|phone|laptop|computer|tablet|router|printer|house|flat|boat|van|camera|dog|cat|kiln|oven|bank|"
+    r"shell|editor|browser|"
+    r"tractor|piano|guitar|sofa|dishwasher|heating|boiler|hub|modem|keyboard|monitor)"
+)
+
+
+def _has_thing(match: Match, _text: str) -> bool:
+    return not _PRONOUN.match(match["a"])
+
+
+def _is_source(match: Match, _text: str) -> bool:
+    return match["s"].split()[-1].lower() not in _NO_SOURCED_THING
+
+
+def _is_named_thing(match: Match, text: str) -> bool:
+    return not _NO_THING.match(match["a"]) and not _STATE.search(match["v"]) and len(text.split()) <= 28
+
+
+def _counts(match: Match, _text: str) -> bool:
+    return not re.match(r"(?i)(?:times?|hours?|minutes?|nights?|in|of|a|an)\b", match["a"])
+
+
+def _is_settled(match: Match, _text: str) -> bool:
+    return is_thing(match, _text) and not re.search(r"(?i)\b(?:this|that|it|following|a break|nothing)\b", match["v"])
+
+
+CHANGES: tuple[Rule, ...] = (
+    rule(
+        r"^(?:(?:I|we) take (?:it|that|this) back|change of plans?)[,:] (?P<v>.{8,160})",
+        _D,
+        "choice",
+        "{I} decided: {v}",
+        cue=Cue.CHANGE,
+        sentence=True,
+        by_value=True,
+    ),
+    rule(
+        r"\b(?:I|we)(?:'ve| have) (?:just )?(?:moved|changed|switched|set|put|raised|lowered) (?:my|our|the) "
+        r"(?P<a>[\w -]{2,40}?) "
+        r"to (?P<v>[^;]{2,80})",
+        _D,
+        cue=Cue.CHANGE,
+    ),
+    rule(
+        r"\b(?:I|we)(?:'ve| have)?(?: just)? (?:switched|changed|moved over) (?:from [^,;]{2,30} )?to "
+        r"(?P<v>[^,;]{2,60})",
+        _E,
+        cue=Cue.CHANGE,
+        check=is_thing,
+    ),
+    rule(
+        r"^(?P<a>[\w ]{3,40}) goes (?:up |down )?from (?P<w>[^,;]{1,30}) to (?P<v>[^,;]{1,40})",
+        _D,
+        cue=Cue.CHANGE,
+        check=_has_thing,
+    ),
+    rule(r"\bI(?:'m| am) on (?P<v>(?:day|night|early|late|morning) shifts?)", _E, "shift", cue=Cue.CHANGE),
+    rule(r"^since .{3,25}? (?:I|we) (?:have|drive|use|own) (?P<v>[^;:]{2,100})", _E, cue=Cue.CHANGE, sentence=True),
+)
+RETRACTIONS: tuple[Rule, ...] = (
+    rule(
+        r"\b(?:I|we) (?:don't|do not) (?P<v>(?!know|think|have|want to|see|care)[a-z]+ [^,;]{2,60}?) any ?more\b",
+        _P,
+        act=Act.RETRACT,
+        cue=Cue.CHANGE,
+    ),
+    rule(r"\b(?:I|we) no longer (?P<v>[a-z]+ [^,;]{2,60})", _P, act=Act.RETRACT, cue=Cue.CHANGE),
+    rule(
+        r"\b(?:I|we)(?:'ve| have)? (?:stopped|quit|gave up|given up) (?P<v>[a-z]+ing\b[^,;]{0,60})",
+        _P,
+        act=Act.RETRACT,
+        cue=Cue.CHANGE,
+    ),
+    rule(
+        r"\b(?:we're|we are|I'm|I am) off (?P<v>(?:the )?(?!to|on|for|sick|work|today|duty|until|next|now|"
+        r"again)[a-z]+[^,;.]{0,40})",
+        _P,
+        None,
+        "{I} no longer has {v}",
+        act=Act.RETRACT,
+        cue=Cue.CHANGE,
+    ),
+)
+NUMBERED: tuple[Rule, ...] = (
+    rule(
+        rf"(?P<v>{AMOUNT}[^,;]{{0,40}}?) (?:a|per) (?P<period>{_PERIOD})\b[^,;]{{0,40}} is (?:my|our) (?:ceiling|"
+        rf"limit|max|maximum|budget)\b",
+        _P,
+        "budget",
+    ),
+    rule(
+        rf"\b{_LIMIT} (?P<v>{AMOUNT}[^,;]{{0,40}}?)\s(?:a|per) (?P<period>{_PERIOD})\b",
+        _P,
+        "budget",
+        "{I}'s limit: {c}",
+    ),
+    rule(
+        rf"\b(?:max(?:imum)?\.?|at most|no more than|not more than|never more than) (?P<v>(?:{AMOUNT}|"
+        rf"(?:{NUMBERS})\b)\s?(?P<a>[a-z]+))",
+        _P,
+        None,
+        "{I}'s limit: {c}",
+    ),
+    rule(rf"\b(?P<v>{AMOUNT}(?P<a>[a-z]+)) (?:at most|max|maximum)\b", _P, None, "{I}'s limit: {c}"),
+    rule(
+        rf"\b(?:my |our |the )?budget (?:is|of|about|around)\b[^,;]{{0,20}}?(?P<v>{AMOUNT}[^,;]{{0,30}})",
+        _P,
+        "budget",
+        "{I}'s limit: {c}",
+    ),
+    rule(
+        rf"\b(?P<v>(?:about |around |roughly )?(?:{AMOUNT}|(?:{NUMBERS})\b)\s?(?P<a>[a-z]{{1,12}})(?: of [a-z]+)? "
+        rf"(?:a|an|per) (?P<period>{_PERIOD}))\b",
+        _E,
+        None,
+        "{I}'s figure: {c}",
+        check=_counts,
+    ),
+    rule(
+        rf"^(?P<a>[a-z][\w ]{{2,30}}) (?:needs?|requires?|has to have|must have) (?P<v>(?:{AMOUNT}|"
+        rf"(?:{NUMBERS})\b)\s?[a-z]+[^,;]{{0,60}})",
+        _D,
+        check=_has_thing,
+    ),
+    rule(r"\b(?P<a>[a-z]\w{1,20} [a-z]\w{1,20}) (?:has|have) to (?P<v>stay [^;]{2,60})", _D, check=_has_thing),
+    rule(
+        rf"\b(?:we|I) (?:take|charge|ask for|require|offer|give|pay) (?P<v>(?:a |an )?(?:(?P<a>[a-z]+) of "
+        rf")?{AMOUNT}[^;]{{2,60}})",
+        _D,
+    ),
+)
+DECISIONS: tuple[Rule, ...] = (
+    rule(
+        r"\b(?:I|we|let's|let us)(?:'ll| will|'ve| have)? (?:go|went|going|gone|stick|stay|sticking|renew|renewed|"
+        r"sign|signed) (?:with|for) "
+        r"(?P<v>[^,;]{2,60})",
+        _D,
+        "choice",
+        check=_is_settled,
+    ),
+    rule(
+        r"\b(?:I|we)(?:'ve| have)? (?:decided|settled|agreed|chosen|chose|opted) (?:on |to |for |that |against "
+        r")?(?P<v>[^;]{3,100})",
+        _D,
+        "choice",
+        check=_is_settled,
+    ),
+    rule(
+        rf"\b(?:I|we|let's)(?:'ll| will)? (?:take|took|book|booked|choose|pick|picked|use|keep|drop|dropped|go to|"
+        rf"do|bought) "
+        rf"(?P<v>(?:the )?{PROPER}[^;]{{0,60}})",
+        _D,
+        "choice",
+        check=_is_settled,
+    ),
+    rule(
+        rf"\b(?:I|we)(?:'ve| have)?(?: just)? (?:signed up for|registered for|enrolled in|fixed|booked) "
+        rf"(?P<v>(?:the )?{PROPER}).{{0,120}}",
+        _D,
+        "plan",
+        sentence=True,
+        event=True,
+    ),
+    rule(rf"^book (?P<v>{PROPER})$", _D, "choice", "{I} wants to book {v}"),
+    rule(
+        rf"^(?P<a>(?:the |our |my )?[a-z][\w.-]{{2,20}}) (?:runs on|is on|uses|stays on|will use) "
+        rf"(?P<v>{PROPER}(?: \d+)?(?:, not {PROPER})?)",
+        _D,
+        "platform",
+        check=_has_thing,
+    ),
+    rule(
+        r"\b(?P<v>[^;:]{4,120}), (?:that's|it's|this is) (?:decided|settled|fixed|final)\b", _D, "choice", sentence=True
+    ),
+)
+AGREED = rule(r"^(?P<v>(?!(?:I|he|she|it|they|you|that|this)\b)[^;:]{8,160})$", _D, "choice", "{I} agreed: {v}")
+"""What follows a bare "Agreed." or "Decided.": read where nothing else fits."""
+
+DESCRIPTIONS: tuple[Rule, ...] = (
+    rule(
+        rf"\b(?P<s>(?:the |our |my )?[a-z]+(?: [a-z]+)?) (?:is|are|comes?) from (?P<v>{PROPER})",
+        _E,
+        "source",
+        check=_is_source,
+    ),
+    rule(
+        rf"\b(?P<s>(?:the |our |my )[a-z]+(?: [a-z]+)?) (?:is|are) (?:now )?(?:called|named) (?P<v>{PROPER})",
+        _E,
+        "name",
+    ),
+    rule(
+        rf"^(?:my|our) (?P<a>(?:favou?rite )?[a-z]+(?: [a-z]+)?) (?:is|are) (?P<v>(?:now )?(?:an? )?(?:{PROPER}|\d|"
+        rf"[a-z]+(?= now$))[^;]{{0,60}})",
+        _E,
+        None,
+        "{I}'s {a} is {v}",
+        check=_is_named_thing,
+    ),
+    rule(
+        rf"^(?:my |our |the )?(?P<a>{_OWNED}) is (?P<v>an? [^;]{{2,100}})",
+        _E,
+        None,
+        "{I}'s {a} is {v}",
+        check=_is_named_thing,
+    ),
+    rule(
+        r"^(?:my |our |the )?(?P<a>(?:new )?(?:goal|aim|plan|target)) is (?P<v>to [^;]{2,100})",
+        _E,
+        None,
+        "{I}'s {a} is {v}",
+    ),
+    rule(
+        rf"^(?:the |my |our )?(?P<a>(?-i:[A-Z])[a-z]+(?: [a-z]+)?(?: (?:for|of) [a-z]+)?|(?:new )?deadline(?: for "
+        rf"[a-z]+)?) is (?P<v>(?:the (?:last|first|second|third)|{WEEKDAYS}|on {WEEKDAYS}|"
+        rf"at \d|\d)[^;]{{2,100}})",
+        _E,
+        None,
+        "{I}'s {a} is {v}",
+        check=_is_named_thing,
+    ),
+    rule(rf"^(?P<s>{PROPER}) (?P<v>costs? {AMOUNT}[^;:]{{2,60}})", _E, "price", sentence=True),
+    rule(rf"^(?P<s>{PROPER}) is .{{3,60}}?, (?P<v>{AMOUNT}[a-z]+ an? [a-z]+.{{0,40}})", _E, "price", sentence=True),
+)

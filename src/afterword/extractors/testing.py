@@ -1,0 +1,256 @@
+"""Test doubles for whoever builds on the extractors: a scripted endpoint, replayed replies, an oracle extractor.
+
+The endpoint is a real HTTP server on loopback, so that a test goes through the whole client, its retries and its
+parsing; the oracle stands where no endpoint is wanted.
+
+    with ScriptedEndpoint([facts(candidate), Reply(status=503), facts()]) as endpoint:
+        async with ModelClient(ModelSettings("scripted", base_url=endpoint.base_url)) as client:
+            extraction = await ModelExtractor(client).extract(window)
+    assert len(endpoint.requests) == 1
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from afterword.extractors.candidates import Answer, Candidate
+from afterword.extractors.extractor import Extraction, Rejection, Window
+
+Json = dict[str, Any]
+
+KEY_FIELDS = ("model", "messages", "tools", "tool_choice", "response_format", "temperature", "seed")
+"""What identifies a recorded request; everything else may vary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the endpoint answers to one request.
+
+    `content` is the model's own text: sent as the arguments of the tool where the request forces one, else as the
+    message. Everything after it makes a fault of it: a `status` other than 200 (with `code` in the error's body), a
+    `finish_reason` ("length": cut, "content_filter": withheld), a `refusal`, another tool's name, no choices, no
+    usage, a body that is no chat completion at all, or no answer until the client gives up.
+    """
+
+    content: str = ""
+    status: int = 200
+    code: str | None = None
+    finish_reason: str = "stop"
+    refusal: str | None = None
+    tool_name: str | None = None
+    choices: bool = True
+    usage: bool = True
+    body: str | None = None
+    hangs: bool = False
+    headers: Mapping[str, str] = field(default_factory=lambda: {"retry-after-ms": "1"})
+
+
+Responder = Callable[[Json], Reply]
+
+
+def facts(*candidates: Candidate) -> Reply:
+    """Return the reply of a model that found these candidates."""
+    return Reply(Answer(facts=list(candidates)).model_dump_json())
+
+
+def schema_echoed(request: Json) -> Reply:
+    """Answer with the schema that was asked for, as small models do."""
+    return Reply(json.dumps(schema_of(request)))
+
+
+def schema_of(request: Json) -> Any:
+    """Return the JSON schema that the answer to a request must fit, or None where none is sent as such."""
+    for tool in request.get("tools") or ():
+        if tool["function"]["name"] == forced_tool(request):
+            return tool["function"].get("parameters")
+    return ((request.get("response_format") or {}).get("json_schema") or {}).get("schema")
+
+
+def forced_tool(request: Json) -> str | None:
+    """Return the name of the tool that a request forces, or None."""
+    choice = request.get("tool_choice")
+    if isinstance(choice, dict):
+        name: str = choice["function"]["name"]
+        return name
+    return None
+
+
+def request_key(request: Json) -> str:
+    """Return the key under which the reply to a request is recorded: the SHA-256 of the fields that identify it."""
+    identity = {name: request[name] for name in KEY_FIELDS if name in request}
+    return hashlib.sha256(json.dumps(identity, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def replayed(*cassettes: Path) -> Responder:
+    """Return a responder that plays recorded replies back: JSON Lines of objects with `key` and `reply`.
+
+    A request that no line answers gets HTTP 404, so that a replay cannot pass on nothing.
+    """
+    lines = [line for path in cassettes for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    replies: dict[str, str] = {entry["key"]: entry["reply"] for entry in map(json.loads, lines)}
+
+    def respond(request: Json) -> Reply:
+        key = request_key(request)
+        return Reply(replies[key]) if key in replies else Reply(status=404, code="no_recorded_reply")
+
+    return respond
+
+
+class ScriptedEndpoint:
+    """An OpenAI-compatible chat endpoint on loopback that answers as told and keeps every request.
+
+    `script` is one responder for all requests, or replies and responders used up in order; after the last one it
+    answers HTTP 404. Use it with `with` or `async with`; `base_url` goes into `ModelSettings`. `requests` holds the
+    bodies in the order of arrival, `authorizations` the headers of that name.
+    """
+
+    def __init__(self, script: Responder | Iterable[Reply | Responder] = ()) -> None:
+        self.requests: list[Json] = []
+        self.authorizations: list[str] = []
+        self._always = script if callable(script) else None
+        self._script = iter(()) if callable(script) else iter(script)
+        self._turn = threading.Lock()
+        self._closing = threading.Event()
+        self._server: _Server | None = None
+
+    @property
+    def base_url(self) -> str:
+        """The address to ask. Raises `RuntimeError` before the endpoint serves, and after."""
+        if self._server is None:
+            raise RuntimeError("the endpoint does not serve; use it with `with` or `async with`")
+        return f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def __enter__(self) -> Self:
+        self._server = _Server(("127.0.0.1", 0), _handler(self))
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing.set()
+        server, self._server = self._server, None
+        if server is not None:
+            server.shutdown()
+            server.server_close()
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.__exit__(kind, error, trace)
+
+    def respond(self, request: Json, authorization: str) -> Reply:
+        """Keep a request and return the scripted reply to it; one that hangs is returned when the endpoint closes."""
+        with self._turn:
+            self.requests.append(request)
+            self.authorizations.append(authorization)
+            step = self._always or next(self._script, Reply(status=404, code="script_over"))
+        reply = step(request) if callable(step) else step
+        if reply.hangs:
+            self._closing.wait()
+        return reply
+
+
+class OracleExtractor:
+    """An extractor that knows the answers: candidates for the windows in whose turns a text stands, or by a function.
+
+    `windows` holds what it was asked, `rejections` what was handed back for repair; `mend` answers those, by default
+    with nothing.
+
+        oracle = OracleExtractor({"I moved to Graz": [graz]})
+        assert (await oracle.extract(window)).candidates == (graz,)
+    """
+
+    def __init__(
+        self,
+        answers: Mapping[str, Sequence[Candidate]] | Callable[[Window], Sequence[Candidate]],
+        mend: Callable[[Window, Sequence[Rejection]], Sequence[Candidate]] | None = None,
+        version: str = "oracle:1",
+    ) -> None:
+        self.windows: list[Window] = []
+        self.rejections: list[Rejection] = []
+        self._answers, self._mend, self._version = answers, mend, version
+
+    @property
+    def version(self) -> str:
+        """What stands in place of a model's name and its prompt's version."""
+        return self._version
+
+    async def extract(self, window: Window) -> Extraction:
+        """Return the prepared candidates whose text stands in a turn of the window, in the order they were given."""
+        self.windows.append(window)
+        if callable(self._answers):
+            return Extraction(tuple(self._answers(window)))
+        said = [turn.text for turn in window.turns]
+        found = (known for text, known in self._answers.items() if any(text in words for words in said))
+        return Extraction(tuple(candidate for known in found for candidate in known))
+
+    async def repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:
+        """Keep the rejections and return what `mend` makes of them."""
+        self.rejections.extend(rejections)
+        return Extraction(tuple(self._mend(window, rejections)) if self._mend else ())
+
+
+def completion(request: Json, reply: Reply) -> Json:
+    """Return a reply as the body of a chat completion, wrapped the way the request asks for."""
+    tool = forced_tool(request)
+    message: Json = {"role": "assistant", "content": reply.content}
+    if reply.refusal is not None:
+        message = {"role": "assistant", "content": None, "refusal": reply.refusal}
+    elif tool:
+        function = {"name": reply.tool_name or tool, "arguments": reply.content}
+        call = {"id": "call_1", "type": "function", "function": function}
+        message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    choices = [{"index": 0, "message": message, "finish_reason": reply.finish_reason}]
+    prompt, answer = len(json.dumps(request["messages"])) // 4, len(reply.content) // 4
+    usage = {"prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt + answer}
+    body: Json = {"id": "scripted", "object": "chat.completion", "created": 0, "model": request.get("model")}
+    return {**body, "choices": choices if reply.choices else [], **({"usage": usage} if reply.usage else {})}
+
+
+def _body(request: Json, reply: Reply) -> str:
+    if reply.body is not None:
+        return reply.body
+    if reply.status != 200:
+        return json.dumps({"error": {"message": reply.content or f"scripted {reply.status}", "code": reply.code}})
+    return json.dumps(completion(request, reply), ensure_ascii=False)
+
+
+class _Server(ThreadingHTTPServer):
+    # The default backlog of 5 would hold a burst of clients back for a second each.
+    request_queue_size = 128
+
+
+def _handler(endpoint: ScriptedEndpoint) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            reply = endpoint.respond(request, self.headers.get("Authorization", ""))
+            # A client that has given up is no fault of the endpoint.
+            with suppress(ConnectionError):
+                self._send(reply, _body(request, reply).encode())
+
+        def _send(self, reply: Reply, body: bytes) -> None:
+            self.send_response(reply.status)
+            sent = {"Content-Type": "application/json", "Content-Length": str(len(body)), **reply.headers}
+            for name, value in sent.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_args: object) -> None:
+            """Stay silent: a test's output is the tests' own."""
+
+    return Handler

@@ -1,0 +1,149 @@
+"""Cut a transcript into windows that a model reads in one call. Pure.
+
+Windows are cut greedily from the first turn on, so a session that grows changes its last window only and adds new ones;
+every window before it is equal, and so is its key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from afterword.extractors.extractor import Window
+from afterword.store.assertions import digest
+from afterword.store.transcripts import Transcript, Turn
+
+CONTEXT_TOKENS = 1_000
+"""How many tokens of the turns before a window are shown beside it, at most."""
+
+BYTES_PER_TOKEN = 3
+TOKENS_PER_TURN = 8
+"""What a turn costs besides its words: number, speaker and line break."""
+
+_KEY_DIGITS = 40
+
+
+def tokens(text: str) -> int:
+    """Return an estimate of the tokens of a text that needs no vocabulary: its UTF-8 bytes by three, rounded up.
+
+    English has four bytes a token and more, most other languages three or a little less: the estimate is on the high
+    side where it errs much.
+    """
+    return -(-_size(text) // BYTES_PER_TOKEN)
+
+
+def windows(transcript: Transcript, owners: tuple[str, ...], *, budget_tokens: int = 6_000) -> list[Window]:
+    """Cut a transcript into windows of at most `budget_tokens`, each with the turns before it as context.
+
+    A turn that alone exceeds the budget is split; its parts keep its number. `ordinal` counts from 1. A window knows
+    only the people who have spoken up to its end. Raises ValueError where the budget leaves no room for a turn's words.
+    """
+    if budget_tokens <= 2 * TOKENS_PER_TURN:
+        raise ValueError(f"a window of {budget_tokens} tokens holds no turn; allow more than {2 * TOKENS_PER_TURN}")
+    pieces = [piece for turn in transcript.turns for piece in _pieces(turn, budget_tokens)]
+    found: list[Window] = []
+    heard: set[str] = set()
+    start = 0
+    for end in _ends(pieces, budget_tokens):
+        heard |= {piece.speaker for piece in pieces[start:end]}
+        window = Window(
+            ordinal=len(found) + 1,
+            turns=tuple(pieces[start:end]),
+            context=_context(pieces, start),
+            owners=tuple(name for name in owners if name in heard),
+            humans=tuple(name for name in transcript.humans if name in heard),
+        )
+        found.append(window)
+        start = end
+    return found
+
+
+def window_key(window: Window, extractor_version: str) -> str:
+    """Return a stable hash of everything that an extraction from this window depends on; never of where it stands."""
+    turns = [[_content(turn) for turn in part] for part in (window.turns, window.context)]
+    return digest(extractor_version, turns, window.owners, window.humans, length=_KEY_DIGITS)
+
+
+def _content(turn: Turn) -> tuple[object, ...]:
+    said_at = turn.said_at.isoformat() if turn.said_at else None
+    return turn.number, turn.speaker, turn.role.value, turn.text, said_at
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _cost(turn: Turn) -> int:
+    return tokens(turn.text) + TOKENS_PER_TURN
+
+
+def _ends(pieces: Sequence[Turn], budget: int) -> Iterator[int]:
+    """Yield where each window ends: before the first piece that does not fit any more."""
+    used = 0
+    for place, piece in enumerate(pieces):
+        if used and used + _cost(piece) > budget:
+            yield place
+            used = 0
+        used += _cost(piece)
+    if pieces:
+        yield len(pieces)
+
+
+def _pieces(turn: Turn, budget: int) -> Iterator[Turn]:
+    """Yield the turn, or its parts where it does not fit a window alone."""
+    if _cost(turn) <= budget:
+        yield turn
+        return
+    limit = (budget - TOKENS_PER_TURN) * BYTES_PER_TOKEN
+    start = 0
+    while start < len(turn.text):
+        end = _piece_end(turn.text, start, limit)
+        yield replace(turn, text=turn.text[start:end])
+        start = end
+
+
+def _piece_end(text: str, start: int, limit: int) -> int:
+    """Return where to cut so that `limit` bytes are not exceeded: after a white space of the last half, if any."""
+    end = start + len(_head(text[start : start + limit], limit))
+    if end >= len(text):
+        return len(text)
+    for mark in ("\n", " "):
+        cut = text.rfind(mark, start + (end - start) // 2, end)
+        if cut >= 0:
+            return cut + 1
+    return end
+
+
+def _head(text: str, limit: int) -> str:
+    """Return as much of the beginning of a text as fits `limit` bytes, no character cut."""
+    kept = text.encode("utf-8", "surrogatepass")[:limit]
+    while kept and (len(kept) < _size(text)) and not _is_whole(kept):
+        kept = kept[:-1]
+    return kept.decode("utf-8", "surrogatepass")
+
+
+def _is_whole(data: bytes) -> bool:
+    try:
+        data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _context(pieces: Sequence[Turn], start: int) -> tuple[Turn, ...]:
+    """Return the nearest turns before the window that fit; where the nearest alone is too long, its end."""
+    kept: list[Turn] = []
+    left = CONTEXT_TOKENS
+    most = CONTEXT_TOKENS // TOKENS_PER_TURN
+    for piece in reversed(pieces[max(0, start - most) : start]):
+        if _cost(piece) > left:
+            if not kept:
+                kept.append(replace(piece, text=_tail(piece.text, (left - TOKENS_PER_TURN) * BYTES_PER_TOKEN)))
+            break
+        kept.append(piece)
+        left -= _cost(piece)
+    return tuple(reversed(kept))
+
+
+def _tail(text: str, limit: int) -> str:
+    return _head(text[::-1], limit)[::-1]

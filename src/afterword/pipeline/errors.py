@@ -1,0 +1,17 @@
+"""What can go wrong in the pipeline, one leaf for each reaction of the caller."""
+
+from afterword.store.errors import AfterwordError
+
+
+class PipelineError(AfterwordError):
+    """Something about what the pipeline was asked to process; the message says what to do."""
+
+
+class SourceInvalid(PipelineError):
+    """A path, manifest or layout that holds no sessions as they are looked for."""
+
+    is_usage = True
+
+
+class ScopeBusy(PipelineError):
+    """Others kept changing the scope while this session was judged; it stays queued, run again."""

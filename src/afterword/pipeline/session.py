@@ -1,0 +1,285 @@
+"""One session from its saved state to facts: read, extract, ground, judge, propose, apply.
+
+No transaction is open while a model is asked: what is known is read first, and what was decided is written in one short
+transaction, which is refused and tried again where the scope has changed in between.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from afterword.extractors.candidates import Candidate
+from afterword.extractors.extractor import Extractor, Usage, Window
+from afterword.extractors.grounding import Grounding, Reason, ground
+from afterword.extractors.judge import Judge, RulesJudge
+from afterword.extractors.owners import owners
+from afterword.extractors.readers import read_file, read_state
+from afterword.extractors.times import dated
+from afterword.extractors.union import union
+from afterword.extractors.windows import window_key, windows
+from afterword.pipeline.errors import ScopeBusy, SourceInvalid
+from afterword.pipeline.resolution import Changes, changes, required_pairs
+from afterword.store import ledger, lookup, sessions
+from afterword.store.assertions import Assertion, Verdict
+from afterword.store.engine import Store
+from afterword.store.errors import Overtaken, ScopeMoved
+from afterword.store.ledger import Proposal, Reading
+from afterword.store.scopes import Scope
+from afterword.store.timeline import timeline
+from afterword.store.transcripts import TimeBasis, Transcript, Turn
+
+TRIES = 8
+"""How often a session is judged again because another process changed the scope meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A session to process: a file at `path`, or the parsed `state`; and what is known about it from elsewhere.
+
+    `humans` are names known to be people. Times are aware; `file_time` is a guess and retires nothing.
+    """
+
+    scope: Scope
+    session_id: str
+    path: Path | None = None
+    state: object = None
+    humans: Collection[str] = ()
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    file_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a session. `run_id` is None where there was nothing new to do."""
+
+    scope: Scope
+    session_id: str
+    run_id: int | None
+    transcript: Transcript
+    owners: tuple[str, ...]
+    applied: bool = False
+    usage: Usage = field(default_factory=Usage)
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    changes: Changes = field(default_factory=Changes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A session as it stands before extraction."""
+
+    transcript: Transcript
+    owners: tuple[str, ...]
+    windows: Sequence[Window]
+    keys: tuple[str, ...]
+
+
+async def process_session(
+    store: Store,
+    saved: Saved,
+    *,
+    extractor: Extractor,
+    judge: Judge | None = None,
+    apply: bool = True,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Outcome:
+    """Bring what one session says into the store, and return what became of it.
+
+    Processed again it costs nothing; grown, only its last window and new ones are extracted, and their assertions
+    swapped. With `apply=False` the proposal is stored and counts for nothing.
+
+    Raises a `ReadError` where the state cannot be read, `SourceInvalid` where it has no times at all, an
+    `ExtractionError` where the extractor or the judge gave no answer, and `ScopeBusy` where others kept changing the
+    scope. In each case nothing of the session is half stored.
+    """
+    return await _Processing(store, saved, extractor, judge or RulesJudge(), apply, clock).run()
+
+
+class _Processing:
+    """The processing of one session: what it needs, and what was extracted so far, so that a second try asks nobody."""
+
+    def __init__(
+        self,
+        store: Store,
+        saved: Saved,
+        extractor: Extractor,
+        judge: Judge,
+        apply: bool,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.store, self.saved, self.extractor, self.judge = store, saved, extractor, judge
+        self.apply, self.clock = apply, clock
+        self.source = ledger.source_of(saved.session_id)
+        self.extracted: dict[str, Reading] = {}
+        self.usage = Usage()
+
+    async def run(self) -> Outcome:
+        for _ in range(TRIES):
+            read = await self._read()
+            if await self._nothing_new(read):
+                return Outcome(self.saved.scope, self.saved.session_id, None, read.transcript, read.owners)
+            readings = await self._readings(read)
+            known = await self._known()
+            said = [one for reading in readings for one in reading.assertions]
+            verdicts, cost = await self.judge.judge(required_pairs(said, known.assertions))
+            self.usage += cost
+            try:
+                run_id = await self._write(read.transcript, self._proposal(readings, known.revision, verdicts))
+            except Overtaken:
+                continue
+            return self._outcome(read, run_id, readings, _changes(said, known, verdicts, self.clock()))
+        raise ScopeBusy(
+            f"{self.saved.scope} kept changing while session {self.saved.session_id!r} was judged; run it again"
+        )
+
+    async def _read(self) -> _Read:
+        before, kept, state = await self._kept()
+        humans = (*self.saved.humans, *(kept.humans if kept else ()))
+        path = self.saved.path
+        fresh = read_file(path, humans=humans) if path else read_state(state, humans=humans)
+        timed = dated(
+            fresh,
+            saves=kept.saves if kept else (),
+            started_at=self.saved.started_at,
+            ended_at=self.saved.ended_at,
+            file_time=self.saved.file_time,
+        )
+        if timed.time_basis is None and timed.turns:
+            raise SourceInvalid(
+                f"session {self.saved.session_id!r} carries no times; give started_at in a manifest, or a file time"
+            )
+        basis = TimeBasis(kept.time_basis) if kept and kept.time_basis else None
+        transcript = union(before, basis, timed)
+        owning = owners(transcript, self.saved.scope)
+        cut = windows(transcript, owning)
+        certainty = "guessed" if transcript.time_basis is TimeBasis.FILE else "dated"
+        version = f"{self.extractor.version}:{certainty}"
+        return _Read(transcript, owning, cut, tuple(window_key(one, version) for one in cut))
+
+    async def _kept(self) -> tuple[list[Turn], sessions.SavedSession | None, object]:
+        """Return what the store has of the session: its turns as last read, its row, and the state to read."""
+        scope, session_id = self.saved.scope, self.saved.session_id
+        async with self.store.read() as db:
+            before = await sessions.turns(db, scope, session_id)
+            kept = await sessions.find(db, scope, session_id)
+            state = self.saved.state
+            if state is None and self.saved.path is None:
+                state = await sessions.load_state(db, scope, session_id)
+        return before, kept, state
+
+    async def _nothing_new(self, read: _Read) -> bool:
+        """Whether the last run read exactly these windows: undone or not, there is nothing new in the session."""
+        async with self.store.read() as db:
+            last = await ledger.last_keys(db, self.saved.scope, self.source)
+        if read.keys and last != list(read.keys):
+            return False
+        if self.apply:
+            scope, session_id, at = self.saved.scope, self.saved.session_id, self.clock()
+            await self.store.written(
+                lambda db: sessions.keep_transcript(db, scope, session_id, read.transcript, at, is_done=True)
+            )
+        return True
+
+    async def _readings(self, read: _Read) -> list[Reading]:
+        async with self.store.read() as db:
+            kept = await ledger.kept_readings(db, self.saved.scope, self.source, read.keys)
+            ids = [one for ids in kept.values() for one in ids]
+            known = await lookup.assertions_by_id(db, self.saved.scope, ids)
+        found: list[Reading] = []
+        for window, key in zip(read.windows, read.keys, strict=True):
+            first, last = window.turns[0].number, window.turns[-1].number
+            if key in kept:
+                found.append(Reading(key, first, last, tuple(known[one] for one in kept[key])))
+                continue
+            if key not in self.extracted:
+                grounding = await self._extract(window, read)
+                refused = tuple((one.reason, one.candidate.statement, one.detail) for one in grounding.rejections)
+                self.extracted[key] = Reading(key, first, last, grounding.assertions, refused)
+            found.append(self.extracted[key])
+        return found
+
+    async def _extract(self, window: Window, read: _Read) -> Grounding:
+        """Return what a window gives, grounded: what fails is shown to the extractor once, then refused for good."""
+        first = await self.extractor.extract(window)
+        self.usage += first.usage
+        found = self._ground(first.candidates, read)
+        mendable = [one for one in found.rejections if one.reason != Reason.NOT_ASSERTED]
+        if not mendable:
+            return found
+        second = await self.extractor.repair(window, mendable)
+        self.usage += second.usage
+        mended = self._ground(second.candidates, read)
+        assertions = {one.id: one for one in (*found.assertions, *mended.assertions)}
+        return Grounding(tuple(assertions.values()), found.rejections)
+
+    def _ground(self, candidates: Sequence[Candidate], read: _Read) -> Grounding:
+        scope, session_id = self.saved.scope, self.saved.session_id
+        return ground(candidates, read.transcript, scope=scope, session_id=session_id, owners=read.owners)
+
+    async def _known(self) -> lookup.Known:
+        """Return what is known of the scope from everything but this session."""
+        async with self.store.read() as db:
+            known = await lookup.known(db, self.saved.scope)
+        others = tuple(one for one in known.assertions if one.session_id != self.saved.session_id)
+        return lookup.Known(known.revision, others, known.verdicts)
+
+    def _proposal(self, readings: Sequence[Reading], revision: int, verdicts: Sequence[Verdict]) -> Proposal:
+        kept = sum(len(reading.assertions) for reading in readings)
+        refused = {f"refused_{reason}": count for reason, count in _refused(readings).items()}
+        return Proposal(
+            scope=self.saved.scope,
+            source=self.source,
+            purpose="session",
+            extractor=self.extractor.version,
+            judge=self.judge.version,
+            started_at=self.clock(),
+            revision=revision,
+            readings=tuple(readings),
+            verdicts=tuple(verdicts),
+            calls=self.usage.calls,
+            prompt_tokens=self.usage.prompt_tokens,
+            completion_tokens=self.usage.completion_tokens,
+            counts={"windows": len(readings), "assertions": kept, **refused},
+        )
+
+    async def _write(self, transcript: Transcript, proposal: Proposal) -> int:
+        scope, session_id, at = self.saved.scope, self.saved.session_id, self.clock()
+        async with self.store.write() as db:
+            if await lookup.revision_of(db, scope) != proposal.revision:
+                raise ScopeMoved(f"{scope} has changed since session {session_id!r} was judged")
+            key = await sessions.keep_transcript(db, scope, session_id, transcript, at, is_done=self.apply)
+            run_id = await ledger.propose(db, proposal, session_pk=key)
+            if self.apply:
+                await ledger.apply(db, scope, run_id, at)
+        return run_id
+
+    def _outcome(self, read: _Read, run_id: int, readings: Sequence[Reading], moved: Changes) -> Outcome:
+        return Outcome(
+            scope=self.saved.scope,
+            session_id=self.saved.session_id,
+            run_id=run_id,
+            transcript=read.transcript,
+            owners=read.owners,
+            applied=self.apply,
+            usage=self.usage,
+            rejected=_refused(readings),
+            changes=moved,
+        )
+
+
+def _refused(readings: Sequence[Reading]) -> dict[str, int]:
+    return dict(Counter(reason for reading in readings for reason, _, _ in reading.rejections))
+
+
+def _changes(
+    said: Sequence[Assertion], known: lookup.Known, verdicts: Sequence[Verdict], now: datetime
+) -> Changes:
+    """Return what the session adds to what every other session says."""
+    at = max((one.said_at for one in (*known.assertions, *said)), default=now)
+    before = timeline(known.assertions, known.verdicts, max(at, now))
+    after = timeline((*known.assertions, *said), (*known.verdicts, *verdicts), max(at, now))
+    return changes(before, after)

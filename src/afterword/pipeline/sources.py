@@ -1,0 +1,112 @@
+"""Which sessions lie below a path: by a manifest, or by the layout `<folder>/<user>/<session>.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from afterword.pipeline.errors import SourceInvalid
+from afterword.pipeline.session import Saved
+from afterword.store.scopes import Scope
+
+MANIFEST = "manifest.json"
+
+
+class ManifestEntry(BaseModel):
+    """One session of a manifest; `path` is relative to the manifest. `scope` (long form) may stand for `user_id`."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    session_id: str
+    path: Path
+    user_id: str | None = None
+    scope: str | None = None
+    humans: list[str] = []
+    started_at: AwareDatetime | None = None
+    ended_at: AwareDatetime | None = None
+
+
+def find_sessions(
+    paths: Sequence[Path], *, scope: Scope | None = None, manifest: Path | None = None
+) -> list[Saved]:
+    """Return the sessions that lie at these paths, in the order of time where it is known.
+
+    A folder that holds a `manifest.json` (or whose folders do) is read by it. Any other folder is read as
+    `<folder>/<user>/<session>.json`, or as `<folder>/<session>.json` where `scope` names whose sessions they are. A
+    single file needs `scope`. `scope` overrides what a manifest says.
+
+    Raises `SourceInvalid` where a path is missing, a manifest is broken, or no scope is known.
+    """
+    found: list[Saved] = []
+    if manifest is not None:
+        found += _by_manifest(manifest, scope)
+    for path in paths:
+        found += _at(path, scope)
+    if not found:
+        raise SourceInvalid(f"no session at {', '.join(map(str, paths)) or manifest}; see `afterword run --help`")
+    return sorted(found, key=lambda one: (one.started_at or one.file_time or datetime.max.replace(tzinfo=UTC)))
+
+
+def _at(path: Path, scope: Scope | None) -> Iterable[Saved]:
+    if path.is_file():
+        if path.name == MANIFEST:
+            return _by_manifest(path, scope)
+        if scope is None:
+            raise SourceInvalid(f"{path} is a single session: say whose with --user or --scope")
+        return [_undated(path, scope)]
+    if not path.is_dir():
+        raise SourceInvalid(f"{path} does not exist; give a saved state, a folder of them, or a manifest")
+    manifests = [one for one in (path / MANIFEST, *sorted(path.glob(f"*/{MANIFEST}"))) if one.is_file()]
+    if manifests:
+        return [saved for one in manifests for saved in _by_manifest(one, scope)]
+    return list(_by_layout(path, scope))
+
+
+def _by_layout(folder: Path, scope: Scope | None) -> Iterator[Saved]:
+    if scope is not None:
+        for path in sorted(folder.glob("*.json")):
+            yield _undated(path, scope)
+        return
+    for path in sorted(folder.glob("*/*.json")):
+        yield _undated(path, Scope.user(path.parent.name))
+    loose = next(iter(sorted(folder.glob("*.json"))), None)
+    if loose is not None:
+        raise SourceInvalid(
+            f"{loose} lies in no user's folder: say whose with --user, or use {folder}/<user>/<session>.json"
+        )
+
+
+def _undated(path: Path, scope: Scope) -> Saved:
+    written_at = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
+    return Saved(scope, path.stem, path=path, file_time=written_at)
+
+
+def _by_manifest(manifest: Path, scope: Scope | None) -> list[Saved]:
+    try:
+        entries = TypeAdapter(list[ManifestEntry]).validate_json(manifest.read_bytes())
+    except OSError as error:
+        raise SourceInvalid(f"{manifest} cannot be read ({error.strerror})") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the top"
+        raise SourceInvalid(f"{manifest} is no manifest: at {where}: {first['msg']}") from None
+    return [_listed(entry, manifest, scope) for entry in entries]
+
+
+def _listed(entry: ManifestEntry, manifest: Path, scope: Scope | None) -> Saved:
+    whose = scope or (Scope.parse(entry.scope) if entry.scope else None)
+    if whose is None and entry.user_id is None:
+        raise SourceInvalid(f"{manifest}: session {entry.session_id!r} names neither user_id nor scope")
+    path = manifest.parent / entry.path
+    return Saved(
+        whose or Scope.user(entry.user_id or ""),
+        entry.session_id,
+        path=path,
+        humans=tuple(entry.humans),
+        started_at=entry.started_at,
+        ended_at=entry.ended_at,
+        file_time=datetime.fromtimestamp(path.stat().st_mtime, tz=UTC) if path.is_file() else None,
+    )

@@ -1,0 +1,98 @@
+"""What is configured, and where it comes from: a TOML profile, and the environment, which wins.
+
+Only the composition roots (the command line, `doctor`) read settings; packages take plain values.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from afterword.store.engine import DEFAULT_URL
+from afterword.store.errors import AfterwordError
+
+PROFILE = Path("afterword.toml")
+
+
+class SettingsInvalid(AfterwordError):
+    """The profile or an environment variable holds something that cannot be used."""
+
+    is_usage = True
+
+
+class StoreOptions(BaseModel):
+    """Where facts live."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    url: str = DEFAULT_URL
+
+
+class ModelOptions(BaseModel):
+    """Which model extracts. Without a key of its own, `OPENAI_API_KEY` is used; `base_url` likewise."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = "gpt-4o-mini"
+    base_url: str | None = None
+    api_key: SecretStr | None = None
+    mode: Literal["json_schema", "tools", "json"] = "json_schema"
+    timeout_s: float = Field(default=60.0, gt=0)
+    max_retries: int = Field(default=3, ge=0)
+
+
+class Settings(BaseSettings):
+    """Everything that can be configured. `AFTERWORD_STORE__URL` and the like override the profile."""
+
+    model_config = SettingsConfigDict(env_prefix="AFTERWORD_", env_nested_delimiter="__", extra="forbid")
+
+    store: StoreOptions = StoreOptions()
+    extractor: Literal["rules", "model"] = "rules"
+    model: ModelOptions = ModelOptions()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the signature is pydantic's
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the signature is pydantic's
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Let the environment win over the profile; there is no other source."""
+        profile = profile_path()
+        sources = (init_settings, env_settings)
+        return (*sources, TomlConfigSettingsSource(settings_cls, profile)) if profile else sources
+
+
+def profile_path() -> Path | None:
+    """Return the profile in use: `AFTERWORD_PROFILE`, else `afterword.toml` of the working folder, else None."""
+    named = os.environ.get("AFTERWORD_PROFILE")
+    if named:
+        return Path(named)
+    return PROFILE if PROFILE.is_file() else None
+
+
+def load() -> Settings:
+    """Return the settings. Raises `SettingsInvalid`, naming the place and never the value."""
+    profile = profile_path()
+    if profile is not None and not profile.is_file():
+        raise SettingsInvalid(f"AFTERWORD_PROFILE names {profile}, which does not exist")
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        reason = f"the setting {where} cannot be used: {first['msg']} (profile: {profile or 'none'})"
+        raise SettingsInvalid(reason) from None
+    except ValueError as error:
+        raise SettingsInvalid(f"{profile} is no TOML: {error}") from None

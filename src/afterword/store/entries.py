@@ -1,0 +1,209 @@
+"""What the application itself puts in and takes out: each act is one run, applied at once and undone as one."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import uuid4
+
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from afterword.store import ledger, lookup
+from afterword.store.assertions import (
+    OWNER,
+    Act,
+    Assertion,
+    Authority,
+    Evidence,
+    EvidenceKind,
+    Kind,
+    Relation,
+    Verdict,
+    assertion_id,
+    folded,
+)
+from afterword.store.engine import Store
+from afterword.store.errors import ScopeMoved
+from afterword.store.facts import Fact, Status
+from afterword.store.ledger import Proposal, Reading
+from afterword.store.lookup import Known
+from afterword.store.scopes import Scope
+
+JUDGE = "rules-1"
+TRIES = 5
+# A clock may not have moved on between two acts; the order of saying must.
+_TICK = timedelta(microseconds=1)
+_SAME_MOMENT = timedelta(seconds=1)
+
+_Proposing = Callable[[AsyncSession], Awaitable[Proposal | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the application says: a sentence, and where known the slot, the value and when it holds (aware)."""
+
+    statement: str
+    kind: Kind = Kind.ENTITY
+    subject: str = OWNER
+    attribute: str = "note"
+    value: str | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+
+
+async def enter(store: Store, scope: Scope, entry: Entry, *, at: datetime) -> int:
+    """Keep what the application says, at the authority of an application; return the run, which `undo` takes back.
+
+    A sentence of the same kind that is already there gets one more supporter instead of a double. Raises `ScopeMoved`
+    where other writers were faster 5 times in a row, and `StoreError` where the store does not answer.
+    """
+    source = f"application:{uuid4().hex}"
+
+    async def proposing(db: AsyncSession) -> Proposal:
+        known = await lookup.known(db, scope)
+        said = _entry_assertion(scope, entry, source, _moment(at, known.assertions))
+        equal = [one for one in known.assertions if _is_repeated(one, said)]
+        verdicts = [_same(max(equal, key=lambda one: one.order), said)] if equal else []
+        return _proposal(scope, source, "application", at, known, [said], verdicts)
+
+    run_id = await _applied(store, scope, proposing, at)
+    if run_id is None:
+        raise ScopeMoved(f"nothing was entered into {scope}")
+    return run_id
+
+
+async def clear(store: Store, scope: Scope, *, at: datetime) -> int | None:
+    """Withdraw everything that holds, will hold or is pending; return the run, which `undo` takes back.
+
+    Nothing is erased: the facts are retracted. None where there was nothing to withdraw. Raises like `enter`.
+    """
+    source = f"clear:{uuid4().hex}"
+
+    async def proposing(db: AsyncSession) -> Proposal | None:
+        known = await lookup.known(db, scope)
+        found = [one for one in await lookup.facts(db, scope, at=at) if one.is_served or one.status is Status.PENDING]
+        if not found:
+            return None
+        said_at = max([at, *(one.said_at + _TICK for one in _members(known, found))])
+        groups: dict[tuple[str, str], list[Fact]] = {}
+        for fact in found:
+            groups.setdefault((folded(fact.subject), folded(fact.limited_to or "")), []).append(fact)
+        takings = [(_taking(scope, facts[0], source, at, said_at), facts) for facts in groups.values()]
+        verdicts = [_withdrawal(fact, taking) for taking, facts in takings for fact in facts]
+        return _proposal(scope, source, "clear", at, known, [taking for taking, _ in takings], verdicts)
+
+    return await _applied(store, scope, proposing, at)
+
+
+async def _applied(store: Store, scope: Scope, proposing: _Proposing, at: datetime) -> int | None:
+    for attempt in range(1, TRIES + 1):
+        try:
+            async with store.write() as db:
+                proposal = await proposing(db)
+                if proposal is None:
+                    return None
+                run_id = await ledger.propose(db, proposal)
+                await ledger.apply(db, scope, run_id, at)
+                return run_id
+        except ScopeMoved:
+            if attempt == TRIES:
+                raise
+    return None
+
+
+def _entry_assertion(scope: Scope, entry: Entry, source: str, said_at: datetime) -> Assertion:
+    evidence = (Evidence(EvidenceKind.APPLICATION, entry.statement),)
+    value = entry.value or entry.statement
+    content = (Act.STATE, entry.kind, entry.subject, entry.attribute, value, entry.statement)
+    # The source is part of the id: saying the same twice is two assertions, and so two supporters of one fact.
+    return Assertion(
+        id=assertion_id(scope, None, (*content, entry.valid_from, entry.valid_to, source), evidence),
+        scope=scope,
+        session_id=None,
+        act=Act.STATE,
+        kind=entry.kind,
+        subject=entry.subject,
+        attribute=entry.attribute,
+        value=value,
+        statement=entry.statement,
+        speaker=None,
+        authority=Authority.APPLICATION,
+        said_at=said_at,
+        evidence=evidence,
+        valid_from=entry.valid_from,
+        valid_to=entry.valid_to,
+    )
+
+
+def _taking(scope: Scope, fact: Fact, source: str, at: datetime, said_at: datetime) -> Assertion:
+    """Return the retraction of everything about one subject.
+
+    Whoever may clear a memory acts for its owner, so it has the authority of the owner's word; its evidence says
+    that the application passed it on.
+    """
+    statement = f"Everything known about {fact.subject} was withdrawn."
+    evidence = (Evidence(EvidenceKind.APPLICATION, "clear"),)
+    return Assertion(
+        id=assertion_id(scope, None, (Act.RETRACT, fact.subject, fact.limited_to, source), evidence),
+        scope=scope,
+        session_id=None,
+        act=Act.RETRACT,
+        kind=Kind.ENTITY,
+        subject=fact.subject,
+        attribute="everything",
+        value="everything",
+        statement=statement,
+        speaker=None,
+        authority=Authority.STATED,
+        said_at=said_at,
+        evidence=evidence,
+        valid_from=at,
+        limited_to=fact.limited_to,
+    )
+
+
+def _proposal(
+    scope: Scope,
+    source: str,
+    purpose: str,
+    at: datetime,
+    known: Known,
+    assertions: Sequence[Assertion],
+    verdicts: Sequence[Verdict],
+) -> Proposal:
+    return Proposal(
+        scope=scope,
+        source=source,
+        purpose=purpose,
+        extractor="application",
+        judge=JUDGE,
+        started_at=at,
+        revision=known.revision,
+        readings=(Reading(source, None, None, tuple(assertions)),),
+        verdicts=tuple(verdicts),
+    )
+
+
+def _moment(at: datetime, assertions: Iterable[Assertion]) -> datetime:
+    taken = [one.said_at for one in assertions if one.session_id is None and at <= one.said_at < at + _SAME_MOMENT]
+    return max(taken) + _TICK if taken else at
+
+
+def _is_repeated(one: Assertion, said: Assertion) -> bool:
+    alike = one.act is Act.STATE and one.kind is said.kind and not one.limited_to
+    return alike and folded(one.statement) == folded(said.statement)
+
+
+def _same(one: Assertion, other: Assertion) -> Verdict:
+    earlier, later = sorted((one, other), key=lambda item: item.order)
+    return Verdict(earlier.id, later.id, Relation.SAME, "the same words", JUDGE)
+
+
+def _withdrawal(fact: Fact, taking: Assertion) -> Verdict:
+    return Verdict(fact.id, taking.id, Relation.RETRACTS, "the memory was cleared", JUDGE)
+
+
+def _members(known: Known, facts: Iterable[Fact]) -> list[Assertion]:
+    ids = {one for fact in facts for one in fact.assertion_ids}
+    return [one for one in known.assertions if one.id in ids]

@@ -1,0 +1,193 @@
+"""Runs are proposed, applied and undone; facts follow, on every database."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+
+import pytest
+
+from afterword.store import ledger, lookup
+from afterword.store.assertions import (
+    Act,
+    Assertion,
+    Authority,
+    Evidence,
+    EvidenceKind,
+    Kind,
+    Relation,
+    Verdict,
+)
+from afterword.store.engine import Store
+from afterword.store.errors import NotFound, Overtaken, ScopeMoved
+from afterword.store.facts import Fact, Status
+from afterword.store.ledger import Proposal, Reading
+from afterword.store.scopes import Scope
+
+LENA = Scope.user("lena")
+
+
+def day(number: int) -> datetime:
+    return datetime(2026, 1, number, tzinfo=UTC)
+
+
+def said(name: str, number: int, value: str, scope: Scope = LENA) -> Assertion:
+    return Assertion(
+        id=name,
+        scope=scope,
+        session_id=f"s{number}",
+        act=Act.STATE,
+        kind=Kind.PREFERENCE,
+        subject="user",
+        attribute="seat",
+        value=value,
+        statement=f"The user wants {value}.",
+        speaker="user",
+        authority=Authority.STATED,
+        said_at=day(number),
+        evidence=(Evidence(EvidenceKind.TURN, value, f"s{number}", 1, "user"),),
+    )
+
+
+async def propose(store: Store, source: str, *readings: Reading, verdicts: tuple[Verdict, ...] = ()) -> int:
+    async with store.write() as db:
+        revision = await lookup.revision_of(db, LENA)
+        return await ledger.propose(
+            db, Proposal(LENA, source, "session", "rules-1", "rules-1", day(20), revision, readings, verdicts)
+        )
+
+
+async def apply(store: Store, run_id: int, at: datetime = day(20)) -> None:
+    async with store.write() as db:
+        await ledger.apply(db, LENA, run_id, at)
+
+
+async def undo(store: Store, run_id: int, at: datetime = day(21)) -> None:
+    async with store.write() as db:
+        await ledger.undo(db, LENA, run_id, at)
+
+
+async def held(store: Store, scope: Scope = LENA, known_at: datetime | None = None) -> dict[str, Fact]:
+    async with store.read() as db:
+        return {fact.id: fact for fact in await lookup.facts(db, scope, at=day(28), known_at=known_at)}
+
+
+WINDOW, AISLE = said("window", 1, "window"), said("aisle", 5, "aisle")
+CHANGE = Verdict("window", "aisle", Relation.CHANGES, "one seat at a time", "rules-1")
+
+
+async def test_a_proposal_counts_for_nothing_before_it_is_applied(store: Store) -> None:
+    run_id = await propose(store, "session:s1", Reading("k1", 1, 3, (WINDOW,)))
+    assert await held(store) == {}
+    await apply(store, run_id)
+    assert (await held(store))["window"].status is Status.CURRENT
+
+
+async def test_a_change_retires_the_earlier_value_and_undo_brings_it_back(store: Store) -> None:
+    await apply(store, await propose(store, "session:s1", Reading("k1", 1, 3, (WINDOW,))))
+    before = await held(store)
+    change = await propose(store, "session:s5", Reading("k5", 1, 3, (AISLE,)), verdicts=(CHANGE,))
+    await apply(store, change)
+    after = await held(store)
+    assert (after["window"].status, after["window"].valid_to) == (Status.SUPERSEDED, day(5))
+    assert after["window"].retired_by == "aisle"
+    await undo(store, change)
+    assert await held(store) == before
+
+
+async def test_what_was_believed_then_can_still_be_asked(store: Store) -> None:
+    await apply(store, await propose(store, "session:s1", Reading("k1", 1, 3, (WINDOW,))), day(10))
+    change = await propose(store, "session:s5", Reading("k5", 1, 3, (AISLE,)), verdicts=(CHANGE,))
+    await apply(store, change, day(12))
+    await undo(store, change, day(14))
+    assert set(await held(store, known_at=day(9))) == set()
+    assert (await held(store, known_at=day(11)))["window"].status is Status.CURRENT
+    assert (await held(store, known_at=day(13)))["window"].status is Status.SUPERSEDED
+    assert (await held(store, known_at=day(15)))["window"].status is Status.CURRENT
+
+
+async def test_reading_a_session_anew_swaps_its_assertions(store: Store) -> None:
+    await apply(store, await propose(store, "session:s1", Reading("k1", 1, 3, (WINDOW,))))
+    await apply(store, await propose(store, "session:s1", Reading("k1-grown", 1, 6, (said("tall", 1, "tall"),))))
+    assert set(await held(store)) == {"tall"}
+
+
+async def test_undoing_the_first_of_two_readings_leaves_the_second_whole(store: Store) -> None:
+    """The second reading reuses the first window; had the first run never been, it would have read it itself."""
+    first = await propose(store, "session:s1", Reading("k1", 1, 3, (WINDOW,)))
+    await apply(store, first)
+    grown = (Reading("k1", 1, 3, (WINDOW,)), Reading("k2", 4, 6, (said("tall", 1, "tall"),)))
+    await apply(store, await propose(store, "session:s1", *grown))
+    await undo(store, first)
+    assert set(await held(store)) == {"window", "tall"}
+
+
+async def test_the_same_words_read_again_are_one_assertion(store: Store) -> None:
+    for key in ("k1", "k1-again"):
+        await apply(store, await propose(store, "session:s1", Reading(key, 1, 3, (WINDOW,))))
+    facts = await held(store)
+    assert facts["window"].support == 1
+    assert len(facts["window"].evidence) == 1
+
+
+async def test_a_proposal_judged_before_others_changed_the_scope_is_refused(store: Store) -> None:
+    late = await propose(store, "session:s5", Reading("k5", 1, 3, (AISLE,)))
+    await apply(store, await propose(store, "session:s1", Reading("k1", 1, 3, (WINDOW,))))
+    with pytest.raises(ScopeMoved):
+        await apply(store, late)
+    assert set(await held(store)) == {"window"}
+
+
+async def test_a_run_is_applied_once_and_undone_once(store: Store) -> None:
+    run_id = await propose(store, "session:s1", Reading("k1", 1, 3, (WINDOW,)))
+    with pytest.raises(NotFound):
+        await undo(store, run_id)
+    await apply(store, run_id)
+    with pytest.raises(NotFound):
+        await apply(store, run_id)
+
+
+async def test_another_scope_sees_and_undoes_nothing(store: Store) -> None:
+    run_id = await propose(store, "session:s1", Reading("k1", 1, 3, (WINDOW,)))
+    await apply(store, run_id)
+    for other in (Scope.user("Lena"), Scope.user("lena "), Scope.parse("default/team/lena"), Scope.user("lena", "acme")):
+        assert await held(store, other) == {}
+        async with store.read() as db:
+            assert await lookup.assertions_by_id(db, other, ["window"]) == {}
+        with pytest.raises(NotFound):
+            async with store.write() as db:
+                await ledger.undo(db, other, run_id, day(21))
+
+
+async def test_an_error_within_a_transaction_leaves_nothing_behind(store: Store) -> None:
+    with pytest.raises(RuntimeError):
+        async with store.write() as db:
+            proposal = Proposal(LENA, "s", "session", "x", "x", day(1), 0, (Reading("k", 1, 1, (WINDOW,)),))
+            await ledger.apply(db, LENA, await ledger.propose(db, proposal), day(1))
+            raise RuntimeError
+    assert await held(store) == {}
+
+
+async def test_writers_of_one_scope_lose_nothing(store: Store) -> None:
+    """Each reads the revision, proposes and applies; whoever was too late tries again."""
+
+    async def write(number: int) -> None:
+        one = said(f"a{number}", number, f"seat {number}")
+        for _ in range(60):
+            try:
+                async with store.write() as db:
+                    revision = await lookup.revision_of(db, LENA)
+                    reading = Reading(f"k{number}", 1, 1, (one,))
+                    proposal = Proposal(LENA, f"session:{number}", "session", "x", "x", day(1), revision, (reading,))
+                    await ledger.apply(db, LENA, await ledger.propose(db, proposal), day(20))
+                return
+            except Overtaken:
+                await asyncio.sleep(0.001 * number)
+        raise AssertionError("never got its turn")
+
+    if store.path is None and store.dialect == "sqlite":
+        pytest.skip("a store in memory has one connection, so no two writers")
+    await asyncio.gather(*(write(number) for number in range(1, 9)))
+    assert len(await held(store)) == 8
+    async with store.read() as db:
+        assert await lookup.revision_of(db, LENA) == 8

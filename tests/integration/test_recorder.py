@@ -1,0 +1,249 @@
+"""What was said is saved on every way out, and taken up again only by whom it belongs to."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
+from autogen_agentchat.conditions import MaxMessageTermination
+from autogen_agentchat.messages import TextMessage
+from autogen_agentchat.teams import RoundRobinGroupChat, Swarm
+from autogen_core.memory import MemoryContent, MemoryMimeType
+from autogen_ext.models.replay import ReplayChatCompletionClient
+
+from afterword import record_session, resume
+from afterword.agents.memory import FactMemory
+from afterword.extractors.readers import read_state
+from afterword.store import sessions
+from afterword.store.engine import Store, open_store
+from afterword.store.errors import NotFound, ScopeInvalid, StateConflict, StoreError
+from afterword.store.scopes import Scope
+from afterword.store.sessions import Progress, SavedSession
+
+LENA = Scope.user("lena")
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    async with await open_store(f"sqlite:///{tmp_path / 'facts.db'}") as opened:
+        yield opened
+
+
+def helper(*answers: str, name: str = "helper") -> AssistantAgent:
+    return AssistantAgent(name, ReplayChatCompletionClient(list(answers or ("fine",) * 20)))
+
+
+def team(*names: str) -> RoundRobinGroupChat:
+    return RoundRobinGroupChat(
+        [helper(name=name) for name in names or ("planner", "writer")], termination_condition=MaxMessageTermination(3)
+    )
+
+
+async def saved(store: Store, session_id: str = "s1", scope: Scope = LENA) -> SavedSession:
+    async with store.read() as db:
+        found = await sessions.find(db, scope, session_id)
+    assert found is not None
+    return found
+
+
+async def words(store: Store, session_id: str = "s1", scope: Scope = LENA) -> list[str]:
+    async with store.read() as db:
+        state = await sessions.load_state(db, scope, session_id)
+    return [turn.text for turn in read_state(state).turns]
+
+
+async def test_a_session_is_saved_and_queued(store: Store) -> None:
+    async with record_session(helper(), user="lena", session_id="s1", store=store) as agent:
+        await agent.run(task="I moved to Graz.")
+    assert await words(store) == ["I moved to Graz.", "fine"]
+    kept = await saved(store)
+    assert kept.progress is Progress.PENDING
+    assert [turns for _, turns in kept.saves] == [2]
+
+
+async def test_a_team_is_saved_and_taken_up_where_it_stopped(store: Store) -> None:
+    async with record_session(team(), user="lena", session_id="s1", store=store) as first:
+        await first.run(task="Plan my trip.")
+    again = team()
+    assert await resume(again, user="lena", session_id="s1", store=store)
+    assert json.dumps(await again.save_state()) == json.dumps(await first.save_state())
+    async with record_session(again, user="lena", session_id="s1", store=store):
+        await again.run(task="To Rome.")
+    assert "To Rome." in await words(store)
+    assert [turns for _, turns in (await saved(store)).saves] == [3, 6]
+
+
+async def test_an_error_saves_what_was_said_and_goes_on(store: Store) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with record_session(helper(), user="lena", session_id="s1", store=store) as agent:
+            await agent.run(task="I moved to Graz.")
+            raise ZeroDivisionError
+    assert await words(store) == ["I moved to Graz.", "fine"]
+
+
+async def test_cancellation_saves_what_was_said_and_goes_on(store: Store) -> None:
+    said = asyncio.Event()
+
+    async def conversation() -> None:
+        async with record_session(helper(), user="lena", session_id="s1", store=store) as agent:
+            await agent.run(task="I moved to Graz.")
+            said.set()
+            await asyncio.sleep(60)
+
+    task = asyncio.ensure_future(conversation())
+    await said.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await words(store) == ["I moved to Graz.", "fine"]
+
+
+class SlowToSave(AssistantAgent):
+    """An agent whose saving takes a moment, long enough to be interrupted."""
+
+    component_provider_override = "tests.SlowToSave"
+
+    async def save_state(self) -> Mapping[str, Any]:
+        await asyncio.sleep(0.2)
+        return await super().save_state()
+
+
+@pytest.mark.parametrize("is_failing", [True, False])
+async def test_a_cancellation_during_the_save_does_not_cut_it(store: Store, is_failing: bool) -> None:
+    agent = SlowToSave("helper", ReplayChatCompletionClient(["fine"]))
+
+    async def conversation() -> None:
+        async with record_session(agent, user="lena", session_id="s1", store=store):
+            await agent.run(task="I moved to Graz.")
+            if is_failing:
+                raise ZeroDivisionError
+
+    task = asyncio.ensure_future(conversation())
+    await asyncio.sleep(0.1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await words(store) == ["I moved to Graz.", "fine"]
+
+
+async def test_a_save_that_fails_is_an_error_of_its_own(tmp_path: Path) -> None:
+    with pytest.raises(StoreError):
+        async with record_session(helper(), user="lena", session_id="s1", store=f"sqlite:///{tmp_path}") as agent:
+            await agent.run(task="I moved to Graz.")
+
+
+async def test_a_save_that_fails_never_hides_the_first_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with record_session(helper(), user="lena", session_id="s1", store=f"sqlite:///{tmp_path}"):
+            raise ZeroDivisionError
+    assert "was not saved (StoreUnreachable)" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("whose", "error"),
+    [({}, ScopeInvalid), ({"user": "lena", "scope": "default/user/lena"}, ScopeInvalid), ({"user": " "}, ScopeInvalid)],
+)
+async def test_nothing_starts_without_a_scope(store: Store, whose: dict[str, str], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        async with record_session(helper(), session_id="s1", store=store, **whose):  # type: ignore[arg-type]
+            pytest.fail("the conversation must not start")
+
+
+async def test_nothing_starts_without_a_session_id(store: Store) -> None:
+    with pytest.raises(StateConflict, match="session id is empty"):
+        async with record_session(helper(), user="lena", session_id=" ", store=store):
+            pytest.fail("the conversation must not start")
+
+
+async def test_only_the_pair_of_scope_and_session_finds_a_session(store: Store) -> None:
+    async with record_session(helper(), user="lena", session_id="s1", store=store) as agent:
+        await agent.run(task="I moved to Graz.")
+    for user, session_id in (("mara", "s1"), ("lena", "s2"), ("Lena", "s1")):
+        fresh = helper()
+        with pytest.raises(NotFound):
+            await resume(fresh, user=user, session_id=session_id, store=store)
+        assert not await resume(fresh, user=user, session_id=session_id, store=store, missing_ok=True)
+        assert "Graz" not in json.dumps(await fresh.save_state())
+
+
+async def test_two_users_may_use_the_same_session_id(store: Store) -> None:
+    for user in ("lena", "mara"):
+        async with record_session(helper(), user=user, session_id="s1", store=store) as agent:
+            await agent.run(task=f"I am {user}.")
+    for user in ("lena", "mara"):
+        assert await words(store, scope=Scope.user(user)) == [f"I am {user}.", "fine"]
+
+
+async def test_another_kind_of_component_is_refused(store: Store) -> None:
+    async with record_session(helper(), user="lena", session_id="s1", store=store) as agent:
+        await agent.run(task="I moved to Graz.")
+    with pytest.raises(StateConflict, match="AssistantAgent"):
+        await resume(team(), user="lena", session_id="s1", store=store)
+    with pytest.raises(StateConflict, match="AssistantAgent"):
+        async with record_session(team(), user="lena", session_id="s1", store=store) as other:
+            await other.run(task="hello")
+    assert await words(store) == ["I moved to Graz.", "fine"]
+
+
+async def test_a_team_with_other_participants_is_refused(store: Store) -> None:
+    async with record_session(team(), user="lena", session_id="s1", store=store) as first:
+        await first.run(task="Plan my trip.")
+    with pytest.raises(StateConflict, match="same participants"):
+        await resume(team("planner", "critic"), user="lena", session_id="s1", store=store)
+
+
+async def test_people_named_to_the_recorder_are_people(store: Store) -> None:
+    async with record_session(helper(), user="lena", session_id="s1", store=store, humans=["ops"]) as agent:
+        await agent.run(task=TextMessage(content="I moved to Graz.", source="ops"))
+    assert (await saved(store)).humans == ("ops",)
+
+
+@pytest.mark.parametrize("make", [team, lambda: Swarm([helper(), helper(name="other")], max_turns=1)])
+async def test_a_conversation_that_never_began_is_saved_too(store: Store, make: Any) -> None:
+    async with record_session(make(), user="lena", session_id="s1", store=store):
+        pass
+    assert (await saved(store)).progress is Progress.PENDING
+
+
+async def test_a_state_that_nobody_can_read_is_kept_all_the_same(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Odd:
+        async def save_state(self) -> Mapping[str, Any]:
+            return {"weather": 4}
+
+        async def load_state(self, state: Mapping[str, Any]) -> None:
+            assert state == {"weather": 4}
+
+    async with record_session(Odd(), user="lena", session_id="s1", store=store):
+        pass
+    assert (await saved(store)).saves == ()
+    assert "not read" in caplog.text
+    assert await resume(Odd(), user="lena", session_id="s1", store=store)
+
+
+async def test_a_store_given_by_url_is_opened_and_closed(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'facts.db'}"
+    proxy = UserProxyAgent("user", input_func=lambda _: "yes")
+    async with record_session(proxy, scope="default/user/lena", session_id="s1", store=url):
+        pass
+    assert await resume(proxy, user="lena", session_id="s1", store=url)
+
+
+async def test_a_resumed_agent_with_memory_has_one_block_and_the_block_is_nobodys_words(store: Store) -> None:
+    memory = FactMemory(user="lena", store=store)
+    await memory.add(MemoryContent(content="Lena likes tea.", mime_type=MemoryMimeType.TEXT))
+    for number in range(3):
+        agent = AssistantAgent("helper", ReplayChatCompletionClient(["fine"]), memory=[memory])
+        await resume(agent, user="lena", session_id="s1", store=store, missing_ok=True)
+        async with record_session(agent, user="lena", session_id="s1", store=store):
+            await agent.run(task=f"question {number}")
+    state = await agent.save_state()
+    assert json.dumps(state).count("<afterword:memory") == 1
+    transcript = read_state(state)
+    assert [turn.text for turn in transcript.turns if turn.speaker == "user"] == [f"question {n}" for n in range(3)]

@@ -1,0 +1,52 @@
+"""A live agent pays for what it uses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import afterword
+
+
+def loaded_by(statement: str) -> set[str]:
+    code = f"import sys\n{statement}\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["from afterword import FactMemory", "from afterword import record_session, resume", "from afterword import Scope"],
+)
+def test_a_live_agent_loads_no_model_client_and_no_scheduler(statement: str) -> None:
+    assert not loaded_by(statement) & {
+        "openai",
+        "instructor",
+        "apscheduler",
+        "afterword.pipeline",
+        "afterword.extractors.clients",
+    }
+
+
+def test_the_name_alone_loads_nothing() -> None:
+    assert not {
+        name for name in loaded_by("import afterword") if name.startswith(("afterword.", "sqlmodel", "autogen"))
+    }
+
+
+def test_every_public_name_is_there() -> None:
+    for name in afterword.__all__:
+        assert getattr(afterword, name)
+    assert set(afterword.__all__) <= set(dir(afterword))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Memory'"):
+        afterword.Memory  # noqa: B018
+
+
+def test_autogen_finds_the_memory_by_its_provider_path() -> None:
+    """AutoGen imports the module and asks it for the class: a lazy module must answer."""
+    assert afterword.__getattribute__("FactMemory").component_provider_override == "afterword.FactMemory"  # noqa: PLC2801

@@ -1,0 +1,170 @@
+"""Who speaks: people, agents and tools in lists with roles and in states of agents."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from afterword.extractors.readers import read_state
+
+Said = list[tuple[str, str, str]]
+
+
+def said(state: object, **options: Any) -> Said:
+    return [(turn.speaker, turn.role.value, turn.text) for turn in read_state(state, **options).turns]
+
+
+def line(role: str, content: Any, name: str | None = None) -> dict[str, Any]:
+    return {"role": role, "content": content, **({"name": name} if name else {})}
+
+
+def test_without_names_the_role_user_is_the_person() -> None:
+    messages = [line("system", "Be kind."), line("user", "Hi"), line("assistant", "Hello")]
+    expected = [("assistant", "system", "Be kind."), ("user", "human", "Hi"), ("assistant", "agent", "Hello")]
+    for state in (messages, {"messages": messages}, {"history": messages, "type": "OpenAIAgentState"}):
+        assert [item[1:] for item in said(state)] == [item[1:] for item in expected]
+
+
+def test_a_name_beside_the_role_user_is_the_persons() -> None:
+    assert said([line("user", "Hi", "Lena"), line("assistant", "Hello")])[0] == ("Lena", "human", "Hi")
+
+
+@pytest.mark.parametrize("name", ["user", "Human", "USER_PROXY", "userproxy"])
+def test_a_mirrored_list_is_told_by_name(name: str) -> None:
+    history = [line("assistant", "Hi", name), line("user", "Hello", "planner")]
+    assert said(history) == [(name, "human", "Hi"), ("planner", "agent", "Hello")]
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        [line("assistant", "Hi", "Lena"), line("user", "Hello", "assistant")],
+        [line("assistant", "Hi", "Lena"), line("user", "Hello", "planner")],
+        [line("user", "Hi", "planner"), line("assistant", "Hello", "Lena")],
+        [line("user", "Hi", "a"), line("user", "Hello", "b"), line("assistant", "Hm", "c")],
+        {"chat_id": 1, "cost": {}, "chat_history": [line("assistant", "Hi"), line("user", "Hello")]},
+        {"assistant": [line("assistant", "Hi"), line("user", "Hello")]},
+    ],
+)
+def test_where_either_side_may_be_the_person_nobody_is(history: object) -> None:
+    """An agent's words must never be taken for a person's; naming the person helps."""
+    transcript = read_state(history)
+    assert transcript.humans == ()
+    assert transcript.skipped == {"no human recognised": 1}
+
+
+def test_naming_a_person_adds_them() -> None:
+    history = [line("assistant", "Hi", "Lena"), line("user", "Hello", "planner")]
+    assert said(history, humans=["lena"]) == [("Lena", "human", "Hi"), ("planner", "agent", "Hello")]
+
+
+@pytest.mark.parametrize("wrap", [lambda items: items, lambda items: {"assistant": items}])
+def test_the_owner_of_a_nameless_list_speaks_as_assistant(wrap: Any) -> None:
+    state = wrap([line("assistant", "I moved."), line("user", "Noted.")])
+    assert said(state, owner="Lena") == [("Lena", "human", "I moved."), ("assistant", "agent", "Noted.")]
+
+
+def test_tools_of_every_age_are_read() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "look_up", "arguments": '{"no": 1}'}}
+    messages = [
+        line("user", "Look it up."),
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "found"},
+        {"role": "assistant", "content": "One moment.", "function_call": {"name": "old", "arguments": {"no": 2}}},
+        {"role": "function", "name": "old", "content": "older"},
+        {"type": "function_call", "name": "new", "arguments": "{}", "call_id": "c2"},
+        {"type": "function_call_output", "call_id": "c2", "output": "newest"},
+    ]
+    assert [item[1:] for item in said(messages)] == [
+        ("human", "Look it up."),
+        ("tool", 'call look_up({"no": 1})'),
+        ("tool", "found"),
+        ("agent", "One moment."),
+        ("tool", 'call old({"no":2})'),
+        ("tool", "older"),
+        ("tool", "call new({})"),
+        ("tool", "newest"),
+    ]
+
+
+def test_the_output_of_code_that_a_user_proxy_ran_is_no_speech() -> None:
+    output = "exitcode: 0 (execution succeeded)\nCode output: I live in Rome."
+    history = [line("assistant", "Run it.", "user"), line("user", "```x```", "bot"), line("assistant", output, "user")]
+    assert [item[1] for item in said(history)] == ["human", "agent", "tool"]
+
+
+def test_pictures_never_reach_the_text() -> None:
+    data = "iVBORw0KGgo" * 40
+    parts = [
+        {"type": "text", "text": "See"},
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}},
+        {"type": "input_image", "image_url": "x"},
+        {"type": "input_audio", "input_audio": {}},
+        data,
+    ]
+    assert said([line("user", parts)]) == [("user", "human", "See\n[image]\n[image]\n[attachment]\n[image]")]
+    assert said([line("user", f"![x](data:image/png;base64,{data}) there")])[0][2] == "![x]([image]) there"
+    assert said([{"role": "tool", "content": data}])[0][2] == "[data]"
+
+
+def test_a_lone_context_with_an_unknown_name_has_no_person() -> None:
+    state = {"llm_context": {"messages": [{"type": "UserMessage", "source": "lena", "content": "Hi"}]}}
+    assert read_state(state).humans == ()
+    assert read_state(state, humans=["lena"]).humans == ("lena",)
+
+
+def test_a_speaker_whose_words_a_model_wrote_is_no_outsider() -> None:
+    """A filtered agent may speak under a name that the team's states do not list."""
+    wrapped = {"source": "inner", "type": "TextMessage", "content": "ok", "models_usage": {"completion_tokens": 1}}
+    stop = {"source": "StopAgent", "type": "StopMessage", "content": "done"}
+    asked = {"source": "lena", "type": "TextMessage", "content": "Hi", "models_usage": None}
+    states = {
+        "filter": {"agent_state": {"type": "BaseState"}},
+        "GraphManager": {"message_thread": [asked, wrapped, stop]},
+    }
+    assert read_state({"agent_states": states}).humans == ("lena",)
+
+
+def test_an_agent_called_user_is_an_agent() -> None:
+    context = [{"type": "AssistantMessage", "source": "user", "content": "I simulate."}]
+    thread = [{"source": "user", "type": "TextMessage", "content": "I simulate."}]
+    states = {
+        "user": {"agent_state": {"llm_context": {"messages": context}}},
+        "GraphManager": {"message_thread": thread},
+    }
+    assert said({"agent_states": states}) == [("user", "agent", "I simulate.")]
+
+
+def test_a_manager_alone_tells_nobody_from_outside() -> None:
+    thread = [{"source": name, "type": "TextMessage", "content": "Hi"} for name in ("priya", "planner")]
+    assert read_state({"message_thread": thread}).humans == ()
+
+
+def test_unknown_types_and_events_are_counted() -> None:
+    kinds = ["Foo", "Foo", "SelectSpeakerEvent", "UserInputRequestedEvent", 7, "a text with\nlines"]
+    messages: list[object] = [{"source": "x", "content": "", "type": kind} for kind in kinds]
+    assert read_state([*messages, 5]).skipped == {
+        "unknown type Foo": 2,
+        "event SelectSpeakerEvent": 1,
+        "event UserInputRequestedEvent": 1,
+        "unknown type (unnamed)": 2,
+        "not a message": 1,
+    }
+
+
+def test_times_are_utc_however_they_were_written() -> None:
+    times = ["2025-06-01 12:00:00+00:00", "2025-06-01T14:00:00+02:00", "2025-06-01T12:00:00Z", "2025-06-01T12:00:00"]
+    messages = [{"source": "user", "type": "TextMessage", "content": "Hi", "created_at": at} for at in times]
+    assert {turn.said_at.isoformat() for turn in read_state(messages).turns if turn.said_at} == {
+        "2025-06-01T12:00:00+00:00"
+    }
+
+
+def test_a_state_saved_as_one_more_string_is_read() -> None:
+    state: object = {"llm_context": {"messages": [{"type": "UserMessage", "source": "user", "content": "Hi"}]}}
+    for _ in range(3):
+        assert said(state) == [("user", "human", "Hi")]
+        state = json.dumps(state)
+    assert said({"last_active": "today", "user": "lena", "saved": state}) == [("user", "human", "Hi")]
