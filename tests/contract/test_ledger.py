@@ -57,14 +57,14 @@ async def propose(store: Store, source: str, *readings: Reading, verdicts: tuple
         )
 
 
-async def apply(store: Store, run_id: int, at: datetime = day(20)) -> None:
+async def apply(store: Store, run_id: int, on: int = 20) -> None:
     async with store.write() as db:
-        await ledger.apply(db, LENA, run_id, at)
+        await ledger.apply(db, LENA, run_id, day(on))
 
 
-async def undo(store: Store, run_id: int, at: datetime = day(21)) -> None:
+async def undo(store: Store, run_id: int, on: int = 21) -> None:
     async with store.write() as db:
-        await ledger.undo(db, LENA, run_id, at)
+        await ledger.undo(db, LENA, run_id, day(on))
 
 
 async def held(store: Store, scope: Scope = LENA, known_at: datetime | None = None) -> dict[str, Fact]:
@@ -96,10 +96,10 @@ async def test_a_change_retires_the_earlier_value_and_undo_brings_it_back(store:
 
 
 async def test_what_was_believed_then_can_still_be_asked(store: Store) -> None:
-    await apply(store, await propose(store, "session:s1", Reading("k1", 1, 3, (WINDOW,))), day(10))
+    await apply(store, await propose(store, "session:s1", Reading("k1", 1, 3, (WINDOW,))), 10)
     change = await propose(store, "session:s5", Reading("k5", 1, 3, (AISLE,)), verdicts=(CHANGE,))
-    await apply(store, change, day(12))
-    await undo(store, change, day(14))
+    await apply(store, change, 12)
+    await undo(store, change, 14)
     assert set(await held(store, known_at=day(9))) == set()
     assert (await held(store, known_at=day(11)))["window"].status is Status.CURRENT
     assert (await held(store, known_at=day(13)))["window"].status is Status.SUPERSEDED
@@ -150,7 +150,8 @@ async def test_a_run_is_applied_once_and_undone_once(store: Store) -> None:
 async def test_another_scope_sees_and_undoes_nothing(store: Store) -> None:
     run_id = await propose(store, "session:s1", Reading("k1", 1, 3, (WINDOW,)))
     await apply(store, run_id)
-    for other in (Scope.user("Lena"), Scope.user("lena "), Scope.parse("default/team/lena"), Scope.user("lena", "acme")):
+    alike = (Scope.user("Lena"), Scope.user("lena "), Scope.parse("default/team/lena"), Scope.user("lena", "acme"))
+    for other in alike:
         assert await held(store, other) == {}
         async with store.read() as db:
             assert await lookup.assertions_by_id(db, other, ["window"]) == {}
@@ -160,11 +161,15 @@ async def test_another_scope_sees_and_undoes_nothing(store: Store) -> None:
 
 
 async def test_an_error_within_a_transaction_leaves_nothing_behind(store: Store) -> None:
-    with pytest.raises(RuntimeError):
+    proposal = Proposal(LENA, "s", "session", "x", "x", day(1), 0, (Reading("k", 1, 1, (WINDOW,)),))
+
+    async def interrupted() -> None:
         async with store.write() as db:
-            proposal = Proposal(LENA, "s", "session", "x", "x", day(1), 0, (Reading("k", 1, 1, (WINDOW,)),))
             await ledger.apply(db, LENA, await ledger.propose(db, proposal), day(1))
             raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        await interrupted()
     assert await held(store) == {}
 
 
@@ -185,8 +190,6 @@ async def test_writers_of_one_scope_lose_nothing(store: Store) -> None:
                 await asyncio.sleep(0.001 * number)
         raise AssertionError("never got its turn")
 
-    if store.path is None and store.dialect == "sqlite":
-        pytest.skip("a store in memory has one connection, so no two writers")
     await asyncio.gather(*(write(number) for number in range(1, 9)))
     assert len(await held(store)) == 8
     async with store.read() as db:

@@ -159,7 +159,8 @@ async def test_a_guessed_time_retires_nothing(store: Store) -> None:
 async def test_a_manifest_found_later_dates_the_session_after_all(store: Store) -> None:
     extractor = Homes()
     await process_session(store, saved("a", 1, "I live in Graz."), extractor=extractor)
-    await process_session(store, Saved(LENA, "b", state=state("I live in Linz."), file_time=day(9)), extractor=extractor)
+    guessed = Saved(LENA, "b", state=state("I live in Linz."), file_time=day(9))
+    await process_session(store, guessed, extractor=extractor)
     await process_session(store, saved("b", 4, "I live in Linz."), extractor=extractor)
     assert await statuses(store) == {"Graz": Status.SUPERSEDED, "Linz": Status.CURRENT}
 
@@ -234,8 +235,6 @@ async def test_what_was_recorded_waits_in_the_queue_until_it_is_processed(store:
 async def test_two_processes_on_one_session_lose_and_double_nothing(store: Store, number: int) -> None:
     import asyncio
 
-    if store.path is None and store.dialect == "sqlite":
-        pytest.skip("a store in memory has one connection, so no two writers")
     some = [saved(f"s{each}", each, f"I live in City {each}.") for each in range(1, 5)]
     await asyncio.gather(*(process_session(store, one, extractor=Homes()) for one in some * number))
     found = await statuses(store)

@@ -179,10 +179,10 @@ async def test_it_works_in_a_team_whose_state_is_saved_and_loaded() -> None:
     second = team()
     await second.load_state(json.loads(json.dumps(await first.save_state())))
     result = await second.run(task="I prefer short answers.")
-    assert "short answers" in result.messages[-1].to_text()  # type: ignore[union-attr]
-    assert "Graz" not in result.messages[-1].to_text()  # type: ignore[union-attr]
+    assert "short answers" in result.messages[-1].to_text()
+    assert "Graz" not in result.messages[-1].to_text()
 
 
 async def test_it_runs_alone() -> None:
     result = await ExtractorAgent().run(task="I live in Graz.")
-    assert "Graz" in result.messages[-1].to_text()  # type: ignore[union-attr]
+    assert "Graz" in result.messages[-1].to_text()

@@ -18,6 +18,7 @@ from autogen_core.memory import Memory, MemoryContent, MemoryMimeType
 from autogen_core.model_context import UnboundedChatCompletionContext
 from autogen_core.models import SystemMessage, UserMessage
 from PIL import Image as Picture
+from sqlmodel import select
 
 from afterword.agents.addresses import FromEnvironment
 from afterword.agents.memory import FactMemory
@@ -85,7 +86,7 @@ async def keep(store: Store, *assertions: Assertion, scope: Scope = LENA) -> Non
 
 async def run_ids(store: Store, purpose: str) -> list[int]:
     async with store.read() as db:
-        rows = (await db.exec(lookup.select(RunRow).where(RunRow.purpose == purpose))).all()
+        rows = (await db.exec(select(RunRow).where(RunRow.purpose == purpose))).all()
     return [row.id for row in rows if row.id is not None]
 
 
@@ -145,6 +146,16 @@ async def test_saying_it_again_supports_the_same_fact(store: Store) -> None:
     ]
 
 
+async def test_its_own_results_can_be_handed_back(store: Store) -> None:
+    memory = FactMemory(user="lena", store=store)
+    await memory.add(text("Lena is in Oslo.", kind="decision", subject="trip", valid_from="2026-01-05"))
+    [found] = (await memory.query("")).results
+    assert len((await memory.query(found)).results) == 1
+    await memory.add(found)
+    [fact] = await facts_of(store)
+    assert (fact.support, fact.kind, fact.subject) == (2, Kind.DECISION, "trip")
+
+
 async def test_the_same_instant_twice_keeps_the_order_of_saying(store: Store) -> None:
     """A clock that stands still must not put a later act before an earlier one."""
     memory = FactMemory(user="lena", store=store, clock=lambda: SAID_AT)
@@ -196,7 +207,7 @@ async def everything(store: Store) -> FactMemory:
 
 
 async def test_clear_withdraws_everything_and_erases_nothing(store: Store) -> None:
-    """Also what people said themselves, of whatever subject, occasion and time; the application clears for its owner."""
+    """Also what people said themselves, of whatever subject and time: the application clears for the owner."""
     memory = await everything(store)
     assert len(await texts(memory)) == 6
     await memory.clear()
@@ -276,6 +287,11 @@ async def test_close_leaves_a_store_of_the_caller_open(store: Store) -> None:
 def test_without_exactly_one_scope_there_is_no_memory(whose: dict[str, str]) -> None:
     with pytest.raises(ScopeInvalid):
         FactMemory(**whose)  # type: ignore[arg-type]
+
+
+def test_a_store_that_is_no_database_is_told_at_once() -> None:
+    with pytest.raises(StoreError, match="mysql"):
+        FactMemory(user="lena", store="mysql://db/facts")
 
 
 async def test_nobody_reads_another_ones_facts(store: Store) -> None:
@@ -425,7 +441,7 @@ async def test_a_turn_keeps_the_block_that_it_has_while_the_store_is_down(tmp_pa
     context = UnboundedChatCompletionContext()
     await memory.update_context(context)
     with sqlite3.connect(path) as broken:
-        broken.execute("ALTER TABLE facts RENAME TO elsewhere")
+        broken.execute("ALTER TABLE scopes RENAME TO elsewhere")
     assert (await memory.update_context(context)).memories.results == []
     assert "Lena likes tea." in str((await context.get_messages())[0].content)
     await memory.close()
@@ -436,6 +452,42 @@ async def test_a_writer_at_work_does_not_stop_a_turn(store: Store) -> None:
     await memory.add(text("Lena likes tea."))
     async with store.write():
         assert await texts(memory) == ["Lena likes tea."]
+
+
+async def test_what_came_too_late_serves_the_next_turn(store: Store) -> None:
+    """A large memory may take longer than a turn waits, once: else it would be too late in every turn."""
+    await keep(store, *(stated(f"Lena knows thing {number}.", number) for number in range(1, 1500)))
+    memory = FactMemory(user="lena", store=store, timeout_s=0.02)
+    assert await texts(memory) == []
+    for _ in range(100):
+        await asyncio.sleep(0.1)
+        if memory._remembered.courses:
+            break
+    async with store.read() as db:
+        revision = await lookup.revision_of(db, LENA)
+    assert (len(memory._remembered.courses), memory._remembered.revision) == (1499, revision)
+
+
+async def test_what_is_remembered_is_never_older_than_the_store(store: Store) -> None:
+    memory, writer = FactMemory(user="lena", store=store), FactMemory(user="lena", store=store)
+    assert await texts(memory) == []
+    await writer.add(text("Lena likes tea."))
+    assert await texts(memory) == ["Lena likes tea."]
+    await writer.clear()
+    assert await texts(memory) == []
+    [run_id] = await run_ids(store, "clear")
+    async with store.write() as db:
+        await ledger.undo(db, LENA, run_id, datetime.now(UTC))
+    assert await texts(memory) == ["Lena likes tea."]
+
+
+async def test_what_is_remembered_still_expires(store: Store) -> None:
+    now = SAID_AT
+    memory = FactMemory(user="lena", store=store, clock=lambda: now)
+    await memory.add(text("Lena is in Oslo.", valid_to="2026-03-05"))
+    assert await texts(memory) == ["Lena is in Oslo."]
+    now += timedelta(days=10)
+    assert await texts(memory) == []
 
 
 async def test_adding_to_a_store_that_is_down_is_an_error(tmp_path: Path) -> None:

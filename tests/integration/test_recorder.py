@@ -16,9 +16,11 @@ from autogen_agentchat.teams import RoundRobinGroupChat, Swarm
 from autogen_core.memory import MemoryContent, MemoryMimeType
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
-from afterword import record_session, resume
+from afterword import process_session, record_session, resume
 from afterword.agents.memory import FactMemory
 from afterword.extractors.readers import read_state
+from afterword.extractors.rules import RulesExtractor
+from afterword.pipeline.session import Saved
 from afterword.store import sessions
 from afterword.store.engine import Store, open_store
 from afterword.store.errors import NotFound, ScopeInvalid, StateConflict, StoreError
@@ -79,10 +81,13 @@ async def test_a_team_is_saved_and_taken_up_where_it_stopped(store: Store) -> No
 
 
 async def test_an_error_saves_what_was_said_and_goes_on(store: Store) -> None:
-    with pytest.raises(ZeroDivisionError):
+    async def conversation() -> None:
         async with record_session(helper(), user="lena", session_id="s1", store=store) as agent:
             await agent.run(task="I moved to Graz.")
             raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await conversation()
     assert await words(store) == ["I moved to Graz.", "fine"]
 
 
@@ -150,7 +155,7 @@ async def test_a_save_that_fails_never_hides_the_first_error(tmp_path: Path, cap
 )
 async def test_nothing_starts_without_a_scope(store: Store, whose: dict[str, str], error: type[Exception]) -> None:
     with pytest.raises(error):
-        async with record_session(helper(), session_id="s1", store=store, **whose):  # type: ignore[arg-type]
+        async with record_session(helper(), session_id="s1", store=store, **whose):
             pytest.fail("the conversation must not start")
 
 
@@ -247,3 +252,20 @@ async def test_a_resumed_agent_with_memory_has_one_block_and_the_block_is_nobody
     assert json.dumps(state).count("<afterword:memory") == 1
     transcript = read_state(state)
     assert [turn.text for turn in transcript.turns if turn.speaker == "user"] == [f"question {n}" for n in range(3)]
+
+
+async def test_what_was_said_yesterday_is_known_today_and_what_was_recalled_is_not_learned_again(store: Store) -> None:
+    """The whole circle, three times: the block in the saved state is neither a new fact nor new evidence."""
+    for number in range(3):
+        memory = FactMemory(user="lena", store=store)
+        client = ReplayChatCompletionClient(["Noted."] * 5)
+        agent = AssistantAgent("helper", client, memory=[memory])
+        await resume(agent, user="lena", session_id=f"s{number - 1}", store=store, missing_ok=True)
+        async with record_session(agent, user="lena", session_id=f"s{number}", store=store):
+            await agent.run(task="I live in Graz." if number == 0 else f"What time is it, number {number}?")
+        block = str(client.create_calls[-1]["messages"][1].content)
+        assert block.startswith("<afterword:memory") == (number > 0)
+        await process_session(store, Saved(LENA, f"s{number}"), extractor=RulesExtractor())
+        [fact] = [one.metadata for one in (await memory.query("")).results]
+        assert fact is not None
+        assert {item["quote"] for item in fact["evidence"]} == {"I live in Graz."}

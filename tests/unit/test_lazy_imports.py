@@ -49,4 +49,4 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 def test_autogen_finds_the_memory_by_its_provider_path() -> None:
     """AutoGen imports the module and asks it for the class: a lazy module must answer."""
-    assert afterword.__getattribute__("FactMemory").component_provider_override == "afterword.FactMemory"  # noqa: PLC2801
+    assert afterword.__getattribute__("FactMemory").component_provider_override == "afterword.FactMemory"

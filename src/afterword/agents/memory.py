@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from autogen_core import CancellationToken, Component
 from autogen_core.memory import Memory, MemoryContent, MemoryQueryResult, UpdateContextResult
@@ -18,15 +18,17 @@ from afterword.agents.contents import content_of, entry_of, text_of
 from afterword.agents.placement import latest_question, place
 from afterword.store import entries
 from afterword.store.assertions import Kind
-from afterword.store.engine import Store, open_store
+from afterword.store.engine import Store, open_store, store_url
 from afterword.store.facts import Fact
-from afterword.store.recall import Recall, recall, search
+from afterword.store.recall import Recall, Remembered, recall, search
 from afterword.store.rendering import block, label, opening
 from afterword.store.scopes import Scope
 
 BUDGET_TOKENS = 600
 TIMEOUT_S = 2.0
 RANKED = 10
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -51,7 +53,8 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     `store` is an opened store, a URL, a `FromEnvironment`, or None: then `AFTERWORD_STORE__URL`, else
     `sqlite:///afterword.db`. It is opened at first use, and may be used from several event loops. The block never
     exceeds `budget_tokens`, and a turn never waits longer than `timeout_s` for the store: where it is slow or down, the
-    turn goes on without it. Raises `ScopeInvalid` unless exactly one of `user` and `scope` is given.
+    turn goes on without it. Raises `ScopeInvalid` unless exactly one of `user` and `scope` is given, and `StoreError`
+    for a URL of no database that afterword uses.
     """
 
     component_type = "memory"
@@ -70,9 +73,13 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self._scope = named_scope(user, scope)
+        if isinstance(store, str):
+            store_url(store)
         self._label = label(self._scope)
         self._given = store
         self._opened: Store | None = None
+        self._remembered = Remembered()
+        self._late: asyncio.Task[Recall] | None = None
         self._budget_tokens = budget_tokens
         self._timeout_s = timeout_s
         self._clock = clock
@@ -82,16 +89,8 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
 
         Never raises for the store's sake: then the context keeps the block that it has.
         """
-        query = latest_question(await model_context.get_messages())
-        found = await self._found(self._recall(query), None)
-        shown: tuple[Fact, ...] = ()
-        if found is not None:
-            text = block(found.facts, label=self._label)
-            if await place(model_context, text, mark=opening(self._label)):
-                shown = found.facts
-            else:
-                _log.warning("memory %s: the context has no room for a block beside the message", self._label)
-        return UpdateContextResult(memories=MemoryQueryResult(results=[content_of(fact) for fact in shown]))
+        shown = await self._unbroken(self._put(model_context))
+        return UpdateContextResult(memories=MemoryQueryResult(results=[content_of(fact) for fact in shown or ()]))
 
     async def query(
         self,
@@ -111,7 +110,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         wanted = None if kinds is None else {Kind(kind) for kind in kinds}
         if limit is None and words.strip():
             limit = RANKED
-        found = await self._found(self._search(words, limit, wanted), cancellation_token)
+        found = await self._unbroken(self._in_time(self._search(words, limit, wanted), cancellation_token))
         if found is None:
             return MemoryQueryResult(results=[])
         pairs = zip(found.facts, found.scores, strict=True)
@@ -139,7 +138,9 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
 
     async def close(self) -> None:
         """Close the store if this memory opened it; it is opened again at the next use. Nothing is deleted."""
+        self._give_up_late()
         opened, self._opened = self._opened, None
+        self._remembered = Remembered()
         if opened is not None:
             await opened.close()
 
@@ -173,40 +174,64 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         return self._opened
 
     async def _recall(self, query: str) -> Recall:
-        store = await self._store()
-        return await recall(store, self._scope, query, at=self._clock(), budget_tokens=self._budget_tokens)
+        return await recall(
+            await self._store(),
+            self._scope,
+            query,
+            at=self._clock(),
+            budget_tokens=self._budget_tokens,
+            remembered=self._remembered,
+        )
 
     async def _search(self, query: str, limit: int | None, kinds: Collection[Kind] | None) -> Recall:
-        return await search(await self._store(), self._scope, query, at=self._clock(), limit=limit, kinds=kinds)
+        store = await self._store()
+        at = self._clock()
+        return await search(store, self._scope, query, at=at, limit=limit, kinds=kinds, remembered=self._remembered)
 
     async def _enter(self, entry: entries.Entry) -> None:
         await entries.enter(await self._store(), self._scope, entry, at=self._clock())
 
-    async def _found(self, reading: Coroutine[Any, Any, Recall], token: CancellationToken | None) -> Recall | None:
-        """Return what was read, None where the store failed or took too long."""
+    async def _put(self, model_context: ChatCompletionContext) -> Sequence[Fact]:
+        """Place the block of what is known, and return the facts in it."""
+        query = latest_question(await model_context.get_messages())
+        found = await self._in_time(self._recall(query), None)
+        if await place(model_context, block(found.facts, label=self._label), mark=opening(self._label)):
+            return found.facts
+        _log.warning("memory %s: the context has no room for a block beside the message", self._label)
+        return ()
+
+    async def _unbroken(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """Return what the work returns, None where it failed."""
         try:
-            return await _within(reading, self._timeout_s, token)
+            return await work
         # A turn must not break for the sake of its memory, whatever a driver or a damaged store may raise.
         except Exception as error:  # noqa: BLE001
             what = "memory %s was not read (%s), the turn goes on without; see `afterword doctor`"
             _log.warning(what, self._label, type(error).__name__)
             return None
 
+    async def _in_time(self, reading: Coroutine[Any, Any, Recall], token: CancellationToken | None) -> Recall:
+        """Return what is read in time. Raises TimeoutError and goes on without waiting for what comes too late."""
+        self._give_up_late()
+        task = asyncio.ensure_future(reading)
+        task.add_done_callback(_retrieved)
+        if token is not None:
+            token.link_future(task)
+        try:
+            await asyncio.wait({task}, timeout=self._timeout_s)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        if not task.done():
+            # A large memory that is read for the first time may end while the model answers, and serves the next turn.
+            self._late = task
+            raise TimeoutError
+        return task.result()
 
-async def _within(reading: Coroutine[Any, Any, Recall], timeout_s: float, token: CancellationToken | None) -> Recall:
-    """Return what is read in time. Raises TimeoutError, and does not wait for what came too late to clean up."""
-    task = asyncio.ensure_future(reading)
-    task.add_done_callback(_retrieved)
-    if token is not None:
-        token.link_future(task)
-    try:
-        await asyncio.wait({task}, timeout=timeout_s)
-    finally:
-        in_time = task.done()
-        task.cancel()
-    if not in_time:
-        raise TimeoutError
-    return task.result()
+    def _give_up_late(self) -> None:
+        late, self._late = self._late, None
+        if late is not None and late.get_loop() is asyncio.get_running_loop():
+            late.cancel()
 
 
 def _retrieved(task: asyncio.Task[Recall]) -> None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
 
+from sqlmodel.ext.asyncio.session import AsyncSession
+
 from afterword.agents.addresses import FromEnvironment, named_scope, opened
 from afterword.store import sessions
 from afterword.store.engine import Store
@@ -112,7 +114,8 @@ class _Session:
     async def save(self) -> None:
         state = await self.recorded.save_state()
         turns = _turns_in(state, self.humans, self.session_id)
-        async with opened(self.store) as store, store.write() as db:
+
+        async def work(db: AsyncSession) -> None:
             await sessions.save_state(
                 db,
                 self.scope,
@@ -123,6 +126,9 @@ class _Session:
                 at=datetime.now(UTC),
                 humans=self.humans,
             )
+
+        async with opened(self.store) as store:
+            await store.written(work)
 
 
 async def _saved(session: _Session) -> BaseException | None:

@@ -146,5 +146,3 @@ def doctor(as_json: Json = False) -> None:
     from afterword.cli import upkeep
 
     upkeep.doctor(as_json=as_json)
-
-

@@ -21,6 +21,7 @@ from afterword.cli.output import (
 from afterword.store import lookup, sessions
 from afterword.store.engine import Store
 from afterword.store.errors import NotFound
+from afterword.store.facts import Fact
 from afterword.store.recall import search
 from afterword.store.scopes import Scope
 
@@ -29,7 +30,7 @@ def facts(user: str | None, scope: str | None, *, everything: bool, as_of: str |
     """List the facts of a scope as at an instant."""
     whose, at = needed_scope(user, scope), instant(as_of)
 
-    async def work(store: Store) -> list[lookup.Fact]:
+    async def work(store: Store) -> list[Fact]:
         async with store.read() as db:
             return await lookup.facts(db, whose, at=at)
 

@@ -1,1 +1,1 @@
-"""The main job on bundled sessions: saved by AutoGen 0.7.5 (`save_state`), spoken by an invented user, times set by hand."""
+"""The main job on bundled sessions, as AutoGen 0.7.5 saved them; the user is invented, the times were set by hand."""

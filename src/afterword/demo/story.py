@@ -72,7 +72,8 @@ def tell(out: Path | None, *, as_json: bool) -> None:
         return
     _print(told)
     if out is not None:
-        console().print(f"\nThe store is kept: AFTERWORD_STORE__URL=sqlite:///{out}/afterword.db afterword facts --user mira")
+        url = f"sqlite:///{out}/afterword.db"
+        console().print(f"\nThe store is kept: AFTERWORD_STORE__URL={url} afterword facts --user mira")
 
 
 async def _live(path: Path) -> Told:

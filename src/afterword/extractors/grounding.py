@@ -125,10 +125,7 @@ def _assertion(candidate: Candidate, session: _Ground) -> Assertion:
     _check_modality(candidate)
     valid_from, valid_to = _validity(candidate)
     evidence = _evidence(candidate, session)
-    said = [session.turns[item.turn] for item in evidence if item.turn and _is_person(session.turns[item.turn])]
-    last = said[-1]
-    if last.said_at is None:
-        raise ValueError(f"session {session.session_id!r}: turn {last.number} has no time; date the transcript first")
+    last, said_at = _last_said(evidence, session)
     subject = _text(_subject(_clean(candidate.subject), last.speaker, session), "subject")
     attribute = _text(snake_case(candidate.attribute), "attribute")
     value, statement = _text(_clean(candidate.value), "value"), _text(_clean(candidate.statement), "statement")
@@ -148,7 +145,7 @@ def _assertion(candidate: Candidate, session: _Ground) -> Assertion:
         statement=statement,
         speaker=OWNER if folded(last.speaker) in session.owners else last.speaker,
         authority=Authority.STATED,
-        said_at=last.said_at,
+        said_at=said_at,
         evidence=evidence,
         time_is_guess=session.time_is_guess,
         valid_from=valid_from,
@@ -157,6 +154,14 @@ def _assertion(candidate: Candidate, session: _Ground) -> Assertion:
         limited_to=limited_to,
         outcome=outcome,
     )
+
+
+def _last_said(evidence: tuple[Evidence, ...], session: _Ground) -> tuple[Turn, datetime]:
+    """Return the last turn that is evidence, which is a person's, and its time."""
+    last = session.turns[evidence[-1].turn or 0]
+    if last.said_at is None:
+        raise ValueError(f"session {session.session_id!r}: turn {last.number} has no time; date the transcript first")
+    return last, last.said_at
 
 
 def _check_modality(candidate: Candidate) -> None:

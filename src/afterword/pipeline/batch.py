@@ -50,9 +50,7 @@ async def run_batch(
 
     async def one(saved: Saved) -> Outcome | Failure:
         try:
-            return await process_session(
-                store, saved, extractor=extractor, judge=judge, apply=apply, clock=clock
-            )
+            return await process_session(store, saved, extractor=extractor, judge=judge, apply=apply, clock=clock)
         except AfterwordError as error:
             return await _failed(store, saved, f"{type(error).__name__}: {error}", clock())
         except Exception as error:

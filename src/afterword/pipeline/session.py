@@ -275,9 +275,7 @@ def _refused(readings: Sequence[Reading]) -> dict[str, int]:
     return dict(Counter(reason for reading in readings for reason, _, _ in reading.rejections))
 
 
-def _changes(
-    said: Sequence[Assertion], known: lookup.Known, verdicts: Sequence[Verdict], now: datetime
-) -> Changes:
+def _changes(said: Sequence[Assertion], known: lookup.Known, verdicts: Sequence[Verdict], now: datetime) -> Changes:
     """Return what the session adds to what every other session says."""
     at = max((one.said_at for one in (*known.assertions, *said)), default=now)
     before = timeline(known.assertions, known.verdicts, max(at, now))

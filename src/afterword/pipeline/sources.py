@@ -29,9 +29,7 @@ class ManifestEntry(BaseModel):
     ended_at: AwareDatetime | None = None
 
 
-def find_sessions(
-    paths: Sequence[Path], *, scope: Scope | None = None, manifest: Path | None = None
-) -> list[Saved]:
+def find_sessions(paths: Sequence[Path], *, scope: Scope | None = None, manifest: Path | None = None) -> list[Saved]:
     """Return the sessions that lie at these paths, in the order of time where it is known.
 
     A folder that holds a `manifest.json` (or whose folders do) is read by it. Any other folder is read as
@@ -47,7 +45,7 @@ def find_sessions(
         found += _at(path, scope)
     if not found:
         raise SourceInvalid(f"no session at {', '.join(map(str, paths)) or manifest}; see `afterword run --help`")
-    return sorted(found, key=lambda one: (one.started_at or one.file_time or datetime.max.replace(tzinfo=UTC)))
+    return sorted(found, key=lambda one: one.started_at or one.file_time or datetime.max.replace(tzinfo=UTC))
 
 
 def _at(path: Path, scope: Scope | None) -> Iterable[Saved]:

@@ -146,9 +146,7 @@ def digest(*parts: object, length: int = 20) -> str:
     return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()[:length]
 
 
-def assertion_id(
-    scope: Scope, session_id: str | None, content: Iterable[object], evidence: Iterable[Evidence]
-) -> str:
+def assertion_id(scope: Scope, session_id: str | None, content: Iterable[object], evidence: Iterable[Evidence]) -> str:
     """Return the id that the same words from the same session always get, however often they are processed."""
     quotes = [(item.kind, item.session_id, item.turn, item.quote) for item in evidence]
     return digest(str(scope), session_id, *content, quotes)

@@ -11,7 +11,7 @@ import os
 import random
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -73,6 +73,9 @@ class Store:
         self.shown_url = redacted(url)
         self._shared: AsyncEngine | None = None
         self._engines: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine] = WeakKeyDictionary()
+        # A database in memory is one connection, and a connection has one transaction at a time.
+        in_memory = self.dialect == "sqlite" and self.path is None
+        self._turn: AbstractAsyncContextManager[Any] = asyncio.Lock() if in_memory else nullcontext()
 
     def __repr__(self) -> str:
         return f"Store({self.shown_url!r})"
@@ -115,7 +118,7 @@ class Store:
     async def connection(self, *, writing: bool) -> AsyncIterator[AsyncConnection]:
         """Open one transaction on a plain connection. Raises `StoreUnreachable` where the database does not answer."""
         try:
-            async with self._engine().connect() as plain:
+            async with self._turn, self._engine().connect() as plain:
                 options = {"afterword_writing": writing}
                 connection = await plain.execution_options(**options)
                 async with connection.begin():

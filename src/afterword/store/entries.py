@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import uuid4
@@ -24,19 +24,15 @@ from afterword.store.assertions import (
     folded,
 )
 from afterword.store.engine import Store
-from afterword.store.errors import ScopeMoved
 from afterword.store.facts import Fact, Status
 from afterword.store.ledger import Proposal, Reading
 from afterword.store.lookup import Known
 from afterword.store.scopes import Scope
 
 JUDGE = "rules-1"
-TRIES = 5
 # A clock may not have moved on between two acts; the order of saying must.
 _TICK = timedelta(microseconds=1)
 _SAME_MOMENT = timedelta(seconds=1)
-
-_Proposing = Callable[[AsyncSession], Awaitable[Proposal | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +51,19 @@ class Entry:
 async def enter(store: Store, scope: Scope, entry: Entry, *, at: datetime) -> int:
     """Keep what the application says, at the authority of an application; return the run, which `undo` takes back.
 
-    A sentence of the same kind that is already there gets one more supporter instead of a double. Raises `ScopeMoved`
-    where other writers were faster 5 times in a row, and `StoreError` where the store does not answer.
+    A sentence of the same kind that is already there gets one more supporter instead of a double. Raises `Overtaken`
+    where other writers were faster every time, and `StoreError` where the store does not answer.
     """
     source = f"application:{uuid4().hex}"
 
-    async def proposing(db: AsyncSession) -> Proposal:
+    async def work(db: AsyncSession) -> int:
         known = await lookup.known(db, scope)
         said = _entry_assertion(scope, entry, source, _moment(at, known.assertions))
         equal = [one for one in known.assertions if _is_repeated(one, said)]
         verdicts = [_same(max(equal, key=lambda one: one.order), said)] if equal else []
-        return _proposal(scope, source, "application", at, known, [said], verdicts)
+        return await _applied(db, scope, _proposal(scope, source, "application", at, known, [said], verdicts))
 
-    run_id = await _applied(store, scope, proposing, at)
-    if run_id is None:
-        raise ScopeMoved(f"nothing was entered into {scope}")
-    return run_id
+    return await store.written(work)
 
 
 async def clear(store: Store, scope: Scope, *, at: datetime) -> int | None:
@@ -80,36 +73,23 @@ async def clear(store: Store, scope: Scope, *, at: datetime) -> int | None:
     """
     source = f"clear:{uuid4().hex}"
 
-    async def proposing(db: AsyncSession) -> Proposal | None:
+    async def work(db: AsyncSession) -> int | None:
         known = await lookup.known(db, scope)
         found = [one for one in await lookup.facts(db, scope, at=at) if one.is_served or one.status is Status.PENDING]
         if not found:
             return None
-        said_at = max([at, *(one.said_at + _TICK for one in _members(known, found))])
-        groups: dict[tuple[str, str], list[Fact]] = {}
-        for fact in found:
-            groups.setdefault((folded(fact.subject), folded(fact.limited_to or "")), []).append(fact)
-        takings = [(_taking(scope, facts[0], source, at, said_at), facts) for facts in groups.values()]
+        takings = _takings(scope, known, found, source, at)
         verdicts = [_withdrawal(fact, taking) for taking, facts in takings for fact in facts]
-        return _proposal(scope, source, "clear", at, known, [taking for taking, _ in takings], verdicts)
+        said = [taking for taking, _ in takings]
+        return await _applied(db, scope, _proposal(scope, source, "clear", at, known, said, verdicts))
 
-    return await _applied(store, scope, proposing, at)
+    return await store.written(work)
 
 
-async def _applied(store: Store, scope: Scope, proposing: _Proposing, at: datetime) -> int | None:
-    for attempt in range(1, TRIES + 1):
-        try:
-            async with store.write() as db:
-                proposal = await proposing(db)
-                if proposal is None:
-                    return None
-                run_id = await ledger.propose(db, proposal)
-                await ledger.apply(db, scope, run_id, at)
-                return run_id
-        except ScopeMoved:
-            if attempt == TRIES:
-                raise
-    return None
+async def _applied(db: AsyncSession, scope: Scope, proposal: Proposal) -> int:
+    run_id = await ledger.propose(db, proposal)
+    await ledger.apply(db, scope, run_id, proposal.started_at)
+    return run_id
 
 
 def _entry_assertion(scope: Scope, entry: Entry, source: str, said_at: datetime) -> Assertion:
@@ -136,6 +116,17 @@ def _entry_assertion(scope: Scope, entry: Entry, source: str, said_at: datetime)
     )
 
 
+def _takings(
+    scope: Scope, known: Known, facts: Iterable[Fact], source: str, at: datetime
+) -> list[tuple[Assertion, list[Fact]]]:
+    """Return a retraction for each subject and limit (no retirement reaches across those), with what it retracts."""
+    said_at = max([at, *(one.said_at + _TICK for one in _members(known, facts))])
+    groups: dict[tuple[str, str], list[Fact]] = {}
+    for fact in facts:
+        groups.setdefault((folded(fact.subject), folded(fact.limited_to or "")), []).append(fact)
+    return [(_taking(scope, group[0], source, at, said_at), group) for group in groups.values()]
+
+
 def _taking(scope: Scope, fact: Fact, source: str, at: datetime, said_at: datetime) -> Assertion:
     """Return the retraction of everything about one subject.
 
@@ -152,7 +143,7 @@ def _taking(scope: Scope, fact: Fact, source: str, at: datetime, said_at: dateti
         kind=Kind.ENTITY,
         subject=fact.subject,
         attribute="everything",
-        value="everything",
+        value="",
         statement=statement,
         speaker=None,
         authority=Authority.STATED,

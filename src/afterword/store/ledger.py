@@ -120,9 +120,7 @@ async def last_keys(db: AsyncSession, scope: Scope, source: str) -> list[str] | 
     last = (await db.exec(runs.order_by(col(RunRow.applied_revision).desc()).limit(1))).first()
     if last is None:
         return None
-    read = select(WindowRow.key).where(
-        col(WindowRow.id) == col(RunWindowRow.window_id), RunWindowRow.run_id == last
-    )
+    read = select(WindowRow.key).where(col(WindowRow.id) == col(RunWindowRow.window_id), RunWindowRow.run_id == last)
     return list(await db.exec(read.order_by(col(RunWindowRow.ordinal))))
 
 

@@ -30,7 +30,7 @@ from afterword.store.tables import (
     VerdictRow,
     WindowAssertionRow,
 )
-from afterword.store.timeline import courses, facts_at
+from afterword.store.timeline import Course, courses, facts_at
 
 # Databases bound the number of parameters of one statement; this stays below every bound.
 CHUNK = 500
@@ -104,9 +104,7 @@ async def assertions_by_id(db: AsyncSession, scope: Scope, ids: Sequence[str]) -
     return {one.id: one for one in await _assertions(db, found, scope)}
 
 
-async def facts(
-    db: AsyncSession, scope: Scope, *, at: datetime, known_at: datetime | None = None
-) -> list[Fact]:
+async def facts(db: AsyncSession, scope: Scope, *, at: datetime, known_at: datetime | None = None) -> list[Fact]:
     """Return every fact of a scope with its status at `at`, in the order of saying.
 
     `known_at` answers from what was believed then; it is laid out anew, the rest is read as it is kept.
@@ -114,9 +112,17 @@ async def facts(
     if known_at is not None:
         then = await known(db, scope, known_at)
         return facts_at(courses(then.assertions, then.verdicts), at)
+    laid_out, recorded = await kept_courses(db, scope)
+    return [
+        replace(fact, recorded_at=min(recorded[one] for one in fact.assertion_ids)) for fact in facts_at(laid_out, at)
+    ]
+
+
+async def kept_courses(db: AsyncSession, scope: Scope) -> tuple[list[Course], dict[str, datetime]]:
+    """Return the facts of a scope through all time, in the order of saying, and when each assertion was recorded."""
     row = await scope_row(db, scope)
     if row is None:
-        return []
+        return [], {}
     kept = (await db.exec(select(FactRow).where(FactRow.scope_id == row.id))).all()
     of_scope = select(FactRow.id).where(FactRow.scope_id == row.id)
     ties = (await db.exec(select(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(of_scope)))).all()
@@ -128,11 +134,7 @@ async def facts(
     assertions = {one.id: one for one in await _assertions(db, rows, scope)}
     laid_out = [course_of(fact, members[fact.id], assertions) for fact in kept]
     laid_out.sort(key=lambda course: course.members[0].order)
-    recorded = {one.id: one.recorded_at for one in rows}
-    return [
-        replace(fact, recorded_at=min(recorded[one] for one in fact.assertion_ids))
-        for fact in facts_at(laid_out, at)
-    ]
+    return laid_out, {one.id: one.recorded_at for one in rows}
 
 
 async def fact(db: AsyncSession, scope: Scope, fact_id: str, *, at: datetime) -> Fact:
@@ -173,7 +175,7 @@ async def rejections(db: AsyncSession, scope: Scope, session_id: str) -> list[tu
     row = await scope_row(db, scope)
     if row is None or row.id is None:
         return []
-    runs = live_runs(row.id).where(RunRow.source == f"session:{session_id}")
+    runs = live_runs(row.id).where(col(RunRow.source) == f"session:{session_id}")
     windows = select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(runs))
     query = select(RejectionRow).where(col(RejectionRow.window_id).in_(windows))
     found = await db.exec(query.order_by(col(RejectionRow.window_id), col(RejectionRow.ordinal)))

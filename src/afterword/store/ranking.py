@@ -77,6 +77,8 @@ def _saturated(count: int, relative_length: float) -> float:
 
 
 def _folded(text: str) -> str:
+    if text.isascii():
+        return text.lower()
     decomposed = unicodedata.normalize("NFKD", text.casefold())
     bare = "".join(sign for sign in decomposed if unicodedata.category(sign) != "Mn")
     return unicodedata.normalize("NFC", bare)

@@ -13,6 +13,7 @@ from afterword.store.facts import Fact
 from afterword.store.ranking import rank
 from afterword.store.rendering import block, fitted, in_order, label, tokens
 from afterword.store.scopes import Scope
+from afterword.store.timeline import Course, facts_at
 
 STANDING = frozenset({Kind.PREFERENCE, Kind.DECISION})
 
@@ -31,6 +32,14 @@ class Recall:
     stored: int
 
 
+@dataclass(slots=True)
+class Remembered:
+    """What was read of one scope of one store, kept for the next question while the scope's revision is the same."""
+
+    revision: int = -1
+    courses: Sequence[Course] = ()
+
+
 async def recall(
     store: Store,
     scope: Scope,
@@ -40,14 +49,16 @@ async def recall(
     budget_tokens: int,
     limit: int | None = None,
     kinds: Collection[Kind] | None = None,
+    remembered: Remembered | None = None,
 ) -> Recall:
     """Return the facts for an agent's block, by kind and in the order of saying, within the budget.
 
     Every current or contested fact of the scope where all of them fit. Else preferences and decisions first, up to half
     the budget (those about the query before others, the later said before the earlier), then what the query is about,
-    then what was said last. Raises TypeError without a scope, and `StoreError` where the store does not answer.
+    then what was said last. `remembered` spares reading what has not changed. Raises TypeError without a scope, and
+    `StoreError` where the store does not answer.
     """
-    facts = await _served(store, scope, at, kinds)
+    facts = await _served(store, scope, at, kinds, remembered or Remembered())
     scored = {fact.id: score for fact, score in rank(query, facts)}
     chosen = choose(facts, scored, label=label(scope), budget_tokens=budget_tokens, limit=limit)
     return _recall(chosen, scored, stored=len(facts))
@@ -61,12 +72,13 @@ async def search(
     at: datetime,
     limit: int | None = None,
     kinds: Collection[Kind] | None = None,
+    remembered: Remembered | None = None,
 ) -> Recall:
     """Return only the facts that share words with the query, best first. An empty query finds every fact, in order.
 
     Raises TypeError without a scope, and `StoreError` where the store does not answer.
     """
-    facts = await _served(store, scope, at, kinds)
+    facts = await _served(store, scope, at, kinds, remembered or Remembered())
     ranked = rank(query, facts)
     found = [fact for fact, _ in ranked] if query.strip() else in_order(facts)
     return _recall(found[:limit], {fact.id: score for fact, score in ranked}, stored=len(facts))
@@ -87,11 +99,17 @@ def choose(
     return in_order(sorted(kept, key=lambda fact: place[fact.id]))
 
 
-async def _served(store: Store, scope: Scope, at: datetime, kinds: Collection[Kind] | None) -> list[Fact]:
+async def _served(
+    store: Store, scope: Scope, at: datetime, kinds: Collection[Kind] | None, remembered: Remembered
+) -> list[Fact]:
     if not isinstance(scope, Scope):
         raise TypeError(f"whose facts? give a Scope, for example Scope.user('lena'), not {type(scope).__name__}")
     async with store.read() as db:
-        facts = await lookup.facts(db, scope, at=at)
+        revision = await lookup.revision_of(db, scope)
+        if remembered.revision != revision:
+            remembered.courses, _ = await lookup.kept_courses(db, scope)
+            remembered.revision = revision
+    facts = facts_at(remembered.courses, at)
     return [fact for fact in facts if fact.is_served and (kinds is None or fact.kind in kinds)]
 
 

@@ -108,9 +108,7 @@ def assertion_of(row: AssertionRow, evidence: Iterable[EvidenceRow], scope: Scop
 
 def verdict_key(scope: Scope, earlier: Assertion, later: Assertion, judge: str) -> str:
     """Return the key under which a judged pair is kept: what was said, when, and who judged."""
-    return digest(
-        str(scope), [_judged(earlier), _judged(later)], judge, length=32
-    )
+    return digest(str(scope), [_judged(earlier), _judged(later)], judge, length=32)
 
 
 def _judged(one: Assertion) -> list[str | None]:
@@ -144,8 +142,7 @@ def fact_values(course: Course, scope_id: int) -> Values:
 def member_values(course: Course) -> list[Values]:
     """Return the rows that tie a fact to its assertions."""
     return [
-        {"fact_id": course.id, "ordinal": ordinal, "assertion_id": one.id}
-        for ordinal, one in enumerate(course.members)
+        {"fact_id": course.id, "ordinal": ordinal, "assertion_id": one.id} for ordinal, one in enumerate(course.members)
     ]
 
 

@@ -132,9 +132,7 @@ class _Pairs:
                         found[pair] = max(found.get(pair, inherited), inherited, key=_STRENGTH.__getitem__)
         return {pair: relation for pair, relation in found.items() if self._allowed(*pair)}
 
-    def _inherited(
-        self, earlier: str, later: str, relation: Relation
-    ) -> Iterable[tuple[tuple[str, str], Relation]]:
+    def _inherited(self, earlier: str, later: str, relation: Relation) -> Iterable[tuple[tuple[str, str], Relation]]:
         """Yield what one verdict means for all that repeat its sides."""
         old = self.families.get(self.root[earlier], [])
         new = self.families.get(self.root[later]) or [self.by_id[later]]
@@ -170,9 +168,7 @@ def _void(pairs: _Pairs) -> dict[str, str]:
     void: dict[str, str] = {}
     for one in reversed(pairs.ordered):
         corrections = [
-            later
-            for later, relation in pairs.later_on[one.id]
-            if relation is Relation.CORRECTS and later not in void
+            later for later, relation in pairs.later_on[one.id] if relation is Relation.CORRECTS and later not in void
         ]
         if corrections:
             void[one.id] = max(corrections, key=pairs.place.__getitem__)

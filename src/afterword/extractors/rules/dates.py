@@ -71,21 +71,40 @@ class Validity:
     relative: tuple[Day, ...] = ()
 
 
+_Bounds = tuple[date | None, date | None]
+
+
 def validity(text: str, said_on: date, *, is_event: bool = False) -> Validity:
     """Return the dates between which something holds; of an event, the coming day or days named are those."""
     days = list(_days(text, said_on))
     relative = tuple(day for day in days if day.is_relative)
+    span = _stretch(text, days) or _bounds(text, days) or _coming(days, said_on, is_event=is_event)
+    return Validity(*span, relative=relative)
+
+
+def _stretch(text: str, days: list[Day]) -> _Bounds | None:
+    """Return the first and last day of "from the 13th to the 16th"."""
     for one, other in pairwise(days):
         if _BETWEEN.match(_WEEKDAY_BEFORE.sub("", text[one.end : other.start])) and one.first <= other.last:
-            return Validity(one.first, other.last, relative)
+            return one.first, other.last
+    return None
+
+
+def _bounds(text: str, days: list[Day]) -> _Bounds | None:
+    """Return the day after "from" and the day after "until", where there is one of them."""
     start = next((day.first for day in days if _FROM.search(_before(text, day))), None)
     end = next((day.last for day in days if _UNTIL.search(_before(text, day))), None)
-    if start or end:
-        return Validity(start, end if not (start and end and end < start) else None, relative)
-    coming = [day for day in days if day.first >= said_on]
-    if coming and (is_event or coming[0].first < coming[0].last):
-        return Validity(coming[0].first, coming[0].last, relative)
-    return Validity(relative=relative)
+    if start and end and end < start:
+        end = None
+    return (start, end) if start or end else None
+
+
+def _coming(days: list[Day], said_on: date, *, is_event: bool) -> _Bounds:
+    """Return the coming days that a plan names; a single day is the time of an event only."""
+    coming = next((day for day in days if day.first >= said_on), None)
+    if coming and (is_event or coming.first < coming.last):
+        return coming.first, coming.last
+    return None, None
 
 
 def _before(text: str, day: Day) -> str:

@@ -65,7 +65,7 @@ def is_guarded(sentence: str) -> bool:
     Questions, hypotheticals and hedges, jokes, reports of others' words, passing states, secrets, quotations, and text
     that is laid out rather than said.
     """
-    if "?" in sentence or sentence.count("{") + sentence.count("|") > 1:
+    if "?" in sentence or sum(sentence.count(sign) for sign in "{}|") > 1:
         return True
     plain = _EXEMPT.sub(" ", sentence.replace("’", "'"))
     return any(guard.search(plain) for guard in (_HYPOTHETICAL, _JOKING, _REPORTED, _PASSING, _SECRET))

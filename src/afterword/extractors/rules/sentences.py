@@ -9,7 +9,7 @@ from dataclasses import dataclass
 HIDDEN = "\x00"
 """Stands for each character of a hidden passage, so that places in the masked text are places in the turn."""
 
-LONGEST_SENTENCE = 600
+LONGEST_SENTENCE = 400
 
 _QUOTED = re.compile(
     r'"[^"\n]{1,400}"|“[^“”\n]{1,400}”|„[^„“”"\n]{1,400}[“”"]|«[^«»\n]{1,400}»|`{1,2}[^`\n]{1,400}`{1,2}'

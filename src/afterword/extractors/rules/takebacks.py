@@ -7,7 +7,10 @@ import re
 from afterword.store.assertions import Cue
 
 _TOPIC = r"(?P<topic>[^,.;:!?]{2,80}?)"
-_TOPIC_END = r"(?=$|[,.;:!?]|\s(?:that )?I (?:told|said|mentioned|shared)\b|\sI should\b|\splease\b|\sagain\b)"
+_TOPIC_END = (
+    r"(?=$|[,.;:!?]|\s(?:that )?I (?:told|said|mentioned|shared)\b|\s(?:I should|was|is|were|are|had|has)\b|"
+    r"\splease\b|\sagain\b)"
+)
 _TOLD = (
     r"(?:told|said|mentioned|wrote|shared)(?: to)?(?: you)?(?: (?:in|on|last|earlier|before|yesterday) "
     r"?(?:the |my )?\w*)?"

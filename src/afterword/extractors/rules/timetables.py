@@ -32,6 +32,13 @@ def _is_timetable(match: Match, text: str) -> bool:
 _P = Kind.PREFERENCE
 SCHEDULES: tuple[Rule, ...] = (
     rule(
+        rf"^(?:[\w ]{{0,40}}?\s)??(?P<s>{NAME}) (?P<v>(?:works|hands in|comes|starts|delivers|is in|takes over|"
+        rf"teaches|visits|has)\b[^;]{{2,80}})",
+        Kind.ENTITY,
+        "schedule",
+        check=_is_someones_schedule,
+    ),
+    rule(
         rf"^(?P<v>(?:not )?(?:on )?(?:{WEEKDAYS}|weekdays|weekends)\b [^;]{{3,80}})$",
         _P,
         "schedule",
@@ -60,12 +67,5 @@ SCHEDULES: tuple[Rule, ...] = (
         None,
         "{I}'s schedule: {v}",
         check=_is_timetable,
-    ),
-    rule(
-        rf"^(?:[\w ]{{0,40}}?\s)?(?P<s>{NAME}) (?P<v>(?:works|hands in|comes|starts|delivers|is in|takes over|"
-        rf"teaches|visits|has)\b[^;]{{2,80}})",
-        Kind.ENTITY,
-        "schedule",
-        check=_is_someones_schedule,
     ),
 )

@@ -1,4 +1,10 @@
-"""The words that the rules know, and the attributes under which facts are filed. Pure."""
+"""The words that the rules know, and the attributes under which facts are filed. Pure.
+
+Fixed attributes: name, home, job, employer, business, role, language, diet, allergy, condition, relation, description,
+stay, seat, editor, shell, operating_system, schedule, closed, shift, source, price, platform, goal, plan, choice,
+language_of_letters, budget and budget_per_night/day/week/month/year. What is named by the speaker's words takes their
+head noun ("Deadline is ..." is `deadline`), a limit `max_<unit>`, an amount `<unit>_per_<period>`.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,77 @@
+"""The tables come from the migrations, and from nothing else."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, text
+from sqlmodel import SQLModel
+
+from afterword.store import migrations, tables
+from afterword.store.engine import Store, open_store, redacted
+from afterword.store.errors import StoreError, StoreOutdated, StoreTooNew, StoreUnreachable
+
+
+def differences(connection: Connection) -> list[object]:
+    context = MigrationContext.configure(connection, opts={"version_table": migrations.VERSION_TABLE})
+    return [one for one in compare_metadata(context, SQLModel.metadata) if migrations.VERSION_TABLE not in str(one)]
+
+
+async def test_the_migrations_make_the_tables_that_the_code_uses(store: Store) -> None:
+    assert tables.FactRow.__tablename__ in SQLModel.metadata.tables
+    async with store.connection(writing=False) as connection:
+        assert await connection.run_sync(differences) == []
+
+
+async def test_migrating_again_does_nothing(store: Store) -> None:
+    before, after = await store.migrate()
+    assert before == after == migrations.newest()
+
+
+async def test_a_newer_store_is_refused_and_left_alone(store: Store) -> None:
+    async with store.connection(writing=True) as connection:
+        await connection.execute(text(f"UPDATE {migrations.VERSION_TABLE} SET version_num = '9999'"))
+    with pytest.raises(StoreTooNew, match="upgrade afterword"):
+        await store.check()
+    with pytest.raises(StoreTooNew):
+        await store.migrate()
+
+
+async def test_a_store_without_tables_asks_for_migrate(tmp_path: Path) -> None:
+    async with Store(f"sqlite:///{tmp_path}/empty.db") as store:
+        with pytest.raises(StoreOutdated, match="afterword migrate"):
+            await store.check()
+
+
+async def test_the_sqlite_file_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "private.db"
+    async with await open_store(f"sqlite:///{path}") as store:
+        async with store.connection(writing=True) as connection:
+            await connection.execute(text("UPDATE scopes SET revision = 0"))
+        modes = {one.name: stat.S_IMODE(one.stat().st_mode) for one in tmp_path.glob("private.db*")}
+    assert set(modes.values()) == {0o600}
+
+
+@pytest.mark.parametrize("url", ["mysql://u:secret@h/d", "nonsense secret", ""])
+def test_other_databases_are_refused_without_repeating_a_password(url: str) -> None:
+    with pytest.raises(StoreError) as refused:
+        Store(url)
+    assert "secret" not in str(refused.value)
+
+
+def test_a_password_is_never_shown() -> None:
+    store = Store("postgresql://me:secret@localhost/facts")
+    assert "secret" not in repr(store) + store.shown_url + redacted("postgresql://me:secret@localhost/facts")
+
+
+async def test_a_database_that_is_not_there_is_a_clear_error(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    with pytest.raises(StoreUnreachable):
+        await open_store(f"sqlite:///{blocked}/afterword.db")
+    with pytest.raises(StoreUnreachable, match="doctor"):
+        await open_store("postgresql://nobody@127.0.0.1:1/none")

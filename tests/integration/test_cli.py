@@ -1,0 +1,179 @@
+"""The command line as people and machines use it: a process of its own, a real store."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Json = Any
+
+
+@pytest.fixture
+def afterword(tmp_path: Path) -> Any:
+    """Run a command in an empty folder; return its exit code, output and errors."""
+
+    def run(*arguments: str, expected: int = 0, **environment: str) -> str:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(("AFTERWORD_", "OPENAI_"))}
+        done = subprocess.run(
+            [sys.executable, "-m", "afterword", *arguments],
+            cwd=tmp_path,
+            env={**clean, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == expected, done.stdout + done.stderr
+        return done.stdout if expected == 0 else done.stdout + done.stderr
+
+    return run
+
+
+def write_state(path: Path, *said: str) -> None:
+    messages = [{"content": text, "source": "user", "type": "UserMessage"} for text in said]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"type": "AssistantAgentState", "llm_context": {"messages": messages}}))
+
+
+def write_manifest(folder: Path, *sessions: tuple[str, str, str]) -> None:
+    """A manifest of one user's sessions: (session id, start, what was said)."""
+    entries = []
+    for session_id, started_at, said in sessions:
+        write_state(folder / f"{session_id}.json", said)
+        entries.append({"session_id": session_id, "user_id": "mira", "path": f"{session_id}.json"})
+        entries[-1] |= {"started_at": started_at, "ended_at": started_at}
+    (folder / "manifest.json").write_text(json.dumps(entries))
+
+
+def test_help_answers_at_once(afterword: Any) -> None:
+    """Whoever types --help must not wait for libraries that it does not use."""
+    loaded = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "afterword", "--help"], capture_output=True, text=True, check=True
+    ).stderr
+    for heavy in ("openai", "instructor", "apscheduler", "sqlmodel", "autogen_core", "rich.table"):
+        assert f" {heavy}\n" not in loaded
+    assert "demo" in afterword("--help")
+
+
+def test_the_demo_tells_the_story_of_the_main_job(afterword: Any) -> None:
+    told = afterword("demo")
+    for part in ("kept", "replaced", "<afterword:memory", "lives in Bergen", "aisle"):
+        assert part in told
+    machine = json.loads(afterword("demo", "--json"))
+    assert [one["result"] for one in machine["sessions"]] == ["done"] * 3
+    assert not [fact for fact in machine["facts"] if "first class" in fact["statement"]]
+
+
+def test_sessions_become_facts_that_can_be_asked_for(afterword: Any, tmp_path: Path) -> None:
+    saved = tmp_path / "saved"
+    write_manifest(
+        saved, ("one", "2026-01-05T10:00:00Z", "I live in Graz."), ("two", "2026-02-05T10:00:00Z", "I moved to Linz.")
+    )
+    ended = json.loads(afterword("run", "saved", "--json"))
+    assert [(one["session_id"], one["result"], one["owner"]) for one in ended] == [
+        ("one", "done", ["user"]),
+        ("two", "done", ["user"]),
+    ]
+    again = json.loads(afterword("run", "saved", "--json"))
+    assert [one["result"] for one in again] == ["unchanged", "unchanged"]
+    facts = {fact["value"]: fact for fact in json.loads(afterword("facts", "--user", "mira", "--all", "--json"))}
+    assert {value: fact["status"] for value, fact in facts.items()} == {"Graz": "superseded", "Linz": "current"}
+    assert set(facts["Linz"]) == {
+        *("id", "kind", "subject", "attribute", "value", "statement", "status", "valid_from", "valid_to"),
+        *("recorded_at", "support", "evidence"),
+    }
+    assert facts["Linz"]["evidence"] == [
+        {"session_id": "two", "turn": 1, "speaker": "user", "quote": "I moved to Linz."}
+    ]
+    then = json.loads(afterword("facts", "--user", "mira", "--as-of", "2026-01-10", "--json"))
+    assert [fact["value"] for fact in then] == ["Graz"]
+    history = json.loads(afterword("history", facts["Graz"]["id"], "--json"))
+    assert [verdict["relation"] for verdict in history["verdicts"]] == ["changes"]
+    assert json.loads(afterword("why", "two", "--json"))["humans"] == ["user"]
+    assert json.loads(afterword("recall", "--user", "mira", "Where in Linz?", "--json"))["facts"][0]["value"] == "Linz"
+    assert json.loads(afterword("status", "--json"))["sessions"] == {"done": 2}
+    for command in (["facts", "--user", "mira", "--all"], ["history", facts["Graz"]["id"]], ["why", "two"], ["status"]):
+        assert "Graz" in afterword(*command) or command[0] in ("status", "why")
+
+
+def test_a_failing_session_is_shown_kept_and_counted(afterword: Any, tmp_path: Path) -> None:
+    saved = tmp_path / "saved" / "mira"
+    write_state(saved / "good.json", "I live in Graz.")
+    (saved / "bad.json").write_text("{not json")
+    told = afterword("run", "saved", expected=1)
+    assert "bad" in told
+    assert "StateBroken" in told
+    assert "times" in told  # neither file says when it was
+    status = json.loads(afterword("status", "--json"))
+    assert status["sessions"] == {"done": 1, "failed": 1}
+    assert [one["session_id"] for one in status["failed"]] == ["bad"]
+
+
+def test_a_dry_run_changes_nothing(afterword: Any, tmp_path: Path) -> None:
+    write_manifest(tmp_path / "saved", ("one", "2026-01-05T10:00:00Z", "I live in Graz."))
+    (ended,) = json.loads(afterword("run", "saved", "--dry-run", "--json"))
+    assert (ended["result"], [fact["value"] for fact in ended["learned"]]) == ("proposed", ["Graz"])
+    assert json.loads(afterword("facts", "--user", "mira", "--all", "--json")) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "nowhere"],
+        ["facts"],
+        ["facts", "--user", "a", "--scope", "default/user/a"],
+        ["facts", "--scope", "nonsense"],
+        ["facts", "--user", "mira", "--as-of", "yesterday"],
+        ["recall", "--user", " ", "what"],
+        ["nonsense"],
+    ],
+)
+def test_what_cannot_be_meant_is_usage(afterword: Any, arguments: list[str]) -> None:
+    told = afterword(*arguments, expected=2)
+    assert "Traceback" not in told
+
+
+def test_what_is_not_there_is_said(afterword: Any) -> None:
+    for arguments in (["history", "abcdef123"], ["why", "nothing"]):
+        assert "see `afterword" in afterword(*arguments, expected=1)
+
+
+def test_nobody_else_sees_the_facts(afterword: Any, tmp_path: Path) -> None:
+    write_manifest(tmp_path / "saved", ("one", "2026-01-05T10:00:00Z", "I live in Graz."))
+    afterword("run", "saved")
+    for other in ("Mira", "mira ", "mir", "mira%", "' OR 1=1 --"):
+        assert json.loads(afterword("facts", "--user", other, "--all", "--json")) == []
+
+
+def test_doctor_says_what_is_wrong_and_how_to_mend_it(afterword: Any, tmp_path: Path) -> None:
+    assert all(check["ok"] for check in json.loads(afterword("doctor", "--json")))
+    down = afterword("doctor", expected=1, AFTERWORD_STORE__URL="postgresql://me:secret@127.0.0.1:1/none")
+    assert "does not answer" in down
+    assert "secret" not in down
+    (tmp_path / "afterword.toml").write_text("[store]\nurll = 'x'\n")
+    assert "urll" in afterword("doctor", expected=1)
+    assert "urll" in afterword("status", expected=2)
+
+
+def test_every_profile_loads(afterword: Any, repository: Path) -> None:
+    profiles = sorted((repository / "configs").glob("*.toml"))
+    assert len(profiles) >= 4
+    for profile in profiles:
+        environment = {"AFTERWORD_PROFILE": str(profile), "AFTERWORD_STORE__URL": "sqlite:///here.db"}
+        checks = {
+            one["check"]: one for one in json.loads(afterword("doctor", "--json", OPENAI_API_KEY="k", **environment))
+        }
+        assert checks["settings"]["ok"]
+
+
+def test_a_queue_of_nothing_is_done_at_once(afterword: Any) -> None:
+    started = time.monotonic()
+    assert "nothing to do" in afterword("run")
+    assert time.monotonic() - started < 60

@@ -1,0 +1,165 @@
+"""The offline extractor on any text: grounded, quick, and quiet where nothing was said; and on the scenarios."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from afterword.extractors.extractor import Window
+from afterword.extractors.grounding import ground
+from afterword.extractors.owners import owners
+from afterword.extractors.rules.extractor import read
+from afterword.extractors.windows import windows
+from afterword.store.assertions import Act, Assertion
+from afterword.store.scopes import Scope
+from afterword.store.transcripts import Role, TimeBasis, Transcript, Turn
+
+SAID_AT = datetime(2026, 3, 9, 8, 0, tzinfo=UTC)
+PHRASES = st.sampled_from(
+    [
+        "I prefer",
+        "window seats",
+        ".",
+        ", ",
+        "my wife Runa",
+        "and",
+        "not",
+        "from now on",
+        "until 12 November",
+        "?",
+        '"',
+        "“",
+        "”",
+        ";)",
+        "\n",
+        "\n\n",
+        "No ",
+        "any more",
+        ": ",
+        "Ada Berg",
+        "he ",
+        "is allergic to",
+        "nuts",
+        "max 90 a night",
+        "we go with",
+        "Postgres",
+        "’",
+        "closed on Mondays",
+        "forget what I said ",
+        "about",
+        "the trip",
+        "```",
+        "> ",
+        "3,200 a day",
+        "Actually",
+        "I’d rather",
+        "take",
+        "Payment",
+        "never",
+        "—",
+        "...",
+        "😀",
+        "\x00",
+        "ß",
+        "every second Friday",
+        "!",
+        "must have",
+        "don't ever",
+        "My ",
+    ]
+)
+TEXTS = st.one_of(
+    st.text(max_size=200), st.lists(PHRASES, max_size=30).map("".join), st.lists(PHRASES, max_size=20).map(" ".join)
+)
+
+
+def window(text: str) -> Window:
+    return Window(1, (Turn(1, "user", Role.HUMAN, text, SAID_AT),), (), ("user",), ("user",))
+
+
+@given(text=TEXTS)
+def test_every_candidate_stands_in_the_text_and_passes_grounding(text: str) -> None:
+    """Rules copy: whatever they find, grounding must never have to refuse it."""
+    found = read(window(text))
+    transcript = Transcript(window(text).turns, "test", humans=("user",), time_basis=TimeBasis.TURNS)
+    grounded = ground(found, transcript, scope=Scope.user("ada"), session_id="s", owners=("user",))
+    assert grounded.rejections == ()
+    assert all(citation.quote in text for one in found for citation in one.evidence)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a ", "(((", '"a ', "„a ", ". ", "\n", "A. ", "Ada Berg ", "10 10 ", "I like a, ", "> a\n", "```\n", "`", "no a "],
+)
+def test_a_megabyte_of_anything_takes_seconds(piece: str) -> None:
+    started = time.perf_counter()
+    read(window(piece * (1_000_000 // len(piece))))
+    assert time.perf_counter() - started < 10
+
+
+def test_long_sentences_cost_in_proportion() -> None:
+    """No pattern may explode on a sentence made for it; one sentence is at most 400 characters."""
+    for words in ("no a b ", "Ab ", "1 ", "I always a ", "the a is "):
+        started = time.perf_counter()
+        read(window((words * 200)[:395] + "."))
+        assert time.perf_counter() - started < 1
+
+
+ROLES = {"user": Role.HUMAN, "assistant": Role.AGENT, "tool_call": Role.TOOL, "tool_result": Role.TOOL} | {
+    role.value: role for role in (Role.MEMORY, Role.THOUGHT, Role.SYSTEM)
+}
+
+
+def assertions(session: dict[str, Any], scope: Scope) -> tuple[Assertion, ...]:
+    said_at = datetime.fromisoformat(session["started_at"])
+    turns = tuple(
+        Turn(
+            number,
+            message.get("source", message["role"]),
+            ROLES[message["role"]],
+            message.get("content") or "",
+            said_at,
+        )
+        for number, message in enumerate(session["messages"], start=1)
+    )
+    humans = tuple(dict.fromkeys(turn.speaker for turn in turns if turn.role is Role.HUMAN))
+    transcript = Transcript(turns, "scenario", humans=humans, time_basis=TimeBasis.MANIFEST)
+    owning = owners(transcript, scope)
+    found = [candidate for part in windows(transcript, owning) for candidate in read(part)]
+    grounded = ground(found, transcript, scope=scope, session_id=session["session_id"], owners=owning)
+    assert grounded.rejections == ()
+    return grounded.assertions
+
+
+def matches(keywords: list[list[str]], statement: str) -> bool:
+    return all(any(re.search(item, statement, re.IGNORECASE) for item in group) for group in keywords)
+
+
+def test_the_scenarios_are_read_without_a_single_thing_that_is_no_fact(shared: Path) -> None:
+    recalled = wanted = stored = matched = 0
+    for path in sorted((shared / "data" / "scenarios").glob("*.json")):
+        scenario = json.loads(path.read_text(encoding="utf-8"))
+        scope = Scope.user(scenario["user_id"])
+        statements = [
+            one.statement
+            for session in scenario["sessions"]
+            for one in assertions(session, scope)
+            if one.act is Act.STATE
+        ]
+        gold = [fact["keywords"] for fact in scenario["gold"]["facts"] if fact["status"] != "retracted"]
+        wanted += len(gold)
+        recalled += sum(any(matches(keywords, statement) for statement in statements) for keywords in gold)
+        stored += len(statements)
+        matched += sum(any(matches(keywords, statement) for keywords in gold) for statement in statements)
+        for wrong in scenario["gold"]["not_facts"]:
+            assert not [statement for statement in statements if matches(wrong["keywords"], statement)], path.name
+    assert recalled / wanted >= 0.4
+    assert matched / stored >= 0.6

@@ -1,0 +1,300 @@
+"""What holds, held or will hold."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from afterword.store.assertions import (
+    Act,
+    Assertion,
+    Authority,
+    Evidence,
+    EvidenceKind,
+    Kind,
+    Relation,
+    Verdict,
+)
+from afterword.store.facts import Fact, Status
+from afterword.store.scopes import Scope
+from afterword.store.timeline import timeline
+
+LENA = Scope.user("lena")
+SAME, CHANGES, NARROWS, CORRECTS, RETRACTS, BESIDE = (
+    *(Relation.SAME, Relation.CHANGES, Relation.NARROWS, Relation.CORRECTS, Relation.RETRACTS, Relation.BESIDE),
+)
+
+
+def day(number: int) -> datetime:
+    return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=number - 1)
+
+
+def said(name: str, on: int, *, since: int | None = None, until: int | None = None, act: Act = Act.STATE) -> Assertion:
+    """A statement of this name, said on that day of January."""
+    return Assertion(
+        id=name,
+        scope=LENA,
+        session_id=f"s{on}",
+        act=act,
+        kind=Kind.PREFERENCE,
+        subject="user",
+        attribute="seat",
+        value=name,
+        statement=f"The user wants {name}.",
+        speaker="user",
+        authority=Authority.STATED,
+        said_at=day(on),
+        evidence=(Evidence(EvidenceKind.TURN, name, f"s{on}", 1, "user"),),
+        valid_from=day(since) if since else None,
+        valid_to=day(until) if until else None,
+    )
+
+
+def judged(earlier: str, later: str, relation: Relation) -> Verdict:
+    return Verdict(earlier, later, relation, "because", "test")
+
+
+def at(on: int, assertions: list[Assertion], *verdicts: Verdict) -> dict[str, Fact]:
+    return {fact.id: fact for fact in timeline(assertions, verdicts, day(on))}
+
+
+def statuses(on: int, assertions: list[Assertion], *verdicts: Verdict) -> dict[str, str]:
+    return {name: str(fact.status) for name, fact in at(on, assertions, *verdicts).items()}
+
+
+def test_values_stand_beside_each_other_unless_judged_otherwise() -> None:
+    tea, coffee = said("tea", 1), said("coffee", 2)
+    assert statuses(9, [tea, coffee]) == {"tea": "current", "coffee": "current"}
+    assert statuses(9, [tea, coffee], judged("tea", "coffee", BESIDE)) == {"tea": "current", "coffee": "current"}
+
+
+def test_a_change_ends_the_earlier_value_when_it_was_said() -> None:
+    facts = at(9, [said("window", 1), said("aisle", 5)], judged("window", "aisle", CHANGES))
+    assert (facts["window"].status, facts["window"].valid_to) == (Status.SUPERSEDED, day(5))
+    assert facts["window"].retired_by == "aisle"
+    assert facts["aisle"].status is Status.CURRENT
+
+
+def test_what_held_then_can_be_asked() -> None:
+    pair = [said("window", 1), said("aisle", 5)]
+    assert statuses(3, pair, judged("window", "aisle", CHANGES)) == {"window": "current"}
+
+
+def test_a_value_that_comes_back_is_one_fact_with_a_gap() -> None:
+    three = [said("a", 1), said("b", 3), said("a again", 5)]
+    verdicts = (judged("a", "b", CHANGES), judged("a", "a again", SAME))
+    assert statuses(4, three, *verdicts) == {"a": "superseded", "b": "current"}
+    later = at(9, three, *verdicts)
+    assert {name: str(fact.status) for name, fact in later.items()} == {"a": "current", "b": "superseded"}
+    assert later["a"].support == 2
+    assert later["b"].valid_to == day(5)
+
+
+def test_a_restatement_adds_support_and_evidence_only() -> None:
+    facts = at(9, [said("tea", 1), said("tea again", 4)], judged("tea", "tea again", SAME))
+    assert list(facts) == ["tea"]
+    assert (facts["tea"].support, len(facts["tea"].evidence)) == (2, 2)
+    assert facts["tea"].assertion_ids == ("tea", "tea again")
+
+
+def test_a_correction_takes_the_whole_interval_of_what_was_wrong() -> None:
+    pair = [said("friday", 1), said("saturday", 4)]
+    facts = at(9, pair, judged("friday", "saturday", CORRECTS))
+    assert facts["friday"].status is Status.SUPERSEDED
+    assert facts["saturday"].valid_from == day(1)
+    assert statuses(2, pair, judged("friday", "saturday", CORRECTS)) == {
+        "friday": "superseded",
+        "saturday": "current",
+    }
+
+
+def test_a_correction_of_a_correction_brings_the_first_back() -> None:
+    three = [said("tuesday", 1), said("wednesday", 2), said("tuesday after all", 3)]
+    verdicts = (
+        judged("tuesday", "wednesday", CORRECTS),
+        judged("wednesday", "tuesday after all", CORRECTS),
+        judged("tuesday", "tuesday after all", SAME),
+    )
+    assert statuses(9, three, *verdicts) == {"tuesday": "current", "wednesday": "superseded"}
+
+
+def test_narrowing_retires_the_broader() -> None:
+    facts = statuses(9, [said("quick", 1), said("25 minutes", 4)], judged("quick", "25 minutes", NARROWS))
+    assert facts == {"quick": "superseded", "25 minutes": "current"}
+
+
+@pytest.mark.parametrize("repeats", ["quick", "25 minutes"])
+def test_restating_the_broader_never_retires_the_narrower(repeats: str) -> None:
+    three = [said("quick", 1), said("25 minutes", 4), said("quick again", 6)]
+    verdicts = (judged("quick", "25 minutes", NARROWS), judged(repeats, "quick again", SAME))
+    assert statuses(9, three, *verdicts) == {"quick": "superseded", "25 minutes": "current"}
+
+
+def test_a_retraction_ends_and_shows_nothing_of_its_own() -> None:
+    pair = [said("diet", 1), said("no diet", 4, act=Act.RETRACT)]
+    assert statuses(9, pair, judged("diet", "no diet", RETRACTS)) == {"diet": "retracted"}
+    assert statuses(2, pair, judged("diet", "no diet", RETRACTS)) == {"diet": "current"}
+
+
+def test_said_again_after_a_retraction_it_holds_again() -> None:
+    three = [said("diet", 1), said("no diet", 4, act=Act.RETRACT), said("diet again", 6)]
+    verdicts = (judged("diet", "no diet", RETRACTS), judged("diet", "diet again", SAME))
+    assert statuses(5, three, *verdicts) == {"diet": "retracted"}
+    assert statuses(9, three, *verdicts) == {"diet": "current"}
+
+
+def test_withdrawing_the_new_value_does_not_bring_back_the_old() -> None:
+    three = [said("graz", 1), said("linz", 3), said("not linz", 5, act=Act.RETRACT)]
+    verdicts = (judged("graz", "linz", CHANGES), judged("linz", "not linz", RETRACTS))
+    assert statuses(9, three, *verdicts) == {"graz": "superseded", "linz": "retracted"}
+
+
+def test_a_fact_with_an_end_expires_without_anyone_saying_so() -> None:
+    stairs = said("no stairs", 1, until=20)
+    assert statuses(19, [stairs]) == {"no stairs": "current"}
+    assert statuses(20, [stairs]) == {"no stairs": "current"}
+    assert statuses(21, [stairs]) == {"no stairs": "expired"}
+
+
+def test_what_holds_for_a_while_gives_the_time_after_back() -> None:
+    pair = [said("aisle", 1), said("window on this trip", 5, since=10, until=15)]
+    verdict = judged("aisle", "window on this trip", CHANGES)
+    assert statuses(7, pair, verdict)["aisle"] == "current"
+    assert statuses(12, pair, verdict) == {"aisle": "superseded", "window on this trip": "current"}
+    assert statuses(20, pair, verdict) == {"aisle": "current", "window on this trip": "expired"}
+
+
+def test_an_announced_change_is_current_and_the_old_value_holds_until_then() -> None:
+    pair = [said("graz", 1), said("linz from 20 January", 5, since=20)]
+    verdict = judged("graz", "linz from 20 January", CHANGES)
+    facts = at(9, pair, verdict)
+    assert {name: str(fact.status) for name, fact in facts.items()} == {
+        "graz": "current",
+        "linz from 20 January": "current",
+    }
+    assert facts["linz from 20 January"].valid_from == day(20)
+    assert facts["graz"].valid_to == day(20)
+    assert statuses(25, pair, verdict) == {"graz": "superseded", "linz from 20 January": "current"}
+
+
+def test_an_announcement_can_be_corrected() -> None:
+    three = [said("graz", 1), said("linz from 20", 5, since=20), said("linz from 25", 7, since=25)]
+    verdicts = (
+        judged("graz", "linz from 20", CHANGES),
+        judged("graz", "linz from 25", CHANGES),
+        judged("linz from 20", "linz from 25", CORRECTS),
+    )
+    assert statuses(22, three, *verdicts)["graz"] == "current"
+    assert statuses(26, three, *verdicts) == {
+        "graz": "superseded",
+        "linz from 20": "superseded",
+        "linz from 25": "current",
+    }
+
+
+def test_repeating_an_announcement_does_not_bring_it_forward() -> None:
+    three = [said("graz", 1), said("linz from 20", 5, since=20), said("linz soon", 7)]
+    verdicts = (judged("graz", "linz from 20", CHANGES), judged("linz from 20", "linz soon", SAME))
+    assert at(9, three, *verdicts)["linz from 20"].valid_from == day(20)
+    assert statuses(9, three, *verdicts)["graz"] == "current"
+
+
+def test_repeating_what_has_an_end_does_not_make_it_endless() -> None:
+    pair = [said("no stairs", 1, until=20), said("still no stairs", 10)]
+    assert statuses(25, pair, judged("no stairs", "still no stairs", SAME)) == {"no stairs": "expired"}
+
+
+def test_the_past_retires_nothing() -> None:
+    pair = [said("graz", 5), said("porto in december", 8, since=-30, until=-1)]
+    assert statuses(9, pair, judged("graz", "porto in december", CHANGES)) == {
+        "graz": "current",
+        "porto in december": "expired",
+    }
+
+
+def test_what_is_limited_to_a_project_stands_beside_the_general() -> None:
+    general, limited = said("tabs", 1), replace(said("spaces", 4), limited_to="the parser")
+    assert statuses(9, [general, limited], judged("tabs", "spaces", CHANGES)) == {
+        "tabs": "current",
+        "spaces": "current",
+    }
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        replace(said("aisle", 5), time_is_guess=True),
+        replace(said("aisle", 5), authority=Authority.APPLICATION),
+        replace(said("aisle", 5), speaker="tom"),
+        replace(said("aisle", 5), subject="tom"),
+    ],
+    ids=["guessed time", "lower authority", "another person's preference", "another subject"],
+)
+def test_a_refused_retirement_leaves_both_standing_and_contested(later: Assertion) -> None:
+    facts = at(9, [said("window", 1), later], judged("window", "aisle", CHANGES))
+    assert {name: str(fact.status) for name, fact in facts.items()} == {"window": "contested", "aisle": "contested"}
+    assert facts["window"].contested_by == ("aisle",)
+
+
+def test_verdicts_on_what_is_not_given_are_left_out() -> None:
+    assert statuses(9, [said("window", 1)], judged("window", "gone", CHANGES)) == {"window": "current"}
+
+
+def test_a_verdict_against_the_order_of_saying_is_an_error() -> None:
+    with pytest.raises(ValueError, match="was not said before"):
+        at(9, [said("window", 1), said("aisle", 5)], judged("aisle", "window", CHANGES))
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[list[Assertion], list[Verdict]]:
+    """Any statements and retractions, ties and validity included, with any verdicts between them."""
+    count = draw(st.integers(1, 9))
+    assertions = []
+    for number in range(count):
+        on = draw(st.integers(1, 12))
+        since = draw(st.none() | st.integers(1, 20))
+        until = draw(st.none() | st.integers(since or 1, 30))
+        act = draw(st.sampled_from([Act.STATE, Act.STATE, Act.STATE, Act.RETRACT]))
+        assertions.append(said(f"a{number}", on, since=since, until=until, act=act))
+    assertions.sort(key=lambda one: one.order)
+    verdicts = []
+    for index, later in enumerate(assertions):
+        for earlier in assertions[:index]:
+            relation = draw(st.none() | st.sampled_from(list(Relation)))
+            if relation is not None and earlier.act is Act.STATE:
+                verdicts.append(judged(earlier.id, later.id, relation))
+    return assertions, verdicts
+
+
+@given(histories(), st.randoms(use_true_random=False), st.integers(1, 40))
+def test_the_order_of_arrival_changes_nothing(
+    history: tuple[list[Assertion], list[Verdict]], shuffle: random.Random, on: int
+) -> None:
+    """A backfill delivers old sessions after new ones; today's facts must not care."""
+    assertions, verdicts = history
+    expected = timeline(assertions, verdicts, day(on))
+    shuffle.shuffle(assertions)
+    shuffle.shuffle(verdicts)
+    assert timeline(assertions, verdicts, day(on)) == expected
+
+
+@given(histories(), st.integers(1, 40))
+def test_every_statement_said_by_then_is_in_exactly_one_fact(
+    history: tuple[list[Assertion], list[Verdict]], on: int
+) -> None:
+    assertions, verdicts = history
+    facts = timeline(assertions, verdicts, day(40))
+    shown = [one for fact in facts for one in fact.assertion_ids]
+    assert sorted(shown) == sorted(one.id for one in assertions if one.act is Act.STATE)
+    assert {fact.id for fact in timeline(assertions, verdicts, day(on))} <= {fact.id for fact in facts}
+
+
+@given(histories(), st.integers(1, 40))
+def test_without_a_retiring_verdict_nothing_is_retired(history: tuple[list[Assertion], list[Verdict]], on: int) -> None:
+    assertions, _ = history
+    assert {fact.status for fact in timeline(assertions, [], day(on))} <= {Status.CURRENT, Status.EXPIRED}
