@@ -69,7 +69,7 @@ async def _store(configured: Settings) -> list[Check]:
 
 def _extractor(configured: Settings) -> Check:
     if configured.extractor == "rules":
-        return Check("extractor", True, "offline rules: English patterns, no model (extractor = \"model\" asks one)")
+        return Check("extractor", True, 'offline rules: English patterns, no model (extractor = "model" asks one)')
     model = configured.model
     place = model.base_url or os.environ.get("OPENAI_BASE_URL") or "api.openai.com"
     has_key = bool(model.api_key or os.environ.get("OPENAI_API_KEY"))

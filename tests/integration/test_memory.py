@@ -29,9 +29,10 @@ from afterword.store.errors import ScopeInvalid, StoreError
 from afterword.store.facts import Fact, Status
 from afterword.store.ledger import Proposal, Reading
 from afterword.store.recall import recall, search
-from afterword.store.rendering import block, label, tokens
+from afterword.store.rendering import block, label
 from afterword.store.scopes import Scope
 from afterword.store.tables import RunRow
+from afterword.store.tokens import tokens
 
 LENA = Scope.user("lena")
 SAID_AT = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from afterword.store.assertions import OWNER, Kind
 from afterword.store.facts import Fact, Status
-from afterword.store.rendering import CLOSING, OPENING, block, fitted, in_order, label, line, opening, plain, tokens
+from afterword.store.rendering import CLOSING, OPENING, block, fitted, in_order, label, line, opening, plain
 from afterword.store.scopes import Scope
+from afterword.store.tokens import tokens
 
 LENA = Scope.user("lena@example.org")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.extractors.windows import CONTEXT_TOKENS, TOKENS_PER_TURN, tokens, window_key, windows
+from afterword.extractors.windows import CONTEXT_TOKENS, TOKENS_PER_TURN, window_key, windows
+from afterword.store.tokens import tokens
 from afterword.store.transcripts import Role, Transcript, Turn
 
 SPEAKERS = ("maya", "user", "assistant")

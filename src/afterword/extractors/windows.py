@@ -11,25 +11,16 @@ from dataclasses import replace
 
 from afterword.extractors.extractor import Window
 from afterword.store.assertions import digest
+from afterword.store.tokens import BYTES_PER_TOKEN, size, tokens
 from afterword.store.transcripts import Transcript, Turn
 
 CONTEXT_TOKENS = 1_000
 """How many tokens of the turns before a window are shown beside it, at most."""
 
-BYTES_PER_TOKEN = 3
 TOKENS_PER_TURN = 8
 """What a turn costs besides its words: number, speaker and line break."""
 
 _KEY_DIGITS = 40
-
-
-def tokens(text: str) -> int:
-    """Return an estimate of the tokens of a text that needs no vocabulary: its UTF-8 bytes by three, rounded up.
-
-    English has four bytes a token and more, most other languages three or a little less: the estimate is on the high
-    side where it errs much.
-    """
-    return -(-_size(text) // BYTES_PER_TOKEN)
 
 
 def windows(transcript: Transcript, owners: tuple[str, ...], *, budget_tokens: int = 6_000) -> list[Window]:
@@ -67,10 +58,6 @@ def window_key(window: Window, extractor_version: str) -> str:
 def _content(turn: Turn) -> tuple[object, ...]:
     said_at = turn.said_at.isoformat() if turn.said_at else None
     return turn.number, turn.speaker, turn.role.value, turn.text, said_at
-
-
-def _size(text: str) -> int:
-    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _cost(turn: Turn) -> int:
@@ -117,7 +104,7 @@ def _piece_end(text: str, start: int, limit: int) -> int:
 def _head(text: str, limit: int) -> str:
     """Return as much of the beginning of a text as fits `limit` bytes, no character cut."""
     kept = text.encode("utf-8", "surrogatepass")[:limit]
-    while kept and (len(kept) < _size(text)) and not _is_whole(kept):
+    while kept and (len(kept) < size(text)) and not _is_whole(kept):
         kept = kept[:-1]
     return kept.decode("utf-8", "surrogatepass")
 

@@ -59,7 +59,10 @@ def store_url(text: str) -> URL:
 
 def redacted(text: str) -> str:
     """Return a store URL that may be shown: the password is masked."""
-    return re.sub(r"\+(aiosqlite|psycopg)", "", store_url(text).render_as_string(hide_password=True))
+    url = store_url(text)
+    if "password" in url.query:
+        url = url.update_query_dict({"password": "***"})
+    return re.sub(r"\+(aiosqlite|psycopg)", "", url.render_as_string(hide_password=True))
 
 
 class Store:

@@ -11,8 +11,9 @@ from afterword.store.assertions import Kind
 from afterword.store.engine import Store
 from afterword.store.facts import Fact
 from afterword.store.ranking import rank
-from afterword.store.rendering import block, fitted, in_order, label, tokens
+from afterword.store.rendering import block, fitted, in_order, label
 from afterword.store.scopes import Scope
+from afterword.store.tokens import tokens
 from afterword.store.timeline import Course, facts_at
 
 STANDING = frozenset({Kind.PREFERENCE, Kind.DECISION})

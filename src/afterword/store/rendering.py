@@ -9,8 +9,8 @@ from datetime import datetime
 from afterword.store.assertions import Kind, digest
 from afterword.store.facts import Fact, Status
 from afterword.store.scopes import Scope
+from afterword.store.tokens import BYTES_PER_TOKEN, size
 
-BYTES_PER_TOKEN = 3
 OPENING = "<afterword:memory"
 CLOSING = "</afterword:memory>"
 PREFACE = (
@@ -23,14 +23,6 @@ _TAG = re.compile(r"<(?=[\s/]*afterword\s*:\s*memory)", re.IGNORECASE)
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 # Reordering marks and "tag" characters show a person other words than a model reads.
 _DECEIVING = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
-
-
-def tokens(text: str) -> int:
-    """Return an estimate of the tokens of a text, without any download: a third of its UTF-8 bytes, rounded up.
-
-    That is on the high side for English (about 4 bytes a token) and near the truth for most other languages.
-    """
-    return -(-_size(text) // BYTES_PER_TOKEN)
 
 
 def label(scope: Scope) -> str:
@@ -61,12 +53,12 @@ def block(facts: Iterable[Fact], *, label: str) -> str:
 
 def fitted(facts: Iterable[Fact], *, label: str, budget_tokens: int) -> list[Fact]:
     """Return the facts, taken in the given order, whose block stays within the budget; one too long is passed over."""
-    room = budget_tokens * BYTES_PER_TOKEN - _size("\n".join([opening(label), PREFACE, CLOSING]))
+    room = budget_tokens * BYTES_PER_TOKEN - size("\n".join([opening(label), PREFACE, CLOSING]))
     kept: list[Fact] = []
     kinds: set[Kind] = set()
     for fact in facts:
-        heading = 0 if fact.kind in kinds else _size(HEADINGS[fact.kind]) + 1
-        cost = _size(line(fact)) + 1 + heading
+        heading = 0 if fact.kind in kinds else size(HEADINGS[fact.kind]) + 1
+        cost = size(line(fact)) + 1 + heading
         if cost <= room:
             room -= cost
             kinds.add(fact.kind)
@@ -118,7 +110,3 @@ def _validity(fact: Fact) -> str:
 
 def _day(moment: datetime) -> str:
     return moment.date().isoformat()
-
-
-def _size(text: str) -> int:
-    return len(text.encode("utf-8", "surrogatepass"))

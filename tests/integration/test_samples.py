@@ -1,0 +1,69 @@
+"""Real saved states through the offline rules: what must never become a fact does not."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from afterword.extractors.rules import RulesExtractor
+from afterword.pipeline.session import Saved, process_session
+from afterword.store import lookup
+from afterword.store.engine import Store
+from afterword.store.facts import Fact
+from afterword.store.scopes import Scope
+
+OWNER = Scope.user("owner")
+SAVED_AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+# What gold.json calls traps, as words that no stored fact may hold.
+TRAPS = {
+    "assistant_agent": ["book directly", "hate stairs"],
+    "assistant_agent_listmemory": ["metric", "Berlin"],
+    "assistant_agent_buffered_context": ["metric", "Berlin"],
+    "assistant_agent_multimodal": ["base64", "iVBOR"],
+    "team_structured_message": ["{"],
+    "roundrobin_groupchat": ["Rust", "FAILED", "locked", "UUIDv7"],
+    "selector_groupchat": ["17:00"],
+    "swarm": ["Transferred", "transfer"],
+    "magentic_one": ["HubSpot", "Odoo"],
+    "code_executor_in_team": ["print(", "exitcode"],
+    "graphflow": ["more emoji"],
+    "roundrobin_with_memory": ["allergic"],
+    "memory_as_user_message_teachability": ["night shifts"],
+    "memory_in_prompt_tutorial_pattern": ["concise", "insurance"],
+    "adversarial": ["IBAN", "admin", "sk-test", "4111", "vegan", "Mondays", "IGNORE"],
+    "legacy_v0.2.40_chat_history": ["deductible", "A. Reyes", "TERMINATE"],
+    "legacy_ag2_0.14.0_chat_result": ["deductible", "A. Reyes", "TERMINATE"],
+}
+
+
+async def facts_of(path: Path) -> list[Fact]:
+    async with Store("sqlite://") as store:
+        await store.migrate()
+        saved = Saved(OWNER, path.stem, path=path, started_at=SAVED_AT, ended_at=SAVED_AT)
+        await process_session(store, saved, extractor=RulesExtractor())
+        async with store.read() as db:
+            return await lookup.facts(db, OWNER, at=datetime(2027, 1, 1, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("name", sorted(TRAPS))
+async def test_no_trap_becomes_a_fact(shared: Path, name: str) -> None:
+    facts = await facts_of(shared / "data" / "states" / f"{name}.json")
+    told = [f"{fact.statement} {fact.value}" for fact in facts]
+    assert [(trap, text) for trap in TRAPS[name] for text in told if trap.casefold() in text.casefold()] == []
+
+
+async def test_every_sample_goes_through_the_whole_pipeline(shared: Path) -> None:
+    samples = [path for path in sorted((shared / "data" / "states").glob("*.json")) if path.name != "gold.json"]
+    assert len(samples) >= 30
+    found = {path.stem: await facts_of(path) for path in samples}
+    assert sum(bool(facts) for facts in found.values()) >= 15
+    for facts in found.values():
+        assert all(item.speaker for fact in facts for item in fact.evidence)
+
+
+async def test_an_agent_saved_without_words_is_empty_and_no_failure(shared: Path) -> None:
+    for name in ("society_of_mind_agent_alone", "code_executor_agent_alone"):
+        assert await facts_of(shared / "data" / "states" / f"{name}.json") == []

@@ -1,0 +1,105 @@
+"""The shape of the code, measured: sizes, directions, what no path may do, what the README must say."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from afterword.settings import Settings
+
+LONGEST_MODULE, LONGEST_FUNCTION, BROAD_EXCEPTS = 400, 60, 2
+
+
+@pytest.fixture(scope="module")
+def modules(repository: Path) -> dict[Path, ast.Module]:
+    found = sorted((repository / "src" / "afterword").rglob("*.py"))
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in found}
+
+
+def test_modules_and_functions_stay_small(modules: dict[Path, ast.Module]) -> None:
+    for path, tree in modules.items():
+        if "versions" in path.parts:
+            continue  # a migration is as long as the tables that it makes
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST_MODULE, path
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                assert (node.end_lineno or node.lineno) - node.lineno < LONGEST_FUNCTION, f"{path}: {node.name}"
+
+
+def test_broad_excepts_are_counted(modules: dict[Path, ast.Module]) -> None:
+    broad = [
+        f"{path.name}:{node.lineno}"
+        for path, tree in modules.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ExceptHandler) and (node.type is None or ast.unparse(node.type) == "Exception")
+    ]
+    assert len(broad) <= BROAD_EXCEPTS, broad
+
+
+def test_no_path_deletes_an_assertion(modules: dict[Path, ast.Module]) -> None:
+    """Nothing is lost: what is deleted are derived facts and the former reading of a turn."""
+    deleted = {
+        ast.unparse(node.args[0])
+        for tree in modules.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "delete" and node.args
+    }
+    assert deleted == {"FactRow", "FactAssertionRow", "TurnRow"}
+
+
+def test_live_agents_load_no_model_libraries() -> None:
+    program = "import afterword, sys; afterword.FactMemory; afterword.record_session; print('\\n'.join(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"openai", "instructor", "apscheduler"} & set(loaded)
+
+
+def test_the_root_folders_lead_into_the_package(repository: Path) -> None:
+    for name in ("pipeline", "extractors", "store", "agents"):
+        link = repository / name
+        if link.is_symlink():
+            assert link.resolve() == repository / "src" / "afterword" / name
+
+
+def test_the_readme_names_every_command_and_every_setting(repository: Path) -> None:
+    from typer.main import get_command
+
+    from afterword.cli import app
+
+    readme = (repository / "README.md").read_text(encoding="utf-8")
+    for command in get_command(app).commands:  # type: ignore[attr-defined]
+        assert f"`afterword {command}" in readme, command
+    for name, field in Settings.model_fields.items():
+        inner = getattr(field.annotation, "model_fields", None)
+        for setting in [f"AFTERWORD_{name}__{key}" for key in inner] if inner else [f"AFTERWORD_{name}"]:
+            assert setting.upper() in readme, setting
+
+
+def test_the_readme_example_runs(repository: Path, tmp_path: Path) -> None:
+    readme = (repository / "README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    assert len(example.splitlines()) <= 30
+    subprocess.run([sys.executable, "-c", example], cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    run = [sys.executable, "-m", "afterword"]
+    subprocess.run([*run, "run"], cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    facts = [*run, "facts", "--user", "mira", "--json"]
+    told = subprocess.run(facts, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=120).stdout
+    assert {"Bergen"} <= {fact["value"] for fact in json.loads(told)}
+
+
+def test_nothing_names_a_machine_or_an_index(repository: Path) -> None:
+    pins = (repository / "constraints.txt").read_text(encoding="utf-8")
+    assert "--hash=sha256:" in pins
+    assert not re.search(r"https?://|--index-url|--find-links| @ ", pins)
+    assert not list(repository.glob("uv.lock"))
+
+
+def test_every_link_of_the_docs_leads_somewhere(repository: Path) -> None:
+    for page in [*repository.glob("*.md"), *(repository / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
