@@ -110,6 +110,10 @@ class Assertion:
         return self.said_at, self.session_id or "", turn, self.id
 
 
+PERSON = "person"
+"""The judge of what a person decided in a review."""
+
+
 class Relation(StrEnum):
     """How a later-said assertion relates to an earlier-said one."""
 
@@ -126,13 +130,23 @@ RETIRING = frozenset({Relation.NARROWS, Relation.CHANGES, Relation.CORRECTS, Rel
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One judged pair of assertions: (earlier-said, later-said), the relation and why. `judge` names who decided."""
+    """One judged pair of assertions: (earlier-said, later-said), the relation and why.
+
+    `judge` names who decided; what a person decides outranks every other judge. `joins_subjects` says that the two
+    subjects are one and the same, by whatever names.
+    """
 
     earlier_id: str
     later_id: str
     relation: Relation
     reason: str
     judge: str
+    joins_subjects: bool = False
+
+    @property
+    def rank(self) -> tuple[int, str]:
+        """Which of several verdicts on one pair counts: a person's, then a model's, then that of the rules."""
+        return (2 if self.judge == PERSON else 0 if self.judge.startswith("rules") else 1), self.judge
 
 
 def folded(text: str) -> str:

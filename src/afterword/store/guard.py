@@ -5,14 +5,15 @@ from __future__ import annotations
 from afterword.store.assertions import Assertion, Kind, folded
 
 
-def refusal(earlier: Assertion, later: Assertion) -> str | None:
+def refusal(earlier: Assertion, later: Assertion, *, are_one: bool) -> str | None:
     """Return why `later` may not retire `earlier`, or None where it may.
 
-    What is refused leaves both standing and contested, for a person to settle.
+    `are_one` says that their subjects are known to be one. What is refused leaves both standing and contested, for a
+    person to settle.
     """
     if earlier.scope != later.scope:
         return "the two belong to different scopes"
-    if folded(earlier.subject) != folded(later.subject):
+    if not are_one:
         return "the two are about different subjects"
     if later.authority < earlier.authority:
         return f"the word of lower authority ({later.authority.name.lower()}) came later"

@@ -85,7 +85,7 @@ def source_of(session_id: str) -> str:
 
 async def ensure_scope(db: AsyncSession, scope: Scope) -> int:
     """Return the key of the scope's row, which is made where it is missing."""
-    values = {"tenant": scope.tenant, "kind": str(scope.kind), "name": scope.id, "revision": 0}
+    values = {"tenant": scope.tenant, "kind": str(scope.kind), "name": scope.id, "revision": 0, "policy": "auto"}
     await _insert_missing(db, ScopeRow, [values])
     row = await scope_row(db, scope)
     if row is None or row.id is None:
@@ -294,7 +294,7 @@ async def _keep_verdicts(db: AsyncSession, scope_id: int, run_id: int, proposal:
     for verdict in proposal.verdicts:
         key = verdict_key(proposal.scope, said[verdict.earlier_id], said[verdict.later_id], verdict.judge)
         values = {"earlier_id": verdict.earlier_id, "later_id": verdict.later_id, "relation": str(verdict.relation)}
-        values |= {"reason": verdict.reason, "judge": verdict.judge}
+        values |= {"reason": verdict.reason, "judge": verdict.judge, "joins_subjects": verdict.joins_subjects}
         rows.append({"key": key, "scope_id": scope_id, **values, "recorded_at": proposal.started_at})
     await _insert_missing(db, VerdictRow, rows)
     await _insert_missing(db, RunVerdictRow, [{"run_id": run_id, "verdict_key": row["key"]} for row in rows])

@@ -117,7 +117,9 @@ def _judged(one: Assertion) -> list[str | None]:
 
 def verdict_of(row: VerdictRow) -> Verdict:
     """Return the verdict that a row holds."""
-    return Verdict(row.earlier_id, row.later_id, Relation(row.relation), row.reason, row.judge)
+    return Verdict(
+        row.earlier_id, row.later_id, Relation(row.relation), row.reason, row.judge, row.joins_subjects
+    )
 
 
 def fact_values(course: Course, scope_id: int) -> Values:

@@ -23,7 +23,8 @@ SQLModel.metadata.naming_convention = NAMING
 
 
 class ScopeRow(SQLModel, table=True):
-    """Whose memory. `revision` grows with every change of what is known, so that caches see it."""
+    """Whose memory. `revision` grows with every change of what is known, so that caches see it; `policy` says what a
+    person wants to see before it counts."""
 
     __tablename__ = "scopes"
     __table_args__ = (UniqueConstraint("tenant", "kind", "name"),)
@@ -33,6 +34,7 @@ class ScopeRow(SQLModel, table=True):
     kind: str
     name: str
     revision: int = 0
+    policy: str = "auto"
 
 
 class SessionRow(SQLModel, table=True):
@@ -219,6 +221,7 @@ class VerdictRow(SQLModel, table=True):
     relation: str
     reason: str
     judge: str
+    joins_subjects: bool = False
     recorded_at: datetime
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from afterword.store.assertions import RETIRING, Act, Assertion, Relation, Verdict, folded
+from afterword.store.assertions import PERSON, RETIRING, Act, Assertion, Relation, Verdict, folded
 from afterword.store.facts import Fact, Status
 from afterword.store.guard import refusal
 
@@ -81,7 +81,14 @@ def courses(assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> lis
     claims = _claims(pairs, void)
     spans, undone = _spans(pairs, void, claims)
     _absorb_broader(pairs, spans)
-    return [_course(pairs, family, spans, undone, void) for family in pairs.families.values()]
+    gone = pairs.erased()
+    left = ([one for one in family if one.id not in gone] for family in pairs.families.values())
+    return [_course(pairs, family, spans, undone, void) for family in left if family]
+
+
+def erased(assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> frozenset[str]:
+    """Return the ids of the statements that someone has asked to be gone: no read, prompt, block or export has them."""
+    return _Pairs(sorted({one.id: one for one in assertions}.values(), key=lambda one: one.order), verdicts).erased()
 
 
 class _Pairs:
@@ -91,13 +98,10 @@ class _Pairs:
         self.ordered = ordered
         self.by_id = {one.id: one for one in ordered}
         place = {one.id: index for index, one in enumerate(ordered)}
-        self.judged: dict[tuple[str, str], Relation] = {}
-        for verdict in verdicts:
-            if verdict.earlier_id in place and verdict.later_id in place:
-                if place[verdict.earlier_id] >= place[verdict.later_id]:
-                    raise ValueError(f"{verdict.earlier_id} was not said before {verdict.later_id}")
-                self.judged[verdict.earlier_id, verdict.later_id] = verdict.relation
         self.place = place
+        self.decided = self._decided(verdicts)
+        self.judged = {pair: verdict.relation for pair, verdict in self.decided.items()}
+        self.subjects = self._subjects()
         self.root = self._roots()
         self.families: dict[str, list[Assertion]] = defaultdict(list)
         for one in ordered:
@@ -108,6 +112,31 @@ class _Pairs:
         self.later_on: dict[str, list[tuple[str, Relation]]] = defaultdict(list)
         for (earlier, later), relation in self._effective().items():
             self.later_on[earlier].append((later, relation))
+
+    def _decided(self, verdicts: Iterable[Verdict]) -> dict[tuple[str, str], Verdict]:
+        """Return the verdict that counts for each pair."""
+        found: dict[tuple[str, str], Verdict] = {}
+        for verdict in verdicts:
+            pair = verdict.earlier_id, verdict.later_id
+            if pair[0] in self.place and pair[1] in self.place:
+                if self.place[pair[0]] >= self.place[pair[1]]:
+                    raise ValueError(f"{verdict.earlier_id} was not said before {verdict.later_id}")
+                found[pair] = max(
+                    found.get(pair, verdict), verdict, key=lambda one: (one.rank, one.relation, one.reason)
+                )
+        return found
+
+    def _subjects(self) -> dict[str, str]:
+        """Return for every subject, folded, the one name of all that are one with it."""
+        names = sorted({folded(one.subject) for one in self.ordered})
+        one_of = {name: name for name in names}
+        for verdict in self.decided.values():
+            if verdict.joins_subjects:
+                old = one_of[folded(self.by_id[verdict.earlier_id].subject)]
+                new = one_of[folded(self.by_id[verdict.later_id].subject)]
+                keep = min(old, new)
+                one_of = {name: keep if held in (old, new) else held for name, held in one_of.items()}
+        return one_of
 
     def _roots(self) -> dict[str, str]:
         """Return the first-said assertion that each one repeats: each joins the latest-said one that it repeats."""
@@ -150,11 +179,24 @@ class _Pairs:
                 elif relation in (Relation.CHANGES, Relation.CORRECTS):
                     yield (other.id, one.id), Relation.CHANGES
 
+    def erased(self) -> frozenset[str]:
+        """Return the statements that an effective request to erase names."""
+        return frozenset(
+            earlier
+            for earlier, taken in self.later_on.items()
+            for later, relation in taken
+            if relation is Relation.RETRACTS and self.by_id[later].act is Act.ERASE
+        )
+
     def _allowed(self, earlier: str, later: str) -> bool:
         one, other = self.by_id[earlier], self.by_id[later]
+        verdict = self.decided.get((earlier, later))
+        if verdict is not None and verdict.judge == PERSON:
+            return True
         if folded(one.limited_to or "") != folded(other.limited_to or ""):
             return False
-        if refusal(one, other) is None:
+        are_one = self.subjects[folded(one.subject)] == self.subjects[folded(other.subject)]
+        if refusal(one, other, are_one=are_one) is None:
             return True
         self.contests.add(frozenset({self.root[earlier], self.root[later]}))
         return False
@@ -214,7 +256,8 @@ def _spans(
     for one in pairs.ordered:
         if one.id in void:
             spans[one.id] = []
-            undone[one.id] = (Status.SUPERSEDED, void[one.id])
+            wrong = Status.SUPERSEDED if pairs.by_id[void[one.id]].act is Act.STATE else Status.RETRACTED
+            undone[one.id] = (wrong, void[one.id])
             continue
         left = [Span(*claims[one.id])]
         for later, relation in sorted(pairs.later_on[one.id], key=lambda item: pairs.place[item[0]]):
@@ -260,9 +303,8 @@ def _course(
     standing = [one for one in family if one.id not in void] or family
     by_status = [undone[one.id] for one in family if one.id in undone]
     undone_as, undone_by = by_status[-1] if by_status else (Status.SUPERSEDED, None)
-    rivals = sorted(
-        other for contest in pairs.contests if family[0].id in contest for other in contest - {family[0].id}
-    )
+    root = pairs.root[family[0].id]
+    rivals = sorted(other for contest in pairs.contests if root in contest for other in contest - {root})
     return Course(
         lead=standing[0],
         members=tuple(family),

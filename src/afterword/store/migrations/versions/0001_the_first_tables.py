@@ -20,6 +20,7 @@ def upgrade() -> None:
         sa.Column("kind", sa.String(), nullable=False),
         sa.Column("name", sa.String(), nullable=False),
         sa.Column("revision", sa.Integer(), nullable=False),
+        sa.Column("policy", sa.String(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_scopes")),
         sa.UniqueConstraint("tenant", "kind", "name", name=op.f("uq_scopes_tenant_kind_name")),
     )
@@ -200,6 +201,7 @@ def upgrade() -> None:
         sa.Column("relation", sa.String(), nullable=False),
         sa.Column("reason", sa.String(), nullable=False),
         sa.Column("judge", sa.String(), nullable=False),
+        sa.Column("joins_subjects", sa.Boolean(), nullable=False),
         sa.Column("recorded_at", sa.DateTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(["earlier_id"], ["assertions.id"], name=op.f("fk_verdicts_earlier_id_assertions")),
         sa.ForeignKeyConstraint(["later_id"], ["assertions.id"], name=op.f("fk_verdicts_later_id_assertions")),
