@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import subprocess
@@ -68,7 +69,8 @@ async def test_the_rules_reach_their_goals_on_the_open_scenarios(shared: Path, s
             ]
             (tmp_path / f"{scenario['id']}.json").write_text(json.dumps(exported))
     tool = [sys.executable, str(shared / "tools" / "score_scenarios.py"), str(shared / "data" / "scenarios")]
-    told = subprocess.run([*tool, "--facts", str(tmp_path), "--json"], check=True, capture_output=True, timeout=120)
+    command = [*tool, "--facts", str(tmp_path), "--json"]
+    told = await asyncio.to_thread(subprocess.run, command, check=True, capture_output=True, timeout=120)
     total = json.loads(told.stdout)["total"]
     assert total["fact_recall"]["share"] >= 0.20
     assert (total["evidence_ok"]["share"], total["grounded_in_user"]["share"]) == (1, 1)
