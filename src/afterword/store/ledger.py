@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import delete, insert, update
@@ -25,6 +26,7 @@ from afterword.store.rows import (
     fact_values,
     member_values,
     verdict_key,
+    verdict_values,
 )
 from afterword.store.scopes import Scope
 from afterword.store.tables import (
@@ -44,6 +46,19 @@ from afterword.store.tables import (
 from afterword.store.timeline import Course, courses
 
 
+class RunStatus(StrEnum):
+    """Where a run stands: proposed by a dry run, held for a person, or decided."""
+
+    PROPOSED = "proposed"
+    HELD = "held"
+    APPLIED = "applied"
+    UNDONE = "undone"
+    REJECTED = "rejected"
+
+
+WAITING = (RunStatus.PROPOSED, RunStatus.HELD)
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What one window gave: its assertions, and (reason, statement, detail) of each candidate that was refused."""
@@ -59,8 +74,8 @@ class Reading:
 class Proposal:
     """What a run would do: the readings of its source, in order, and the verdicts that it stands on.
 
-    `source` names what is read: of the applied runs of one source only the latest counts. `purpose` is one of session,
-    application, clear. `revision` is the scope's revision that the verdicts were judged at.
+    `source` names what is read: of the applied runs of one source only the latest counts. `purpose` says what kind of
+    run it is (session, application, clear, review, consolidation). `revision` is the scope's revision that the verdicts were judged at.
     """
 
     scope: Scope
@@ -110,22 +125,26 @@ async def kept_readings(db: AsyncSession, scope: Scope, source: str, keys: Seque
 
 
 async def last_keys(db: AsyncSession, scope: Scope, source: str) -> list[str] | None:
-    """Return the keys of the windows that the last run over a source read, proposals aside; None without a run."""
+    """Return the keys of the windows that the last run over a source read, dry runs aside; None without a run."""
     row = await scope_row(db, scope)
     if row is None:
         return None
     runs = select(RunRow.id).where(
-        RunRow.scope_id == row.id, RunRow.source == source, col(RunRow.applied_revision).is_not(None)
+        RunRow.scope_id == row.id, RunRow.source == source, RunRow.status != RunStatus.PROPOSED
     )
-    last = (await db.exec(runs.order_by(col(RunRow.applied_revision).desc()).limit(1))).first()
+    last = (await db.exec(runs.order_by(col(RunRow.id).desc()).limit(1))).first()
     if last is None:
         return None
     read = select(WindowRow.key).where(col(WindowRow.id) == col(RunWindowRow.window_id), RunWindowRow.run_id == last)
     return list(await db.exec(read.order_by(col(RunWindowRow.ordinal))))
 
 
-async def propose(db: AsyncSession, proposal: Proposal, *, session_pk: int | None = None) -> int:
+async def propose(
+    db: AsyncSession, proposal: Proposal, *, session_pk: int | None = None, is_held: bool = False
+) -> int:
     """Store a proposal and return its run's id. Nothing of it counts before it is applied.
+
+    With `is_held` it waits for a person.
 
     `session_pk` is the key of the session that it reads, None where the application or a person speaks.
     """
@@ -135,7 +154,7 @@ async def propose(db: AsyncSession, proposal: Proposal, *, session_pk: int | Non
         session_pk=session_pk,
         source=proposal.source,
         purpose=proposal.purpose,
-        status="proposed",
+        status=RunStatus.HELD if is_held else RunStatus.PROPOSED,
         extractor=proposal.extractor,
         judge=proposal.judge,
         started_at=proposal.started_at,
@@ -161,12 +180,12 @@ async def apply(db: AsyncSession, scope: Scope, run_id: int, at: datetime) -> in
     Raises `ScopeMoved` where the scope has changed since the run was judged, and `NotFound` where there is no such
     proposal: then nothing is changed.
     """
-    run = await _run(db, scope, run_id, "proposed")
+    run = await _run(db, scope, run_id, *WAITING)
     scope_now = await _locked_scope(db, run.scope_id)
     if scope_now.revision != run.counts.get("revision", scope_now.revision):
         raise ScopeMoved(f"{scope} has changed since run {run_id} was judged; judge it again")
     scope_now.revision += 1
-    run.status, run.applied_at, run.applied_revision = "applied", at, scope_now.revision
+    run.status, run.applied_at, run.applied_revision = RunStatus.APPLIED, at, scope_now.revision
     db.add_all([scope_now, run])
     await db.flush()
     await derive(db, scope)
@@ -178,10 +197,10 @@ async def undo(db: AsyncSession, scope: Scope, run_id: int, at: datetime) -> int
 
     Raises `NotFound` where there is no such applied run.
     """
-    run = await _run(db, scope, run_id, "applied")
+    run = await _run(db, scope, run_id, RunStatus.APPLIED)
     scope_now = await _locked_scope(db, run.scope_id)
     scope_now.revision += 1
-    run.status, run.undone_at = "undone", at
+    run.status, run.undone_at = RunStatus.UNDONE, at
     db.add_all([scope_now, run])
     await db.flush()
     await derive(db, scope)
@@ -230,13 +249,21 @@ async def _rewrite(db: AsyncSession, scope_id: int, gone: list[str], new: list[C
         await _insert(db, FactAssertionRow, [values for course in new for values in member_values(course)])
 
 
-async def _run(db: AsyncSession, scope: Scope, run_id: int, status: str) -> RunRow:
+async def reject(db: AsyncSession, scope: Scope, run_id: int) -> None:
+    """Set a proposal aside for good. Raises `NotFound` where there is no such proposal."""
+    run = await _run(db, scope, run_id, *WAITING)
+    run.status = RunStatus.REJECTED
+    db.add(run)
+    await db.flush()
+
+
+async def _run(db: AsyncSession, scope: Scope, run_id: int, *statuses: str) -> RunRow:
     row = await scope_row(db, scope)
     run = await db.get(RunRow, run_id)
     if row is None or run is None or run.scope_id != row.id:
         raise NotFound(f"no run {run_id} in {scope}; see `afterword runs`")
-    if run.status != status:
-        raise NotFound(f"run {run_id} of {scope} is {run.status}, not {status}")
+    if run.status not in statuses:
+        raise NotFound(f"run {run_id} of {scope} is {run.status}, not {' or '.join(statuses)}")
     return run
 
 
@@ -293,9 +320,7 @@ async def _keep_verdicts(db: AsyncSession, scope_id: int, run_id: int, proposal:
     rows: list[Values] = []
     for verdict in proposal.verdicts:
         key = verdict_key(proposal.scope, said[verdict.earlier_id], said[verdict.later_id], verdict.judge)
-        values = {"earlier_id": verdict.earlier_id, "later_id": verdict.later_id, "relation": str(verdict.relation)}
-        values |= {"reason": verdict.reason, "judge": verdict.judge, "joins_subjects": verdict.joins_subjects}
-        rows.append({"key": key, "scope_id": scope_id, **values, "recorded_at": proposal.started_at})
+        rows.append(verdict_values(verdict, key, scope_id, proposal.started_at))
     await _insert_missing(db, VerdictRow, rows)
     await _insert_missing(db, RunVerdictRow, [{"run_id": run_id, "verdict_key": row["key"]} for row in rows])
 

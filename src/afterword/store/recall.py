@@ -13,8 +13,8 @@ from afterword.store.facts import Fact
 from afterword.store.ranking import rank
 from afterword.store.rendering import block, fitted, in_order, label
 from afterword.store.scopes import Scope
-from afterword.store.tokens import tokens
 from afterword.store.timeline import Course, facts_at
+from afterword.store.tokens import tokens
 
 STANDING = frozenset({Kind.PREFERENCE, Kind.DECISION})
 

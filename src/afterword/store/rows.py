@@ -115,11 +115,24 @@ def _judged(one: Assertion) -> list[str | None]:
     return [one.id, one.statement, one.said_at.isoformat(), _iso(one.valid_from), _iso(one.valid_to)]
 
 
+def verdict_values(verdict: Verdict, key: str, scope_id: int, recorded_at: datetime) -> Values:
+    """Return the columns of a verdict."""
+    return {
+        "key": key,
+        "scope_id": scope_id,
+        "earlier_id": verdict.earlier_id,
+        "later_id": verdict.later_id,
+        "relation": str(verdict.relation),
+        "reason": verdict.reason,
+        "judge": verdict.judge,
+        "joins_subjects": verdict.joins_subjects,
+        "recorded_at": recorded_at,
+    }
+
+
 def verdict_of(row: VerdictRow) -> Verdict:
     """Return the verdict that a row holds."""
-    return Verdict(
-        row.earlier_id, row.later_id, Relation(row.relation), row.reason, row.judge, row.joins_subjects
-    )
+    return Verdict(row.earlier_id, row.later_id, Relation(row.relation), row.reason, row.judge, row.joins_subjects)
 
 
 def fact_values(course: Course, scope_id: int) -> Values:

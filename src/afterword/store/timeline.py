@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from afterword.store.assertions import PERSON, RETIRING, Act, Assertion, Relation, Verdict, folded
+from afterword.store.assertions import Act, Assertion, Relation, Verdict
 from afterword.store.facts import Fact, Status
-from afterword.store.guard import refusal
+from afterword.store.pairs import Pairs, Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,7 @@ def courses(assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> lis
     Verdicts on assertions that are not given are left out. Raises ValueError where a verdict names a pair against its
     order of saying.
     """
-    ordered = sorted({one.id: one for one in assertions}.values(), key=lambda one: one.order)
-    pairs = _Pairs(ordered, verdicts)
+    pairs = _pairs(assertions, verdicts)
     void = _void(pairs)
     claims = _claims(pairs, void)
     spans, undone = _spans(pairs, void, claims)
@@ -86,126 +85,21 @@ def courses(assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> lis
     return [_course(pairs, family, spans, undone, void) for family in left if family]
 
 
+def refused(assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> list[Refused]:
+    """Return the retirements that code refused, for a person to settle."""
+    return _pairs(assertions, verdicts).refused
+
+
 def erased(assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> frozenset[str]:
     """Return the ids of the statements that someone has asked to be gone: no read, prompt, block or export has them."""
-    return _Pairs(sorted({one.id: one for one in assertions}.values(), key=lambda one: one.order), verdicts).erased()
+    return _pairs(assertions, verdicts).erased()
 
 
-class _Pairs:
-    """Which assertion bears on which: judged pairs, and what follows from them for restatements of either side."""
-
-    def __init__(self, ordered: list[Assertion], verdicts: Iterable[Verdict]) -> None:
-        self.ordered = ordered
-        self.by_id = {one.id: one for one in ordered}
-        place = {one.id: index for index, one in enumerate(ordered)}
-        self.place = place
-        self.decided = self._decided(verdicts)
-        self.judged = {pair: verdict.relation for pair, verdict in self.decided.items()}
-        self.subjects = self._subjects()
-        self.root = self._roots()
-        self.families: dict[str, list[Assertion]] = defaultdict(list)
-        for one in ordered:
-            if one.act is Act.STATE:
-                self.families[self.root[one.id]].append(one)
-        self.contests: set[frozenset[str]] = set()
-        self.broader: list[tuple[str, str]] = []
-        self.later_on: dict[str, list[tuple[str, Relation]]] = defaultdict(list)
-        for (earlier, later), relation in self._effective().items():
-            self.later_on[earlier].append((later, relation))
-
-    def _decided(self, verdicts: Iterable[Verdict]) -> dict[tuple[str, str], Verdict]:
-        """Return the verdict that counts for each pair."""
-        found: dict[tuple[str, str], Verdict] = {}
-        for verdict in verdicts:
-            pair = verdict.earlier_id, verdict.later_id
-            if pair[0] in self.place and pair[1] in self.place:
-                if self.place[pair[0]] >= self.place[pair[1]]:
-                    raise ValueError(f"{verdict.earlier_id} was not said before {verdict.later_id}")
-                found[pair] = max(
-                    found.get(pair, verdict), verdict, key=lambda one: (one.rank, one.relation, one.reason)
-                )
-        return found
-
-    def _subjects(self) -> dict[str, str]:
-        """Return for every subject, folded, the one name of all that are one with it."""
-        names = sorted({folded(one.subject) for one in self.ordered})
-        one_of = {name: name for name in names}
-        for verdict in self.decided.values():
-            if verdict.joins_subjects:
-                old = one_of[folded(self.by_id[verdict.earlier_id].subject)]
-                new = one_of[folded(self.by_id[verdict.later_id].subject)]
-                keep = min(old, new)
-                one_of = {name: keep if held in (old, new) else held for name, held in one_of.items()}
-        return one_of
-
-    def _roots(self) -> dict[str, str]:
-        """Return the first-said assertion that each one repeats: each joins the latest-said one that it repeats."""
-        parent: dict[str, str] = {}
-        for (earlier, later), relation in self.judged.items():
-            if relation is Relation.SAME and self.by_id[earlier].act is Act.STATE is self.by_id[later].act:
-                known = parent.get(later)
-                if known is None or self.place[earlier] > self.place[known]:
-                    parent[later] = earlier
-        root: dict[str, str] = {}
-        for one in self.ordered:
-            root[one.id] = root[parent[one.id]] if one.id in parent else one.id
-        return root
-
-    def _effective(self) -> dict[tuple[str, str], Relation]:
-        """Return every pair in which the later one takes from the earlier one, refused retirements aside."""
-        found: dict[tuple[str, str], Relation] = {}
-        for (earlier, later), relation in self.judged.items():
-            if relation in RETIRING:
-                for pair, inherited in self._inherited(earlier, later, relation):
-                    if pair == (earlier, later) or pair not in self.judged:
-                        found[pair] = max(found.get(pair, inherited), inherited, key=_STRENGTH.__getitem__)
-        return {pair: relation for pair, relation in found.items() if self._allowed(*pair)}
-
-    def _inherited(self, earlier: str, later: str, relation: Relation) -> Iterable[tuple[tuple[str, str], Relation]]:
-        """Yield what one verdict means for all that repeat its sides."""
-        old = self.families.get(self.root[earlier], [])
-        new = self.families.get(self.root[later]) or [self.by_id[later]]
-        if old is new:
-            yield (earlier, later), relation
-            return
-        for one in old:
-            for other in new:
-                if self.place[one.id] < self.place[other.id]:
-                    named = (one.id, other.id) == (earlier, later)
-                    spread = Relation.CHANGES if relation is Relation.CORRECTS else relation
-                    yield (one.id, other.id), relation if named else spread
-                elif relation is Relation.NARROWS:
-                    self.broader.append((one.id, other.id))
-                elif relation in (Relation.CHANGES, Relation.CORRECTS):
-                    yield (other.id, one.id), Relation.CHANGES
-
-    def erased(self) -> frozenset[str]:
-        """Return the statements that an effective request to erase names."""
-        return frozenset(
-            earlier
-            for earlier, taken in self.later_on.items()
-            for later, relation in taken
-            if relation is Relation.RETRACTS and self.by_id[later].act is Act.ERASE
-        )
-
-    def _allowed(self, earlier: str, later: str) -> bool:
-        one, other = self.by_id[earlier], self.by_id[later]
-        verdict = self.decided.get((earlier, later))
-        if verdict is not None and verdict.judge == PERSON:
-            return True
-        if folded(one.limited_to or "") != folded(other.limited_to or ""):
-            return False
-        are_one = self.subjects[folded(one.subject)] == self.subjects[folded(other.subject)]
-        if refusal(one, other, are_one=are_one) is None:
-            return True
-        self.contests.add(frozenset({self.root[earlier], self.root[later]}))
-        return False
+def _pairs(assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> Pairs:
+    return Pairs(sorted({one.id: one for one in assertions}.values(), key=lambda one: one.order), verdicts)
 
 
-_STRENGTH = {Relation.NARROWS: 0, Relation.CHANGES: 1, Relation.RETRACTS: 2, Relation.CORRECTS: 3}
-
-
-def _void(pairs: _Pairs) -> dict[str, str]:
+def _void(pairs: Pairs) -> dict[str, str]:
     """Return what was wrong from the start, by whose correction; a correction that was itself corrected counts not."""
     void: dict[str, str] = {}
     for one in reversed(pairs.ordered):
@@ -217,7 +111,7 @@ def _void(pairs: _Pairs) -> dict[str, str]:
     return void
 
 
-def _claims(pairs: _Pairs, void: Mapping[str, str]) -> dict[str, tuple[datetime, datetime | None]]:
+def _claims(pairs: Pairs, void: Mapping[str, str]) -> dict[str, tuple[datetime, datetime | None]]:
     """Return the interval that each assertion is about: as it was said, as what it repeats or corrects has it."""
     claims: dict[str, tuple[datetime, datetime | None]] = {}
     corrected: dict[str, list[str]] = defaultdict(list)
@@ -248,7 +142,7 @@ def _as_repeated(
 
 
 def _spans(
-    pairs: _Pairs, void: Mapping[str, str], claims: Mapping[str, tuple[datetime, datetime | None]]
+    pairs: Pairs, void: Mapping[str, str], claims: Mapping[str, tuple[datetime, datetime | None]]
 ) -> tuple[dict[str, list[Span]], dict[str, tuple[Status, str]]]:
     """Return where each statement holds, and by whom those were undone of which nothing is left."""
     spans: dict[str, list[Span]] = {}
@@ -285,7 +179,7 @@ def _cut(spans: list[Span], claim: tuple[datetime, datetime | None], ending: Sta
     return left
 
 
-def _absorb_broader(pairs: _Pairs, spans: dict[str, list[Span]]) -> None:
+def _absorb_broader(pairs: Pairs, spans: dict[str, list[Span]]) -> None:
     """Leave out the restatement of something broader where what narrowed it still holds."""
     for broad, narrow in pairs.broader:
         for span in spans.get(narrow, []):
@@ -294,7 +188,7 @@ def _absorb_broader(pairs: _Pairs, spans: dict[str, list[Span]]) -> None:
 
 
 def _course(
-    pairs: _Pairs,
+    pairs: Pairs,
     family: list[Assertion],
     spans: Mapping[str, list[Span]],
     undone: Mapping[str, tuple[Status, str]],

@@ -1,0 +1,165 @@
+"""Runs as people see them, the verdicts that are kept, and the policy of a scope."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from sqlmodel import col, select
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from afterword.store.assertions import Assertion, Verdict
+from afterword.store.errors import NotFound
+from afterword.store.ledger import Proposal, Reading, ensure_scope
+from afterword.store.lookup import CHUNK, assertions_by_id, scope_row, scopes_kept
+from afterword.store.rows import verdict_key, verdict_of
+from afterword.store.scopes import Scope
+from afterword.store.tables import (
+    RejectionRow,
+    RunRow,
+    RunVerdictRow,
+    RunWindowRow,
+    ScopeRow,
+    VerdictRow,
+    WindowAssertionRow,
+    WindowRow,
+)
+
+
+class Policy(StrEnum):
+    """What a person wants to see before it counts."""
+
+    AUTO = "auto"
+    HOLD_RETIREMENTS = "hold-retirements"
+    HOLD_ALL = "hold-all"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One processing as it is kept."""
+
+    id: int
+    scope: Scope
+    source: str
+    purpose: str
+    status: str
+    extractor: str
+    judge: str
+    started_at: datetime
+    applied_at: datetime | None
+    undone_at: datetime | None
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    counts: Mapping[str, int]
+
+
+async def policy_of(db: AsyncSession, scope: Scope) -> Policy:
+    """Return the policy of a scope, `auto` where none was set."""
+    row = await scope_row(db, scope)
+    return Policy(row.policy) if row else Policy.AUTO
+
+
+async def set_policy(db: AsyncSession, scope: Scope, policy: Policy) -> None:
+    """Set the policy of a scope; it holds for the runs to come."""
+    row = await db.get(ScopeRow, await ensure_scope(db, scope))
+    if row is None:
+        raise NotFound(f"the scope {scope} could not be made")
+    row.policy = policy
+    db.add(row)
+    await db.flush()
+
+
+async def runs(db: AsyncSession, scope: Scope, *, statuses: Sequence[str] = ()) -> list[Run]:
+    """Return the runs of a scope, oldest first, or those of these statuses."""
+    row = await scope_row(db, scope)
+    if row is None:
+        return []
+    query = select(RunRow).where(RunRow.scope_id == row.id).order_by(col(RunRow.id))
+    if statuses:
+        query = query.where(col(RunRow.status).in_(statuses))
+    return [_run(one, scope) for one in await db.exec(query)]
+
+
+async def run(db: AsyncSession, run_id: int) -> Run:
+    """Return a run by its id. For those who run the store. Raises `NotFound` where there is none."""
+    row = await db.get(RunRow, run_id)
+    if row is None:
+        raise NotFound(f"no run {run_id}; see `afterword runs`")
+    of = await db.get(ScopeRow, row.scope_id)
+    scopes = [scope for scope in await scopes_kept(db) if of and str(scope) == f"{of.tenant}/{of.kind}/{of.name}"]
+    return _run(row, scopes[0])
+
+
+async def proposal_of(db: AsyncSession, found: Run) -> tuple[Proposal, int | None]:
+    """Return what a run proposed, and the key of the session that it reads."""
+    row = await db.get(RunRow, found.id)
+    if row is None:
+        raise NotFound(f"no run {found.id}")
+    ties = select(RunWindowRow).where(RunWindowRow.run_id == found.id).order_by(col(RunWindowRow.ordinal))
+    readings = [await _reading(db, found.scope, tie.window_id) for tie in await db.exec(ties)]
+    keys = select(RunVerdictRow.verdict_key).where(RunVerdictRow.run_id == found.id)
+    verdicts = await db.exec(select(VerdictRow).where(col(VerdictRow.key).in_(keys)))
+    proposal = Proposal(
+        scope=found.scope,
+        source=found.source,
+        purpose=found.purpose,
+        extractor=found.extractor,
+        judge=found.judge,
+        started_at=found.started_at,
+        revision=found.counts.get("revision", 0),
+        readings=tuple(readings),
+        verdicts=tuple(verdict_of(one) for one in verdicts),
+        calls=found.calls,
+        prompt_tokens=found.prompt_tokens,
+        completion_tokens=found.completion_tokens,
+        counts=found.counts,
+    )
+    return proposal, row.session_pk
+
+
+async def kept_verdicts(
+    db: AsyncSession, scope: Scope, pairs: Sequence[tuple[Assertion, Assertion]], judge: str
+) -> dict[tuple[str, str], Verdict]:
+    """Return the verdicts that this judge has given on these pairs before, by the pair's ids."""
+    keys = {verdict_key(scope, earlier, later, judge): (earlier.id, later.id) for earlier, later in pairs}
+    wanted, found = list(keys), {}
+    for start in range(0, len(wanted), CHUNK):
+        query = select(VerdictRow).where(col(VerdictRow.key).in_(wanted[start : start + CHUNK]))
+        for row in await db.exec(query):
+            found[keys[row.key]] = verdict_of(row)
+    return found
+
+
+async def _reading(db: AsyncSession, scope: Scope, window_id: int) -> Reading:
+    window = await db.get(WindowRow, window_id)
+    if window is None:
+        raise NotFound(f"window {window_id} is gone")
+    ties = await db.exec(select(WindowAssertionRow.assertion_id).where(WindowAssertionRow.window_id == window_id))
+    said = await assertions_by_id(db, scope, list(ties))
+    refused = select(RejectionRow).where(RejectionRow.window_id == window_id).order_by(col(RejectionRow.ordinal))
+    rejections = tuple((one.reason, one.statement, one.detail) for one in await db.exec(refused))
+    return Reading(window.key, window.first_turn, window.last_turn, tuple(said.values()), rejections)
+
+
+def _run(row: RunRow, scope: Scope) -> Run:
+    if row.id is None:
+        raise NotFound("the run has no id")
+    return Run(
+        id=row.id,
+        scope=scope,
+        source=row.source,
+        purpose=row.purpose,
+        status=row.status,
+        extractor=row.extractor,
+        judge=row.judge,
+        started_at=row.started_at,
+        applied_at=row.applied_at,
+        undone_at=row.undone_at,
+        calls=row.calls,
+        prompt_tokens=row.prompt_tokens,
+        completion_tokens=row.completion_tokens,
+        counts=row.counts,
+    )
