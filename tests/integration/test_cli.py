@@ -177,3 +177,57 @@ def test_a_queue_of_nothing_is_done_at_once(afterword: Any) -> None:
     started = time.monotonic()
     assert "nothing to do" in afterword("run")
     assert time.monotonic() - started < 60
+
+
+def test_a_run_can_be_undone_and_a_proposal_applied(afterword: Any, tmp_path: Path) -> None:
+    write_manifest(
+        tmp_path / "saved",
+        ("one", "2026-01-05T10:00:00Z", "I live in Graz."),
+        ("two", "2026-02-05T10:00:00Z", "I moved to Linz."),
+    )
+    first, second = json.loads(afterword("run", "saved", "--json"))
+    listed = json.loads(afterword("runs", "--user", "mira", "--json"))
+    assert [(one["id"], one["status"]) for one in listed] == [(first["run"], "applied"), (second["run"], "applied")]
+    assert json.loads(afterword("undo", str(second["run"]), "--json"))["status"] == "undone"
+    facts = json.loads(afterword("facts", "--user", "mira", "--all", "--json"))
+    assert [(fact["value"], fact["status"]) for fact in facts] == [("Graz", "current")]
+    (shown,) = json.loads(afterword("reprocess", "two", "--json"))
+    assert (shown["result"], [fact["value"] for fact in shown["learned"]]) == ("proposed", ["Linz"])
+    assert json.loads(afterword("apply", str(shown["run"]), "--json"))["status"] == "applied"
+    facts = json.loads(afterword("facts", "--user", "mira", "--json"))
+    assert [fact["value"] for fact in facts] == ["Linz"]
+    assert json.loads(afterword("reprocess", "--json")) == []
+    assert json.loads(afterword("consolidate", "--json"))[0]["unjudged"] == 0
+    afterword("undo", "999", expected=1)
+
+
+def test_a_person_settles_edits_and_confirms(afterword: Any, tmp_path: Path) -> None:
+    write_manifest(tmp_path / "dated", ("one", "2026-01-05T10:00:00Z", "I live in Graz."))
+    write_state(tmp_path / "loose" / "mira" / "two.json", "I moved to Linz.")
+    afterword("run", "dated")
+    afterword("run", "loose")
+    waiting = json.loads(afterword("review", "--user", "mira", "--json"))
+    assert [(one["relation"], one["later"]["session_id"]) for one in waiting["contests"]] == [("changes", "two")]
+    assert "I moved to Linz" in afterword("review", "--user", "mira")
+    afterword("review", "--user", "mira", "--approve", "1")
+    facts = {one["value"]: one for one in json.loads(afterword("facts", "--user", "mira", "--all", "--json"))}
+    assert {value: fact["status"] for value, fact in facts.items()} == {"Graz": "superseded", "Linz": "current"}
+    edit = ["edit", facts["Linz"]["id"], "--user", "mira", "--statement", "Mira lives in Wels.", "--value", "Wels"]
+    assert "undo" in afterword(*edit)
+    (now,) = json.loads(afterword("facts", "--user", "mira", "--json"))
+    assert (now["value"], now["statement"]) == ("Wels", "Mira lives in Wels.")
+    afterword("confirm", now["id"][:8], "--user", "mira")
+    afterword("review", "--user", "mira", "--approve", "1", expected=1)
+    afterword("review", "--user", "mira", "--approve", "x", expected=2)
+
+
+def test_a_policy_holds_what_a_person_wants_to_see_first(afterword: Any, tmp_path: Path) -> None:
+    afterword("policy", "hold-all", "--user", "mira")
+    assert json.loads(afterword("policy", "--user", "mira", "--json"))["policy"] == "hold-all"
+    write_manifest(tmp_path / "saved", ("one", "2026-01-05T10:00:00Z", "I live in Graz."))
+    (ended,) = json.loads(afterword("run", "saved", "--json"))
+    assert ended["result"] == "held"
+    assert json.loads(afterword("facts", "--user", "mira", "--json")) == []
+    (held,) = json.loads(afterword("review", "--user", "mira", "--json"))["held"]
+    afterword("review", "--user", "mira", "--approve", f"run:{held['id']}")
+    assert [fact["value"] for fact in json.loads(afterword("facts", "--user", "mira", "--json"))] == ["Graz"]

@@ -123,6 +123,21 @@ def test_a_correction_of_a_correction_brings_the_first_back() -> None:
     assert statuses(9, three, *verdicts) == {"tuesday": "current", "wednesday": "superseded"}
 
 
+def test_a_correction_takes_the_place_of_what_it_puts_right() -> None:
+    """ "I moved to Linz" - "Wels, I meant": Graz is over all the same."""
+    three = [said("graz", 1), said("linz", 3), said("wels", 5)]
+    verdicts = (judged("graz", "linz", CHANGES), judged("linz", "wels", CORRECTS))
+    facts = at(9, three, *verdicts)
+    assert {name: str(fact.status) for name, fact in facts.items()} == {
+        "graz": "superseded",
+        "linz": "superseded",
+        "wels": "current",
+    }
+    assert facts["graz"].valid_to == facts["wels"].valid_from == day(3)
+    still = [*verdicts, judged("graz", "wels", BESIDE)]
+    assert statuses(9, three, *still)["graz"] == "current"
+
+
 def test_narrowing_retires_the_broader() -> None:
     facts = statuses(9, [said("quick", 1), said("25 minutes", 4)], judged("quick", "25 minutes", NARROWS))
     assert facts == {"quick": "superseded", "25 minutes": "current"}

@@ -26,13 +26,22 @@ from afterword.store.recall import search
 from afterword.store.scopes import Scope
 
 
-def facts(user: str | None, scope: str | None, *, everything: bool, as_of: str | None, as_json: bool) -> None:
-    """List the facts of a scope as at an instant."""
+def facts(
+    user: str | None,
+    scope: str | None,
+    *,
+    everything: bool,
+    as_of: str | None,
+    known_at: str | None,
+    as_json: bool,
+) -> None:
+    """List the facts of a scope as at an instant, as known now or as believed at another."""
     whose, at = needed_scope(user, scope), instant(as_of)
+    believed_at = instant(known_at) if known_at else None
 
     async def work(store: Store) -> list[Fact]:
         async with store.read() as db:
-            return await lookup.facts(db, whose, at=at)
+            return await lookup.facts(db, whose, at=at, known_at=believed_at)
 
     found = run(work)
     shown = found if everything else [fact for fact in found if fact.is_served]

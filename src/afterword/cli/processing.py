@@ -1,11 +1,10 @@
-"""`afterword run`: saved sessions in, facts out."""
+"""The commands that process: run, reprocess, consolidate."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,20 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from afterword import settings
 from afterword.cli import FAILED
+from afterword.cli.models import working
 from afterword.cli.output import UsageInvalid, chosen_scope, console, fact_json, opened, print_json, table
-from afterword.extractors.clients import ModelClient, ModelSettings
-from afterword.extractors.extractor import Extractor
-from afterword.extractors.model import ModelExtractor
-from afterword.extractors.rules import RulesExtractor
 from afterword.pipeline.batch import Failure, queued, run_batch
+from afterword.pipeline.consolidation import Consolidated
+from afterword.pipeline.consolidation import consolidate as run_consolidation
+from afterword.pipeline.resolution import Changes
 from afterword.pipeline.session import Outcome, Saved
 from afterword.pipeline.sources import find_sessions
-from afterword.settings import ModelOptions, Settings
+from afterword.settings import Settings
+from afterword.store import lookup, sessions
+from afterword.store import runs as ledger_runs
+from afterword.store.engine import Store
+from afterword.store.ledger import RunStatus
+from afterword.store.scopes import Scope
 from afterword.store.transcripts import TimeBasis
 
 
@@ -42,6 +46,10 @@ def run(
     if found is None and whose is not None:
         raise UsageInvalid("--user and --scope say whose files these are; give a path with them")
     ended = asyncio.run(_run(found, extractor or configured.extractor, configured, dry_run=dry_run, quiet=as_json))
+    _end(ended, dry_run=dry_run, as_json=as_json)
+
+
+def _end(ended: Sequence[Outcome | Failure], *, dry_run: bool, as_json: bool) -> None:
     if as_json:
         print_json([outcome_json(one) for one in ended])
     else:
@@ -53,32 +61,103 @@ def run(
 async def _run(
     found: Sequence[Saved] | None, kind: str, configured: Settings, *, dry_run: bool, quiet: bool
 ) -> list[Outcome | Failure]:
-    async with opened() as store, extracting(kind, configured.model) as extractor:
+    async with opened() as store, working(kind, configured.model) as workers:
         waiting = await queued(store) if found is None else found
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         with Progress(*columns, console=console(to_errors=True), disable=quiet, transient=True) as progress:
             task = progress.add_task("sessions", total=len(waiting))
             return await run_batch(
-                store, waiting, extractor=extractor, apply=not dry_run, on_done=lambda _: progress.advance(task)
+                store,
+                waiting,
+                extractor=workers.extractor,
+                judge=workers.judge,
+                apply=not dry_run,
+                on_done=lambda _: progress.advance(task),
             )
 
 
-@asynccontextmanager
-async def extracting(kind: str, options: ModelOptions) -> AsyncIterator[Extractor]:
-    """Open the configured extractor; a model's connections are closed at the end."""
-    if kind == "rules":
-        yield RulesExtractor()
+def reprocess(
+    session_id: str | None,
+    user: str | None,
+    scope: str | None,
+    *,
+    extractor: str | None,
+    now: bool,
+    as_json: bool,
+) -> None:
+    """Read a session's kept turns again, or list the sessions that another extractor has read."""
+    configured, whose = settings.load(), chosen_scope(user, scope)
+    kind = extractor or configured.extractor
+
+    async def work() -> list[Outcome | Failure] | list[tuple[Scope, str, str]]:
+        async with opened() as store, working(kind, configured.model) as workers:
+            if session_id is None:
+                return await outdated(store, workers.extractor.version, whose)
+            one = Saved(whose or await _whose(store, session_id), session_id, reread=True)
+            return await run_batch(store, [one], extractor=workers.extractor, judge=workers.judge, apply=now)
+
+    found = asyncio.run(work())
+    ended = [one for one in found if isinstance(one, Outcome | Failure)]
+    if session_id is not None:
+        _end(ended, dry_run=not now, as_json=as_json)
         return
-    made = ModelSettings(
-        model=options.name,
-        base_url=options.base_url,
-        api_key=options.api_key.get_secret_value() if options.api_key else None,
-        timeout_s=options.timeout_s,
-        max_retries=options.max_retries,
-        mode=options.mode,
-    )
-    async with ModelClient(made) as client:
-        yield ModelExtractor(client)
+    rows = [one for one in found if isinstance(one, tuple)]
+    if as_json:
+        print_json([{"scope": str(of), "session_id": name, "extractor": by} for of, name, by in rows])
+    else:
+        console().print(table("read by another extractor or prompt", ("scope", "session", "read by"), rows))
+
+
+async def _whose(store: Store, session_id: str) -> Scope:
+    async with store.read() as db:
+        found = await sessions.sessions(db, session_id=session_id)
+    if len(found) != 1:
+        raise UsageInvalid(f"{len(found)} memories have a session {session_id!r}; say whose with --user or --scope")
+    return found[0].scope
+
+
+async def outdated(store: Store, version: str, whose: Scope | None) -> list[tuple[Scope, str, str]]:
+    """Return (scope, session, extractor) of the sessions whose last applied reading is of another extractor."""
+    found = []
+    async with store.read() as db:
+        for scope in [whose] if whose else await lookup.scopes_kept(db):
+            last = {one.source: one for one in await ledger_runs.runs(db, scope, statuses=[RunStatus.APPLIED])}
+            old = (one for one in last.values() if one.purpose == "session" and one.extractor != version)
+            found += [(scope, one.source.removeprefix("session:"), one.extractor) for one in old]
+    return found
+
+
+def consolidate(user: str | None, scope: str | None, *, dry_run: bool, as_json: bool) -> None:
+    """Judge what is unjudged in one scope, or in every one."""
+    configured, whose = settings.load(), chosen_scope(user, scope)
+
+    async def work() -> list[Consolidated]:
+        async with opened() as store, working(configured.extractor, configured.model) as workers:
+            async with store.read() as db:
+                scopes = [whose] if whose else await lookup.scopes_kept(db)
+            return [await run_consolidation(store, one, judge=workers.judge, apply=not dry_run) for one in scopes]
+
+    ended = asyncio.run(work())
+    if as_json:
+        print_json([_consolidated_json(one) for one in ended])
+        return
+    for one in ended:
+        state = "nothing was open" if one.run_id is None else f"run {one.run_id}"
+        held = ", held for `afterword review`" if one.held else ""
+        console().print(f"{one.scope}: {state}{held}; {one.judged} pairs judged, {one.unjudged} left")
+        _show_moves(one.changes)
+
+
+def _consolidated_json(one: Consolidated) -> dict[str, Any]:
+    return {
+        "scope": str(one.scope),
+        "run": one.run_id,
+        "held": one.held,
+        "judged": one.judged,
+        "unjudged": one.unjudged,
+        **_changes_json(one.changes),
+        "calls": one.usage.calls,
+    }
 
 
 def outcome_json(one: Outcome | Failure) -> dict[str, Any]:
@@ -97,15 +176,20 @@ def outcome_json(one: Outcome | Failure) -> dict[str, Any]:
         "owner": list(one.owners),
         "skipped": dict(one.transcript.skipped),
         "refused": dict(one.rejected),
-        "learned": [fact_json(fact) for fact in one.changes.learned],
-        "repeated": [fact_json(fact) for fact in one.changes.repeated],
-        "retired": [
-            {"fact": fact_json(old), "by": fact_json(new) if new else None} for old, new in one.changes.retired
-        ],
-        "contested": [fact_json(fact) for fact in one.changes.contested],
+        **_changes_json(one.changes),
+        "unjudged": one.unjudged,
         "calls": one.usage.calls,
         "prompt_tokens": one.usage.prompt_tokens,
         "completion_tokens": one.usage.completion_tokens,
+    }
+
+
+def _changes_json(moved: Changes) -> dict[str, Any]:
+    return {
+        "learned": [fact_json(fact) for fact in moved.learned],
+        "repeated": [fact_json(fact) for fact in moved.repeated],
+        "retired": [{"fact": fact_json(old), "by": fact_json(new) if new else None} for old, new in moved.retired],
+        "contested": [fact_json(fact) for fact in moved.contested],
     }
 
 
@@ -113,6 +197,8 @@ def result(one: Outcome) -> str:
     """Return in one word what became of a session."""
     if one.run_id is None:
         return "unchanged" if one.transcript.turns else "empty"
+    if one.held:
+        return "held"
     return "done" if one.applied else "proposed"
 
 
@@ -148,13 +234,22 @@ def _row(one: Outcome | Failure) -> list[object]:
     return [one.scope, one.session_id, result(one), len(one.transcript.turns), people or "none", *counts, tokens]
 
 
+def _show_moves(moved: Changes) -> None:
+    out = console()
+    for fact in moved.learned:
+        out.print(f"  + {fact.statement}")
+    for old, new in moved.retired:
+        out.print(f"  - {old.statement} ({old.status}{f': {new.statement}' if new else ''})")
+    for fact in moved.contested:
+        out.print(f"  ? {fact.statement} (contested)")
+
+
 def _show_changes(one: Outcome) -> None:
     out = console()
-    for fact in one.changes.learned:
-        out.print(f"  + {fact.statement}")
-    for old, new in one.changes.retired:
-        out.print(f"  - {old.statement} ({old.status}{f': {new.statement}' if new else ''})")
-    for fact in one.changes.contested:
-        out.print(f"  ? {fact.statement} (contested)")
+    _show_moves(one.changes)
+    if one.held:
+        out.print(f"  ! {one.session_id}: held for `afterword review` by the policy of {one.scope}")
+    if one.unjudged:
+        out.print(f"  ! {one.session_id}: {one.unjudged} pairs are left to `afterword consolidate`")
     for reason, count in sorted(one.transcript.skipped.items()):
         out.print(f"  . {one.session_id}: {reason}: {count}")

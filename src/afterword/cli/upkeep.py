@@ -10,25 +10,41 @@ from typing import Any
 from afterword import doctor as checks
 from afterword import settings
 from afterword.cli import FAILED
-from afterword.cli.output import console, instant, print_json, run, table
+from afterword.cli.models import working
+from afterword.cli.output import console, instant, opened, print_json, table
+from afterword.pipeline.consolidation import coverage
 from afterword.store import lookup, sessions
+from afterword.store import runs as ledger_runs
 from afterword.store.engine import Store
+from afterword.store.facts import Status
+from afterword.store.ledger import RunStatus
+from afterword.store.scopes import Scope
 
 
 def status(*, as_json: bool) -> None:
     """Show what the store holds, what waits, and what failed and why."""
-    told = run(_status)
+    told = asyncio.run(_told())
     if as_json:
         print_json(told)
         return
     out = console()
     out.print(f"store: {told['store']}")
-    rows = [(one["scope"], one["current"], one["all"], one["sessions"]) for one in told["scopes"]]
-    out.print(table("memories", ("scope", "current facts", "all facts", "sessions"), rows))
+    names = ("scope", "current", "all", "sessions", "contested", "held", "pairs", "judged")
+    out.print(table("memories", names, [tuple(one.get(name) for name in names) for one in told["scopes"]]))
     out.print(f"sessions: {', '.join(f'{count} {name}' for name, count in told['sessions'].items()) or 'none'}")
     failed = [(one["scope"], one["session_id"], one["reason"]) for one in told["failed"]]
     if failed:
         out.print(table("failed, tried again by the next run", ("scope", "session", "reason"), failed))
+
+
+async def _told() -> dict[str, Any]:
+    configured = settings.load()
+    async with opened() as store, working(configured.extractor, configured.model) as workers:
+        told = await _status(store)
+        for one in told["scopes"]:
+            covered = await coverage(store, Scope.parse(one["scope"]), workers.judge)
+            one |= {"pairs": covered.required, "judged": covered.judged}
+        return told
 
 
 async def _status(store: Store) -> dict[str, Any]:
@@ -38,12 +54,15 @@ async def _status(store: Store) -> dict[str, Any]:
         scopes = []
         for scope in await lookup.scopes_kept(db):
             held = await lookup.facts(db, scope, at=at)
+            waiting = await ledger_runs.runs(db, scope, statuses=[RunStatus.HELD])
             scopes.append(
                 {
                     "scope": str(scope),
                     "current": sum(fact.is_served for fact in held),
                     "all": len(held),
                     "sessions": sum(one.scope == scope for one in known),
+                    "contested": sum(fact.status is Status.CONTESTED for fact in held),
+                    "held": len(waiting),
                 }
             )
     return {

@@ -24,6 +24,11 @@ class Judge(Protocol):
         """What its verdicts depend on besides the pair, as one short text."""
         ...
 
+    @property
+    def pairs_a_call(self) -> int | None:
+        """How many pairs one call takes at most, None where calls cost nothing."""
+        ...
+
     async def judge(self, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
         """Return a verdict for each pair it can decide; the others stand beside each other.
 
@@ -36,6 +41,7 @@ class RulesJudge:
     """Decides by slot and value alone. What it cannot decide stands beside."""
 
     version = "rules-1"
+    pairs_a_call = None
 
     async def judge(self, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
         """Return the verdicts that slot and value settle; needs no model and costs nothing."""

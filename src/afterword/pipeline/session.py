@@ -21,13 +21,15 @@ from afterword.extractors.readers import read_file, read_state
 from afterword.extractors.times import dated
 from afterword.extractors.union import union
 from afterword.extractors.windows import window_key, windows
+from afterword.pipeline.docket import Docket, Judged, gone
 from afterword.pipeline.errors import ScopeBusy, SourceInvalid
 from afterword.pipeline.resolution import Changes, changes, required_pairs
-from afterword.store import ledger, lookup, sessions
+from afterword.store import ledger, lookup, runs, sessions
 from afterword.store.assertions import Assertion, Verdict
 from afterword.store.engine import Store
 from afterword.store.errors import Overtaken, ScopeMoved
 from afterword.store.ledger import Proposal, Reading
+from afterword.store.runs import Policy
 from afterword.store.scopes import Scope
 from afterword.store.timeline import timeline
 from afterword.store.transcripts import TimeBasis, Transcript, Turn
@@ -40,7 +42,8 @@ TRIES = 8
 class Saved:
     """A session to process: a file at `path`, or the parsed `state`; and what is known about it from elsewhere.
 
-    `humans` are names known to be people. Times are aware; `file_time` is a guess and retires nothing.
+    `humans` are names known to be people. Times are aware; `file_time` is a guess and retires nothing. With `reread`
+    the turns that the store keeps are read again, for example by a better extractor, and no file is needed.
     """
 
     scope: Scope
@@ -51,11 +54,15 @@ class Saved:
     started_at: datetime | None = None
     ended_at: datetime | None = None
     file_time: datetime | None = None
+    reread: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a session. `run_id` is None where there was nothing new to do."""
+    """What became of a session. `run_id` is None where there was nothing new to do.
+
+    `held` says that the scope's policy lets a person decide first; `unjudged` counts pairs left to consolidation.
+    """
 
     scope: Scope
     session_id: str
@@ -63,6 +70,8 @@ class Outcome:
     transcript: Transcript
     owners: tuple[str, ...]
     applied: bool = False
+    held: bool = False
+    unjudged: int = 0
     usage: Usage = field(default_factory=Usage)
     rejected: Mapping[str, int] = field(default_factory=dict)
     changes: Changes = field(default_factory=Changes)
@@ -115,6 +124,7 @@ class _Processing:
         self.apply, self.clock = apply, clock
         self.source = ledger.source_of(saved.session_id)
         self.extracted: dict[str, Reading] = {}
+        self.docket = Docket(store, saved.scope, judge)
         self.usage = Usage()
 
     async def run(self) -> Outcome:
@@ -125,13 +135,15 @@ class _Processing:
             readings = await self._readings(read)
             known = await self._known()
             said = [one for reading in readings for one in reading.assertions]
-            verdicts, cost = await self.judge.judge(required_pairs(said, known.assertions))
-            self.usage += cost
+            judged = await self.docket.judge(required_pairs(said, known.assertions), hidden=gone(known))
+            moved = _changes(said, known, judged.verdicts, self.clock())
+            is_held = self.apply and await self._is_held(moved)
+            proposal = self._proposal(readings, known.revision, judged)
             try:
-                run_id = await self._write(read.transcript, self._proposal(readings, known.revision, verdicts))
+                run_id = await self._write(read.transcript, proposal, is_held=is_held)
             except Overtaken:
                 continue
-            return self._outcome(read, run_id, readings, _changes(said, known, verdicts, self.clock()))
+            return self._outcome(read, run_id, readings, moved, is_held=is_held, unjudged=judged.unjudged)
         raise ScopeBusy(
             f"{self.saved.scope} kept changing while session {self.saved.session_id!r} was judged; run it again"
         )
@@ -140,6 +152,8 @@ class _Processing:
         before, kept, state = await self._kept()
         humans = (*self.saved.humans, *(kept.humans if kept else ()))
         path = self.saved.path
+        if self.saved.reread and kept is not None:
+            return self._windows(_as_kept(before, kept))
         fresh = read_file(path, humans=humans) if path else read_state(state, humans=humans)
         timed = dated(
             fresh,
@@ -153,7 +167,9 @@ class _Processing:
                 f"session {self.saved.session_id!r} carries no times; give started_at in a manifest, or a file time"
             )
         basis = TimeBasis(kept.time_basis) if kept and kept.time_basis else None
-        transcript = union(before, basis, timed)
+        return self._windows(union(before, basis, timed))
+
+    def _windows(self, transcript: Transcript) -> _Read:
         owning = owners(transcript, self.saved.scope)
         cut = windows(transcript, owning)
         certainty = "guessed" if transcript.time_basis is TimeBasis.FILE else "dated"
@@ -167,7 +183,7 @@ class _Processing:
             before = await sessions.turns(db, scope, session_id)
             kept = await sessions.find(db, scope, session_id)
             state = self.saved.state
-            if state is None and self.saved.path is None:
+            if state is None and self.saved.path is None and not self.saved.reread:
                 state = await sessions.load_state(db, scope, session_id)
         return before, kept, state
 
@@ -175,7 +191,7 @@ class _Processing:
         """Whether the last run read exactly these windows: undone or not, there is nothing new in the session."""
         async with self.store.read() as db:
             last = await ledger.last_keys(db, self.saved.scope, self.source)
-        if read.keys and last != list(read.keys):
+        if read.keys and (last != list(read.keys) or self.saved.reread):
             return False
         if self.apply:
             scope, session_id, at = self.saved.scope, self.saved.session_id, self.clock()
@@ -227,7 +243,12 @@ class _Processing:
         others = tuple(one for one in known.assertions if one.session_id != self.saved.session_id)
         return lookup.Known(known.revision, others, known.verdicts)
 
-    def _proposal(self, readings: Sequence[Reading], revision: int, verdicts: Sequence[Verdict]) -> Proposal:
+    async def _is_held(self, moved: Changes) -> bool:
+        async with self.store.read() as db:
+            policy = await runs.policy_of(db, self.saved.scope)
+        return policy is Policy.HOLD_ALL or (policy is Policy.HOLD_RETIREMENTS and bool(moved.retired))
+
+    def _proposal(self, readings: Sequence[Reading], revision: int, judged: Judged) -> Proposal:
         kept = sum(len(reading.assertions) for reading in readings)
         refused = {f"refused_{reason}": count for reason, count in _refused(readings).items()}
         return Proposal(
@@ -239,36 +260,62 @@ class _Processing:
             started_at=self.clock(),
             revision=revision,
             readings=tuple(readings),
-            verdicts=tuple(verdicts),
-            calls=self.usage.calls,
-            prompt_tokens=self.usage.prompt_tokens,
-            completion_tokens=self.usage.completion_tokens,
-            counts={"windows": len(readings), "assertions": kept, **refused},
+            verdicts=judged.verdicts,
+            calls=self._spent.calls,
+            prompt_tokens=self._spent.prompt_tokens,
+            completion_tokens=self._spent.completion_tokens,
+            counts={"windows": len(readings), "assertions": kept, "unjudged": judged.unjudged, **refused},
         )
 
-    async def _write(self, transcript: Transcript, proposal: Proposal) -> int:
+    @property
+    def _spent(self) -> Usage:
+        return self.usage + self.docket.usage
+
+    async def _write(self, transcript: Transcript, proposal: Proposal, *, is_held: bool) -> int:
         scope, session_id, at = self.saved.scope, self.saved.session_id, self.clock()
         async with self.store.write() as db:
             if await lookup.revision_of(db, scope) != proposal.revision:
                 raise ScopeMoved(f"{scope} has changed since session {session_id!r} was judged")
             key = await sessions.keep_transcript(db, scope, session_id, transcript, at, is_done=self.apply)
-            run_id = await ledger.propose(db, proposal, session_pk=key)
-            if self.apply:
+            run_id = await ledger.propose(db, proposal, session_pk=key, is_held=is_held)
+            if self.apply and not is_held:
                 await ledger.apply(db, scope, run_id, at)
         return run_id
 
-    def _outcome(self, read: _Read, run_id: int, readings: Sequence[Reading], moved: Changes) -> Outcome:
+    def _outcome(
+        self,
+        read: _Read,
+        run_id: int,
+        readings: Sequence[Reading],
+        moved: Changes,
+        *,
+        is_held: bool,
+        unjudged: int,
+    ) -> Outcome:
         return Outcome(
             scope=self.saved.scope,
             session_id=self.saved.session_id,
             run_id=run_id,
             transcript=read.transcript,
             owners=read.owners,
-            applied=self.apply,
-            usage=self.usage,
+            applied=self.apply and not is_held,
+            held=is_held,
+            unjudged=unjudged,
+            usage=self._spent,
             rejected=_refused(readings),
             changes=moved,
         )
+
+
+def _as_kept(turns: Sequence[Turn], kept: sessions.SavedSession) -> Transcript:
+    """Return the session as the store has it."""
+    return Transcript(
+        turns=tuple(turns),
+        layout=kept.layout or "",
+        humans=kept.humans,
+        skipped=kept.skipped,
+        time_basis=TimeBasis(kept.time_basis) if kept.time_basis else None,
+    )
 
 
 def _refused(readings: Sequence[Reading]) -> dict[str, int]:

@@ -30,7 +30,7 @@ from afterword.store.tables import (
     VerdictRow,
     WindowAssertionRow,
 )
-from afterword.store.timeline import Course, courses, facts_at
+from afterword.store.timeline import Course, courses, erased, facts_at
 
 # Databases bound the number of parameters of one statement; this stays below every bound.
 CHUNK = 500
@@ -110,8 +110,10 @@ async def facts(db: AsyncSession, scope: Scope, *, at: datetime, known_at: datet
     `known_at` answers from what was believed then; it is laid out anew, the rest is read as it is kept.
     """
     if known_at is not None:
-        then = await known(db, scope, known_at)
-        return facts_at(courses(then.assertions, then.verdicts), at)
+        now, then = await known(db, scope), await known(db, scope, known_at)
+        gone = erased(now.assertions, now.verdicts)
+        told = [one for one in then.assertions if one.id not in gone]
+        return facts_at(courses(told, then.verdicts), at)
     laid_out, recorded = await kept_courses(db, scope)
     return [
         replace(fact, recorded_at=min(recorded[one] for one in fact.assertion_ids)) for fact in facts_at(laid_out, at)

@@ -94,7 +94,26 @@ class Pairs:
                 for pair, inherited in self._inherited(earlier, later, relation):
                     if pair == (earlier, later) or pair not in self.judged:
                         found[pair] = max(found.get(pair, inherited), inherited, key=_STRENGTH.__getitem__)
-        return {pair: relation for pair, relation in found.items() if self._allowed(*pair)}
+        allowed = {pair: relation for pair, relation in found.items() if self._allowed(*pair)}
+        return allowed | self._in_place(allowed)
+
+    def _in_place(self, effective: dict[tuple[str, str], Relation]) -> dict[tuple[str, str], Relation]:
+        """Return what a correction retires because what it puts right had retired it."""
+        retired_by: dict[str, set[str]] = defaultdict(set)
+        corrections = []
+        for (earlier, later), relation in effective.items():
+            if relation is Relation.CORRECTS and self.by_id[later].act is Act.STATE:
+                corrections.append((self.place[earlier], earlier, later))
+            if relation is not Relation.RETRACTS:
+                retired_by[later].add(earlier)
+        found: dict[tuple[str, str], Relation] = {}
+        for _, wrong, right in sorted(corrections):
+            for old in sorted(retired_by[wrong]):
+                is_free = (old, right) not in self.judged and self.root[old] != self.root[right]
+                if is_free and (old, right) not in effective and self._allowed(old, right):
+                    found[old, right] = Relation.CHANGES
+                    retired_by[right].add(old)
+        return found
 
     def _inherited(self, earlier: str, later: str, relation: Relation) -> Iterable[tuple[tuple[str, str], Relation]]:
         """Yield what one verdict means for all that repeat its sides."""

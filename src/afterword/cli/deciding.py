@@ -1,0 +1,297 @@
+"""The commands by which people decide: runs, apply, undo, review, edit, confirm, policy."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from afterword import settings
+from afterword.cli.models import working
+from afterword.cli.output import (
+    UsageInvalid,
+    console,
+    day,
+    fact_json,
+    iso,
+    needed_scope,
+    opened,
+    print_json,
+    table,
+)
+from afterword.cli.output import run as in_store
+from afterword.pipeline.proposals import apply_proposal
+from afterword.store import ledger, lookup, reviews
+from afterword.store import runs as ledger_runs
+from afterword.store.assertions import Assertion
+from afterword.store.engine import Store
+from afterword.store.errors import NotFound
+from afterword.store.facts import Fact
+from afterword.store.ledger import RunStatus
+from afterword.store.reviews import Contest, Decision
+from afterword.store.runs import Policy, Run
+from afterword.store.scopes import Scope
+
+
+def now() -> datetime:
+    """Return the present instant."""
+    return datetime.now(UTC)
+
+
+def list_runs(user: str | None, scope: str | None, *, as_json: bool) -> None:
+    """List the runs of a scope."""
+    whose = needed_scope(user, scope)
+
+    async def work(store: Store) -> list[Run]:
+        async with store.read() as db:
+            return await ledger_runs.runs(db, whose)
+
+    found = in_store(work)
+    if as_json:
+        print_json([run_json(one) for one in found])
+        return
+    names = ("run", "what", "status", "by", "judge", "started", "tokens", "counts")
+    rows = [
+        (one.id, one.source, one.status, one.extractor, one.judge, day(one.started_at), _tokens(one), _counts(one))
+        for one in found
+    ]
+    console().print(table(f"{whose}: {len(found)} runs", names, rows))
+
+
+def run_json(one: Run) -> dict[str, Any]:
+    """Return a run as machines get it."""
+    return {
+        "id": one.id,
+        "scope": str(one.scope),
+        "source": one.source,
+        "purpose": one.purpose,
+        "status": one.status,
+        "extractor": one.extractor,
+        "judge": one.judge,
+        "started_at": iso(one.started_at),
+        "applied_at": iso(one.applied_at),
+        "undone_at": iso(one.undone_at),
+        "calls": one.calls,
+        "prompt_tokens": one.prompt_tokens,
+        "completion_tokens": one.completion_tokens,
+        "counts": dict(one.counts),
+    }
+
+
+def apply(run_id: int, *, as_json: bool) -> None:
+    """Let a stored proposal count."""
+
+    async def work() -> Run:
+        configured = settings.load()
+        async with opened() as store, working(configured.extractor, configured.model) as workers:
+            return await apply_proposal(store, run_id, judge=workers.judge)
+
+    _tell(asyncio.run(work()), as_json=as_json)
+
+
+def undo(run_id: int, *, as_json: bool) -> None:
+    """Leave an applied run out."""
+
+    async def work(store: Store) -> Run:
+        async with store.read() as db:
+            found = await ledger_runs.run(db, run_id)
+        await store.written(lambda db: ledger.undo(db, found.scope, run_id, now()))
+        async with store.read() as db:
+            return await ledger_runs.run(db, run_id)
+
+    _tell(in_store(work), as_json=as_json)
+
+
+def _tell(one: Run, *, as_json: bool) -> None:
+    if as_json:
+        print_json(run_json(one))
+    else:
+        console().print(f"run {one.id} ({one.source} of {one.scope}) is {one.status}")
+
+
+def review(
+    user: str | None,
+    scope: str | None,
+    *,
+    approve: str | None,
+    reject: str | None,
+    keep_both: str | None,
+    as_json: bool,
+) -> None:
+    """List what awaits a person, or carry out a decision."""
+    whose = needed_scope(user, scope)
+    given = {Decision.APPROVE: approve, Decision.REJECT: reject, Decision.KEEP_BOTH: keep_both}
+    chosen = [(decision, which) for decision, which in given.items() if which is not None]
+    if len(chosen) > 1:
+        raise UsageInvalid("decide one thing at a time")
+    if chosen:
+        _decide(whose, *chosen[0], as_json=as_json)
+        return
+    contests, held = in_store(lambda store: _waiting(store, whose))
+    if as_json:
+        listed = [_contest_json(number, one) for number, one in enumerate(contests, 1)]
+        print_json({"contests": listed, "held": [run_json(one) for one in held]})
+        return
+    _show_waiting(whose, contests, held)
+
+
+async def _waiting(store: Store, whose: Scope) -> tuple[list[Contest], list[Run]]:
+    async with store.read() as db:
+        return await reviews.contests(db, whose), await ledger_runs.runs(db, whose, statuses=[RunStatus.HELD])
+
+
+def _show_waiting(whose: Scope, contests: list[Contest], held: list[Run]) -> None:
+    out = console()
+    out.print(f"{whose}: {len(contests)} contested, {len(held)} held")
+    for number, one in enumerate(contests, 1):
+        out.print(f"\n{number}. {one.relation}: {one.judged_because}; refused: {one.refused_because}")
+        out.print(f"   earlier ({day(one.earlier.said_at)}): {one.earlier.statement}  “{_quotes(one.earlier)}”")
+        out.print(f"   later   ({day(one.later.said_at)}): {one.later.statement}  “{_quotes(one.later)}”")
+    for run in held:
+        out.print(f"\nrun:{run.id} {run.source}: {_counts(run)}")
+    if contests or held:
+        out.print("\ndecide with --approve, --reject or --keep-both and the number (or run:ID)")
+
+
+def _decide(whose: Scope, decision: Decision, which: str, *, as_json: bool) -> None:
+    if which.startswith("run:"):
+        run_id = _number(which.removeprefix("run:"))
+        if decision is Decision.APPROVE:
+            apply(run_id, as_json=as_json)
+            return
+        if decision is Decision.REJECT:
+            in_store(lambda store: store.written(lambda db: ledger.reject(db, whose, run_id)))
+            in_store(lambda store: _told(store, run_id, as_json=as_json))
+            return
+        raise UsageInvalid("a held run is approved or rejected")
+    number = _number(which)
+
+    async def work(store: Store) -> int:
+        contests, _ = await _waiting(store, whose)
+        if not 1 <= number <= len(contests):
+            raise NotFound(f"no contest {number} in {whose}; see `afterword review`")
+        one = contests[number - 1]
+        return await reviews.settle(store, whose, one.earlier.id, one.later.id, decision, at=now())
+
+    run_id = in_store(work)
+    in_store(lambda store: _told(store, run_id, as_json=as_json))
+
+
+async def _told(store: Store, run_id: int, *, as_json: bool) -> None:
+    async with store.read() as db:
+        _tell(await ledger_runs.run(db, run_id), as_json=as_json)
+
+
+def edit(
+    fact_id: str,
+    user: str | None,
+    scope: str | None,
+    *,
+    statement: str,
+    value: str | None,
+    changed: bool,
+    as_json: bool,
+) -> None:
+    """Put a fact right."""
+
+    async def work(store: Store, whose: Scope, fact: Fact) -> int:
+        words = value if value is not None else statement
+        return await reviews.edit(store, whose, fact, statement=statement, value=words, is_change=changed, at=now())
+
+    _on_fact(fact_id, user, scope, work, as_json=as_json)
+
+
+def confirm(fact_id: str, user: str | None, scope: str | None, *, as_json: bool) -> None:
+    """Stand for a fact."""
+
+    async def work(store: Store, whose: Scope, fact: Fact) -> int:
+        return await reviews.confirm(store, whose, fact, at=now())
+
+    _on_fact(fact_id, user, scope, work, as_json=as_json)
+
+
+def _on_fact(
+    fact_id: str,
+    user: str | None,
+    scope: str | None,
+    act: Callable[[Store, Scope, Fact], Awaitable[int]],
+    *,
+    as_json: bool,
+) -> None:
+    """Find the fact, act on it, and show what is held of its slot now."""
+    whose = needed_scope(user, scope)
+
+    async def work(store: Store) -> tuple[int, list[Fact]]:
+        async with store.read() as db:
+            fact = await lookup.fact(db, whose, fact_id, at=now())
+        run_id = await act(store, whose, fact)
+        async with store.read() as db:
+            held = await lookup.facts(db, whose, at=now())
+        slot = (fact.subject, fact.attribute)
+        return run_id, [one for one in held if (one.subject, one.attribute) == slot]
+
+    run_id, held = in_store(work)
+    if as_json:
+        print_json({"run": run_id, "facts": [fact_json(one) for one in held]})
+        return
+    console().print(f"run {run_id}, taken back with `afterword undo {run_id}`")
+    for one in held:
+        console().print(f"  {one.status}: {one.statement}")
+
+
+def policy(what: str | None, user: str | None, scope: str | None, *, as_json: bool) -> None:
+    """Show or set the policy of a scope."""
+    whose = needed_scope(user, scope)
+
+    async def work(store: Store) -> Policy:
+        if what is not None:
+            chosen = Policy(what)
+            await store.written(lambda db: ledger_runs.set_policy(db, whose, chosen))
+        async with store.read() as db:
+            return await ledger_runs.policy_of(db, whose)
+
+    found = in_store(work)
+    if as_json:
+        print_json({"scope": str(whose), "policy": str(found)})
+    else:
+        console().print(f"{whose}: {found}")
+
+
+def _contest_json(number: int, one: Contest) -> dict[str, Any]:
+    return {
+        "number": number,
+        "relation": str(one.relation),
+        "judged_because": one.judged_because,
+        "refused_because": one.refused_because,
+        "earlier": _side(one.earlier),
+        "later": _side(one.later),
+    }
+
+
+def _side(one: Assertion) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "said_at": iso(one.said_at),
+        "session_id": one.session_id,
+        "statement": one.statement,
+        "quotes": [item.quote for item in one.evidence],
+    }
+
+
+def _quotes(one: Assertion) -> str:
+    return " … ".join(item.quote for item in one.evidence)
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise UsageInvalid(f"{text!r} is no number; see `afterword review`")
+    return int(text)
+
+
+def _tokens(one: Run) -> int:
+    return one.prompt_tokens + one.completion_tokens
+
+
+def _counts(one: Run) -> str:
+    return ", ".join(f"{count} {name}" for name, count in sorted(one.counts.items()) if name != "revision" and count)

@@ -1,0 +1,150 @@
+"""Over all sessions of a scope: judge what was left unjudged, and stop to ask before much would be retired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from afterword.extractors.extractor import Usage
+from afterword.extractors.judge import Judge, Pair
+from afterword.pipeline.docket import Docket, Judged, gone
+from afterword.pipeline.errors import ScopeBusy
+from afterword.pipeline.resolution import Changes, changes, required_pairs
+from afterword.store import ledger, lookup, runs
+from afterword.store.assertions import Verdict
+from afterword.store.engine import Store
+from afterword.store.errors import Overtaken, ScopeMoved
+from afterword.store.facts import Fact
+from afterword.store.ledger import Proposal
+from afterword.store.lookup import Known
+from afterword.store.runs import Policy
+from afterword.store.scopes import Scope
+from afterword.store.timeline import timeline
+
+CALLS = 25
+"""How many calls of the judge one consolidation makes at most; what is left waits for the next."""
+
+LARGE_SCOPE = 20
+MOST_RETIRED = 0.2
+TRIES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Consolidated:
+    """What a consolidation did. `run_id` is None where nothing was open; `held` says that it waits for a person."""
+
+    scope: Scope
+    run_id: int | None
+    held: bool = False
+    judged: int = 0
+    unjudged: int = 0
+    usage: Usage = field(default_factory=Usage)
+    changes: Changes = field(default_factory=Changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many of the pairs that must be judged are."""
+
+    required: int
+    judged: int
+
+
+async def coverage(store: Store, scope: Scope, judge: Judge) -> Coverage:
+    """Return how many required pairs of a scope have a verdict of this judge (or of a person)."""
+    known = await _known(store, scope)
+    pairs = required_pairs(known.assertions, ())
+    if judge.pairs_a_call is None:
+        return Coverage(len(pairs), len(pairs))
+    async with store.read() as db:
+        kept = await runs.kept_verdicts(db, scope, pairs, judge.version)
+    return Coverage(len(pairs), len(kept))
+
+
+async def consolidate(
+    store: Store,
+    scope: Scope,
+    *,
+    judge: Judge,
+    apply: bool = True,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Consolidated:
+    """Judge the pairs of a scope that no judge of this version has seen, and let the verdicts count.
+
+    A scope of 20 facts or more of which more than a fifth would be retired is held for a person, and so is what the
+    scope's policy holds. Raises an `ExtractionError` where the judge gave no answer, and `ScopeBusy` where others kept
+    changing the scope.
+    """
+    docket = Docket(store, scope, judge)
+    for _ in range(TRIES):
+        known = await _known(store, scope)
+        pairs = _open_pairs(known, judge)
+        judged = await docket.judge(pairs, hidden=gone(known), calls=CALLS)
+        if not judged.verdicts:
+            return Consolidated(scope, None, unjudged=judged.unjudged, usage=docket.usage)
+        before, after = _facts(known, (), clock()), _facts(known, judged.verdicts, clock())
+        moved = changes(before, after)
+        held = not apply or await _is_held(store, scope, before, moved)
+        try:
+            run_id = await _write(store, _proposal(scope, judge, known, judged, docket.usage, clock()), held=held)
+        except Overtaken:
+            continue
+        return Consolidated(scope, run_id, held, len(judged.verdicts), judged.unjudged, docket.usage, moved)
+    raise ScopeBusy(f"{scope} kept changing while it was consolidated; run it again")
+
+
+async def _known(store: Store, scope: Scope) -> Known:
+    async with store.read() as db:
+        return await lookup.known(db, scope)
+
+
+def _open_pairs(known: Known, judge: Judge) -> list[Pair]:
+    """Return the required pairs on which no verdict of this judge is in force."""
+    settled = {(one.earlier_id, one.later_id) for one in known.verdicts if one.judge == judge.version}
+    return [pair for pair in required_pairs(known.assertions, ()) if (pair[0].id, pair[1].id) not in settled]
+
+
+def _facts(known: Known, verdicts: tuple[Verdict, ...], now: datetime) -> list[Fact]:
+    at = max((one.said_at for one in known.assertions), default=now)
+    return timeline(known.assertions, (*known.verdicts, *verdicts), max(at, now))
+
+
+async def _is_held(store: Store, scope: Scope, before: list[Fact], moved: Changes) -> bool:
+    served = sum(fact.is_served for fact in before)
+    if served >= LARGE_SCOPE and len(moved.retired) > served * MOST_RETIRED:
+        return True
+    async with store.read() as db:
+        policy = await runs.policy_of(db, scope)
+    return policy is Policy.HOLD_ALL or (policy is Policy.HOLD_RETIREMENTS and bool(moved.retired))
+
+
+def _proposal(
+    scope: Scope, judge: Judge, known: Known, judged: Judged, usage: Usage, at: datetime
+) -> Proposal:
+    return Proposal(
+        scope=scope,
+        source=f"consolidation:{uuid4().hex}",
+        purpose="consolidation",
+        extractor="none",
+        judge=judge.version,
+        started_at=at,
+        revision=known.revision,
+        readings=(),
+        verdicts=judged.verdicts,
+        calls=usage.calls,
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        counts={"judged": len(judged.verdicts), "unjudged": judged.unjudged},
+    )
+
+
+async def _write(store: Store, proposal: Proposal, *, held: bool) -> int:
+    async with store.write() as db:
+        if await lookup.revision_of(db, proposal.scope) != proposal.revision:
+            raise ScopeMoved(f"{proposal.scope} has changed since it was judged")
+        run_id = await ledger.propose(db, proposal, is_held=held)
+        if not held:
+            await ledger.apply(db, proposal.scope, run_id, proposal.started_at)
+    return run_id

@@ -1,0 +1,62 @@
+"""What comes before the judge: verdicts are kept by pair and reused for ever, and one call takes so many pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from afterword.extractors.extractor import Usage
+from afterword.extractors.judge import Judge, Pair
+from afterword.store import runs
+from afterword.store.assertions import Verdict
+from afterword.store.engine import Store
+from afterword.store.lookup import Known
+from afterword.store.scopes import Scope
+from afterword.store.timeline import erased
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The verdicts on the pairs that were asked for, and how many pairs are left for consolidation."""
+
+    verdicts: tuple[Verdict, ...]
+    unjudged: int
+
+
+class Docket:
+    """The pairs of one scope that await a judge. `usage` is what its calls have cost so far."""
+
+    def __init__(self, store: Store, scope: Scope, judge: Judge) -> None:
+        self._store, self._scope, self._judge = store, scope, judge
+        self._given: dict[tuple[str, str], Verdict] = {}
+        self.usage = Usage()
+
+    async def judge(self, pairs: Sequence[Pair], *, hidden: frozenset[str], calls: int = 1) -> Judged:
+        """Return the verdicts on these pairs: the kept ones, and those of at most `calls` calls for the rest.
+
+        What is `hidden` (somebody has asked for it to be gone) is in no prompt; code alone may compare it. Raises an `ExtractionError` where the judge gave no answer.
+        """
+        async with self._store.read() as db:
+            self._given |= await runs.kept_verdicts(db, self._scope, pairs, self._judge.version)
+        if self._judge.pairs_a_call is not None:
+            pairs = [pair for pair in pairs if not hidden & set(_ids(pair))]
+        open_pairs = [pair for pair in pairs if _ids(pair) not in self._given]
+        size = self._judge.pairs_a_call or max(len(open_pairs), 1)
+        batches = [open_pairs[start : start + size] for start in range(0, len(open_pairs), size)]
+        for batch in batches[:calls]:
+            verdicts, cost = await self._judge.judge(batch)
+            self._given |= {(one.earlier_id, one.later_id): one for one in verdicts}
+            self.usage += cost
+        wanted = [_ids(pair) for pair in pairs]
+        return Judged(
+            tuple(self._given[ids] for ids in wanted if ids in self._given), sum(map(len, batches[calls:]))
+        )
+
+
+def gone(known: Known) -> frozenset[str]:
+    """Return the ids of what somebody has asked to be gone."""
+    return erased(known.assertions, known.verdicts)
+
+
+def _ids(pair: Pair) -> tuple[str, str]:
+    return pair[0].id, pair[1].id

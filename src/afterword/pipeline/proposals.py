@@ -1,0 +1,63 @@
+"""Letting a stored proposal count: exactly what it says, judged against what is known now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from afterword.extractors.judge import Judge
+from afterword.pipeline.docket import Docket, gone
+from afterword.pipeline.errors import ScopeBusy
+from afterword.pipeline.resolution import required_pairs
+from afterword.store import ledger, lookup, runs
+from afterword.store.engine import Store
+from afterword.store.errors import Overtaken
+from afterword.store.runs import Run
+
+TRIES = 8
+
+
+async def apply_proposal(
+    store: Store,
+    run_id: int,
+    *,
+    judge: Judge,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Run:
+    """Let the assertions and verdicts of a proposal count, and return the run that was applied.
+
+    Where the scope has not changed since, that is the proposed run itself. Where it has, the same assertions are judged
+    against what has come since, and the run that is applied is a new one in place of the proposed. Raises `NotFound`
+    where there is no such proposal, an `ExtractionError` where the judge gave no answer, `ScopeBusy` where others kept
+    changing the scope.
+    """
+    docket: Docket | None = None
+    for _ in range(TRIES):
+        async with store.read() as db:
+            found = await runs.run(db, run_id)
+            proposal, session_pk = await runs.proposal_of(db, found)
+            known = await lookup.known(db, found.scope)
+        try:
+            if known.revision == proposal.revision:
+                async with store.write() as db:
+                    await ledger.apply(db, found.scope, run_id, clock())
+                    return await runs.run(db, run_id)
+            docket = docket or Docket(store, found.scope, judge)
+            said = [one for reading in proposal.readings for one in reading.assertions]
+            own = {one.id for one in said}
+            sessions = {one.session_id for one in said if one.session_id is not None}
+            others = [one for one in known.assertions if one.id not in own and one.session_id not in sessions]
+            judged = await docket.judge(required_pairs(said, others), hidden=gone(known))
+            verdicts = {(one.earlier_id, one.later_id, one.judge): one for one in (*proposal.verdicts, *judged.verdicts)}
+            fresh = replace(
+                proposal, revision=known.revision, verdicts=tuple(verdicts.values()), started_at=clock()
+            )
+            async with store.write() as db:
+                await ledger.reject(db, found.scope, run_id)
+                applied = await ledger.propose(db, fresh, session_pk=session_pk)
+                await ledger.apply(db, found.scope, applied, clock())
+                return await runs.run(db, applied)
+        except Overtaken:
+            continue
+    raise ScopeBusy(f"{found.scope} kept changing while run {run_id} was judged again; try again")

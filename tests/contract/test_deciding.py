@@ -1,0 +1,215 @@
+"""What people decide: proposals, policies, contests, edits, confirmations, undo. On every database."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from afterword.extractors.candidates import Candidate, Citation
+from afterword.extractors.extractor import Window
+from afterword.extractors.judge import RulesJudge
+from afterword.extractors.testing import OracleExtractor
+from afterword.pipeline.proposals import apply_proposal
+from afterword.pipeline.session import Outcome, Saved, process_session
+from afterword.store import ledger, lookup, reviews, runs
+from afterword.store.assertions import Act, Kind
+from afterword.store.engine import Store
+from afterword.store.errors import NotFound
+from afterword.store.facts import Fact, Status
+from afterword.store.ledger import RunStatus
+from afterword.store.reviews import Decision
+from afterword.store.runs import Policy
+from afterword.store.scopes import Scope
+
+LENA = Scope.user("lena")
+Canonical = Callable[[Store, Scope], Awaitable[list[tuple[object, ...]]]]
+
+
+def day(number: int) -> datetime:
+    return datetime(2026, 3, number, tzinfo=UTC)
+
+
+def find(window: Window) -> list[Candidate]:
+    """Understand `home: Graz` and `forget home: Graz`."""
+    found = []
+    for turn in window.turns:
+        act, _, rest = turn.text.rpartition("forget ")
+        attribute, _, value = rest.partition(": ")
+        if value:
+            found.append(
+                Candidate(
+                    kind=Kind.ENTITY,
+                    subject="user",
+                    attribute=attribute,
+                    value=value,
+                    statement=f"The user's {attribute} is {value}.",
+                    evidence=[Citation(turn=turn.number, quote=turn.text)],
+                    act=Act.ERASE if act or turn.text.startswith("forget") else Act.STATE,
+                )
+            )
+    return found
+
+
+async def process(store: Store, session_id: str, on: int, text: str, **more: Any) -> Outcome:
+    state = {"llm_context": {"messages": [{"content": text, "source": "user", "type": "UserMessage"}]}}
+    saved = Saved(LENA, session_id, state={"type": "AssistantAgentState", **state})
+    if more.pop("guessed", False):
+        saved = replace(saved, file_time=day(on))
+    else:
+        saved = replace(saved, started_at=day(on), ended_at=day(on))
+    return await process_session(store, saved, extractor=OracleExtractor(find), **more)
+
+
+async def held(store: Store, at: datetime = datetime(2026, 4, 1, tzinfo=UTC)) -> dict[str, Fact]:
+    async with store.read() as db:
+        return {fact.value: fact for fact in await lookup.facts(db, LENA, at=at)}
+
+
+async def statuses(store: Store) -> dict[str, str]:
+    return {value: str(fact.status) for value, fact in (await held(store)).items()}
+
+
+async def set_policy(store: Store, policy: Policy) -> None:
+    await store.written(lambda db: runs.set_policy(db, LENA, policy))
+
+
+async def test_a_policy_holds_retirements_for_a_person_and_lets_the_rest_through(store: Store) -> None:
+    await set_policy(store, Policy.HOLD_RETIREMENTS)
+    assert (await process(store, "a", 1, "home: Graz")).applied
+    outcome = await process(store, "b", 5, "home: Linz")
+    assert (outcome.applied, outcome.held) == (False, True)
+    assert await statuses(store) == {"Graz": "current"}
+    again = await process(store, "b", 5, "home: Linz")
+    assert again.run_id is None, "what is held is not proposed a second time"
+    assert outcome.run_id is not None
+    applied = await apply_proposal(store, outcome.run_id, judge=RulesJudge())
+    assert (applied.id, applied.status) == (outcome.run_id, RunStatus.APPLIED)
+    assert await statuses(store) == {"Graz": "superseded", "Linz": "current"}
+
+
+async def test_a_rejected_proposal_never_counts(store: Store) -> None:
+    await set_policy(store, Policy.HOLD_ALL)
+    outcome = await process(store, "a", 1, "home: Graz")
+    assert outcome.run_id is not None
+    run_id = outcome.run_id
+    await store.written(lambda db: ledger.reject(db, LENA, run_id))
+    with pytest.raises(NotFound):
+        await apply_proposal(store, run_id, judge=RulesJudge())
+    assert await statuses(store) == {}
+    assert (await process(store, "a", 1, "home: Graz")).run_id is None
+
+
+async def test_a_proposal_is_judged_again_where_the_memory_has_moved_on(store: Store) -> None:
+    """Two held sessions: approving the first must not lose the second."""
+    await set_policy(store, Policy.HOLD_ALL)
+    first = await process(store, "a", 1, "home: Graz")
+    second = await process(store, "b", 5, "home: Linz")
+    assert first.run_id is not None
+    assert second.run_id is not None
+    await apply_proposal(store, second.run_id, judge=RulesJudge())
+    applied = await apply_proposal(store, first.run_id, judge=RulesJudge())
+    assert applied.id != first.run_id
+    assert await statuses(store) == {"Graz": "superseded", "Linz": "current"}
+    await store.written(lambda db: ledger.undo(db, LENA, applied.id, day(20)))
+    assert await statuses(store) == {"Linz": "current"}
+
+
+async def contest(store: Store) -> reviews.Contest:
+    """A contest between two homes: the later one's time is a guess."""
+    await process(store, "a", 1, "home: Graz")
+    await process(store, "b", 5, "home: Linz", guessed=True)
+    assert await statuses(store) == {"Graz": "contested", "Linz": "contested"}
+    async with store.read() as db:
+        (one,) = await reviews.contests(db, LENA)
+    assert "file" in one.refused_because
+    return one
+
+
+@pytest.mark.parametrize(
+    ("decision", "expected"),
+    [
+        (Decision.APPROVE, {"Graz": "superseded", "Linz": "current"}),
+        (Decision.REJECT, {"Graz": "current", "Linz": "retracted"}),
+        (Decision.KEEP_BOTH, {"Graz": "current", "Linz": "current"}),
+    ],
+)
+async def test_a_contest_is_settled_by_a_person_and_the_decision_can_be_undone(
+    store: Store, canonical: Canonical, decision: Decision, expected: dict[str, str]
+) -> None:
+    one = await contest(store)
+    before = await canonical(store, LENA)
+    run_id = await reviews.settle(store, LENA, one.earlier.id, one.later.id, decision, at=day(20))
+    assert await statuses(store) == expected
+    async with store.read() as db:
+        assert await reviews.contests(db, LENA) == []
+    await store.written(lambda db: ledger.undo(db, LENA, run_id, day(21)))
+    assert await canonical(store, LENA) == before
+
+
+async def test_what_is_not_contested_cannot_be_settled(store: Store) -> None:
+    await process(store, "a", 1, "home: Graz")
+    with pytest.raises(NotFound):
+        await reviews.settle(store, LENA, "x", "y", Decision.APPROVE, at=day(20))
+
+
+@pytest.mark.parametrize(("is_change", "valid_from"), [(False, day(1)), (True, day(20))])
+async def test_an_edit_outranks_extraction(store: Store, is_change: bool, valid_from: datetime) -> None:
+    await process(store, "a", 1, "home: Graz")
+    fact = (await held(store))["Graz"]
+    await reviews.edit(
+        store, LENA, fact, statement="Lena lives in Wels.", value="Wels", is_change=is_change, at=day(20)
+    )
+    facts = await held(store)
+    assert {value: one.status for value, one in facts.items()} == {"Graz": Status.SUPERSEDED, "Wels": Status.CURRENT}
+    assert facts["Wels"].valid_from == valid_from
+    assert facts["Wels"].evidence[0].kind == "person"
+    await process(store, "late", 3, "home: Linz")
+    assert (await statuses(store))["Wels"] == "current", "a session said before the edit, delivered after it"
+
+
+async def test_a_confirmed_fact_is_not_retired_by_the_application(store: Store) -> None:
+    await process(store, "a", 1, "home: Graz")
+    fact = (await held(store))["Graz"]
+    await reviews.confirm(store, LENA, fact, at=day(20))
+    confirmed = (await held(store))["Graz"]
+    assert (confirmed.id, confirmed.support) == (fact.id, 2)
+
+
+async def test_what_was_to_be_forgotten_is_hidden_from_every_read_at_once(store: Store) -> None:
+    await process(store, "a", 1, "diet: carrots")
+    outcome = await process(store, "b", 5, "forget diet: carrots")
+    assert await statuses(store) == {}
+    async with store.read() as db:
+        for moment in (None, datetime(2030, 1, 1, tzinfo=UTC)):
+            assert await lookup.facts(db, LENA, at=day(2), known_at=moment) == []
+    assert outcome.run_id is not None
+    run_id = outcome.run_id
+    await process(store, "c", 9, "diet: carrots")
+    assert (await held(store))["carrots"].support == 1, "said again later, it is new"
+    await store.written(lambda db: ledger.undo(db, LENA, run_id, day(20)))
+    assert (await held(store))["carrots"].support == 2
+
+
+async def test_what_was_erased_stays_hidden_from_what_was_known_before(store: Store) -> None:
+    await process(store, "a", 1, "diet: carrots", clock=lambda: day(2))
+    await process(store, "b", 5, "forget diet: carrots", clock=lambda: day(6))
+    async with store.read() as db:
+        assert await lookup.facts(db, LENA, at=day(3), known_at=day(3)) == []
+
+
+async def test_reading_again_swaps_what_the_session_says(store: Store) -> None:
+    await process(store, "a", 1, "home: Graz")
+
+    def find_more(window: Window) -> list[Candidate]:
+        return [one.model_copy(update={"value": "Graz-Eggenberg"}) for one in find(window)]
+
+    better = OracleExtractor(find_more, version="better")
+    shown = await process_session(store, Saved(LENA, "a", reread=True), extractor=better, apply=False)
+    assert [fact.value for fact in shown.changes.learned] == ["Graz-Eggenberg"]
+    assert await statuses(store) == {"Graz": "current"}
+    await process_session(store, Saved(LENA, "a", reread=True), extractor=OracleExtractor(find, version="oracle:2"))
+    assert await statuses(store) == {"Graz": "current"}

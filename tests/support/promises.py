@@ -1,0 +1,226 @@
+"""What must be true of every history, as functions that raise AssertionError where it is not.
+
+The property tests run them on the code as it is, and the planted bugs on code that was broken on purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from histories import LAST_DAY, Book, Dump, History, Pairing, day, dumped, every_pair
+
+from afterword.store import timeline
+from afterword.store.assertions import PERSON, RETIRING, Act, Assertion, Kind, Relation, Verdict, folded
+from afterword.store.facts import Status
+from afterword.store.timeline import Course
+
+RETIRED = (Status.SUPERSEDED, Status.RETRACTED, Status.EXPIRED)
+Effective = dict[tuple[str, str], Relation]
+
+
+def read_twice_is_read_once(history: History) -> None:
+    """I2: the same session processed again changes nothing, whatever came in between."""
+    once = history.at_once()
+    twice = history.at_once()
+    for told in history.shuffled():
+        assert twice.read(told, len(told.whole)) is None
+    _same(twice.dump(), once.dump())
+
+
+def grown_is_read_at_once(history: History, pairing: Pairing = every_pair) -> None:
+    """I2: processed at turn 10 and again at 20 is processed once at 20: what was read otherwise before is swapped."""
+    book = Book(history.judge, pairing)
+    history.happen(book, undos=False)
+    for told in history.sessions:
+        book.read(told, len(told.whole))
+    _same(book.dump(), history.at_once(pairing=pairing).dump())
+
+
+def any_order_is_the_order_of_saying(history: History, pairing: Pairing = every_pair) -> None:
+    """I3: the order of arrival changes nothing, and neither does the order in which assertions are handed over."""
+    book = Book(history.judge, pairing)
+    for told in history.shuffled():
+        book.read(told, len(told.whole))
+    expected = history.at_once(pairing=pairing)
+    _same(book.dump(), expected.dump())
+    _same(dumped(timeline.courses(expected.assertions[::-1], expected.verdicts[::-1])), expected.dump())
+
+
+def undone_is_never_run(history: History, pairing: Pairing = every_pair) -> None:
+    """I4: whatever was read, grown and undone in between, what is left is as if only that had ever been read."""
+    book = Book(history.judge, pairing)
+    history.happen(book, undos=True)
+    left = {run.source: run.length for run in book.live()}
+    _same(book.dump(), history.at_once(left, pairing).dump())
+
+
+def nothing_is_lost(history: History) -> None:
+    """I5: after every move each live statement that nobody asked to erase is in one fact, and in one only."""
+    book = Book(history.judge)
+
+    def counted() -> None:
+        courses = book.courses()
+        gone = timeline.erased(book.assertions, book.verdicts)
+        expected = sorted(one.id for one in book.assertions if one.act is Act.STATE and one.id not in gone)
+        assert sorted(one.id for course in courses for one in course.members) == expected
+        assert all(course.id == min(course.members, key=lambda one: one.order).id for course in courses)
+
+    history.happen(book, undos=True, seen=counted)
+    counted()
+
+
+def facts_are_sound(history: History) -> None:
+    """Spans, statuses, rivals and retirements fit each other at every instant."""
+    book = history.at_once()
+    courses = book.courses()
+    said = {one.id: one for one in book.assertions}
+    for course in courses:
+        _spans_are_ordered(course)
+        _a_last_instant_is_still_within(course)
+        _retirements_are_guarded(course, said, book.verdicts)
+    for number in range(-10, LAST_DAY):
+        for at in (day(number), day(number) + timedelta(hours=12)):
+            _statuses_fit(courses, at, book)
+
+
+def beside_means_nothing(history: History) -> None:
+    """Verdicts that two stand beside each other, and verdicts on what is not there, change nothing."""
+    book = history.at_once()
+    judged = {(one.earlier_id, one.later_id) for one in book.verdicts}
+    idle = [
+        Verdict(one.id, other.id, Relation.BESIDE, "no conflict", "test")
+        for one, other in every_pair(book.assertions, ())
+        if (one.id, other.id) not in judged and one.act is Act.STATE
+    ]
+    strange = [Verdict("nobody", one.id, Relation.CORRECTS, "about nothing", "test") for one in book.assertions]
+    _same(dumped(timeline.courses(book.assertions, [*book.verdicts, *_not_inherited(idle, book), *strange])), book.dump())
+
+
+def _not_inherited(idle: Sequence[Verdict], book: Book) -> list[Verdict]:
+    """Leave out the pairs whose sides repeat or are repeated: there a verdict that stands outweighs an inherited one."""
+    repeated = {side for one in book.verdicts if one.relation is Relation.SAME for side in (one.earlier_id, one.later_id)}
+    return [one for one in idle if not {one.earlier_id, one.later_id} & repeated]
+
+
+def time_is_cut_as_said(history: History) -> None:
+    """Where nothing is repeated, the spans are those of a plain definition, worked out instant by instant."""
+    book = history.at_once()
+    verdicts = [one for one in book.verdicts if one.relation is not Relation.SAME and not one.joins_subjects]
+    plain = _Plain(book.assertions, verdicts)
+    courses = {course.id: course for course in timeline.courses(book.assertions, verdicts)}
+    for one in book.assertions:
+        assert (one.id in courses) == (one.act is Act.STATE and one.id not in plain.erased), one.id
+        for number in range(-10, LAST_DAY) if one.id in courses else ():
+            at = day(number) + timedelta(hours=12)
+            held = any(span.holds_at(at) for span in courses[one.id].spans)
+            assert held == plain.holds(one, at), f"{one.id} on day {number}"
+
+
+class _Plain:
+    """What holds when, written down as directly as possible, for histories without restatements."""
+
+    def __init__(self, assertions: Sequence[Assertion], verdicts: Sequence[Verdict]) -> None:
+        self.said = {one.id: one for one in assertions}
+        self.takes = effective(self.said, verdicts)
+        self.wrong: dict[str, bool] = {}
+        self.erased = {
+            old for (old, new), how in self.takes.items() if how is Relation.RETRACTS and self._act(new) is Act.ERASE
+        }
+
+    def _act(self, name: str) -> Act:
+        return self.said[name].act
+
+    def was_wrong(self, name: str) -> bool:
+        """Whether something corrects it that was not wrong itself."""
+        if name not in self.wrong:
+            corrections = [new for (old, new), how in self.takes.items() if old == name and how is Relation.CORRECTS]
+            self.wrong[name] = any(not self.was_wrong(new) for new in corrections)
+        return self.wrong[name]
+
+    def claim(self, one: Assertion) -> tuple[datetime, datetime | None]:
+        """Return the interval that it is about; a correction begins where what it corrects began."""
+        starts = [one.valid_from or one.said_at]
+        if one.valid_from is None and one.act is Act.STATE:
+            corrected = [old for (old, new), how in self.takes.items() if new == one.id and how is Relation.CORRECTS]
+            starts += [self.claim(self.said[old])[0] for old in corrected if self.was_wrong(old)]
+        return min(starts), one.valid_to
+
+    def holds(self, one: Assertion, at: datetime) -> bool:
+        """Whether it holds at an instant that is no boundary."""
+        if self.was_wrong(one.id) or not _within(self.claim(one), at):
+            return False
+        takers = [self.said[new] for (old, new) in self.takes if old == one.id and not self.was_wrong(new)]
+        return not any(_within(self.claim(taker), at) for taker in takers)
+
+
+def effective(said: Mapping[str, Assertion], verdicts: Sequence[Verdict]) -> Effective:
+    """Return the retirements that are not refused, by the verdict that counts for each pair."""
+    counting: dict[tuple[str, str], Verdict] = {}
+    for one in sorted(verdicts, key=lambda verdict: verdict.judge == PERSON):
+        counting[one.earlier_id, one.later_id] = one
+    return {
+        pair: one.relation
+        for pair, one in counting.items()
+        if one.relation in RETIRING and (one.judge == PERSON or may_retire(said[pair[0]], said[pair[1]]))
+    }
+
+
+def may_retire(old: Assertion, new: Assertion) -> bool:
+    """Whether code lets one assertion retire another, subjects joined by a verdict aside."""
+    return (
+        folded(old.subject) == folded(new.subject)
+        and old.limited_to == new.limited_to
+        and new.authority >= old.authority
+        and not (new.time_is_guess and old.session_id != new.session_id)
+        and not (old.kind is Kind.PREFERENCE and old.speaker != new.speaker)
+    )
+
+
+def _within(claim: tuple[datetime, datetime | None], at: datetime) -> bool:
+    start, end = claim
+    return (start if end is None else min(start, end)) <= at and (end is None or at <= end)
+
+
+def _spans_are_ordered(course: Course) -> None:
+    for span, after in zip(course.spans, course.spans[1:], strict=False):
+        assert span.end is not None, f"{course.id} goes on after an open end"
+        assert span.end <= after.start, f"{course.id} overlaps itself"
+    assert all(span.end is None or span.start <= span.end for span in course.spans)
+
+
+def _a_last_instant_is_still_within(course: Course) -> None:
+    for span in course.spans:
+        if span.end is not None:
+            assert span.holds_at(span.end) == (span.by is None), f"{course.id} at the end of {span}"
+
+
+def _retirements_are_guarded(course: Course, said: Mapping[str, Assertion], verdicts: Sequence[Verdict]) -> None:
+    """I14 and A5: whoever ends a fact may do so to one of its members; a person's verdict may do anything."""
+    if any(one.judge == PERSON or one.joins_subjects for one in verdicts):
+        return
+    for taker in {span.by for span in course.spans} | {course.undone_by}:
+        if taker is not None:
+            assert any(may_retire(one, said[taker]) for one in course.members), f"{taker} may not end {course.id}"
+
+
+def _statuses_fit(courses: Sequence[Course], at: datetime, book: Book) -> None:
+    facts = timeline.facts_at(courses, at)
+    assert len({fact.id for fact in facts}) == len(facts)
+    ids = {one.id for one in book.assertions}
+    for fact in facts:
+        assert (fact.status is Status.CONTESTED) == bool(fact.contested_by), fact.id
+        assert fact.id not in fact.contested_by
+        assert fact.is_served == (fact.status not in RETIRED), fact.id
+        assert fact.retired_by in ids or (fact.retired_by is None and fact.status is not Status.SUPERSEDED), fact.id
+        if fact.status is Status.EXPIRED:
+            assert fact.valid_to is not None
+            assert fact.valid_to < at
+    said_by_then = {course.id for course in courses if course.members[0].said_at <= at}
+    assert said_by_then <= {fact.id for fact in facts}
+
+
+def _same(got: Dump, expected: Dump) -> None:
+    assert got == expected, f"not expected: {[one for one in got if one not in expected]}\nmissing: " + str(
+        [one for one in expected if one not in got]
+    )
