@@ -58,7 +58,8 @@ async def _store(configured: Settings) -> list[Check]:
         async with store:
             await store.check()
     except StoreError as error:
-        return [Check("store", False, str(error), "start the database, or run `afterword migrate`")]
+        mend = "start the database" if store.dialect == "postgresql" else "name another file with AFTERWORD_STORE__URL"
+        return [Check("store", False, str(error), f"{mend}, or run `afterword migrate`")]
     checks = [Check("store", True, f"{store.shown_url} answers, its tables are up to date")]
     if store.path is not None and os.name == "posix":
         mode = stat.S_IMODE(store.path.stat().st_mode)

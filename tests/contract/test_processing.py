@@ -13,7 +13,7 @@ from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.errors import EndpointUnavailable
 from afterword.extractors.extractor import Extraction, Usage, Window
 from afterword.extractors.testing import OracleExtractor
-from afterword.pipeline.batch import Failure, queued, run_batch
+from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.session import Outcome, Saved, process_session
 from afterword.store import ledger, lookup, sessions
 from afterword.store.assertions import Cue, Kind
@@ -213,22 +213,6 @@ async def test_a_broken_session_does_not_stop_the_others(store: Store) -> None:
     ended = await run_batch(store, [broken, saved("a", 1, "I live in Graz.")], extractor=Homes())
     assert [type(one) for one in ended] == [Failure, Outcome]
     assert await statuses(store) == {"Graz": Status.CURRENT}
-
-
-async def test_what_was_recorded_waits_in_the_queue_until_it_is_processed(store: Store) -> None:
-    async with store.write() as db:
-        await sessions.save_state(
-            db, LENA, "a", component="AssistantAgent", state=state("I live in Graz."), turns=2, at=day(3)
-        )
-    waiting = await queued(store)
-    assert [(one.scope, one.session_id) for one in waiting] == [(LENA, "a")]
-    (outcome,) = await run_batch(store, waiting, extractor=Homes())
-    assert isinstance(outcome, Outcome)
-    assert outcome.transcript.time_basis == "recorder"
-    assert await queued(store) == []
-    async with store.read() as db:
-        (fact,) = await lookup.facts(db, LENA, at=day(28))
-    assert fact.said_at == day(3)
 
 
 @pytest.mark.parametrize("number", [1, 2])

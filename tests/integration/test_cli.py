@@ -140,7 +140,15 @@ def test_what_cannot_be_meant_is_usage(afterword: Any, arguments: list[str]) -> 
     assert "Traceback" not in told
 
 
+def test_asking_makes_no_store(afterword: Any, tmp_path: Path) -> None:
+    """A typing error in the address must not look like an empty memory."""
+    for command in (["facts", "--user", "mira"], ["status"], ["history", "abcdef"], ["review", "--user", "mira"]):
+        assert "no store" in afterword(*command, expected=1)
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_is_not_there_is_said(afterword: Any) -> None:
+    afterword("run")
     for arguments in (["history", "abcdef123"], ["why", "nothing"]):
         assert "see `afterword" in afterword(*arguments, expected=1)
 

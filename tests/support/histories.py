@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TypeVar
@@ -164,9 +164,9 @@ class Judge:
 
 
 class CoherentJudge(Judge):
-    """A judge that treats restatements of one value alike: to it, equal words are the same, whoever says them when.
+    """A judge to whom equal words are the same, whoever says them when, and two values exclude each other or do not.
 
-    It never corrects: a correction voids only what it was compared with, so it is no matter of values alone.
+    It never corrects or narrows: what these do depends on which of several restatements they were compared with.
     """
 
     def verdict(self, earlier: Assertion, later: Assertion) -> Verdict | None:
@@ -176,8 +176,8 @@ class CoherentJudge(Judge):
             return None
         relation: Relation | None = Relation.RETRACTS
         if later.act is Act.STATE:
-            options = (Relation.CHANGES, Relation.NARROWS, Relation.BESIDE, None)
-            relation = Relation.SAME if one == other else options[self.drawn(one, other) % 4]
+            options = (Relation.CHANGES, Relation.CHANGES, Relation.BESIDE, None)
+            relation = Relation.SAME if one == other else options[self.drawn(*sorted((repr(one), repr(other)))) % 4]
         elif folded(later.value) not in ("", folded(earlier.value)):
             relation = None
         return relation and Verdict(earlier.id, later.id, relation, "as drawn", self.version)
@@ -207,11 +207,16 @@ class Run:
 
 @dataclass
 class Book:
-    """The runs of one scope in the order of arrival: of each source, the latest that was not undone counts."""
+    """The runs of one scope in the order of arrival: of each source, the latest that was not undone counts.
+
+    What is new is judged against every reading that an undo could bring back, or (`meets_all` False) against what
+    counts alone.
+    """
 
     judge: Judge
     pairing: Pairing = every_pair
     runs: list[Run] = field(default_factory=list)
+    meets_all: bool = True
 
     def live(self) -> list[Run]:
         """Return the runs that count."""
@@ -223,7 +228,8 @@ class Book:
         if last is not None and last.length == length:
             return None
         said = told.read(length)
-        known = {one.id: one for run in self.runs for one in run.assertions if run.source != told.id and run.counts}
+        pool = [run for run in self.runs if run.counts] if self.meets_all else self.live()
+        known = {one.id: one for run in pool for one in run.assertions if run.source != told.id}
         found = (self.judge.verdict(*pair) for pair in self.pairing(said, list(known.values())))
         run = Run(told.id, length, said, tuple(verdict for verdict in found if verdict))
         self.runs.append(run)
@@ -258,8 +264,10 @@ def told_briefly(one: Assertion) -> str:
 def dumped(courses: Iterable[Course]) -> Dump:
     """Return all that a course holds, in an order of its own."""
     return sorted(
-        (one.id, one.lead.id, tuple(each.id for each in one.members), one.spans)
-        + (one.undone_as, one.undone_by, one.contested_by)
+        (
+            *(one.id, one.lead.id, tuple(each.id for each in one.members), one.spans),
+            *(one.undone_as, one.undone_by, one.contested_by),
+        )
         for one in courses
     )
 
@@ -275,7 +283,9 @@ class History:
     def __repr__(self) -> str:
         """Show the statements and verdicts in short, for whoever has to understand a failure."""
         lines = [told_briefly(one) for told in self.sessions for one in told.whole]
-        found = (self.judge.verdict(*pair) for pair in every_pair([one for told in self.sessions for one in told.whole], ()))
+        found = (
+            self.judge.verdict(*pair) for pair in every_pair([one for told in self.sessions for one in told.whole], ())
+        )
         lines += [f"{one.earlier_id} <- {one.later_id}: {one.relation} by {one.judge}" for one in found if one]
         return "\n  ".join(("a history", *lines, f"moves {self.moves}"))
 
@@ -316,12 +326,21 @@ class History:
 
 
 @st.composite
-def histories(draw: st.DrawFn, judges: Callable[[int], Judge] = Judge, least: int = 8) -> History:
-    """Draw a history of `least` sessions or a few more, over 5 slots."""
+def histories(
+    draw: st.DrawFn, judges: Callable[[int], Judge] = Judge, least: int = 8, *, is_trusted: bool = False
+) -> History:
+    """Draw a history of `least` sessions or a few more, over 5 slots; with `is_trusted`, all of it the owner's own
+    words at certain times, so that no retirement is refused."""
     count = draw(st.integers(least, least + 2))
     said = tuple(draw(sessions(number)) for number in range(count))
+    if is_trusted:
+        said = tuple(Told(told.id, _trusted(told.whole), _trusted(told.early)) for told in said)
     moves = draw(st.lists(st.integers(0, LARGEST), min_size=2 * least, max_size=3 * least))
     return History(said, judges(draw(st.integers(0, LARGEST))), tuple(moves))
+
+
+def _trusted(said: Iterable[Assertion]) -> tuple[Assertion, ...]:
+    return tuple(replace(one, speaker="user", authority=Authority.STATED, time_is_guess=False) for one in said)
 
 
 def holds_for(

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from histories import LAST_DAY, Book, Dump, History, Pairing, day, dumped, every_pair
-
 from afterword.store import timeline
 from afterword.store.assertions import PERSON, RETIRING, Act, Assertion, Kind, Relation, Verdict, folded
 from afterword.store.facts import Status
 from afterword.store.timeline import Course
+from histories import LAST_DAY, Book, Dump, History, Pairing, day, dumped, every_pair
 
 RETIRED = (Status.SUPERSEDED, Status.RETRACTED, Status.EXPIRED)
 Effective = dict[tuple[str, str], Relation]
@@ -71,17 +70,35 @@ def nothing_is_lost(history: History) -> None:
 
 
 def facts_are_sound(history: History) -> None:
-    """Spans, statuses, rivals and retirements fit each other at every instant."""
+    """Spans, statuses and rivals fit each other at every instant."""
     book = history.at_once()
     courses = book.courses()
-    said = {one.id: one for one in book.assertions}
     for course in courses:
         _spans_are_ordered(course)
         _a_last_instant_is_still_within(course)
-        _retirements_are_guarded(course, said, book.verdicts)
     for number in range(-10, LAST_DAY):
         for at in (day(number), day(number) + timedelta(hours=12)):
             _statuses_fit(courses, at, book)
+
+
+def code_guards_retirements(history: History) -> None:
+    """I14 and A5: no judge ends a fact against the guard; what was refused is shown as contested."""
+    book = history.at_once()
+    verdicts = [one for one in book.verdicts if one.judge != PERSON and not one.joins_subjects]
+    courses = timeline.courses(book.assertions, verdicts)
+    said = {one.id: one for one in book.assertions}
+    for course in courses:
+        for taker in {span.by for span in course.spans} | {course.undone_by}:
+            if taker is not None:
+                assert any(may_retire(one, said[taker]) for one in course.members), f"{taker} may not end {course.id}"
+    within = {one.id: course for course in courses for one in course.members}
+    for verdict in verdicts:
+        one, other = said[verdict.earlier_id], said[verdict.later_id]
+        holder, rival = within.get(one.id), within.get(other.id)
+        is_refused = verdict.relation in RETIRING and one.limited_to == other.limited_to and not may_retire(one, other)
+        if is_refused and holder is not None and (rival is not None or other.act is not Act.STATE):
+            expected = rival.id if rival else other.id
+            assert expected == holder.id or expected in holder.contested_by, f"{other.id} was refused in silence"
 
 
 def beside_means_nothing(history: History) -> None:
@@ -94,13 +111,16 @@ def beside_means_nothing(history: History) -> None:
         if (one.id, other.id) not in judged and one.act is Act.STATE
     ]
     strange = [Verdict("nobody", one.id, Relation.CORRECTS, "about nothing", "test") for one in book.assertions]
-    _same(dumped(timeline.courses(book.assertions, [*book.verdicts, *_not_inherited(idle, book), *strange])), book.dump())
+    _same(
+        dumped(timeline.courses(book.assertions, [*book.verdicts, *_not_inherited(idle, book), *strange])), book.dump()
+    )
 
 
 def _not_inherited(idle: Sequence[Verdict], book: Book) -> list[Verdict]:
-    """Leave out the pairs whose sides repeat or are repeated: there a verdict that stands outweighs an inherited one."""
-    repeated = {side for one in book.verdicts if one.relation is Relation.SAME for side in (one.earlier_id, one.later_id)}
-    return [one for one in idle if not {one.earlier_id, one.later_id} & repeated]
+    """Leave out the pairs of which something is inherited: there, a verdict that they stand beside outweighs that."""
+    passing_on = (Relation.SAME, Relation.CORRECTS)
+    sides = {side for one in book.verdicts if one.relation in passing_on for side in (one.earlier_id, one.later_id)}
+    return [one for one in idle if not {one.earlier_id, one.later_id} & sides]
 
 
 def time_is_cut_as_said(history: History) -> None:
@@ -150,8 +170,22 @@ class _Plain:
         """Whether it holds at an instant that is no boundary."""
         if self.was_wrong(one.id) or not _within(self.claim(one), at):
             return False
-        takers = [self.said[new] for (old, new) in self.takes if old == one.id and not self.was_wrong(new)]
+        takers = [self.said[new] for (old, new) in self.takes if old == one.id and self.took_effect(new)]
         return not any(_within(self.claim(taker), at) for taker in takers)
+
+    def took_effect(self, name: str) -> bool:
+        """Whether it was neither wrong nor taken back before it came true."""
+        took_back = [
+            self.said[new]
+            for (old, new), how in self.takes.items()
+            if old == name and how is Relation.RETRACTS and not self.was_wrong(new)
+        ]
+        start = self._start(self.said[name])
+        return not self.was_wrong(name) and all(self._start(one) > start for one in took_back)
+
+    def _start(self, one: Assertion) -> datetime:
+        start, end = self.claim(one)
+        return start if end is None else min(start, end)
 
 
 def effective(said: Mapping[str, Assertion], verdicts: Sequence[Verdict]) -> Effective:
@@ -159,11 +193,19 @@ def effective(said: Mapping[str, Assertion], verdicts: Sequence[Verdict]) -> Eff
     counting: dict[tuple[str, str], Verdict] = {}
     for one in sorted(verdicts, key=lambda verdict: verdict.judge == PERSON):
         counting[one.earlier_id, one.later_id] = one
-    return {
+    takes = {
         pair: one.relation
         for pair, one in counting.items()
         if one.relation in RETIRING and (one.judge == PERSON or may_retire(said[pair[0]], said[pair[1]]))
     }
+    # What puts something right stands in its place, and so takes from whatever that took from.
+    for wrong, right in sorted(takes, key=lambda pair: said[pair[0]].order):
+        if takes[wrong, right] is Relation.CORRECTS and said[right].act is Act.STATE:
+            for old, taker in list(takes):
+                free = taker == wrong and takes[old, taker] is not Relation.RETRACTS and (old, right) not in counting
+                if free and may_retire(said[old], said[right]):
+                    takes.setdefault((old, right), Relation.CHANGES)
+    return takes
 
 
 def may_retire(old: Assertion, new: Assertion) -> bool:
@@ -195,15 +237,6 @@ def _a_last_instant_is_still_within(course: Course) -> None:
             assert span.holds_at(span.end) == (span.by is None), f"{course.id} at the end of {span}"
 
 
-def _retirements_are_guarded(course: Course, said: Mapping[str, Assertion], verdicts: Sequence[Verdict]) -> None:
-    """I14 and A5: whoever ends a fact may do so to one of its members; a person's verdict may do anything."""
-    if any(one.judge == PERSON or one.joins_subjects for one in verdicts):
-        return
-    for taker in {span.by for span in course.spans} | {course.undone_by}:
-        if taker is not None:
-            assert any(may_retire(one, said[taker]) for one in course.members), f"{taker} may not end {course.id}"
-
-
 def _statuses_fit(courses: Sequence[Course], at: datetime, book: Book) -> None:
     facts = timeline.facts_at(courses, at)
     assert len({fact.id for fact in facts}) == len(facts)
@@ -221,6 +254,5 @@ def _statuses_fit(courses: Sequence[Course], at: datetime, book: Book) -> None:
 
 
 def _same(got: Dump, expected: Dump) -> None:
-    assert got == expected, f"not expected: {[one for one in got if one not in expected]}\nmissing: " + str(
-        [one for one in expected if one not in got]
-    )
+    strange, missing = [one for one in got if one not in expected], [one for one in expected if one not in got]
+    assert got == expected, f"not expected: {strange}\nmissing: {missing}"

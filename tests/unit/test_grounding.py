@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -173,7 +174,8 @@ def test_an_end_before_the_start_is_refused() -> None:
 
 
 def test_a_files_time_is_marked_as_a_guess() -> None:
-    [assertion] = grounded(candidate(), basis=TimeBasis.FILE).assertions
+    turns = tuple(replace(turn, time_is_guess=True) for turn in TURNS)
+    [assertion] = grounded(candidate(), turns=turns, basis=TimeBasis.FILE).assertions
     assert assertion.time_is_guess
     assert assertion.authority is Authority.STATED
 

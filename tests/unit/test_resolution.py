@@ -163,8 +163,8 @@ def histories(draw: st.DrawFn) -> list[Assertion]:
         subject, attribute, value, statement = draw(st.sampled_from(STATEMENTS))
         act = draw(st.sampled_from([Act.STATE, Act.STATE, Act.RETRACT]))
         cue = draw(st.sampled_from([None, Cue.CHANGE]))
-        about = {"subject": subject, "attribute": attribute, "value": f"{value} {number}", "act": act, "cue": cue}
-        found.append(said(f"a{number}", draw(st.integers(0, 3)), statement, **about))
+        about = {"subject": subject, "attribute": attribute, "value": f"{value} {number}"}
+        found.append(said(f"a{number}", draw(st.integers(0, 3)), statement, **about, act=act, cue=cue))
     return found
 
 

@@ -197,6 +197,12 @@ def test_an_announced_change_is_current_and_the_old_value_holds_until_then() -> 
     assert statuses(25, pair, verdict) == {"graz": "superseded", "linz from 20 January": "current"}
 
 
+def test_an_announcement_taken_back_in_time_leaves_the_old_value() -> None:
+    three = [said("graz", 1), said("linz from 20", 5, since=20), said("no move", 7, act=Act.RETRACT)]
+    verdicts = (judged("graz", "linz from 20", CHANGES), judged("linz from 20", "no move", RETRACTS))
+    assert statuses(30, three, *verdicts) == {"graz": "current", "linz from 20": "retracted"}
+
+
 def test_an_announcement_can_be_corrected() -> None:
     three = [said("graz", 1), said("linz from 20", 5, since=20), said("linz from 25", 7, since=25)]
     verdicts = (

@@ -17,6 +17,7 @@ from afterword.store import sessions
 from afterword.store.engine import Store
 from afterword.store.errors import NotFound, StateConflict
 from afterword.store.scopes import Scope
+from afterword.store.transcripts import TimeBasis, Transcript
 
 _log = logging.getLogger(__name__)
 
@@ -113,22 +114,28 @@ class _Session:
 
     async def save(self) -> None:
         state = await self.recorded.save_state()
-        turns = _turns_in(state, self.humans, self.session_id)
+        at = datetime.now(UTC)
+        fresh = _read(state, self.humans, self.session_id)
 
         async def work(db: AsyncSession) -> None:
-            await sessions.save_state(
-                db,
-                self.scope,
-                self.session_id,
-                component=_component(self.recorded),
-                state=state,
-                turns=turns,
-                at=datetime.now(UTC),
-                humans=self.humans,
-            )
+            component = _component(self.recorded)
+            whose, name, humans = self.scope, self.session_id, self.humans
+            await sessions.save_state(db, whose, name, component=component, state=state, at=at, humans=humans)
+            if fresh is not None:
+                await sessions.keep_transcript(db, whose, name, await self._joined(db, fresh, at), at, is_done=False)
 
         async with opened(self.store) as store:
             await store.written(work)
+
+    async def _joined(self, db: AsyncSession, fresh: Transcript, at: datetime) -> Transcript:
+        """Return all that was ever saved of the session; what is new was said not later than now."""
+        from afterword.extractors.times import dated
+        from afterword.extractors.union import union
+
+        before = await sessions.turns(db, self.scope, self.session_id)
+        kept = await sessions.find(db, self.scope, self.session_id)
+        basis = TimeBasis(kept.time_basis) if kept and kept.time_basis else None
+        return union(before, basis, dated(fresh, saves=[(at, len(fresh.turns))]))
 
 
 async def _saved(session: _Session) -> BaseException | None:
@@ -143,13 +150,13 @@ async def _saved(session: _Session) -> BaseException | None:
     return saving.exception()
 
 
-def _turns_in(state: Mapping[str, Any], humans: Collection[str], session_id: str) -> int | None:
-    """Return how many turns a state holds, None where it cannot be read."""
+def _read(state: Mapping[str, Any], humans: Collection[str], session_id: str) -> Transcript | None:
+    """Return what a state says, None where it cannot be read: then it is kept all the same."""
     from afterword.extractors.errors import ReadError
     from afterword.extractors.readers import read_state
 
     try:
-        return len(read_state(state, humans=humans).turns)
+        return read_state(state, humans=humans)
     except ReadError as error:
         _log.warning("the state of session %r is kept, but not read (%s)", session_id, type(error).__name__)
         return None

@@ -36,6 +36,21 @@ def main() -> None:
         sys.exit(USAGE if error.is_usage else FAILED)
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        from afterword import __version__
+
+        typer.echo(f"afterword {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")] = False,
+) -> None:
+    """Saved AutoGen sessions in, grounded and dated facts out, and back into the next session."""
+
+
 @app.command()
 def demo(
     out: Annotated[Path | None, typer.Option(help="Keep the demo's store and sessions in this folder.")] = None,

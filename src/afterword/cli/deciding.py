@@ -251,7 +251,7 @@ def policy(what: str | None, user: str | None, scope: str | None, *, as_json: bo
         async with store.read() as db:
             return await ledger_runs.policy_of(db, whose)
 
-    found = in_store(work)
+    found = in_store(work, create=what is not None)
     if as_json:
         print_json({"scope": str(whose), "policy": str(found)})
     else:

@@ -42,20 +42,20 @@ def console(*, to_errors: bool = False) -> Console:
     return made
 
 
-def run(work: Callable[[Store], Awaitable[T]]) -> T:
-    """Open the configured store, do the work in it, and close it."""
+def run(work: Callable[[Store], Awaitable[T]], *, create: bool = False) -> T:
+    """Open the configured store, do the work in it, and close it; it is made only where `create` says so."""
 
     async def go() -> T:
-        async with opened() as store:
+        async with opened(create=create) as store:
             return await work(store)
 
     return asyncio.run(go())
 
 
 @asynccontextmanager
-async def opened() -> AsyncIterator[Store]:
-    """Open the configured store for one command."""
-    store = await open_store(settings.load().store.url)
+async def opened(*, create: bool = False) -> AsyncIterator[Store]:
+    """Open the configured store for one command; it is made only where `create` says so."""
+    store = await open_store(settings.load().store.url, create=create)
     try:
         yield store
     finally:

@@ -61,7 +61,7 @@ def _end(ended: Sequence[Outcome | Failure], *, dry_run: bool, as_json: bool) ->
 async def _run(
     found: Sequence[Saved] | None, kind: str, configured: Settings, *, dry_run: bool, quiet: bool
 ) -> list[Outcome | Failure]:
-    async with opened() as store, working(kind, configured.model) as workers:
+    async with opened(create=True) as store, working(kind, configured.model) as workers:
         waiting = await queued(store) if found is None else found
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         with Progress(*columns, console=console(to_errors=True), disable=quiet, transient=True) as progress:
@@ -246,10 +246,13 @@ def _show_moves(moved: Changes) -> None:
 
 def _show_changes(one: Outcome) -> None:
     out = console()
-    _show_moves(one.changes)
+    moved = one.changes
+    if moved.learned or moved.retired or moved.contested or one.held or one.unjudged or one.transcript.skipped:
+        out.print(f"{one.session_id} of {one.scope}")
+    _show_moves(moved)
     if one.held:
-        out.print(f"  ! {one.session_id}: held for `afterword review` by the policy of {one.scope}")
+        out.print("  ! held for `afterword review` by the policy of this memory")
     if one.unjudged:
-        out.print(f"  ! {one.session_id}: {one.unjudged} pairs are left to `afterword consolidate`")
+        out.print(f"  ! {one.unjudged} pairs are left to `afterword consolidate`")
     for reason, count in sorted(one.transcript.skipped.items()):
-        out.print(f"  . {one.session_id}: {reason}: {count}")
+        out.print(f"  . skipped: {reason}: {count}")

@@ -34,7 +34,8 @@ def status(*, as_json: bool) -> None:
     out.print(f"sessions: {', '.join(f'{count} {name}' for name, count in told['sessions'].items()) or 'none'}")
     failed = [(one["scope"], one["session_id"], one["reason"]) for one in told["failed"]]
     if failed:
-        out.print(table("failed, tried again by the next run", ("scope", "session", "reason"), failed))
+        title = "failed: recorded sessions are tried again by `afterword run`, files when their path is given again"
+        out.print(table(title, ("scope", "session", "reason"), failed))
 
 
 async def _told() -> dict[str, Any]:

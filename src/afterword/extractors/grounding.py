@@ -26,7 +26,7 @@ from afterword.store.assertions import (
     folded,
 )
 from afterword.store.scopes import Scope, ScopeKind
-from afterword.store.transcripts import Role, TimeBasis, Transcript, Turn
+from afterword.store.transcripts import Role, Transcript, Turn
 
 LONGEST = {"statement": 400, "value": 200, "subject": 100, "attribute": 60, "limited_to": 200, "outcome": 200}
 FIRST_PERSON = frozenset({"user", "the user", "owner", "the owner", "i", "me", "myself"})
@@ -84,7 +84,7 @@ class _Ground:
     scope: Scope
     session_id: str
     owners: frozenset[str]
-    time_is_guess: bool
+    assumed: frozenset[str]
 
 
 def ground(
@@ -107,7 +107,7 @@ def ground(
         scope=scope,
         session_id=session_id,
         owners=frozenset(folded(name) for name in owners),
-        time_is_guess=transcript.time_basis is TimeBasis.FILE,
+        assumed=frozenset(folded(name) for name in transcript.assumed),
     )
     passed: dict[str, Assertion] = {}
     rejections: list[Rejection] = []
@@ -132,7 +132,7 @@ def _assertion(candidate: Candidate, session: _Ground) -> Assertion:
     limited_to, outcome = _note(candidate.limited_to, "limited_to"), _note(candidate.outcome, "outcome")
     times = [at.isoformat() if at else None for at in (valid_from, valid_to, last.said_at)]
     content = (candidate.act, candidate.kind, subject, attribute, value, statement, *times)
-    marks = (candidate.cue, limited_to, outcome, session.time_is_guess)
+    marks = (candidate.cue, limited_to, outcome, last.time_is_guess)
     return Assertion(
         id=assertion_id(session.scope, session.session_id, (*content, *marks), evidence),
         scope=session.scope,
@@ -147,7 +147,7 @@ def _assertion(candidate: Candidate, session: _Ground) -> Assertion:
         authority=Authority.STATED,
         said_at=said_at,
         evidence=evidence,
-        time_is_guess=session.time_is_guess,
+        time_is_guess=last.time_is_guess,
         valid_from=valid_from,
         valid_to=valid_to,
         cue=candidate.cue,
@@ -186,7 +186,8 @@ def _evidence(candidate: Candidate, session: _Ground) -> tuple[Evidence, ...]:
         quote = find_quote(citation.quote, turn.text)
         if quote is None:
             raise _RefusedError(Reason.QUOTE_MISSING, citation.quote)
-        kept[Evidence(EvidenceKind.TURN, quote, session.session_id, turn.number, turn.speaker)] = None
+        start = turn.text.find(quote)
+        kept[Evidence(EvidenceKind.TURN, quote, session.session_id, turn.number, turn.speaker, start)] = None
     evidence = tuple(kept)
     if not evidence:
         raise _RefusedError(Reason.NOT_A_PERSON)
@@ -208,10 +209,14 @@ def _at(day: date | None, clock: time) -> datetime | None:
 
 
 def _subject(name: str, speaker: str, session: _Ground) -> str:
-    """Return the canonical subject: the owner however called, the speaker for the first person, else the name."""
+    """Return the canonical subject: the owner however called, the speaker for the first person, else the name.
+
+    Who only may be a person says nothing of the owner, even by name.
+    """
     if folded(name) in FIRST_PERSON:
         return OWNER if folded(speaker) in session.owners else speaker
-    if session.scope.kind is not ScopeKind.USER:
+    is_bystander = folded(speaker) in session.assumed - session.owners
+    if session.scope.kind is not ScopeKind.USER or is_bystander:
         return name
     is_owner = folded(name) in session.owners or snake_case(name) == snake_case(session.scope.id)
     return OWNER if is_owner and name else name

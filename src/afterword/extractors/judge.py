@@ -7,7 +7,7 @@ from typing import Protocol
 
 from afterword.extractors.extractor import Usage
 from afterword.extractors.rules import SINGLE_VALUED
-from afterword.store.assertions import Act, Assertion, Cue, Relation, Verdict, folded
+from afterword.store.assertions import EVERYTHING, Act, Assertion, Cue, Relation, Verdict, folded
 
 Pair = tuple[Assertion, Assertion]
 """(earlier-said, later-said)."""
@@ -59,9 +59,11 @@ def relation(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | Non
         return None
     if later.act is not Act.STATE:
         return _retraction(earlier, later)
-    if earlier.slot != later.slot:
+    if earlier.slot != later.slot or folded(earlier.limited_to or "") != folded(later.limited_to or ""):
         return None
     if folded(earlier.value) == folded(later.value):
+        if _is_postponed(earlier, later):
+            return Relation.CORRECTS, "another date for what was announced"
         return Relation.SAME, "the same value again"
     if later.slot[1] not in SINGLE_VALUED:
         return None
@@ -70,7 +72,22 @@ def relation(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | Non
     return Relation.CHANGES, f"{later.attribute} has one value at a time"
 
 
+def is_cleared(earlier: Assertion, later: Assertion) -> bool:
+    """Whether the later takes back everything about the earlier's subject: no judge is needed for that."""
+    takes_all = later.act is not Act.STATE and later.attribute == EVERYTHING and not later.value
+    return takes_all and earlier.act is Act.STATE and folded(earlier.subject) == folded(later.subject)
+
+
+def _is_postponed(earlier: Assertion, later: Assertion) -> bool:
+    """Whether an announcement gets another date before it has come true."""
+    if earlier.valid_from is None or later.valid_from is None or earlier.valid_from == later.valid_from:
+        return False
+    return earlier.valid_from > later.said_at
+
+
 def _retraction(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
+    if is_cleared(earlier, later):
+        return Relation.RETRACTS, "everything was taken back"
     taken_back = folded(later.value)
     same_slot = earlier.slot == later.slot
     if same_slot and (not taken_back or taken_back == folded(earlier.value)):

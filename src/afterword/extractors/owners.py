@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import re
 
+from afterword.extractors.readers.people import is_generic
 from afterword.store.assertions import folded
 from afterword.store.scopes import Scope, ScopeKind
 from afterword.store.transcripts import Transcript
 
-GENERIC_NAMES = frozenset({"user", "human", "user_proxy", "userproxy"})
-"""Speaker names that say "a person", not who; all of them in one session are one person."""
+__all__ = ["is_generic", "owners"]
 
 _SHORTEST_PART = 2
-
-
-def is_generic(name: str) -> bool:
-    """Return whether a speaker's name says only that it is a person."""
-    return folded(name) in GENERIC_NAMES
 
 
 def owners(transcript: Transcript, scope: Scope) -> tuple[str, ...]:
@@ -26,14 +21,18 @@ def owners(transcript: Transcript, scope: Scope) -> tuple[str, ...]:
     owner is the one whom the scope's id names, and whoever speaks under a generic name; where two could be meant,
     nobody is taken by name. A team, a project or an agent does not speak: there nobody is the owner, and what people
     say of themselves is filed under their own names.
+
+    Who is taken for a person only because they spoke from outside of a team (`transcript.assumed`) is the owner only
+    where the scope's id names them, and stands in nobody's way.
     """
     if scope.kind is not ScopeKind.USER:
         return ()
-    proper = {folded(name) for name in transcript.humans if not is_generic(name)}
-    if len(proper) <= 1:
-        return transcript.humans
-    named = _named_by(scope.id, proper)
-    return tuple(name for name in transcript.humans if folded(name) in named or is_generic(name))
+    assumed = {folded(name) for name in transcript.assumed}
+    generic = {folded(name) for name in transcript.humans if is_generic(name)}
+    known = {folded(name) for name in transcript.humans} - assumed - generic
+    named = _named_by(scope.id, known) or _named_by(scope.id, assumed)
+    taken = known if len(known) <= 1 and named.isdisjoint(assumed) else named
+    return tuple(name for name in transcript.humans if folded(name) in taken | generic)
 
 
 def _named_by(scope_id: str, people: set[str]) -> set[str]:

@@ -40,7 +40,8 @@ def dated(
     if session_at := started or ended:
         return _at(transcript, TimeBasis.MANIFEST, lambda _: session_at)
     if file_at:
-        return _at(transcript, TimeBasis.FILE, lambda _: file_at)
+        guessed = _at(transcript, TimeBasis.FILE, lambda _: file_at)
+        return replace(guessed, turns=tuple(replace(turn, time_is_guess=True) for turn in guessed.turns))
     return replace(transcript, time_basis=None)
 
 

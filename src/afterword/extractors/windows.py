@@ -57,7 +57,7 @@ def window_key(window: Window, extractor_version: str) -> str:
 
 def _content(turn: Turn) -> tuple[object, ...]:
     said_at = turn.said_at.isoformat() if turn.said_at else None
-    return turn.number, turn.speaker, turn.role.value, turn.text, said_at
+    return turn.number, turn.speaker, turn.role.value, turn.text, said_at, turn.time_is_guess
 
 
 def _cost(turn: Turn) -> int:

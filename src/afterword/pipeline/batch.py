@@ -14,7 +14,7 @@ from afterword.extractors.judge import Judge
 from afterword.pipeline.session import Outcome, Saved, process_session
 from afterword.store import sessions
 from afterword.store.engine import Store
-from afterword.store.errors import AfterwordError
+from afterword.store.errors import AfterwordError, StoreError
 from afterword.store.scopes import Scope
 
 logger = logging.getLogger(__name__)
@@ -81,5 +81,9 @@ async def queued(store: Store) -> list[Saved]:
 
 
 async def _failed(store: Store, saved: Saved, reason: str, at: datetime) -> Failure:
-    await store.written(lambda db: sessions.mark_failed(db, saved.scope, saved.session_id, reason, at))
+    """Keep why a session failed; where that cannot be kept either, it is at least told."""
+    try:
+        await store.written(lambda db: sessions.mark_failed(db, saved.scope, saved.session_id, reason, at))
+    except StoreError as error:
+        logger.warning("the failure of a session of %s was not kept (%s)", saved.scope, type(error).__name__)
     return Failure(saved.scope, saved.session_id, reason)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from afterword.extractors.extractor import Usage
-from afterword.extractors.judge import Judge, Pair
+from afterword.extractors.judge import Judge, Pair, RulesJudge, is_cleared
 from afterword.store import runs
-from afterword.store.assertions import Verdict
+from afterword.store.assertions import Relation, Verdict
 from afterword.store.engine import Store
 from afterword.store.lookup import Known
 from afterword.store.scopes import Scope
@@ -38,6 +38,7 @@ class Docket:
         """
         async with self._store.read() as db:
             self._given |= await runs.kept_verdicts(db, self._scope, pairs, self._judge.version)
+        self._given |= {_ids(pair): _cleared(pair) for pair in pairs if is_cleared(*pair)}
         if self._judge.pairs_a_call is not None:
             pairs = [pair for pair in pairs if not hidden & set(_ids(pair))]
         open_pairs = [pair for pair in pairs if _ids(pair) not in self._given]
@@ -51,6 +52,10 @@ class Docket:
         return Judged(
             tuple(self._given[ids] for ids in wanted if ids in self._given), sum(map(len, batches[calls:]))
         )
+
+
+def _cleared(pair: Pair) -> Verdict:
+    return Verdict(pair[0].id, pair[1].id, Relation.RETRACTS, "everything was taken back", RulesJudge.version)
 
 
 def gone(known: Known) -> frozenset[str]:

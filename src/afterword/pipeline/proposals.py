@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from sqlmodel.ext.asyncio.session import AsyncSession
+
 from afterword.extractors.judge import Judge
 from afterword.pipeline.docket import Docket, gone
 from afterword.pipeline.errors import ScopeBusy
 from afterword.pipeline.resolution import required_pairs
-from afterword.store import ledger, lookup, runs
+from afterword.store import ledger, lookup, runs, sessions
 from afterword.store.engine import Store
 from afterword.store.errors import Overtaken
 from afterword.store.runs import Run
@@ -41,6 +43,7 @@ async def apply_proposal(
         try:
             if known.revision == proposal.revision:
                 async with store.write() as db:
+                    await _keep_read(db, found, clock())
                     await ledger.apply(db, found.scope, run_id, clock())
                     return await runs.run(db, run_id)
             docket = docket or Docket(store, found.scope, judge)
@@ -54,10 +57,20 @@ async def apply_proposal(
                 proposal, revision=known.revision, verdicts=tuple(verdicts.values()), started_at=clock()
             )
             async with store.write() as db:
+                key = await _keep_read(db, found, clock()) or session_pk
                 await ledger.reject(db, found.scope, run_id)
-                applied = await ledger.propose(db, fresh, session_pk=session_pk)
+                applied = await ledger.propose(db, fresh, session_pk=key)
                 await ledger.apply(db, found.scope, applied, clock())
                 return await runs.run(db, applied)
         except Overtaken:
             continue
     raise ScopeBusy(f"{found.scope} kept changing while run {run_id} was judged again; try again")
+
+
+async def _keep_read(db: AsyncSession, found: Run, at: datetime) -> int | None:
+    """Keep as the session's turns what a dry run has read; return the session's key."""
+    transcript = await runs.transcript_of(db, found)
+    if transcript is None:
+        return None
+    session_id = found.source.removeprefix(ledger.source_of(""))
+    return await sessions.keep_transcript(db, found.scope, session_id, transcript, at, is_done=True)

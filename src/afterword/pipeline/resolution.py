@@ -29,88 +29,94 @@ def required_pairs(new: Sequence[Assertion], known: Iterable[Assertion]) -> list
     everything = sorted({one.id: one for one in (*known, *new)}.values(), key=lambda one: one.order)
     fresh = {one.id for one in new}
     index = _Index(everything)
-    found: dict[tuple[str, str], tuple[float, Pair]] = {}
-    for one in everything:
+    found: dict[tuple[int, int], float] = {}
+    for place, one in enumerate(everything):
         if one.id in fresh:
-            for other in _thinned(one, index.required(one)):
-                earlier, later = sorted((one, other), key=lambda each: each.order)
-                found[earlier.id, later.id] = (index.likeness(earlier, later), (earlier, later))
-    ranked = sorted(found.values(), key=lambda item: (-item[0], item[1][0].order, item[1][1].order))
-    return [pair for _, pair in ranked]
+            for other in _thinned(place, index.required(place), everything):
+                pair = min(place, other), max(place, other)
+                found[pair] = index.likeness(*pair)
+    ranked = sorted(found, key=lambda pair: (-found[pair], pair))
+    return [(everything[earlier], everything[later]) for earlier, later in ranked]
 
 
 class _Index:
-    """Where to look for what an assertion bears on, and how alike two are; `everything` in the order of saying."""
+    """Where to look for what an assertion bears on, and how alike two are. Each goes by its place in `everything`."""
 
     def __init__(self, everything: Sequence[Assertion]) -> None:
         self._everything = everything
-        self._wordings = {one.id: wording(one) for one in everything}
+        self._wordings = [wording(one) for one in everything]
+        self._slots = [one.slot for one in everything]
         self._places: dict[object, list[int]] = defaultdict(list)
-        for place, one in enumerate(everything):
-            for key in self._keys(one):
+        for place in range(len(everything)):
+            for key in self._keys(place):
                 self._places[key].append(place)
-            if self._is_vague(one):
-                self._places["vague", one.slot[0]].append(place)
+            if self._is_vague(place):
+                self._places["vague", self._slots[place][0]].append(place)
 
-    def required(self, one: Assertion) -> list[Assertion]:
-        """Return what must be judged with it, in the order of saying."""
+    def required(self, place: int) -> list[int]:
+        """Return the places of what must be judged with the one at `place`, in the order of saying."""
         near: Iterable[int] = range(len(self._everything))
-        if not self._is_vague(one):
-            keys = (*self._keys(one), ("vague", one.slot[0]))
-            near = sorted({place for key in keys for place in self._places[key]})
-        return [other for other in (self._everything[place] for place in near) if self._is_required(one, other)]
+        if not self._is_vague(place):
+            keys = (*self._keys(place), ("vague", self._slots[place][0]))
+            near = sorted({other for key in keys for other in self._places[key]})
+        return [other for other in near if self._is_required(min(place, other), max(place, other))]
 
-    def likeness(self, one: Assertion, other: Assertion) -> float:
+    def likeness(self, one: int, other: int) -> float:
         """Return how alike the two are; the same slot outweighs every likeness of words."""
-        return (SLOT if one.slot == other.slot else 0.0) + likeness(self._wordings[one.id], self._wordings[other.id])
+        same_slot = SLOT if self._slots[one] == self._slots[other] else 0.0
+        return same_slot + likeness(self._wordings[one], self._wordings[other])
 
-    def _keys(self, one: Assertion) -> tuple[object, ...]:
-        subject = one.slot[0]
-        keys: tuple[object, ...] = (one.slot, *self._wordings[one.id].said)
-        return keys if subject == OWNER else (*keys, ("about", subject))
+    def _keys(self, place: int) -> tuple[object, ...]:
+        slot = self._slots[place]
+        keys: tuple[object, ...] = (slot, *self._wordings[place].said)
+        return keys if slot[0] == OWNER else (*keys, ("about", slot[0]))
 
-    def _is_vague(self, one: Assertion) -> bool:
-        return one.act is not Act.STATE and self._wordings[one.id].names_little
+    def _is_vague(self, place: int) -> bool:
+        return self._everything[place].act is not Act.STATE and self._wordings[place].names_little
 
-    def _is_required(self, one: Assertion, other: Assertion) -> bool:
-        earlier, later = sorted((one, other), key=lambda each: each.order)
+    def _is_required(self, earlier: int, later: int) -> bool:
         # Nothing said after a retraction is touched by it.
-        if earlier.id == later.id or earlier.act is not Act.STATE:
+        if earlier == later or self._everything[earlier].act is not Act.STATE:
             return False
-        return self.likeness(earlier, later) >= self._least(earlier, later)
+        least = self._least(earlier, later)
+        return least == 0.0 or self.likeness(earlier, later) >= least
 
-    def _least(self, earlier: Assertion, later: Assertion) -> float:
+    def _least(self, earlier: int, later: int) -> float:
         """Return how alike the two must be; 0 where they are judged whatever their words."""
-        one_subject = earlier.slot[0] == later.slot[0]
-        if earlier.slot == later.slot:
+        one, other = self._everything[earlier], self._everything[later]
+        subject = self._slots[later][0]
+        one_subject = self._slots[earlier][0] == subject
+        if self._slots[earlier] == self._slots[later]:
             return 0.0
-        if later.act is not Act.STATE:
+        if other.act is not Act.STATE:
             return 0.0 if one_subject and self._names(later, earlier) else MARKED_ALIKE
-        if later.session_id is not None and earlier.session_id == later.session_id:
+        if other.session_id is not None and one.session_id == other.session_id:
             return ALIKE_IN_SESSION
-        if later.cue is None:
+        if other.cue is None:
             return ALIKE
-        is_marked_anew = one_subject and later.slot[0] != OWNER and earlier.kind is later.kind
+        is_marked_anew = one_subject and subject != OWNER and one.kind is other.kind
         return 0.0 if is_marked_anew else MARKED_ALIKE
 
-    def _names(self, retraction: Assertion, statement: Assertion) -> bool:
+    def _names(self, retraction: int, statement: int) -> bool:
         """Whether a retraction takes back that statement by its words, or is too vague to tell."""
-        value = self._wordings[retraction.id].value
-        return self._is_vague(retraction) or value <= self._wordings[statement.id].said
+        value = self._wordings[retraction].value
+        return self._is_vague(retraction) or value <= self._wordings[statement].said
 
 
-def _thinned(one: Assertion, others: Iterable[Assertion]) -> Iterable[Assertion]:
-    """Yield, of every value, the ones said next to `one`, and all of its slot in its own session; `others` in order."""
-    before: dict[object, Assertion] = {}
-    after: dict[object, Assertion] = {}
-    for other in others:
+def _thinned(place: int, others: Iterable[int], everything: Sequence[Assertion]) -> Iterable[int]:
+    """Yield, of every value, the ones said next to that at `place`, and all of its slot in its own session."""
+    one = everything[place]
+    before: dict[object, int] = {}
+    after: dict[object, int] = {}
+    for at in others:
+        other = everything[at]
         value = (other.act, other.slot, folded(other.value), other.limited_to, other.valid_from, other.valid_to)
         if other.session_id == one.session_id and one.session_id is not None and other.slot == one.slot:
-            yield other
-        elif other.order < one.order:
-            before[value] = other
+            yield at
+        elif at < place:
+            before[value] = at
         else:
-            after.setdefault(value, other)
+            after.setdefault(value, at)
     yield from before.values()
     yield from after.values()
 

@@ -125,6 +125,7 @@ class _Processing:
         self.source = ledger.source_of(saved.session_id)
         self.extracted: dict[str, Reading] = {}
         self.docket = Docket(store, saved.scope, judge)
+        self.before: tuple[Assertion, ...] = ()
         self.usage = Usage()
 
     async def run(self) -> Outcome:
@@ -135,8 +136,9 @@ class _Processing:
             readings = await self._readings(read)
             known = await self._known()
             said = [one for reading in readings for one in reading.assertions]
-            judged = await self.docket.judge(required_pairs(said, known.assertions), hidden=gone(known))
-            moved = _changes(said, known, judged.verdicts, self.clock())
+            pairs = required_pairs([*said, *self._bereft(said, known)], known.assertions)
+            judged = await self.docket.judge(pairs, hidden=gone(known))
+            moved = _changes(self.before, said, known, judged.verdicts, self.clock())
             is_held = self.apply and await self._is_held(moved)
             proposal = self._proposal(readings, known.revision, judged)
             try:
@@ -157,23 +159,22 @@ class _Processing:
         fresh = read_file(path, humans=humans) if path else read_state(state, humans=humans)
         timed = dated(
             fresh,
-            saves=kept.saves if kept else (),
             started_at=self.saved.started_at,
             ended_at=self.saved.ended_at,
             file_time=self.saved.file_time,
         )
-        if timed.time_basis is None and timed.turns:
+        basis = TimeBasis(kept.time_basis) if kept and kept.time_basis else None
+        joined = union(before, basis, timed)
+        if any(turn.said_at is None for turn in joined.turns):
             raise SourceInvalid(
                 f"session {self.saved.session_id!r} carries no times; give started_at in a manifest, or a file time"
             )
-        basis = TimeBasis(kept.time_basis) if kept and kept.time_basis else None
-        return self._windows(union(before, basis, timed))
+        return self._windows(joined)
 
     def _windows(self, transcript: Transcript) -> _Read:
         owning = owners(transcript, self.saved.scope)
         cut = windows(transcript, owning)
-        certainty = "guessed" if transcript.time_basis is TimeBasis.FILE else "dated"
-        version = f"{self.extractor.version}:{certainty}"
+        version = self.extractor.version
         return _Read(transcript, owning, cut, tuple(window_key(one, version) for one in cut))
 
     async def _kept(self) -> tuple[list[Turn], sessions.SavedSession | None, object]:
@@ -240,8 +241,18 @@ class _Processing:
         """Return what is known of the scope from everything but this session."""
         async with self.store.read() as db:
             known = await lookup.known(db, self.saved.scope)
+        self.before = known.assertions
         others = tuple(one for one in known.assertions if one.session_id != self.saved.session_id)
         return lookup.Known(known.revision, others, known.verdicts)
+
+    def _bereft(self, said: Sequence[Assertion], known: lookup.Known) -> list[Assertion]:
+        """Return what others say of subjects of which this session takes something back.
+
+        What was compared only with a statement that is gone now must be compared with the next one.
+        """
+        kept = {one.id for one in said} | {one.id for one in known.assertions}
+        subjects = {one.slot[0] for one in self.before if one.id not in kept}
+        return [one for one in known.assertions if one.slot[0] in subjects]
 
     async def _is_held(self, moved: Changes) -> bool:
         async with self.store.read() as db:
@@ -276,9 +287,11 @@ class _Processing:
         async with self.store.write() as db:
             if await lookup.revision_of(db, scope) != proposal.revision:
                 raise ScopeMoved(f"{scope} has changed since session {session_id!r} was judged")
-            key = await sessions.keep_transcript(db, scope, session_id, transcript, at, is_done=self.apply)
+            if not self.apply:
+                return await ledger.propose(db, proposal, transcript=transcript)
+            key = await sessions.keep_transcript(db, scope, session_id, transcript, at, is_done=True)
             run_id = await ledger.propose(db, proposal, session_pk=key, is_held=is_held)
-            if self.apply and not is_held:
+            if not is_held:
                 await ledger.apply(db, scope, run_id, at)
         return run_id
 
@@ -322,9 +335,15 @@ def _refused(readings: Sequence[Reading]) -> dict[str, int]:
     return dict(Counter(reason for reading in readings for reason, _, _ in reading.rejections))
 
 
-def _changes(said: Sequence[Assertion], known: lookup.Known, verdicts: Sequence[Verdict], now: datetime) -> Changes:
-    """Return what the session adds to what every other session says."""
-    at = max((one.said_at for one in (*known.assertions, *said)), default=now)
-    before = timeline(known.assertions, known.verdicts, max(at, now))
+def _changes(
+    live: Sequence[Assertion],
+    said: Sequence[Assertion],
+    known: lookup.Known,
+    verdicts: Sequence[Verdict],
+    now: datetime,
+) -> Changes:
+    """Return what the session changes: `live` is all that was known, `known` what the other sessions say."""
+    at = max((one.said_at for one in (*live, *said)), default=now)
+    before = timeline(live, known.verdicts, max(at, now))
     after = timeline((*known.assertions, *said), (*known.verdicts, *verdicts), max(at, now))
     return changes(before, after)

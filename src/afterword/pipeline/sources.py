@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from afterword.pipeline.errors import SourceInvalid
 from afterword.pipeline.session import Saved
@@ -20,7 +22,7 @@ class ManifestEntry(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    session_id: str
+    session_id: str = Field(min_length=1)
     path: Path
     user_id: str | None = None
     scope: str | None = None
@@ -32,7 +34,7 @@ class ManifestEntry(BaseModel):
 def find_sessions(paths: Sequence[Path], *, scope: Scope | None = None, manifest: Path | None = None) -> list[Saved]:
     """Return the sessions that lie at these paths, in the order of time where it is known.
 
-    A folder that holds a `manifest.json` (or whose folders do) is read by it. Any other folder is read as
+    A folder that holds a `manifest.json` is read by it, and so is each folder in it. Any other folder is read as
     `<folder>/<user>/<session>.json`, or as `<folder>/<session>.json` where `scope` names whose sessions they are. A
     single file needs `scope`. `scope` overrides what a manifest says.
 
@@ -57,29 +59,41 @@ def _at(path: Path, scope: Scope | None) -> Iterable[Saved]:
         return [_undated(path, scope)]
     if not path.is_dir():
         raise SourceInvalid(f"{path} does not exist; give a saved state, a folder of them, or a manifest")
-    manifests = [one for one in (path / MANIFEST, *sorted(path.glob(f"*/{MANIFEST}"))) if one.is_file()]
-    if manifests:
-        return [saved for one in manifests for saved in _by_manifest(one, scope)]
+    if (path / MANIFEST).is_file():
+        return _by_manifest(path / MANIFEST, scope)
     return list(_by_layout(path, scope))
 
 
 def _by_layout(folder: Path, scope: Scope | None) -> Iterator[Saved]:
+    """Yield the sessions of each folder below by its manifest or as a user's; what is hidden is no session."""
     if scope is not None:
-        for path in sorted(folder.glob("*.json")):
+        for path in _states(folder):
             yield _undated(path, scope)
-        return
-    for path in sorted(folder.glob("*/*.json")):
-        yield _undated(path, Scope.user(path.parent.name))
-    loose = next(iter(sorted(folder.glob("*.json"))), None)
-    if loose is not None:
+    for below in sorted(one for one in folder.iterdir() if one.is_dir() and not one.name.startswith(".")):
+        if (below / MANIFEST).is_file():
+            yield from _by_manifest(below / MANIFEST, scope)
+        elif scope is None:
+            for path in _states(below):
+                yield _undated(path, Scope.user(_name(below.name)))
+    loose = next(iter(_states(folder)), None)
+    if scope is None and loose is not None:
         raise SourceInvalid(
             f"{loose} lies in no user's folder: say whose with --user, or use {folder}/<user>/<session>.json"
         )
 
 
+def _states(folder: Path) -> list[Path]:
+    return sorted(one for one in folder.glob("*.json") if one.is_file() and not one.name.startswith("."))
+
+
+def _name(text: str) -> str:
+    """Return a file's name as text that every database keeps, also where it is no UTF-8."""
+    return os.fsencode(text).decode("utf-8", "replace")
+
+
 def _undated(path: Path, scope: Scope) -> Saved:
     written_at = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
-    return Saved(scope, path.stem, path=path, file_time=written_at)
+    return Saved(scope, _name(path.stem), path=path, file_time=written_at)
 
 
 def _by_manifest(manifest: Path, scope: Scope | None) -> list[Saved]:
@@ -91,13 +105,26 @@ def _by_manifest(manifest: Path, scope: Scope | None) -> list[Saved]:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "the top"
         raise SourceInvalid(f"{manifest} is no manifest: at {where}: {first['msg']}") from None
-    return [_listed(entry, manifest, scope) for entry in entries]
+    found = [_listed(entry, manifest, scope) for entry in entries]
+    twice = [one for one, count in Counter((one.scope, one.session_id) for one in found).items() if count > 1]
+    if twice:
+        raise SourceInvalid(f"{manifest} lists session {twice[0][1]!r} of {twice[0][0]} twice; give each an id of its own")
+    return found
+
+
+def _file_time(path: Path) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
+    except (OSError, ValueError):  # reading it will say what is wrong with it
+        return None
 
 
 def _listed(entry: ManifestEntry, manifest: Path, scope: Scope | None) -> Saved:
     whose = scope or (Scope.parse(entry.scope) if entry.scope else None)
     if whose is None and entry.user_id is None:
         raise SourceInvalid(f"{manifest}: session {entry.session_id!r} names neither user_id nor scope")
+    if entry.started_at and entry.ended_at and entry.ended_at < entry.started_at:
+        raise SourceInvalid(f"{manifest}: session {entry.session_id!r} ends before it starts")
     path = manifest.parent / entry.path
     return Saved(
         whose or Scope.user(entry.user_id or ""),
@@ -106,5 +133,5 @@ def _listed(entry: ManifestEntry, manifest: Path, scope: Scope | None) -> Saved:
         humans=tuple(entry.humans),
         started_at=entry.started_at,
         ended_at=entry.ended_at,
-        file_time=datetime.fromtimestamp(path.stat().st_mtime, tz=UTC) if path.is_file() else None,
+        file_time=_file_time(path),
     )

@@ -15,6 +15,10 @@ OWNER = "user"
 """The canonical subject: the owner of the scope."""
 
 
+EVERYTHING = "everything"
+"""The attribute of a retraction that takes back all that was said of its subject."""
+
+
 class Kind(StrEnum):
     """What sort of thing a fact is."""
 
@@ -60,13 +64,17 @@ class EvidenceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What supports an assertion; of kind turn, the words as they stand in that turn of that session."""
+    """What supports an assertion; of kind turn, the words as they stand in that turn of that session.
+
+    `start` is the place of the words in the turn's text, in characters from 0.
+    """
 
     kind: EvidenceKind
     quote: str
     session_id: str | None = None
     turn: int | None = None
     speaker: str | None = None
+    start: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +112,10 @@ class Assertion:
         return folded(self.subject), folded(self.attribute)
 
     @property
-    def order(self) -> tuple[datetime, str, int, str]:
-        """The order of saying, total and the same whatever the order of arrival."""
-        turn = max((item.turn or 0 for item in self.evidence), default=0)
-        return self.said_at, self.session_id or "", turn, self.id
+    def order(self) -> tuple[datetime, str, int, int, str]:
+        """The order of saying, total and the same whatever the order of arrival: by time, turn, and place in the turn."""
+        turn, start = max(((item.turn or 0, item.start or 0) for item in self.evidence), default=(0, 0))
+        return self.said_at, self.session_id or "", turn, start, self.id
 
 
 PERSON = "person"

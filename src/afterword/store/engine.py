@@ -18,13 +18,13 @@ from weakref import WeakKeyDictionary
 
 from sqlalchemy import event, make_url
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool, StaticPool
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from afterword.store import migrations
-from afterword.store.errors import Overtaken, StoreError, StoreUnreachable
+from afterword.store.errors import Overtaken, StoreInvalid, StoreMissing, StoreOutdated, StoreUnreachable
 
 T = TypeVar("T")
 
@@ -46,14 +46,14 @@ def store_url(text: str) -> URL:
     """Return the database URL with the driver that afterword uses.
 
     Takes `sqlite:///relative.db`, `sqlite:////absolute.db`, `sqlite://` (in memory) and `postgresql://...`.
-    Raises `StoreError` for anything else, without repeating a password.
+    Raises `StoreInvalid` for anything else, without repeating a password.
     """
     try:
         url = make_url(text)
     except ArgumentError:
-        raise StoreError("the store's URL cannot be read; write sqlite:///afterword.db or postgresql://...") from None
+        raise StoreInvalid("the store's URL cannot be read; write sqlite:///afterword.db or postgresql://...") from None
     if url.drivername not in DRIVERS:
-        raise StoreError(f"{url.drivername!r} is no database that afterword keeps facts in; use sqlite or postgresql")
+        raise StoreInvalid(f"{url.drivername!r} is no database that afterword keeps facts in; use sqlite or postgresql")
     return url.set(drivername=DRIVERS[url.drivername])
 
 
@@ -126,7 +126,10 @@ class Store:
                 connection = await plain.execution_options(**options)
                 async with connection.begin():
                     yield connection
-        except OperationalError as error:
+        except DatabaseError as error:
+            # Its other subclasses are faults of a statement, not of the database.
+            if not isinstance(error, OperationalError) and type(error) is not DatabaseError:
+                raise
             reason = _reason(error)
             if getattr(error.orig, "sqlstate", None) in OVERTAKEN:
                 raise Overtaken(f"another process changed the same rows of {self.shown_url} first; try again") from None
@@ -188,18 +191,24 @@ class Store:
         await self.close()
 
 
-async def open_store(url: str | None = None) -> Store:
+async def open_store(url: str | None = None, *, create: bool = True) -> Store:
     """Return a store whose tables are there and up to date.
 
-    `url` defaults to `AFTERWORD_STORE__URL`, else `sqlite:///afterword.db`. SQLite stores are brought up to date here;
-    a PostgreSQL store waits for `afterword migrate`. Raises `StoreUnreachable`, `StoreOutdated` or `StoreTooNew`.
+    `url` defaults to `AFTERWORD_STORE__URL`, else `sqlite:///afterword.db`. SQLite stores are made (unless `create` is
+    False) and brought up to date here; a PostgreSQL store waits for `afterword migrate`. Raises `StoreMissing`,
+    `StoreUnreachable`, `StoreOutdated` or `StoreTooNew`.
     """
     store = Store(url or os.environ.get("AFTERWORD_STORE__URL") or DEFAULT_URL)
+    if not create and store.path is not None and not store.path.exists():
+        raise StoreMissing(f"there is no store at {store.path}; `afterword run` makes one, AFTERWORD_STORE__URL names it")
     try:
-        if store.dialect == "sqlite":
-            await store.migrate()
-        else:
+        try:
+            # Reading is enough where the tables are up to date; it waits for no writer.
             await store.check()
+        except StoreOutdated:
+            if store.dialect != "sqlite":
+                raise
+            await store.migrate()
     except BaseException:
         await store.close()
         raise

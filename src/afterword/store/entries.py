@@ -11,6 +11,7 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 
 from afterword.store import ledger, lookup
 from afterword.store.assertions import (
+    EVERYTHING,
     OWNER,
     Act,
     Assertion,
@@ -142,7 +143,7 @@ def _taking(scope: Scope, fact: Fact, source: str, at: datetime, said_at: dateti
         act=Act.RETRACT,
         kind=Kind.ENTITY,
         subject=fact.subject,
-        attribute="everything",
+        attribute=EVERYTHING,
         value="",
         statement=statement,
         speaker=None,

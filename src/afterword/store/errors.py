@@ -17,8 +17,18 @@ class ScopeInvalid(StoreError, ValueError):
     is_usage = True
 
 
+class StoreInvalid(StoreError):
+    """A store's URL names no database that facts can be kept in."""
+
+    is_usage = True
+
+
 class StoreUnreachable(StoreError):
     """The database did not answer, or refuses to be opened."""
+
+
+class StoreMissing(StoreError):
+    """There is no store at the place that was named; nothing was made."""
 
 
 class StoreOutdated(StoreError):

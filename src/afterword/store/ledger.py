@@ -25,6 +25,7 @@ from afterword.store.rows import (
     evidence_values,
     fact_values,
     member_values,
+    packed,
     verdict_key,
     verdict_values,
 )
@@ -44,6 +45,7 @@ from afterword.store.tables import (
     WindowRow,
 )
 from afterword.store.timeline import Course, courses
+from afterword.store.transcripts import Transcript
 
 
 class RunStatus(StrEnum):
@@ -140,11 +142,16 @@ async def last_keys(db: AsyncSession, scope: Scope, source: str) -> list[str] | 
 
 
 async def propose(
-    db: AsyncSession, proposal: Proposal, *, session_pk: int | None = None, is_held: bool = False
+    db: AsyncSession,
+    proposal: Proposal,
+    *,
+    session_pk: int | None = None,
+    is_held: bool = False,
+    transcript: Transcript | None = None,
 ) -> int:
     """Store a proposal and return its run's id. Nothing of it counts before it is applied.
 
-    With `is_held` it waits for a person.
+    With `is_held` it waits for a person. `transcript` is what a dry run has read, for when it is applied.
 
     `session_pk` is the key of the session that it reads, None where the application or a person speaks.
     """
@@ -162,6 +169,7 @@ async def propose(
         prompt_tokens=proposal.prompt_tokens,
         completion_tokens=proposal.completion_tokens,
         counts={**proposal.counts, "revision": proposal.revision},
+        transcript=packed(transcript) if transcript else None,
     )
     db.add(run)
     await db.flush()

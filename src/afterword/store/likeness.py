@@ -16,7 +16,7 @@ ATTRIBUTE, VALUE, SAID, CROSSED = 1.0, 0.6, 2.0, 0.5
 """What each full agreement weighs: of attributes, of values, of all words, of one's attribute or value with the
 other's words."""
 
-MENTIONED = 0.6
+MENTIONED = 0.5
 """What it adds that one mentions what the other is about."""
 
 # How things are wanted, had and done, which says nothing of what it is about; and years, in which everything happens.

@@ -66,7 +66,7 @@ class Pairs:
         names = sorted({folded(one.subject) for one in self.ordered})
         one_of = {name: name for name in names}
         for verdict in self.decided.values():
-            if verdict.joins_subjects:
+            if verdict.joins_subjects and verdict.relation is not Relation.BESIDE:
                 old = one_of[folded(self.by_id[verdict.earlier_id].subject)]
                 new = one_of[folded(self.by_id[verdict.later_id].subject)]
                 keep = min(old, new)
@@ -146,9 +146,11 @@ class Pairs:
         one, other = self.by_id[earlier], self.by_id[later]
         if frozenset({self.root[earlier], self.root[later]}) in self.settled:
             return True
-        if folded(one.limited_to or "") != folded(other.limited_to or ""):
-            return False
-        are_one = self.subjects[folded(one.subject)] == self.subjects[folded(other.subject)]
+        if other.limited_to and folded(one.limited_to or "") != folded(other.limited_to):
+            return False  # what is said for one occasion leaves the rest as it was
+        verdict = self.decided.get((earlier, later))
+        is_joined = verdict is not None and verdict.joins_subjects
+        are_one = is_joined or self.subjects[folded(one.subject)] == self.subjects[folded(other.subject)]
         refused = refusal(one, other, are_one=are_one)
         if refused is None:
             return True

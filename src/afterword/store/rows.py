@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -29,7 +32,7 @@ from afterword.store.tables import (
     VerdictRow,
 )
 from afterword.store.timeline import Course, Span
-from afterword.store.transcripts import Role, Turn
+from afterword.store.transcripts import Role, TimeBasis, Transcript, Turn
 
 Values = dict[str, Any]
 
@@ -73,6 +76,7 @@ def evidence_values(one: Assertion) -> list[Values]:
             "session_id": item.session_id,
             "turn": item.turn,
             "speaker": item.speaker,
+            "start": item.start,
         }
         for ordinal, item in enumerate(one.evidence)
     ]
@@ -94,7 +98,7 @@ def assertion_of(row: AssertionRow, evidence: Iterable[EvidenceRow], scope: Scop
         authority=Authority(row.authority),
         said_at=row.said_at,
         evidence=tuple(
-            Evidence(EvidenceKind(item.kind), item.quote, item.session_id, item.turn, item.speaker)
+            Evidence(EvidenceKind(item.kind), item.quote, item.session_id, item.turn, item.speaker, item.start)
             for item in sorted(evidence, key=lambda item: item.ordinal)
         ),
         time_is_guess=row.time_is_guess,
@@ -191,12 +195,35 @@ def turn_values(turn: Turn, session_pk: int) -> Values:
         "text": turn.text,
         "said_at": turn.said_at,
         "message_id": turn.message_id,
+        "time_is_guess": turn.time_is_guess,
     }
 
 
 def turn_of(row: TurnRow) -> Turn:
     """Return the turn that a row holds."""
-    return Turn(row.number, row.speaker, Role(row.role), row.text, row.said_at, row.message_id)
+    return Turn(row.number, row.speaker, Role(row.role), row.text, row.said_at, row.message_id, row.time_is_guess)
+
+
+def packed(transcript: Transcript) -> bytes:
+    """Return a transcript as it is kept with a dry run."""
+    return zlib.compress(json.dumps(asdict(transcript), default=_iso).encode())
+
+
+def unpacked(content: bytes) -> Transcript:
+    """Return the transcript that `packed` has packed."""
+    values = json.loads(zlib.decompress(content))
+    return Transcript(
+        turns=tuple(_unpacked_turn(one) for one in values["turns"]),
+        layout=values["layout"],
+        humans=tuple(values["humans"]),
+        skipped=values["skipped"],
+        time_basis=TimeBasis(values["time_basis"]) if values["time_basis"] else None,
+    )
+
+
+def _unpacked_turn(values: Values) -> Turn:
+    said_at = datetime.fromisoformat(values["said_at"]) if values["said_at"] else None
+    return Turn(**{**values, "role": Role(values["role"]), "said_at": said_at})
 
 
 def _iso(moment: datetime | None) -> str | None:

@@ -14,7 +14,7 @@ from afterword.store.assertions import Assertion, Verdict
 from afterword.store.errors import NotFound
 from afterword.store.ledger import Proposal, Reading, ensure_scope
 from afterword.store.lookup import CHUNK, assertions_by_id, scope_row, scopes_kept
-from afterword.store.rows import verdict_key, verdict_of
+from afterword.store.rows import unpacked, verdict_key, verdict_of
 from afterword.store.scopes import Scope
 from afterword.store.tables import (
     RejectionRow,
@@ -26,6 +26,7 @@ from afterword.store.tables import (
     WindowAssertionRow,
     WindowRow,
 )
+from afterword.store.transcripts import Transcript
 
 
 class Policy(StrEnum):
@@ -91,6 +92,12 @@ async def run(db: AsyncSession, run_id: int) -> Run:
     of = await db.get(ScopeRow, row.scope_id)
     scopes = [scope for scope in await scopes_kept(db) if of and str(scope) == f"{of.tenant}/{of.kind}/{of.name}"]
     return _run(row, scopes[0])
+
+
+async def transcript_of(db: AsyncSession, found: Run) -> Transcript | None:
+    """Return what a dry run has read, None for every other run."""
+    row = await db.get(RunRow, found.id)
+    return unpacked(row.transcript) if row and row.transcript else None
 
 
 async def proposal_of(db: AsyncSession, found: Run) -> tuple[Proposal, int | None]:

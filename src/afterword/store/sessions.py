@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from afterword.store.ledger import ensure_scope
 from afterword.store.lookup import scope_row
 from afterword.store.rows import turn_of, turn_values
 from afterword.store.scopes import Scope
-from afterword.store.tables import SaveRow, ScopeRow, SessionRow, StateRow, TurnRow
+from afterword.store.tables import ScopeRow, SessionRow, StateRow, TurnRow
 from afterword.store.transcripts import Transcript, Turn
 
 
@@ -33,7 +34,7 @@ class Progress(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SavedSession:
-    """A session as the store keeps it. `saves` are (save time, number of turns then), ascending."""
+    """A session as the store keeps it."""
 
     scope: Scope
     session_id: str
@@ -46,7 +47,6 @@ class SavedSession:
     time_basis: str | None
     layout: str | None
     skipped: Mapping[str, int]
-    saves: tuple[tuple[datetime, int], ...] = ()
 
 
 async def save_state(
@@ -56,14 +56,12 @@ async def save_state(
     *,
     component: str,
     state: Mapping[str, Any],
-    turns: int | None,
     at: datetime,
     humans: Sequence[str] = (),
 ) -> None:
     """Keep the state of a session in place of the one before, and queue the session for processing.
 
-    `component` names the kind of agent or team; `turns` is how many turns the state holds (None where unknown);
-    `humans` are names of people, added to those already known of the session.
+    `component` names the kind of agent or team; `humans` are names of people, added to those already known of the session.
     Raises `StateConflict` where the session was saved by another kind of component.
     """
     row = await _ensure(db, scope, session_id, at)
@@ -74,8 +72,6 @@ async def save_state(
         raise StateConflict(_mismatch(scope, session_id, kept.component, component))
     content = zlib.compress(json.dumps(state, ensure_ascii=True).encode())
     await db.merge(StateRow(session_pk=row.id, component=component, content=content, saved_at=at))
-    if turns and await db.get(SaveRow, (row.id, turns)) is None:
-        db.add(SaveRow(session_pk=row.id, turns=turns, saved_at=at))
     row.humans = list(dict.fromkeys([*row.humans, *humans]))
     row.progress, row.updated_at = Progress.PENDING, at
     db.add(row)
@@ -103,8 +99,7 @@ async def find(db: AsyncSession, scope: Scope, session_id: str) -> SavedSession 
     row = await _find(db, scope, session_id)
     if row is None:
         return None
-    saves = await db.exec(select(SaveRow).where(SaveRow.session_pk == row.id).order_by(col(SaveRow.turns)))
-    return _saved(row, scope, [(one.saved_at, one.turns) for one in saves])
+    return _saved(row, scope)
 
 
 async def sessions(
@@ -190,8 +185,8 @@ async def _find(db: AsyncSession, scope: Scope, session_id: str) -> SessionRow |
 
 
 async def _ensure(db: AsyncSession, scope: Scope, session_id: str, at: datetime) -> SessionRow:
-    if not session_id.strip():
-        raise StateConflict("the session id is empty; give each conversation an id of its own")
+    if not session_id.strip() or any(unicodedata.category(sign) in ("Cc", "Cs") for sign in session_id):
+        raise StateConflict(f"{session_id!a} is no session id; give each conversation a readable id of its own")
     scope_id = await ensure_scope(db, scope)
     row = await _find(db, scope, session_id)
     if row is None:
@@ -201,7 +196,7 @@ async def _ensure(db: AsyncSession, scope: Scope, session_id: str, at: datetime)
     return row
 
 
-def _saved(row: SessionRow, scope: Scope, saves: Sequence[tuple[datetime, int]] = ()) -> SavedSession:
+def _saved(row: SessionRow, scope: Scope) -> SavedSession:
     if row.id is None:
         raise NotFound("the session has no key")
     return SavedSession(
@@ -216,7 +211,6 @@ def _saved(row: SessionRow, scope: Scope, saves: Sequence[tuple[datetime, int]] 
         time_basis=row.time_basis,
         layout=row.layout,
         skipped=row.skipped,
-        saves=tuple(saves),
     )
 
 

@@ -71,16 +71,6 @@ class StateRow(SQLModel, table=True):
     saved_at: datetime
 
 
-class SaveRow(SQLModel, table=True):
-    """One save of a session by the recorder: how many turns it had when. Dates turns that carry no time."""
-
-    __tablename__ = "saves"
-
-    session_pk: int = Field(primary_key=True, foreign_key="sessions.id")
-    turns: int = Field(primary_key=True)
-    saved_at: datetime
-
-
 class TurnRow(SQLModel, table=True):
     """One turn of a session as it was read."""
 
@@ -93,11 +83,13 @@ class TurnRow(SQLModel, table=True):
     text: str
     said_at: datetime | None = None
     message_id: str | None = None
+    time_is_guess: bool = False
 
 
 class RunRow(SQLModel, table=True):
     """One processing. `source` is what it reads (a session's key, or its own where the application speaks): of the
-    applied runs of one source only the latest counts. `applied_revision` orders them."""
+    applied runs of one source only the latest counts. `applied_revision` orders them. `transcript` is what a dry run read
+    (JSON, compressed), kept as the session's turns only when the run is applied."""
 
     __tablename__ = "runs"
     __table_args__ = (Index(None, "scope_id", "source"),)
@@ -118,6 +110,7 @@ class RunRow(SQLModel, table=True):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     counts: dict[str, int] = Field(default_factory=dict, sa_type=JSON)
+    transcript: bytes | None = Field(default=None, sa_type=LargeBinary)
 
 
 class WindowRow(SQLModel, table=True):
@@ -206,6 +199,7 @@ class EvidenceRow(SQLModel, table=True):
     session_id: str | None = None
     turn: int | None = None
     speaker: str | None = None
+    start: int | None = None
 
 
 class VerdictRow(SQLModel, table=True):

@@ -147,6 +147,7 @@ def _spans(
     """Return where each statement holds, and by whom those were undone of which nothing is left."""
     spans: dict[str, list[Span]] = {}
     undone: dict[str, tuple[Status, str]] = {}
+    never = _withdrawn_before(pairs, void, claims)
     for one in pairs.ordered:
         if one.id in void:
             spans[one.id] = []
@@ -155,13 +156,25 @@ def _spans(
             continue
         left = [Span(*claims[one.id])]
         for later, relation in sorted(pairs.later_on[one.id], key=lambda item: pairs.place[item[0]]):
-            if later not in void:
+            if later not in void and later not in never:
                 ending = Status.RETRACTED if relation is Relation.RETRACTS else Status.SUPERSEDED
                 left = _cut(left, claims[later], ending, later)
                 if not left:
                     undone.setdefault(one.id, (ending, later))
         spans[one.id] = left
     return spans, undone
+
+
+def _withdrawn_before(
+    pairs: Pairs, void: Mapping[str, str], claims: Mapping[str, tuple[datetime, datetime | None]]
+) -> set[str]:
+    """Return what was taken back before it came true: it never took anything from what held until then."""
+    return {
+        one.id
+        for one in pairs.ordered
+        for later, relation in pairs.later_on[one.id]
+        if relation is Relation.RETRACTS and later not in void and claims[later][0] <= claims[one.id][0]
+    }
 
 
 def _cut(spans: list[Span], claim: tuple[datetime, datetime | None], ending: Status, by: str) -> list[Span]:

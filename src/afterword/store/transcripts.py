@@ -30,7 +30,10 @@ class TimeBasis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One utterance. `number` counts from 1; `said_at` is aware UTC, None while no source of time is known."""
+    """One utterance. `number` counts from 1; `said_at` is aware UTC, None while no source of time is known.
+
+    `time_is_guess`: the time is only that of a file.
+    """
 
     number: int
     speaker: str
@@ -38,6 +41,7 @@ class Turn:
     text: str
     said_at: datetime | None = None
     message_id: str | None = None
+    time_is_guess: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,9 @@ class Transcript:
     """What one saved state says.
 
     `layout` names the recognised form, `humans` the speakers taken for people (in order of first words), `skipped`
-    counts what could not be read, by reason. `time_basis` is None until the turns carry times.
+    counts what could not be read, by reason. `time_basis` is None until the turns carry times. `assumed` are those of
+    `humans` who are taken for people only because they spoke from outside of a team; never the owner unless the
+    scope's id names them.
     """
 
     turns: tuple[Turn, ...]
@@ -53,6 +59,7 @@ class Transcript:
     humans: tuple[str, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
     time_basis: TimeBasis | None = None
+    assumed: tuple[str, ...] = ()
 
     @property
     def started_at(self) -> datetime | None:

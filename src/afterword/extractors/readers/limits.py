@@ -78,6 +78,9 @@ def read_bytes(path: Path) -> bytes:
     Raises `StateTooLarge`, or `ReadError` where the file cannot be opened.
     """
     try:
+        # A pipe or device would be waited for; only a regular file is a saved state.
+        if path.exists() and not path.is_file():
+            raise ReadError("is no regular file; give the saved state itself")
         with path.open("rb") as file:
             size = path.stat().st_size
             if size > LARGEST_BYTES:
@@ -85,6 +88,8 @@ def read_bytes(path: Path) -> bytes:
             return file.read(LARGEST_BYTES + 1)
     except OSError as error:
         raise ReadError(f"cannot be opened: {error.strerror}; check the path and its permissions") from error
+    except ValueError as error:  # a NUL in the path
+        raise ReadError("cannot be opened: the path is no path; check the manifest") from error
 
 
 class _NoNumberError(ValueError):

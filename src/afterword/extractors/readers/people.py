@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from afterword.store.assertions import folded
+
 HUMAN_NAMES = frozenset({"user", "human", "user_proxy", "userproxy"})
+"""Speaker names that say "a person", not who; all of them in one session are one person."""
+
+
+def is_generic(name: str) -> bool:
+    """Return whether a speaker's name says only that it is a person."""
+    return folded(name) in HUMAN_NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +30,7 @@ class People:
 
     def has(self, name: str | None) -> bool:
         """Whether the name is a person's."""
-        return name is not None and (self.is_given(name) or name.strip().casefold() in HUMAN_NAMES)
+        return name is not None and (self.is_given(name) or is_generic(name))
 
     def is_given(self, name: str) -> bool:
         """Whether the caller said that the name is a person's."""

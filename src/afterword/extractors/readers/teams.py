@@ -63,7 +63,7 @@ def read_agent(state: Item, notes: Notes) -> Reading:
 def read_team(states: Item, notes: Notes, layout: str = "team state") -> Reading:
     """Return what the states of a team's members and manager say, by `<name>` or `<name>/<key>`.
 
-    Speakers of a thread who are neither members nor managers are outsiders: people who talk to the team.
+    Speakers of a thread who are neither members nor managers are outsiders: taken for people, on no other ground.
     """
     parts = _Parts()
     _collect(states, parts, notes)

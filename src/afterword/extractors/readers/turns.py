@@ -24,7 +24,7 @@ def transcript_of(reading: Reading, notes: Notes, people: People) -> Transcript:
     turns: list[Turn] = []
     cast = {name: _Speaker.of(name, reading, notes, people) for name in {said.source for said in reading.utterances}}
     for utterance in reading.utterances:
-        name, role = cast[utterance.source]
+        name, role, _ = cast[utterance.source]
         message_id = _storable(utterance.message_id, notes) if utterance.message_id else None
         for part_role, text in _parts(utterance, utterance.role or role, notes):
             turns.append(Turn(len(turns) + 1, name, part_role, text, utterance.said_at, message_id))
@@ -32,21 +32,25 @@ def transcript_of(reading: Reading, notes: Notes, people: People) -> Transcript:
     if not humans and any(turn.role is Role.AGENT for turn in turns):
         notes.skip("no human recognised")
     basis = TimeBasis.TURNS if any(turn.said_at for turn in turns) else None
-    return Transcript(tuple(turns), reading.layout, humans, dict(notes.skipped), basis)
+    assumed = {speaker.name for speaker in cast.values() if speaker.is_assumed}
+    assumed -= {speaker.name for speaker in cast.values() if not speaker.is_assumed}
+    guessed = tuple(name for name in humans if name in assumed)
+    return Transcript(tuple(turns), reading.layout, humans, dict(notes.skipped), basis, guessed)
 
 
 class _Speaker(NamedTuple):
-    """A speaker's name as it is stored, and whether it is a person or an agent."""
+    """A speaker's name as it is stored, whether it is a person or an agent, and whether that is only assumed."""
 
     name: str
     role: Role
+    is_assumed: bool
 
     @classmethod
     def of(cls, source: str, reading: Reading, notes: Notes, people: People) -> _Speaker:
         """Tell a person from an agent: what the caller says, then what the state shows, then the name."""
-        is_named = people.has(source) and source not in reading.agents
-        is_person = people.is_given(source) or source in reading.outsiders or is_named
-        return cls(_storable(source, notes), Role.HUMAN if is_person else Role.AGENT)
+        is_known = people.is_given(source) or (people.has(source) and source not in reading.agents)
+        is_assumed = not is_known and source in reading.outsiders
+        return cls(_storable(source, notes), Role.HUMAN if is_known or is_assumed else Role.AGENT, is_assumed)
 
 
 def _parts(said: Utterance, role: Role, notes: Notes) -> Iterable[tuple[Role, str]]:

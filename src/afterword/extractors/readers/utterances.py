@@ -58,7 +58,7 @@ class Notes:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The utterances of one saved state in order; `agents` are surely no people, `outsiders` surely are."""
+    """The utterances of one saved state in order; `agents` are surely no people, `outsiders` may be."""
 
     layout: str
     utterances: list[Utterance]

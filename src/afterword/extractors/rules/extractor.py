@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from afterword.extractors.candidates import Candidate
 from afterword.extractors.extractor import Extraction, Rejection, Window
 from afterword.extractors.rules import guards, people, settlements, takebacks, timetables, wishes
-from afterword.extractors.rules.making import Speech, applied, bare, erasure, made
+from afterword.extractors.rules.making import Speech, applied, bare, erasure, forgotten, made, reversed_of
 from afterword.extractors.rules.persons import trimmed
 from afterword.extractors.rules.rule import FULL_NAME, NAME, Rule
 from afterword.extractors.rules.sentences import HIDDEN, Span, clauses, masked, sentences
-from afterword.store.assertions import Cue
+from afterword.store.assertions import Act, Cue
 from afterword.store.transcripts import Role, Turn
 
 _RULES: tuple[Rule, ...] = (
@@ -33,6 +33,7 @@ _RULES: tuple[Rule, ...] = (
 )
 _SENTENCE_RULES = tuple(rule for rule in _RULES if rule.sentence)
 _CLAUSE_RULES = tuple(rule for rule in _RULES if not rule.sentence)
+_EMBEDDED_RULES = (*_CLAUSE_RULES, people.RELATION, settlements.USED)
 _SETTLED = frozenset({"agreed", "decided", "settled", "deal", "ok decided", "all agreed"})
 _FULL_NAME = re.compile(FULL_NAME)
 _LABELLED = re.compile(rf"(?:^|\n|[Aa]lso )(?P<s>{NAME}): ")
@@ -109,7 +110,7 @@ def _drop_denied(text: str, reader: _Reader) -> None:
 
 def _keep(candidate: Candidate, reader: _Reader) -> None:
     """Add a candidate; one that corrects takes the place of what was read about the same slot before."""
-    if candidate.cue is Cue.CORRECTION:
+    if candidate.cue is Cue.CORRECTION and candidate.act is Act.STATE:
         slot = (candidate.subject, candidate.attribute)
         reader.found = [one for one in reader.found if (one.subject, one.attribute) != slot]
     reader.found.append(candidate)
@@ -119,17 +120,35 @@ def _candidates(span: Span, text: str, speech: Speech, reader: _Reader, before: 
     topic = takebacks.erased_topic(span.text, speech.turn.text)
     if topic:
         yield erasure(topic, span, speech)
-    if topic or guards.is_guarded(span.text):
+    if topic or guards.is_guarded(takebacks.without_request(span.text)):
         return
-    yield from _relations(span, speech, reader)
-    whole = None if HIDDEN in span.text else _first(_SENTENCE_RULES, span, speech)
-    if whole:
-        yield whole
-        return
+    parts = [(clause, takebacks.taken_back(_plain(clause))) for clause in clauses(span) if HIDDEN not in clause.text]
+    if not any(back for _, back in parts):
+        yield from _relations(span, speech, reader)
+        whole = None if HIDDEN in span.text else _first(_SENTENCE_RULES, span, speech)
+        if whole:
+            yield whole
+            return
     is_settled = before.strip(" .!").lower() in _SETTLED
-    for clause in clauses(span):
-        if HIDDEN not in clause.text:
-            yield from _from_clause(_without_pronoun(clause, text), speech, reader, is_settled=is_settled)
+    for clause, back in parts:
+        named = _without_pronoun(clause, text)
+        found = _taken_back(clause, back, speech) if back else None
+        if found:
+            yield found
+        elif back is None or not (back.is_denied or back.act is Act.ERASE):
+            yield from _from_clause(named, speech, reader, is_settled=is_settled)
+
+
+def _plain(clause: Span) -> str:
+    return trimmed(clause.text.rstrip("? "))
+
+
+def _taken_back(clause: Span, back: takebacks.TakeBack, speech: Speech) -> Candidate | None:
+    """Return the take-back of what the ordinary rules read in the embedded clause."""
+    fact = _first(_EMBEDDED_RULES, replace(clause, text=back.said), speech)
+    if fact and fact.act is Act.STATE:
+        return reversed_of(fact, back, _plain(clause), speech)
+    return forgotten(back.said, clause, speech) if back.act is Act.ERASE else None
 
 
 def _first(rules: Iterable[Rule], span: Span, speech: Speech) -> Candidate | None:

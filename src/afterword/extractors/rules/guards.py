@@ -11,7 +11,7 @@ def _words(*parts: str) -> re.Pattern[str]:
 
 _EXEMPT = _words(
     r"I(?:'d| would) (?:like|prefer|rather|much rather)",
-    r"(?:I|we)(?: have| had|'ve|'d)?(?: already| just)? (?:said|told (?:you|u)|asked you)",
+    r"(?:I|we)(?: have| had|'ve|'d)?(?: already| just| never)? (?:said|told (?:you|u)|asked you)",
     r"my (?:doctor|physio|surgeon|dentist|physiotherapist|dietician|cardiologist|GP)(?: \w+)? says",
     r"check if|even if|as if",
 )
@@ -57,23 +57,26 @@ _ROLE_ENDS = _words(
     r"story|game)",
     r"stop (?:the )?(?:role|pretending)|enough (?:role|pretending)",
 )
+_DICTATED = re.compile(
+    r"^(?:(?:please|can you|could you|now|and|so|ok|then)[, ]+){0,3}(?:"
+    r"(?:write|compose|draft|sing|make up|invent|create|generate|begin|start|tell)\b.*\b(?:(?:start|begin|end|open)"
+    r"(?:s|ing)? (?:with|by)|saying|(?:that|which) says|containing|titled|about how|in which"
+    r"|(?:sentence|words|line|phrase))\b"
+    r"|(?:translate|say|repeat|spell|pronounce|write) (?:I|I'm|we|my)\b)",
+    re.IGNORECASE,
+)
 
 
 def is_guarded(sentence: str) -> bool:
     """Return whether a sentence must not be read as a statement of its speaker.
 
-    Questions, hypotheticals and hedges, jokes, reports of others' words, passing states, secrets, quotations, and text
-    that is laid out rather than said.
+    Questions, hypotheticals and hedges, jokes, reports of others' words, passing states, secrets, words dictated for a text,
+    quotations, and text that is laid out rather than said.
     """
     if "?" in sentence or sum(sentence.count(sign) for sign in "{}|") > 1:
         return True
     plain = _EXEMPT.sub(" ", sentence.replace("’", "'"))
-    return any(guard.search(plain) for guard in (_HYPOTHETICAL, _JOKING, _REPORTED, _PASSING, _SECRET))
-
-
-def is_secret(sentence: str) -> bool:
-    """Return whether a sentence speaks of a key, a card, a password or the like."""
-    return bool(_SECRET.search(sentence))
+    return any(guard.search(plain) for guard in (_HYPOTHETICAL, _JOKING, _REPORTED, _PASSING, _SECRET, _DICTATED))
 
 
 def role_play_after(sentence: str, is_playing: bool) -> bool:

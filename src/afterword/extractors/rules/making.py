@@ -11,6 +11,7 @@ from afterword.extractors.rules import dates, takebacks
 from afterword.extractors.rules.persons import sentence, third_person, trimmed
 from afterword.extractors.rules.rule import WEEKDAY, Match, Rule
 from afterword.extractors.rules.sentences import Span
+from afterword.extractors.rules.takebacks import TakeBack
 from afterword.extractors.rules.vocabulary import LANGUAGES, PERSONAL, label_slug, slot, slug
 from afterword.store.assertions import Act, Kind
 from afterword.store.transcripts import Turn
@@ -21,6 +22,18 @@ _SPEAKER = re.compile(r"^(?:I|we)(?:'\w+)?\s(?:want (?:you to )?)?", re.IGNORECA
 _JOINT = re.compile(r"\b(?:we|our|let's|us)\b", re.IGNORECASE)
 _KEEPS_CAPITAL = re.compile(rf"(?:{LANGUAGES}|{WEEKDAY}s?)$", re.IGNORECASE)
 _FRAMES_A_WISH = re.compile(r"\{I\}(?:'s (?:rule|limit|schedule|figure)| wants| asks| decided| agreed| no longer)")
+_FEWEST_WORDS_FORGOTTEN = 2
+_PREDICATE = re.compile(
+    r"^(?:I|we)(?:'m|'re|'ve| am| are| have)?\s(?!(?:'|said|told|asked|mentioned|wrote|ever|have|am|are)\b)", re.IGNORECASE
+)
+_ASKED = "{I} wants the assistant to {v}"
+_PLEASE = re.compile(r",?\s(?:please|pls)\b(?=[,.;]|$)|\b(?:please|pls)\s", re.IGNORECASE)
+_BUDGET = re.compile(r"^(?:my|our|the) budget\b", re.IGNORECASE)
+_MONTH = "(?:" + "|".join(dates.MONTHS) + ")"
+_DAY_OF_MONTH = re.compile(
+    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH}|{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?)\b(?!,?\s\d{{4}})",
+    re.IGNORECASE,
+)
 _FRAMED = re.compile(r"^\{I\}(?: wants|'s \w+): \{c\}$")
 
 
@@ -64,7 +77,8 @@ def made(rule: Rule, match: Match, quoted: Span, speech: Speech, *, is_dated: bo
     times = dates.Validity()
     if speech.said_on and is_dated and rule.act is Act.STATE:
         times = dates.validity(match.string, speech.said_on, is_event=rule.event)
-    statement = sentence(_statement(rule, groups, match.string, speech) + _resolved(times))
+    said = _statement(rule, groups, match.string, speech)
+    statement = sentence((_with_year(said, times.valid_from) if rule.event else said) + _resolved(times))
     if len(statement) > _LONGEST_STATEMENT:
         return None
     return Candidate(
@@ -78,6 +92,7 @@ def made(rule: Rule, match: Match, quoted: Span, speech: Speech, *, is_dated: bo
         cue=rule.cue or (takebacks.cue(match.string, is_correcting=speech.is_correcting) if is_dated else None),
         valid_from=times.valid_from,
         valid_to=times.valid_to,
+        limited_to=groups.get("case"),
     )
 
 
@@ -95,6 +110,40 @@ def erasure(topic: str, span: Span, speech: Speech) -> Candidate:
     )
 
 
+def reversed_of(fact: Candidate, back: TakeBack, text: str, speech: Speech) -> Candidate:
+    """Return the take-back of what a rule has read in the embedded clause: the same slot, its statement turned round.
+
+    A request to forget names the side only, so that what is forgotten is not written down once more.
+    """
+    who = speech.who if fact.subject in ("user", "team") else fact.subject
+    if back.act is Act.ERASE:
+        statement = f"{speech.who} asked to forget {who}'s {fact.attribute.replace('_', ' ')}"
+    elif back.is_denied:
+        kept = fact.statement[:1].lower() + fact.statement[1:] if fact.statement.startswith("The ") else fact.statement
+        statement = f"it is not true that {kept}"
+    else:
+        statement = third_person(text, speech.who, speech.group)
+    changed = {"act": back.act, "cue": back.cue, "statement": sentence(statement)[:_LONGEST_STATEMENT]}
+    return fact.model_copy(update=changed | {"valid_from": None, "valid_to": None, "limited_to": None})
+
+
+def forgotten(said: str, span: Span, speech: Speech) -> Candidate | None:
+    """Return the request to forget what no rule reads, by the words after its subject; None where they name nothing."""
+    value = _PREDICATE.sub("", said, count=1)
+    if value == said or len(value.split()) < _FEWEST_WORDS_FORGOTTEN or len(value) > _LONGEST_VALUE:
+        return None
+    about = slot(value, "said")
+    return Candidate(
+        kind=Kind.ENTITY,
+        subject="user",
+        attribute=about,
+        value=value,
+        statement=sentence(f"{speech.who} asked to forget what was said about {about.replace('_', ' ')}"),
+        evidence=[Citation(turn=speech.turn.number, quote=speech.quote(span))],
+        act=Act.ERASE,
+    )
+
+
 def bare(name: str) -> str:
     """Return a name without its article or possessive ending."""
     return re.sub(r"^(?:the|our|my)\s|'s?$", "", name.strip(), flags=re.IGNORECASE)
@@ -104,17 +153,24 @@ def _value(groups: dict[str, str], text: str) -> str:
     """Return the value's words; of a clause with a cue like "from now on", the rest of it."""
     if groups.get("cue", "").lower().startswith("from"):
         return _SPEAKER.sub("", trimmed(" ".join(text.replace(groups["cue"], " ").split())))
-    return trimmed(groups.get("v") or groups.get("w") or groups.get("a") or text)
+    words = trimmed(groups.get("v") or groups.get("w") or groups.get("a") or text)
+    return trimmed(_PLEASE.sub("", words))
 
 
 def _statement(rule: Rule, groups: dict[str, str], text: str, speech: Speech) -> str:
     said = {name: third_person(trimmed(words), speech.who, speech.group) for name, words in groups.items()}
     frame = "{c}" if _FRAMED.match(rule.frame) and _SPOKEN.search(text) else rule.frame
-    words = {"v": "", **said, "s": bare(said.get("s", "")), "a": _lowered(said.get("a", ""))}
+    if frame == "{I}'s limit: {c}" and _BUDGET.match(trimmed(text)):
+        return third_person(_BUDGET.sub("my budget", trimmed(text)), speech.who, speech.group)
+    us = speech.group if _JOINT.search(text) else speech.who
+    words = {"v": "", "when": "", **said, "us": us, "s": bare(said.get("s", "")), "a": _lowered(said.get("a", ""))}
     clause = third_person(trimmed(text), speech.who, speech.group)
     if _FRAMES_A_WISH.match(frame):
         clause = _lowered(clause)
         words["v"] = _lowered(words["v"]) if text.startswith(groups.get("v", "\n")) else words["v"]
+    if frame == _ASKED:
+        asked = _PLEASE.sub("", words["v"]).replace("the assistant's", "its")
+        words["v"] = asked[:1].lower() + asked[1:]
     return frame.format(c=clause, I=speech.who, **words)
 
 
@@ -129,6 +185,11 @@ def _resolved(times: dates.Validity) -> str:
     """Return the days that words like "next Monday" meant, so that the sentence can be read later."""
     spans = [f"{day.first}" if day.first == day.last else f"{day.first} to {day.last}" for day in times.relative]
     return f" ({', '.join(spans)})" if spans else ""
+
+
+def _with_year(words: str, day: date | None) -> str:
+    """Return the words with the year after a day of a month that has none: "3 July" is `3 July 2026`."""
+    return _DAY_OF_MONTH.sub(lambda found: f"{found.group()} {day.year}", words, count=1) if day else words
 
 
 def _subject(groups: dict[str, str], text: str, speech: Speech) -> str:

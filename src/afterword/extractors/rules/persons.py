@@ -21,7 +21,7 @@ _NO_VERB = word_set(
 _ADVERBS = (
     r"(?:(?:always|never|usually|also|only|just|still|now|already|mostly|normally|generally|really|actually|often|"
     r"sometimes|rarely|typically|much|strongly|simply|mainly|currently|absolutely|personally|definitely|finally|"
-    r"[a-z]{3,12}ly)\s){0,3}"
+    r"no longer|[a-z]{3,12}ly)\s){0,3}"
 )
 _FIXED = (
     (r"I(?:'m| am)\b", "{I} is"),

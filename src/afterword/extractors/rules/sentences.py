@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from afterword.extractors.rules.foreign import foreign
+
 HIDDEN = "\x00"
 """Stands for each character of a hidden passage, so that places in the masked text are places in the turn."""
 
@@ -56,7 +58,7 @@ class Span:
 
 
 def masked(text: str) -> str:
-    """Return the text with code, quoted lines, forwarded mails and quotations of several words hidden.
+    """Return the text with code, quoted lines, others' mails, texts to work on and quotations of several words hidden.
 
     Apostrophes are straight in it; every character keeps its place.
     """
@@ -64,6 +66,8 @@ def masked(text: str) -> str:
     forwarded = _FORWARDED.search(hidden)
     if forwarded:
         hidden = hidden[: forwarded.start()] + HIDDEN * (len(hidden) - forwarded.start())
+    for start, end in foreign(hidden):
+        hidden = hidden[:start] + HIDDEN * (end - start) + hidden[end:]
     hidden = _QUOTED_LINE.sub(lambda found: HIDDEN * len(found.group()), hidden)
     return _QUOTED.sub(_hide_if_words, hidden)
 

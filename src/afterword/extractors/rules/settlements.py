@@ -63,6 +63,17 @@ def _is_settled(match: Match, _text: str) -> bool:
     return is_thing(match, _text) and not re.search(r"(?i)\b(?:this|that|it|following|a break|nothing)\b", match["v"])
 
 
+_CASE = r"(?:the|this|that|our|my) (?:(?:whole|next|entire) )?[a-z]+"
+_NOUN = (
+    r"(?:train|bus|coach|ferry|boat|flight|plane|car|taxi|tram|metro|hotel|hostel|room|apartment|cabin|seat|table|tour|"
+    r"ticket|option|plan|route|road|offer|course|package|venue|hall|supplier|quote|contract)"
+)
+_BUDGET, _IS = r"^(?:my |our |the )?budget", r"(?:is|stays|must be|should be|must stay)"
+_SUM = rf"(?P<v>(?:(?:{_LIMIT}|under|below|about|around|roughly) )?{AMOUNT}\s?[a-z€$£]{{0,8}})"
+USED = rule(r"^(?:I|we) (?:also |now |only |mostly )?use (?P<v>[^,;]{2,60})", _E)
+"""What someone uses: read only where it is taken back, for then it need not be a habit."""
+
+
 CHANGES: tuple[Rule, ...] = (
     rule(
         r"^(?:(?:I|we) take (?:it|that|this) back|change of plans?)[,:] (?P<v>.{8,160})",
@@ -121,6 +132,9 @@ RETRACTIONS: tuple[Rule, ...] = (
     ),
 )
 NUMBERED: tuple[Rule, ...] = (
+    rule(rf"{_BUDGET} for (?P<case>{_CASE}) {_IS} {_SUM}$", _P, "budget", "{us}'s budget for {case} is {v}"),
+    rule(rf"{_BUDGET} {_IS} {_SUM} for (?P<case>{_CASE})$", _P, "budget", "{us}'s budget for {case} is {v}"),
+    rule(rf"{_BUDGET} {_IS} {_SUM}$", _P, "budget", "{us}'s budget is {v}"),
     rule(
         rf"(?P<v>{AMOUNT}[^,;]{{0,40}}?) (?:a|per) (?P<period>{_PERIOD})\b[^,;]{{0,40}} is (?:my|our) (?:ceiling|"
         rf"limit|max|maximum|budget)\b",
@@ -169,6 +183,22 @@ NUMBERED: tuple[Rule, ...] = (
     ),
 )
 DECISIONS: tuple[Rule, ...] = (
+    rule(
+        rf"^(?:let's|let us|(?:I|we)(?:'ll| will)) (?:take|book|choose|pick) "
+        rf"(?P<v>(?:the|that) (?:[a-z-]+ ){{0,3}}(?P<a>{_NOUN}))(?P<when>(?: (?:on|at|from|to|of|in)\b[^;]{{2,60}})?)$",
+        _D,
+        None,
+        "{us} takes {v} {when}",
+        event=True,
+    ),
+    rule(
+        r"^(?:let's|let us|(?:I|we)(?:'ll| will)) (?:take|book) "
+        r"(?P<v>the \d{1,2}[:.]\d\d(?: (?:[a-z]+))?)(?P<when>(?: (?:on|at|from|to)\b[^;]{2,60})?)$",
+        _D,
+        "choice",
+        "{us} takes {v} {when}",
+        event=True,
+    ),
     rule(
         r"\b(?:I|we|let's|let us)(?:'ll| will|'ve| have)? (?:go|went|going|gone|stick|stay|sticking|renew|renewed|"
         r"sign|signed) (?:with|for) "

@@ -153,6 +153,14 @@ HABITS: tuple[Rule, ...] = (
     rule(r"\bwe (?:have|had) no (?P<v>[^,;]{3,60}) and never had", Kind.ENTITY),
 )
 INSTRUCTIONS: tuple[Rule, ...] = (
+    rule(
+        r"^(?:please )?(?:always )?keep (?:your |all |the )?(?P<a>answers|replies|responses|messages|e?mails|summaries|"
+        r"explanations) (?P<v>[a-z][^,;]{2,60}?)(?:,? always)?$",
+        _P,
+        None,
+        "{I} wants {a} kept {v}",
+        check=_is_wish_for_good,
+    ),
     rule(r"\bwrite to me in (?P<v>(?-i:[A-Z])\w+)", _P, "language_of_letters", "{I} wants to be written to in {v}"),
     rule(rf"^(?P<v>(?:always|never) {_INSTRUCTION}\b [^;]{{3,140}})", _P, None, "{I} wants the assistant to {v}"),
     rule(

@@ -1,0 +1,187 @@
+"""The same random histories against a real store: its kept facts are always those of what counts, derived anew."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from afterword.extractors.candidates import Candidate, Citation
+from afterword.extractors.extractor import Usage, Window
+from afterword.extractors.testing import OracleExtractor
+from afterword.pipeline.session import Saved, process_session
+from afterword.store import ledger, lookup
+from afterword.store.assertions import Assertion, Verdict, digest
+from afterword.store.engine import Store
+from afterword.store.ledger import Proposal, Reading
+from afterword.store.timeline import courses
+from histories import (
+    LENA,
+    Book,
+    CoherentJudge,
+    Dump,
+    History,
+    Pair,
+    Run,
+    day,
+    dumped,
+    histories,
+    holds_for,
+)
+
+share = pytest.mark.parametrize(
+    "share", [pytest.param(1, id="ci"), pytest.param(10, id="soak", marks=pytest.mark.soak)]
+)
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with its tables and nothing in them, of which every history gets a copy."""
+    path = tmp_path_factory.mktemp("empty") / "afterword.db"
+
+    async def make() -> None:
+        async with Store(f"sqlite:///{path}") as store:
+            await store.migrate()
+
+    asyncio.run(make())
+    return path
+
+
+def in_a_store(empty: Path, work: Callable[[Store], Any]) -> None:
+    """Do the work in a store of its own."""
+
+    async def opened(path: Path) -> None:
+        async with Store(f"sqlite:///{path}") as store:
+            await work(store)
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(opened(Path(shutil.copy(empty, folder))))
+
+
+async def kept(store: Store) -> Dump:
+    """Return the facts as the store keeps them, after checking that they are those of what counts."""
+    async with store.read() as db:
+        laid_out, _ = await lookup.kept_courses(db, LENA)
+        live = await lookup.known(db, LENA)
+    assert dumped(laid_out) == dumped(courses(live.assertions, live.verdicts))
+    return dumped(laid_out)
+
+
+async def written(store: Store, run: Run) -> int:
+    """Propose and apply a run of the book; return its number in the store."""
+    reading = Reading(digest([one.id for one in run.assertions]), 1, run.length, run.assertions)
+    source = ledger.source_of(run.source)
+    async with store.write() as db:
+        revision = await lookup.revision_of(db, LENA)
+        proposal = Proposal(LENA, source, "session", "drawn", "drawn", day(30), revision, (reading,), run.verdicts)
+        run_id = await ledger.propose(db, proposal)
+        await ledger.apply(db, LENA, run_id, day(30))
+    return run_id
+
+
+async def kept_as_in_the_book(store: Store, history: History) -> None:
+    """Let the history happen in a book and in the store, and compare the two after each move."""
+    book, steps = Book(history.judge, meets_all=False), list[tuple[int, tuple[bool, ...], Dump]]()
+    history.happen(
+        book,
+        undos=True,
+        seen=lambda: steps.append((len(book.runs), tuple(run.counts for run in book.runs), book.dump())),
+    )
+    numbers: list[int] = []
+    undone: set[int] = set()
+    for count, counting, expected in steps:
+        numbers += [await written(store, run) for run in book.runs[len(numbers) : count]]
+        for place, counts in enumerate(counting):
+            if not counts and place not in undone:
+                undone.add(place)
+                async with store.write() as db:
+                    await ledger.undo(db, LENA, numbers[place], day(31))
+        assert await kept(store) == expected
+
+
+@share
+def test_the_store_keeps_what_the_book_says(empty: Path, share: int) -> None:
+    """Read, grown, swapped and undone: after every move the kept facts are those of the pure core."""
+
+    def check(history: History) -> None:
+        in_a_store(empty, lambda store: kept_as_in_the_book(store, history))
+
+    holds_for(75 * share, histories(), check)
+
+
+class Weighed:
+    """The judge of a history, asked for what pairs say, whatever their ids."""
+
+    version = "drawn-1"
+    pairs_a_call: int | None = None
+
+    def __init__(self, judge: CoherentJudge) -> None:
+        self._judge = judge
+
+    async def judge(self, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
+        found = (self._judge.verdict(*pair) for pair in pairs)
+        return [one for one in found if one], Usage()
+
+
+def words(one: Assertion) -> str:
+    """Return a turn that says it, unlike every other turn."""
+    return f"{one.statement} ({one.id})"
+
+
+def candidate(turn: int, one: Assertion) -> Candidate:
+    return Candidate(
+        act=one.act,
+        kind=one.kind,
+        subject=one.subject,
+        attribute=one.attribute,
+        value=one.value or "it",
+        statement=one.statement,
+        valid_from=one.valid_from.date() if one.valid_from else None,
+        valid_to=one.valid_to.date() if one.valid_to else None,
+        cue=one.cue,
+        limited_to=one.limited_to,
+        evidence=[Citation(turn=turn, quote=words(one))],
+    )
+
+
+async def processed(store: Store, history: History, lengths: Sequence[tuple[str, int]]) -> Dump:
+    """Process the first statements of these sessions one after the other; return what is kept."""
+    said = {words(one): one for told in history.sessions for one in told.whole}
+    told = {one.id: one for one in history.sessions}
+
+    def find(window: Window) -> list[Candidate]:
+        return [candidate(turn.number, said[turn.text]) for turn in window.turns if turn.text in said]
+
+    judge = Weighed(CoherentJudge(history.judge.seed))
+    for name, length in lengths:
+        whole = told[name].whole
+        messages = [{"content": words(one), "source": "user", "type": "UserMessage"} for one in whole[:length]]
+        state = {"type": "AssistantAgentState", "version": "1.0.0", "llm_context": {"messages": messages}}
+        at = whole[0].said_at
+        one = Saved(LENA, name, state=state, started_at=at, ended_at=at)
+        await process_session(store, one, extractor=OracleExtractor(find), judge=judge, clock=lambda: day(30))
+    return await kept(store)
+
+
+@share
+def test_a_session_processed_as_it_grows_is_as_if_processed_once(empty: Path, share: int) -> None:
+    """The whole path, from the saved state on, with the pairs that the pipeline itself requires."""
+
+    def check(history: History) -> None:
+        wholes = [(told.id, len(told.whole)) for told in history.shuffled()]
+        growing = [(told.id, 1) for told in history.sessions[::2]]
+        found: list[Dump] = []
+
+        async def keep(store: Store, lengths: Sequence[tuple[str, int]]) -> None:
+            found.append(await processed(store, history, lengths))
+
+        in_a_store(empty, lambda store: keep(store, [*growing, *wholes]))
+        in_a_store(empty, lambda store: keep(store, wholes))
+        assert found[0] == found[1]
+
+    holds_for(25 * share, histories(CoherentJudge, least=4, is_trusted=True), check)

@@ -1,0 +1,160 @@
+"""The promises have teeth: a bug planted in the timeline or in the choice of pairs turns them red, each time."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import promises
+from afterword.store import pairs, timeline
+from afterword.store.assertions import Act, Assertion, Relation
+from afterword.store.facts import Status
+from afterword.store.timeline import Span
+from histories import History, Pair, every_pair, histories, holds_for
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+Check = Callable[[History], None]
+EXAMPLES = 60
+
+
+def arrival_decides(patch: pytest.MonkeyPatch) -> None:
+    """The order of arrival stands in for the order of saying."""
+
+    def as_handed_over(items: Iterable[Any], **how: Any) -> list[Any]:
+        found = list(items)
+        return found if found and isinstance(found[0], Assertion) else builtins.sorted(found, **how)
+
+    patch.setattr(timeline, "sorted", as_handed_over, raising=False)
+
+
+def a_correction_is_a_change(patch: pytest.MonkeyPatch) -> None:
+    """What was wrong from the start holds until it was corrected."""
+    patch.setattr(timeline, "_void", lambda _: {})
+
+
+def a_retraction_is_ignored(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(pairs, "RETIRING", pairs.RETIRING - {Relation.RETRACTS})
+
+
+def a_retraction_brings_the_former_value_back(patch: pytest.MonkeyPatch) -> None:
+    """What is withdrawn counts as never said."""
+    void = timeline._void
+
+    def with_retracted(laid: Any) -> dict[str, str]:
+        retracted = {
+            earlier: later
+            for earlier, taken in laid.later_on.items()
+            for later, relation in taken
+            if relation is Relation.RETRACTS
+        }
+        return retracted | void(laid)
+
+    patch.setattr(timeline, "_void", with_retracted)
+
+
+def the_guard_sleeps(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(pairs, "refusal", lambda earlier, later, *, are_one: None)
+
+
+def the_last_instant_is_outside(patch: pytest.MonkeyPatch) -> None:
+    def holds_at(span: Span, at: Any) -> bool:
+        return bool(span.start <= at and (span.end is None or at < span.end))
+
+    patch.setattr(Span, "holds_at", holds_at)
+
+
+def a_claim_has_no_end(patch: pytest.MonkeyPatch) -> None:
+    """What was said for a while takes the time after it as well."""
+    cut = timeline._cut
+
+    def endless(spans: list[Span], claim: Any, ending: Status, by: str) -> list[Span]:
+        return cut(spans, (claim[0], None), ending, by)
+
+    patch.setattr(timeline, "_cut", endless)
+
+
+def the_past_retires(patch: pytest.MonkeyPatch) -> None:
+    """What was said to hold from some day on takes over when it was said."""
+    claims = timeline._claims
+
+    def since_saying(laid: Any, void: Any) -> Any:
+        return {name: (laid.by_id[name].said_at, end) for name, (_, end) in claims(laid, void).items()}
+
+    patch.setattr(timeline, "_claims", since_saying)
+
+
+def restatements_are_dropped(patch: pytest.MonkeyPatch) -> None:
+    """Only the first of those who say the same is kept."""
+    course = timeline._course
+
+    def first_only(laid: Any, family: list[Assertion], *rest: Any) -> Any:
+        return course(laid, family[:1], *rest)
+
+    patch.setattr(timeline, "_course", first_only)
+
+
+def the_erased_is_shown(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(pairs.Pairs, "erased", lambda _: frozenset())
+
+
+def a_refusal_is_silent(patch: pytest.MonkeyPatch) -> None:
+    """Nobody hears that a retirement was refused: a contest names no rival."""
+    course = timeline._course
+
+    def quiet(*parts: Any) -> Any:
+        return replace(course(*parts), contested_by=())
+
+    patch.setattr(timeline, "_course", quiet)
+
+
+PLANTED: list[tuple[Plant, Check]] = [
+    (arrival_decides, promises.any_order_is_the_order_of_saying),
+    (arrival_decides, promises.grown_is_read_at_once),
+    (arrival_decides, promises.undone_is_never_run),
+    (a_correction_is_a_change, promises.time_is_cut_as_said),
+    (a_retraction_is_ignored, promises.time_is_cut_as_said),
+    (a_retraction_brings_the_former_value_back, promises.time_is_cut_as_said),
+    (the_guard_sleeps, promises.code_guards_retirements),
+    (the_guard_sleeps, promises.time_is_cut_as_said),
+    (the_last_instant_is_outside, promises.facts_are_sound),
+    (a_claim_has_no_end, promises.time_is_cut_as_said),
+    (the_past_retires, promises.time_is_cut_as_said),
+    (restatements_are_dropped, promises.nothing_is_lost),
+    (the_erased_is_shown, promises.time_is_cut_as_said),
+    (a_refusal_is_silent, promises.code_guards_retirements),
+]
+
+
+@pytest.mark.parametrize(
+    ("plant", "check"), [pytest.param(*one, id=f"{one[0].__name__}-{one[1].__name__}") for one in PLANTED]
+)
+def test_a_planted_bug_is_found(plant: Plant, check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    holds_for(EXAMPLES, histories(), check, is_fixed=True)
+    plant(monkeypatch)
+    with pytest.raises((AssertionError, ValueError)):
+        holds_for(EXAMPLES, histories(), check, is_fixed=True)
+
+
+def only_what_stands(new: Sequence[Assertion], known: Sequence[Assertion]) -> list[Pair]:
+    """Judge against the latest of each slot alone, as memories do that overwrite."""
+    latest = {one.slot: one for one in sorted(known, key=lambda one: one.order)}
+    return every_pair(new, list(latest.values()))
+
+
+def no_retractions_kept(new: Sequence[Assertion], known: Sequence[Assertion]) -> list[Pair]:
+    """Forget a retraction once it has been applied."""
+    return every_pair(new, [one for one in known if one.act is Act.STATE])
+
+
+@pytest.mark.parametrize("pairing", [only_what_stands, no_retractions_kept])
+@pytest.mark.parametrize("check", [promises.any_order_is_the_order_of_saying, promises.undone_is_never_run])
+def test_judging_too_few_pairs_is_found(pairing: Any, check: Callable[..., None]) -> None:
+    def checked(history: History) -> None:
+        check(history, pairing)
+
+    with pytest.raises(AssertionError):
+        holds_for(EXAMPLES, histories(), checked, is_fixed=True)
