@@ -13,9 +13,9 @@ from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Window
 from afterword.extractors.judge import RulesJudge
 from afterword.extractors.testing import OracleExtractor
-from afterword.pipeline.proposals import apply_proposal
+from afterword.pipeline.proposals import apply_proposal, undo_run
 from afterword.pipeline.session import Outcome, Saved, process_session
-from afterword.store import ledger, lookup, reviews, runs
+from afterword.store import entries, ledger, lookup, reviews, runs, sessions
 from afterword.store.assertions import Act, Kind
 from afterword.store.engine import Store
 from afterword.store.errors import NotFound
@@ -213,3 +213,44 @@ async def test_reading_again_swaps_what_the_session_says(store: Store) -> None:
     assert await statuses(store) == {"Graz": "current"}
     await process_session(store, Saved(LENA, "a", reread=True), extractor=OracleExtractor(find, version="oracle:2"))
     assert await statuses(store) == {"Graz": "current"}
+
+
+async def test_undoing_the_middle_leaves_the_ends_compared(store: Store, canonical: Canonical) -> None:
+    """The first and the last were never compared while the middle stood between them."""
+    await process(store, "a", 1, "home: Graz")
+    middle = await process(store, "b", 3, "home: Graz")
+    await process(store, "c", 5, "home: Linz")
+    assert middle.run_id is not None
+    await undo_run(store, middle.run_id, judge=RulesJudge())
+    assert await statuses(store) == {"Graz": "superseded", "Linz": "current"}
+    assert (await held(store))["Graz"].support == 1
+
+
+async def test_a_session_that_no_longer_says_it_leaves_the_ends_compared(store: Store) -> None:
+    await process(store, "a", 1, "home: Graz")
+    await process(store, "b", 3, "home: Graz")
+    await process(store, "c", 5, "home: Linz")
+    nothing = OracleExtractor({}, version="finds nothing")
+    await process_session(store, Saved(LENA, "b", reread=True), extractor=nothing)
+    assert await statuses(store) == {"Graz": "superseded", "Linz": "current"}
+
+
+async def test_a_cleared_memory_stays_clear_of_what_was_said_before(store: Store) -> None:
+    await process(store, "a", 1, "home: Graz")
+    await entries.clear(store, LENA, at=day(10))
+    await process(store, "late", 3, "diet: vegan")
+    assert await statuses(store) == {"Graz": "retracted", "vegan": "retracted"}
+    await process(store, "new", 12, "diet: vegan")
+    assert (await statuses(store))["vegan"] == "current"
+
+
+async def test_a_dry_run_leaves_no_turns_behind_until_it_is_applied(store: Store) -> None:
+    shown = await process(store, "a", 1, "home: Graz", apply=False)
+    async with store.read() as db:
+        assert await sessions.turns(db, LENA, "a") == []
+        assert await sessions.sessions(db) == []
+    assert shown.run_id is not None
+    await apply_proposal(store, shown.run_id, judge=RulesJudge())
+    async with store.read() as db:
+        assert [turn.text for turn in await sessions.turns(db, LENA, "a")] == ["home: Graz"]
+    assert (await process(store, "a", 1, "home: Graz")).run_id is None

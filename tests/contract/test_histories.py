@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,8 @@ def test_the_store_keeps_what_the_book_says(empty: Path, share: int) -> None:
     """Read, grown, swapped and undone: after every move the kept facts are those of the pure core."""
 
     def check(history: History) -> None:
-        in_a_store(empty, lambda store: kept_as_in_the_book(store, history))
+        shorter = replace(history, moves=history.moves[:14])
+        in_a_store(empty, lambda store: kept_as_in_the_book(store, shorter))
 
     holds_for(75 * share, histories(), check)
 

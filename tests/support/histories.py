@@ -156,7 +156,7 @@ class Judge:
             relation = Relation.RETRACTS
         who = PERSON if draw // 97 % 13 == 0 else self.version
         joins = earlier.slot[0] != later.slot[0] and draw % 2 == 0
-        return relation and Verdict(earlier.id, later.id, relation, "as drawn", who, joins)
+        return Verdict(earlier.id, later.id, relation, "as drawn", who, joins) if relation else None
 
     def drawn(self, *parts: object) -> int:
         """Return a number that these parts always get."""
@@ -180,7 +180,7 @@ class CoherentJudge(Judge):
             relation = Relation.SAME if one == other else options[self.drawn(*sorted((repr(one), repr(other)))) % 4]
         elif folded(later.value) not in ("", folded(earlier.value)):
             relation = None
-        return relation and Verdict(earlier.id, later.id, relation, "as drawn", self.version)
+        return Verdict(earlier.id, later.id, relation, "as drawn", self.version) if relation else None
 
 
 def _content(one: Assertion) -> tuple[object, ...]:

@@ -225,3 +225,23 @@ def test_a_quote_that_is_found_stands_in_the_turn(text: str, data: st.DataObject
 def test_no_quote_is_found_that_is_not_there(quote: str, text: str) -> None:
     found = find_quote(quote, text)
     assert found is None or found in text
+
+
+FEED = Turn(1, "crm_export", Role.HUMAN, "I live in Oslo. Lena.A lives in Oslo.", EIGHT)
+
+
+@pytest.mark.parametrize(("subject", "kept"), [("user", "crm_export"), ("the user", "crm_export"), ("Lena.A", "Lena.A")])
+def test_who_only_may_be_a_person_never_speaks_of_the_owner(subject: str, kept: str) -> None:
+    """A feed that speaks to a team from outside must not write into the owner's facts, by whatever name."""
+    transcript = Transcript((FEED,), "test", ("crm_export",), time_basis=TimeBasis.TURNS, assumed=("crm_export",))
+    proposed = candidate((1, "in Oslo"), subject=subject, attribute="home", value="Oslo", statement="Lives in Oslo.")
+    found = ground([proposed], transcript, scope=LENA, session_id="s1", owners=())
+    assert [(one.subject, one.speaker) for one in found.assertions] == [(kept, "crm_export")]
+
+
+def test_an_assumed_speaker_whom_the_scope_names_is_the_owner() -> None:
+    turn = Turn(1, "lena", Role.HUMAN, "I live in Oslo.", EIGHT)
+    transcript = Transcript((turn,), "test", ("lena",), time_basis=TimeBasis.TURNS, assumed=("lena",))
+    proposed = candidate((1, "in Oslo"), attribute="home", value="Oslo", statement="The user lives in Oslo.")
+    found = ground([proposed], transcript, scope=LENA, session_id="s1", owners=("lena",))
+    assert [one.subject for one in found.assertions] == ["user"]

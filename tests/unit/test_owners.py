@@ -9,9 +9,9 @@ from afterword.store.scopes import Scope, ScopeKind
 from afterword.store.transcripts import Role, Transcript, Turn
 
 
-def spoken_by(*names: str) -> Transcript:
+def spoken_by(*names: str, assumed: tuple[str, ...] = ()) -> Transcript:
     turns = tuple(Turn(place, name, Role.HUMAN, "Hello.") for place, name in enumerate(names, start=1))
-    return Transcript(turns, "test", humans=tuple(dict.fromkeys(names)))
+    return Transcript(turns, "test", humans=tuple(dict.fromkeys(names)), assumed=assumed)
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,27 @@ def test_the_owner_is_the_one_person_or_the_one_whom_the_scope_names(
     scope_id: str, humans: tuple[str, ...], expected: tuple[str, ...]
 ) -> None:
     assert owners(spoken_by(*humans), Scope.user(scope_id)) == expected
+
+
+@pytest.mark.parametrize(
+    ("scope_id", "humans", "assumed", "expected"),
+    [
+        ("lena", ("crm_export",), ("crm_export",), ()),
+        ("lena", ("user", "crm_export"), ("crm_export",), ("user",)),
+        ("lena", ("user", "crm_export", "ticker"), ("crm_export", "ticker"), ("user",)),
+        ("lena", ("Maeve", "crm_export"), ("crm_export",), ("Maeve",)),
+        ("mira", ("mira",), ("mira",), ("mira",)),
+        ("mira.s", ("Mira", "user"), ("Mira",), ("Mira", "user")),
+        ("priya", ("priya", "jonas"), ("priya", "jonas"), ("priya",)),
+        ("lena", ("priya", "jonas"), ("priya", "jonas"), ()),
+        ("mira", ("Kofi", "mira"), ("mira",), ("mira",)),
+    ],
+)
+def test_who_only_may_be_a_person_is_the_owner_if_the_scope_names_them(
+    scope_id: str, humans: tuple[str, ...], assumed: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    """Whatever speaks to a team from outside may be a feed: what it says of itself is not the owner's."""
+    assert owners(spoken_by(*humans, assumed=assumed), Scope.user(scope_id)) == expected
 
 
 @pytest.mark.parametrize("kind", [ScopeKind.TEAM, ScopeKind.PROJECT, ScopeKind.AGENT])

@@ -11,7 +11,7 @@ import pytest
 
 import promises
 from afterword.store import pairs, timeline
-from afterword.store.assertions import Act, Assertion, Relation
+from afterword.store.assertions import RETIRING, Act, Assertion, Relation
 from afterword.store.facts import Status
 from afterword.store.timeline import Span
 from histories import History, Pair, every_pair, histories, holds_for
@@ -37,7 +37,7 @@ def a_correction_is_a_change(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_retraction_is_ignored(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(pairs, "RETIRING", pairs.RETIRING - {Relation.RETRACTS})
+    patch.setattr(pairs, "RETIRING", RETIRING - {Relation.RETRACTS})
 
 
 def a_retraction_brings_the_former_value_back(patch: pytest.MonkeyPatch) -> None:

@@ -127,6 +127,33 @@ def test_a_speaker_whose_words_a_model_wrote_is_no_outsider() -> None:
     assert read_state({"agent_states": states}).humans == ("lena",)
 
 
+def team_with(*speakers: str) -> Any:
+    thread = [
+        {"source": name, "type": "TextMessage", "content": f"{name} lives in Oslo.", "models_usage": None}
+        for name in speakers
+    ]
+    return {
+        "agent_states": {
+            "planner": {"agent_state": {"type": "BaseState"}},
+            "RoundRobinGroupChatManager": {"message_thread": thread},
+        }
+    }
+
+
+def test_who_speaks_from_outside_of_a_team_is_only_assumed_to_be_a_person() -> None:
+    transcript = read_state(team_with("user", "crm_export", "planner"))
+    assert (transcript.humans, transcript.assumed) == (("user", "crm_export"), ("crm_export",))
+
+
+def test_a_person_whom_the_caller_names_is_not_only_assumed() -> None:
+    transcript = read_state(team_with("Priya", "jonas"), humans=["priya"])
+    assert (transcript.humans, transcript.assumed) == (("Priya", "jonas"), ("jonas",))
+
+
+def test_a_name_of_a_person_is_known_in_any_spelling() -> None:
+    assert read_state(team_with(" User ", "planner")).assumed == ()
+
+
 def test_an_agent_called_user_is_an_agent() -> None:
     context = [{"type": "AssistantMessage", "source": "user", "content": "I simulate."}]
     thread = [{"source": "user", "type": "TextMessage", "content": "I simulate."}]

@@ -135,6 +135,8 @@ def test_a_swarm_reads_turn_by_turn(shared: Path) -> None:
 
 def test_people_outside_a_team_are_its_humans(shared: Path) -> None:
     assert sample(shared, "roundrobin_groupchat").humans == ("priya", "jonas")
+    assert sample(shared, "roundrobin_groupchat").assumed == ("priya", "jonas")
+    assert sample(shared, "selector_groupchat").assumed == ()
     assert sample(shared, "selector_groupchat").humans == ("user", "user_proxy")
 
 

@@ -21,7 +21,7 @@ from afterword.cli.output import (
     table,
 )
 from afterword.cli.output import run as in_store
-from afterword.pipeline.proposals import apply_proposal
+from afterword.pipeline.proposals import apply_proposal, undo_run
 from afterword.store import ledger, lookup, reviews
 from afterword.store import runs as ledger_runs
 from afterword.store.assertions import Assertion
@@ -93,14 +93,12 @@ def apply(run_id: int, *, as_json: bool) -> None:
 def undo(run_id: int, *, as_json: bool) -> None:
     """Leave an applied run out."""
 
-    async def work(store: Store) -> Run:
-        async with store.read() as db:
-            found = await ledger_runs.run(db, run_id)
-        await store.written(lambda db: ledger.undo(db, found.scope, run_id, now()))
-        async with store.read() as db:
-            return await ledger_runs.run(db, run_id)
+    async def work() -> Run:
+        configured = settings.load()
+        async with opened() as store, working(configured.extractor, configured.model) as workers:
+            return await undo_run(store, run_id, judge=workers.judge)
 
-    _tell(in_store(work), as_json=as_json)
+    _tell(asyncio.run(work()), as_json=as_json)
 
 
 def _tell(one: Run, *, as_json: bool) -> None:

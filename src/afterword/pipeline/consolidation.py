@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import Judge, Pair
-from afterword.pipeline.docket import Docket, Judged, gone
+from afterword.pipeline.docket import Docket, gone
 from afterword.pipeline.errors import ScopeBusy
 from afterword.pipeline.resolution import Changes, changes, required_pairs
 from afterword.store import ledger, lookup, runs
@@ -88,7 +88,10 @@ async def consolidate(
         moved = changes(before, after)
         held = not apply or await _is_held(store, scope, before, moved)
         try:
-            run_id = await _write(store, _proposal(scope, judge, known, judged, docket.usage, clock()), held=held)
+            made = consolidation(
+                scope, judge, known, judged.verdicts, clock(), usage=docket.usage, unjudged=judged.unjudged
+            )
+            run_id = await _write(store, made, held=held)
         except Overtaken:
             continue
         return Consolidated(scope, run_id, held, len(judged.verdicts), judged.unjudged, docket.usage, moved)
@@ -120,9 +123,18 @@ async def _is_held(store: Store, scope: Scope, before: list[Fact], moved: Change
     return policy is Policy.HOLD_ALL or (policy is Policy.HOLD_RETIREMENTS and bool(moved.retired))
 
 
-def _proposal(
-    scope: Scope, judge: Judge, known: Known, judged: Judged, usage: Usage, at: datetime
+def consolidation(
+    scope: Scope,
+    judge: Judge,
+    known: Known,
+    verdicts: tuple[Verdict, ...],
+    at: datetime,
+    *,
+    usage: Usage | None = None,
+    unjudged: int = 0,
 ) -> Proposal:
+    """Return the proposal of a run that adds verdicts and says nothing itself."""
+    spent = usage or Usage()
     return Proposal(
         scope=scope,
         source=f"consolidation:{uuid4().hex}",
@@ -132,11 +144,11 @@ def _proposal(
         started_at=at,
         revision=known.revision,
         readings=(),
-        verdicts=judged.verdicts,
-        calls=usage.calls,
-        prompt_tokens=usage.prompt_tokens,
-        completion_tokens=usage.completion_tokens,
-        counts={"judged": len(judged.verdicts), "unjudged": judged.unjudged},
+        verdicts=verdicts,
+        calls=spent.calls,
+        prompt_tokens=spent.prompt_tokens,
+        completion_tokens=spent.completion_tokens,
+        counts={"judged": len(verdicts), "unjudged": unjudged},
     )
 
 

@@ -1,4 +1,4 @@
-"""Letting a stored proposal count: exactly what it says, judged against what is known now."""
+"""Letting a stored proposal count, exactly as it says, judged against what is known now; and taking a run back."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from datetime import UTC, datetime
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from afterword.extractors.judge import Judge
+from afterword.pipeline.consolidation import consolidation
 from afterword.pipeline.docket import Docket, gone
 from afterword.pipeline.errors import ScopeBusy
 from afterword.pipeline.resolution import required_pairs
 from afterword.store import ledger, lookup, runs, sessions
+from afterword.store.assertions import Verdict
 from afterword.store.engine import Store
 from afterword.store.errors import Overtaken
 from afterword.store.runs import Run
+from afterword.store.scopes import Scope
 
 TRIES = 8
 
@@ -74,3 +77,46 @@ async def _keep_read(db: AsyncSession, found: Run, at: datetime) -> int | None:
         return None
     session_id = found.source.removeprefix(ledger.source_of(""))
     return await sessions.keep_transcript(db, found.scope, session_id, transcript, at, is_done=True)
+
+
+async def undo_run(
+    store: Store,
+    run_id: int,
+    *,
+    judge: Judge,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Run:
+    """Leave an applied run out, as if it had never been, and return it.
+
+    What was compared only with what is gone now is compared with the next statement: by verdicts that are kept, and by
+    a judge that costs nothing; what would need a call is left to consolidation. Raises `NotFound` where there is no
+    such applied run.
+    """
+
+    async def work(db: AsyncSession) -> Run:
+        found = await runs.run(db, run_id)
+        proposal, _ = await runs.proposal_of(db, found)
+        await ledger.undo(db, found.scope, run_id, clock())
+        subjects = {one.slot[0] for reading in proposal.readings for one in reading.assertions}
+        known = await lookup.known(db, found.scope)
+        verdicts = await _standing(db, known, subjects, found.scope, judge)
+        if verdicts:
+            closing = consolidation(found.scope, judge, known, verdicts, clock())
+            await ledger.apply(db, found.scope, await ledger.propose(db, closing), clock())
+        return await runs.run(db, run_id)
+
+    return await store.written(work)
+
+
+async def _standing(
+    db: AsyncSession, known: lookup.Known, subjects: set[str], scope: Scope, judge: Judge
+) -> tuple[Verdict, ...]:
+    """Return the verdicts on what is said of these subjects that no run stands on any more, or none ever has."""
+    left = [one for one in known.assertions if one.slot[0] in subjects]
+    in_force = {(one.earlier_id, one.later_id) for one in known.verdicts}
+    pairs = [pair for pair in required_pairs(left, known.assertions) if (pair[0].id, pair[1].id) not in in_force]
+    kept = await runs.kept_verdicts(db, scope, pairs, judge.version)
+    fresh: list[Verdict] = []
+    if judge.pairs_a_call is None:
+        fresh, _ = await judge.judge([pair for pair in pairs if (pair[0].id, pair[1].id) not in kept])
+    return (*kept.values(), *fresh)

@@ -104,21 +104,20 @@ class _Index:
 
 
 def _thinned(place: int, others: Iterable[int], everything: Sequence[Assertion]) -> Iterable[int]:
-    """Yield, of every value, the ones said next to that at `place`, and all of its slot in its own session."""
+    """Yield, of every value, the ones said next to that at `place`, in its own session and in any."""
     one = everything[place]
     before: dict[object, int] = {}
     after: dict[object, int] = {}
     for at in others:
         other = everything[at]
         value = (other.act, other.slot, folded(other.value), other.limited_to, other.valid_from, other.valid_to)
-        if other.session_id == one.session_id and one.session_id is not None and other.slot == one.slot:
-            yield at
-        elif at < place:
-            before[value] = at
-        else:
-            after.setdefault(value, at)
-    yield from before.values()
-    yield from after.values()
+        is_own = other.session_id is not None and other.session_id == one.session_id
+        for key in ((value, True), (value, False)) if is_own else ((value, False),):
+            if at < place:
+                before[key] = at
+            else:
+                after.setdefault(key, at)
+    yield from {*before.values(), *after.values()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ _RULES: tuple[Rule, ...] = (
 )
 _SENTENCE_RULES = tuple(rule for rule in _RULES if rule.sentence)
 _CLAUSE_RULES = tuple(rule for rule in _RULES if not rule.sentence)
-_EMBEDDED_RULES = (*_CLAUSE_RULES, people.RELATION, settlements.USED)
+_EMBEDDED_RULES = (settlements.USED, *_CLAUSE_RULES, people.RELATION)
 _SETTLED = frozenset({"agreed", "decided", "settled", "deal", "ok decided", "all agreed"})
 _FULL_NAME = re.compile(FULL_NAME)
 _LABELLED = re.compile(rf"(?:^|\n|[Aa]lso )(?P<s>{NAME}): ")

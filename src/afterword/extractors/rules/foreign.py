@@ -38,7 +38,7 @@ _TO_THE_END = re.compile(
 _EXAMPLE = re.compile(
     rf"(?:(?:^|(?<=[.!?]\s))[ \t]*(?:(?:as an|for|an?) )?(?:example|instance)\s?[:,]"
     rf"|\b(?:as an|for) (?:example|instance)\s?:"
-    rf"|\b(?:e\.g\.|(?:as an|for) (?:example|instance))[ \t]?,?[ \t](?={_SELF}))(?:[^\n]*[:,][ \t]*\n)?[^\n]*",
+    rf"|\b(?:e\.g\.|(?:as an|for) (?:example|instance))[ \t]?,?[ \t](?={_SELF}))(?:[ \t]*\n)?[^\n]*",
     re.IGNORECASE | re.MULTILINE,
 )
 _CODE = re.compile(

@@ -12,13 +12,14 @@ def _words(*parts: str) -> re.Pattern[str]:
 _EXEMPT = _words(
     r"I(?:'d| would) (?:like|prefer|rather|much rather)",
     r"(?:I|we)(?: have| had|'ve|'d)?(?: already| just| never)? (?:said|told (?:you|u)|asked you)",
+    r"(?:I|we) (?:didn't|did not|haven't|have not) (?:say|said|tell you|told you|claim|claimed)",
     r"my (?:doctor|physio|surgeon|dentist|physiotherapist|dietician|cardiologist|GP)(?: \w+)? says",
     r"check if|even if|as if",
 )
 _HYPOTHETICAL = _words(
     "if|would|could|might|maybe|perhaps|possibly|probably|hypothetical(?:ly)?|imagine|suppose|supposing|"
     "dream(?:ing|s)?",
-    "unless|wish|hope|hopefully|wonder|wondering|considering|guess|lottery|what about|how about|let's see|dunno",
+    "unless|I doubt|wish|hope|hopefully|wonder|wondering|considering|guess|lottery|what about|how about|let's see|dunno",
     r"one day|some day|someday|sooner or later|(?:think|thinking) (?:about|of)|not sure|no idea|don't know|I "
     r"think|I thought",
     r"let me (?:think|sleep|look|see|check)|(?-i:may)|trying to|tempted|theoretically|in theory|ever win|thinks?|"

@@ -70,6 +70,8 @@ def made(rule: Rule, match: Match, quoted: Span, speech: Speech, *, is_dated: bo
     """Return the candidate of a match, or None where there is no value to speak of or no room for it."""
     groups = {name: words for name, words in match.groupdict().items() if words}
     value = _value(groups, match.string)
+    if rule.frame == _ASKED:
+        value = _PLEASE.sub("", value)
     if not speech.is_owner and value.casefold() == speech.turn.speaker.casefold():
         return None
     if not re.search(r"\w\w|\d", value) or len(value) > _LONGEST_VALUE:
@@ -78,7 +80,9 @@ def made(rule: Rule, match: Match, quoted: Span, speech: Speech, *, is_dated: bo
     if speech.said_on and is_dated and rule.act is Act.STATE:
         times = dates.validity(match.string, speech.said_on, is_event=rule.event)
     said = _statement(rule, groups, match.string, speech)
-    statement = sentence((_with_year(said, times.valid_from) if rule.event else said) + _resolved(times))
+    if rule.event and times.valid_from == times.valid_to:
+        said = _with_year(said, times.valid_from)
+    statement = sentence(said + _resolved(times))
     if len(statement) > _LONGEST_STATEMENT:
         return None
     return Candidate(
@@ -153,8 +157,7 @@ def _value(groups: dict[str, str], text: str) -> str:
     """Return the value's words; of a clause with a cue like "from now on", the rest of it."""
     if groups.get("cue", "").lower().startswith("from"):
         return _SPEAKER.sub("", trimmed(" ".join(text.replace(groups["cue"], " ").split())))
-    words = trimmed(groups.get("v") or groups.get("w") or groups.get("a") or text)
-    return trimmed(_PLEASE.sub("", words))
+    return trimmed(groups.get("v") or groups.get("w") or groups.get("a") or text)
 
 
 def _statement(rule: Rule, groups: dict[str, str], text: str, speech: Speech) -> str:
@@ -170,7 +173,7 @@ def _statement(rule: Rule, groups: dict[str, str], text: str, speech: Speech) ->
         words["v"] = _lowered(words["v"]) if text.startswith(groups.get("v", "\n")) else words["v"]
     if frame == _ASKED:
         asked = _PLEASE.sub("", words["v"]).replace("the assistant's", "its")
-        words["v"] = asked[:1].lower() + asked[1:]
+        words["v"] = asked if asked[1:2].isupper() else asked[:1].lower() + asked[1:]
     return frame.format(c=clause, I=speech.who, **words)
 
 

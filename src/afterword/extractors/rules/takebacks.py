@@ -85,9 +85,9 @@ _ANY_MORE = r"any ?(?:more|longer)\b"
 _ENDED = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        r"^(?P<head>.{1,60}?)\s(?:no longer|no more) (?P<rest>.+)",
-        rf"^(?P<head>.{{1,60}}?(?: am| are| is|'m|'re|'s)) not (?P<rest>.+?),? {_ANY_MORE}",
-        rf"^(?P<head>.{{1,60}}? (?:are|is))n't (?P<rest>.+?),? {_ANY_MORE}",
+        r"^(?P<head>[^,;:]{1,60}?)\s(?:no longer|no more) (?P<rest>.+)",
+        rf"^(?P<head>[^,;:]{{1,60}}?(?: am| are| is|'m|'re|'s)) not (?P<rest>.+?),? {_ANY_MORE}",
+        rf"^(?P<head>[^,;:]{{1,60}}? (?:are|is))n't (?P<rest>.+?),? {_ANY_MORE}",
         rf"^(?P<head>I|we) (?:don't|do not) (?P<rest>.+?),? {_ANY_MORE}",
         r"^(?P<head>I|we)(?:'ve| have)?(?: just)? (?:stopped|quit|gave up|given up) (?P<verb>[a-z]+)ing (?P<rest>.+)",
     )

@@ -155,7 +155,7 @@ HABITS: tuple[Rule, ...] = (
 INSTRUCTIONS: tuple[Rule, ...] = (
     rule(
         r"^(?:please )?(?:always )?keep (?:your |all |the )?(?P<a>answers|replies|responses|messages|e?mails|summaries|"
-        r"explanations) (?P<v>[a-z][^,;]{2,60}?)(?:,? always)?$",
+        r"explanations) (?P<v>[a-z][^,;]{2,60}?)(?:,? (?:always|from now on))?$",
         _P,
         None,
         "{I} wants {a} kept {v}",
