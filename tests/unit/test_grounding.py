@@ -230,7 +230,9 @@ def test_no_quote_is_found_that_is_not_there(quote: str, text: str) -> None:
 FEED = Turn(1, "crm_export", Role.HUMAN, "I live in Oslo. Lena.A lives in Oslo.", EIGHT)
 
 
-@pytest.mark.parametrize(("subject", "kept"), [("user", "crm_export"), ("the user", "crm_export"), ("Lena.A", "Lena.A")])
+@pytest.mark.parametrize(
+    ("subject", "kept"), [("user", "crm_export"), ("the user", "crm_export"), ("Lena.A", "Lena.A")]
+)
 def test_who_only_may_be_a_person_never_speaks_of_the_owner(subject: str, kept: str) -> None:
     """A feed that speaks to a team from outside must not write into the owner's facts, by whatever name."""
     transcript = Transcript((FEED,), "test", ("crm_export",), time_basis=TimeBasis.TURNS, assumed=("crm_export",))

@@ -81,7 +81,9 @@ def test_hiding_keeps_every_place(text: str) -> None:
     assert len(masked(text)) == len(text)
 
 
-@pytest.mark.parametrize("part", ["write ", "here is ", "a=(;", "e.g. I ", "mail from ", "\t#", "Anna said ", "translate\t"])
+@pytest.mark.parametrize(
+    "part", ["write ", "here is ", "a=(;", "e.g. I ", "mail from ", "\t#", "Anna said ", "translate\t"]
+)
 def test_hiding_is_quick_on_any_length(part: str) -> None:
     """A pasted file must not hold up a run: no pattern may try the same words again and again."""
     started = time.perf_counter()

@@ -230,6 +230,12 @@ def test_repeating_what_has_an_end_does_not_make_it_endless() -> None:
     assert statuses(25, pair, judged("no stairs", "still no stairs", SAME)) == {"no stairs": "expired"}
 
 
+def test_speaking_of_what_is_over_does_not_bring_it_back() -> None:
+    pair = [said("porto from 10 to 14", 1, since=10, until=14), said("porto was lovely", 20)]
+    verdict = judged("porto from 10 to 14", "porto was lovely", SAME)
+    assert statuses(25, pair, verdict) == {"porto from 10 to 14": "expired"}
+
+
 def test_the_past_retires_nothing() -> None:
     pair = [said("graz", 5), said("porto in december", 8, since=-30, until=-1)]
     assert statuses(9, pair, judged("graz", "porto in december", CHANGES)) == {

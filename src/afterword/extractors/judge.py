@@ -64,6 +64,8 @@ def relation(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | Non
     if folded(earlier.value) == folded(later.value):
         if _is_postponed(earlier, later):
             return Relation.CORRECTS, "another date for what was announced"
+        if earlier.valid_to is not None and earlier.valid_to < later.said_at:
+            return None  # its time was over: said again, it is new
         return Relation.SAME, "the same value again"
     if later.slot[1] not in SINGLE_VALUED:
         return None

@@ -133,10 +133,10 @@ def _claims(pairs: Pairs, void: Mapping[str, str]) -> dict[str, tuple[datetime, 
 def _as_repeated(
     one: Assertion, known: Assertion, start: datetime, end: datetime | None
 ) -> tuple[datetime, datetime | None]:
-    """Return the interval of a restatement: what was announced or bounded before stays so until its time is over."""
+    """Return the interval of a restatement: it adds nothing, so what was announced or bounded before stays so."""
     if one.valid_from is None and known.valid_from is not None and known.valid_from > one.said_at:
         start = max(start, known.valid_from)
-    if one.valid_to is None and known.valid_to is not None and known.valid_to >= one.said_at:
+    if one.valid_to is None and known.valid_to is not None:
         end = known.valid_to
     return start, end
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_ASKING = r"(?:(?:hi|hey|hello|ok|okay|so|now|and|also|then|please|pls|just|can you|could you|would you)\b[, ]{0,2}){0,4}"
+_ASKING = (
+    r"(?:(?:hi|hey|hello|ok|okay|so|now|and|also|then|please|pls|just|can you|could you|would you)\b[, ]{0,2}){0,4}"
+)
 _AT_START = rf"(?:^|(?<=[.!?,]\s)|(?<=[.!?]\s\s))[ \t]*{_ASKING}"
 _OF_TEXTS = (
     r"(?:translate|proof-?read|summari[sz]e|rewrite|reword|rephrase|paraphrase|shorten|polish|transcribe|"
@@ -15,7 +17,9 @@ _OF_ANYTHING = (
     r"(?:write|say|repeat|reply|respond|answer|fix|edit|check|review|format|convert|draft|compose|explain|read|"
     r"print|complete|continue|analy[sz]e|classify|extract|parse)"
 )
-_PAPER = r"(?:e-?mails?|mails?|letters?|messages?|sms|notes?|texts?|posts?|replies|reply|article|transcript|chat|bio|log)"
+_PAPER = (
+    r"(?:e-?mails?|mails?|letters?|messages?|sms|notes?|texts?|posts?|replies|reply|article|transcript|chat|bio|log)"
+)
 _SPOKE = r"(?:wrote|writes|said|says|replied|replies|answered|answers|texted|told (?:me|us)|asked|posted)"
 _SELF = r"(?:I|I'm|I've|I'd|my|we|we're|our)\b"
 
@@ -44,9 +48,10 @@ _EXAMPLE = re.compile(
 _CODE = re.compile(
     r"^(?:[ \t]+(?:#|/\*)[^\n]*"
     r"|[ \t]*//[^\n]*"
-    r"|[ \t]*(?:async def|def|class|func|function|fn|public|private|static|const|var|import|return)\b[^\n]*[:(){};][ \t]*"
+    r"|[ \t]*(?:async def|def|class|func|function|fn|public|private|static|const|var|import|return)\b"
+    r"[^\n]*[:(){};][ \t]*"
     r"|[ \t]{2,}(?![-*•])[^\n]*[{};][ \t]*"
-    r"|[^\n]{1,200}[=(){};][^\n]{0,200}[ \t](?:#|//)[ \t][^\n]*)$",
+    r"|[^\n#/=(){};]{1,200}[=(){};][^\n#/]{0,200}[ \t](?:#|//)[ \t][^\n]*)$",
     re.MULTILINE,
 )
 

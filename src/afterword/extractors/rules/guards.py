@@ -19,7 +19,8 @@ _EXEMPT = _words(
 _HYPOTHETICAL = _words(
     "if|would|could|might|maybe|perhaps|possibly|probably|hypothetical(?:ly)?|imagine|suppose|supposing|"
     "dream(?:ing|s)?",
-    "unless|I doubt|wish|hope|hopefully|wonder|wondering|considering|guess|lottery|what about|how about|let's see|dunno",
+    "I doubt|unless|wish|hope|hopefully|wonder|wondering|considering|guess|lottery|what about|how about|let's see|"
+    "dunno",
     r"one day|some day|someday|sooner or later|(?:think|thinking) (?:about|of)|not sure|no idea|don't know|I "
     r"think|I thought",
     r"let me (?:think|sleep|look|see|check)|(?-i:may)|trying to|tempted|theoretically|in theory|ever win|thinks?|"
@@ -71,8 +72,8 @@ _DICTATED = re.compile(
 def is_guarded(sentence: str) -> bool:
     """Return whether a sentence must not be read as a statement of its speaker.
 
-    Questions, hypotheticals and hedges, jokes, reports of others' words, passing states, secrets, words dictated for a text,
-    quotations, and text that is laid out rather than said.
+    Questions, hypotheticals and hedges, jokes, reports of others' words, passing states, secrets, words dictated for a
+    text, quotations, and text that is laid out rather than said.
     """
     if "?" in sentence or sum(sentence.count(sign) for sign in "{}|") > 1:
         return True

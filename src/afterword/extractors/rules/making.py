@@ -24,7 +24,8 @@ _KEEPS_CAPITAL = re.compile(rf"(?:{LANGUAGES}|{WEEKDAY}s?)$", re.IGNORECASE)
 _FRAMES_A_WISH = re.compile(r"\{I\}(?:'s (?:rule|limit|schedule|figure)| wants| asks| decided| agreed| no longer)")
 _FEWEST_WORDS_FORGOTTEN = 2
 _PREDICATE = re.compile(
-    r"^(?:I|we)(?:'m|'re|'ve| am| are| have)?\s(?!(?:'|said|told|asked|mentioned|wrote|ever|have|am|are)\b)", re.IGNORECASE
+    r"^(?:I|we)(?:'m|'re|'ve| am| are| have)?\s(?!(?:'|said|told|asked|mentioned|wrote|ever|have|am|are)\b)",
+    re.IGNORECASE,
 )
 _ASKED = "{I} wants the assistant to {v}"
 _PLEASE = re.compile(r",?\s(?:please|pls)\b(?=[,.;]|$)|\b(?:please|pls)\s", re.IGNORECASE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from afterword.extractors.rules.words import word_set
 from afterword.store.assertions import Act, Cue
 
 _TOPIC = r"(?P<topic>[^,.;:!?]{2,80}?)"
@@ -68,7 +69,9 @@ _LED_QUESTION = re.compile(
     r"(?:forget|erase|delete|not remember|stop remembering|remove|wipe)\b)",
     re.IGNORECASE,
 )
-_UNTRUE = r"(?:not (?:true|so|right|correct|the case)|untrue|false|wrong|incorrect|a lie|no longer (?:true|so|the case))"
+_UNTRUE = (
+    r"(?:not (?:true|so|right|correct|the case)|untrue|false|wrong|incorrect|a lie|no longer (?:true|so|the case))"
+)
 _DENY = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -93,9 +96,9 @@ _ENDED = tuple(
     )
 )
 _NO_WISH = re.compile(r"^no\b", re.IGNORECASE)
-_LOSES_E = frozenset(
+_LOSES_E = word_set(
     """liv us tak driv smok writ mak hav lov ador cod danc bak cycl rid serv receiv commut schedul releas hat
-    hom leas advis manag organis organiz stor tast cultivat practis practic exercis shar""".split()
+    hom leas advis manag organis organiz stor tast cultivat practis practic exercis shar"""
 )
 _NOT_NUMBER = re.compile(r"\bnot (?:the )?(\d[\d.,]*)\s?(k\b)?", re.IGNORECASE)
 

@@ -1,0 +1,86 @@
+"""Recorded replies of a large language model, played back byte for byte through the whole pipeline.
+
+`tests/recorded/scenarios.jsonl` holds what a model answered for the open scenarios: 49 extractions and the judging of
+their sessions, each under the hash of its request. A prompt, a schema or a pair that changes asks for what is not
+recorded, and fails here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from afterword.extractors.clients import ModelClient, ModelSettings
+from afterword.extractors.model import ModelExtractor
+from afterword.extractors.model_judge import ModelJudge
+from afterword.extractors.testing import ScriptedEndpoint, replayed
+from afterword.pipeline.batch import run_batch
+from afterword.pipeline.session import Outcome
+from afterword.pipeline.sources import find_sessions
+from afterword.store import lookup
+from afterword.store.engine import Store
+from afterword.store.scopes import Scope
+
+RECORDED = Path(__file__).parent.parent / "recorded" / "scenarios.jsonl"
+
+
+@pytest.fixture
+async def replay(shared: Path, tmp_path: Path) -> tuple[Store, list[Outcome]]:
+    """The open scenarios through the whole pipeline, every model reply from the recording."""
+    scenarios, states = shared / "data" / "scenarios", tmp_path / "states"
+    tool = [sys.executable, str(shared / "tools" / "scenario_states.py"), str(scenarios), "--out", str(states)]
+    await asyncio.to_thread(subprocess.run, tool, check=True, capture_output=True, timeout=120)
+    store = Store(f"sqlite:///{tmp_path}/afterword.db")
+    await store.migrate()
+    async with ScriptedEndpoint(replayed(RECORDED)) as endpoint:
+        settings = ModelSettings("relay", base_url=endpoint.base_url, api_key="local", max_retries=0)
+        async with ModelClient(settings) as client:
+            found = find_sessions([states])
+            ended = await run_batch(store, found, extractor=ModelExtractor(client), judge=ModelJudge(client))
+    assert [one for one in ended if not isinstance(one, Outcome)] == []
+    return store, [one for one in ended if isinstance(one, Outcome)]
+
+
+async def test_the_recording_gives_the_facts_that_were_scored(
+    replay: tuple[Store, list[Outcome]], shared: Path, tmp_path: Path
+) -> None:
+    store, ended = replay
+    sessions = len(ended)
+    assert sessions == 49
+    assert sum(one.usage.calls for one in ended) <= 2 * sessions, "one extraction and at most one judging a session"
+    out = tmp_path / "facts"
+    await asyncio.to_thread(out.mkdir)
+    for path in sorted((shared / "data" / "scenarios").glob("*.json")):
+        scenario = json.loads(path.read_text())
+        ended_at = max(datetime.fromisoformat(session["ended_at"]) for session in scenario["sessions"])
+        async with store.read() as db:
+            facts = await lookup.facts(db, Scope.user(scenario["user_id"]), at=ended_at)
+        exported = [
+            {
+                "statement": fact.statement,
+                "kind": fact.kind,
+                "status": fact.status,
+                "valid_to": fact.valid_to.isoformat() if fact.valid_to else None,
+                "evidence": [{"session_id": item.session_id, "quote": item.quote} for item in fact.evidence],
+            }
+            for fact in facts
+        ]
+        (out / f"{scenario['id']}.json").write_text(json.dumps(exported))
+    await store.close()
+    tool = [sys.executable, str(shared / "tools" / "score_scenarios.py"), str(shared / "data" / "scenarios")]
+    command = [*tool, "--facts", str(out), "--json"]
+    told = await asyncio.to_thread(subprocess.run, command, check=True, capture_output=True, timeout=120)
+    total = json.loads(told.stdout)["total"]
+    assert (total["evidence_ok"]["share"], total["grounded_in_user"]["share"]) == (1, 1)
+    assert total["not_facts_stored"]["n"] == 0
+    assert total["fact_recall"]["share"] >= 0.97
+    assert total["current_recall"]["share"] >= 0.96
+    assert total["update_correct"]["share"] >= 0.85
+    assert total["wrongly_retired"]["share"] <= 0.02
+    assert total["facts_per_session"] <= 6
