@@ -95,7 +95,7 @@ def code_guards_retirements(history: History) -> None:
     for verdict in verdicts:
         one, other = said[verdict.earlier_id], said[verdict.later_id]
         holder, rival = within.get(one.id), within.get(other.id)
-        is_refused = verdict.relation in RETIRING and one.limited_to == other.limited_to and not may_retire(one, other)
+        is_refused = verdict.relation in RETIRING and _reaches(one, other) and not may_retire(one, other)
         if is_refused and holder is not None and (rival is not None or other.act is not Act.STATE):
             expected = rival.id if rival else other.id
             assert expected == holder.id or expected in holder.contested_by, f"{other.id} was refused in silence"
@@ -212,11 +212,16 @@ def may_retire(old: Assertion, new: Assertion) -> bool:
     """Whether code lets one assertion retire another, subjects joined by a verdict aside."""
     return (
         folded(old.subject) == folded(new.subject)
-        and old.limited_to == new.limited_to
+        and _reaches(old, new)
         and new.authority >= old.authority
         and not (new.time_is_guess and old.session_id != new.session_id)
         and not (old.kind is Kind.PREFERENCE and old.speaker != new.speaker)
     )
+
+
+def _reaches(old: Assertion, new: Assertion) -> bool:
+    """Whether the new one is no narrower than the old: what is said for one occasion leaves the rest as it was."""
+    return not new.limited_to or old.limited_to == new.limited_to
 
 
 def _within(claim: tuple[datetime, datetime | None], at: datetime) -> bool:

@@ -62,13 +62,19 @@ def relation(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | Non
     if earlier.slot != later.slot or folded(earlier.limited_to or "") != folded(later.limited_to or ""):
         return None
     if folded(earlier.value) == folded(later.value):
-        if _is_postponed(earlier, later):
-            return Relation.CORRECTS, "another date for what was announced"
-        if earlier.valid_to is not None and earlier.valid_to < later.said_at:
-            return None  # its time was over: said again, it is new
-        return Relation.SAME, "the same value again"
-    if later.slot[1] not in SINGLE_VALUED:
-        return None
+        return _same_value(earlier, later)
+    return _other_value(earlier, later) if later.slot[1] in SINGLE_VALUED else None
+
+
+def _same_value(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
+    if _is_postponed(earlier, later):
+        return Relation.CORRECTS, "another date for what was announced"
+    if earlier.valid_to is not None and earlier.valid_to < later.said_at:
+        return None  # its time was over: said again, it is new
+    return Relation.SAME, "the same value again"
+
+
+def _other_value(earlier: Assertion, later: Assertion) -> tuple[Relation, str]:
     if later.cue is Cue.CORRECTION and earlier.session_id == later.session_id:
         return Relation.CORRECTS, "put right in the same session"
     return Relation.CHANGES, f"{later.attribute} has one value at a time"

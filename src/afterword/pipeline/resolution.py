@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from afterword.extractors.judge import Pair
@@ -132,18 +132,25 @@ class Changes:
 
 def changes(before: Sequence[Fact], after: Sequence[Fact]) -> Changes:
     """Compare what was held before a run with what is held after it."""
-    old = {one.id: one for one in before}
+    held = {assertion_id: fact for fact in before for assertion_id in fact.assertion_ids}
     holder = {assertion_id: fact for fact in after for assertion_id in fact.assertion_ids}
-    known_ids = {assertion_id for fact in before for assertion_id in fact.assertion_ids}
-    learned, repeated, retired, contested = [], [], [], []
-    for fact in after:
-        same = next((old[one] for one in fact.assertion_ids if one in old), None)
-        if same is None and not known_ids & set(fact.assertion_ids):
-            learned.append(fact)
-        elif same is not None and set(fact.assertion_ids) - set(same.assertion_ids):
-            repeated.append(fact)
-        if (same is None or same.is_served) and not fact.is_served and fact.status is not Status.EXPIRED:
-            retired.append((fact, holder.get(fact.retired_by or "")))
-        if fact.status is Status.CONTESTED and (same is None or same.status is not Status.CONTESTED):
-            contested.append(fact)
-    return Changes(tuple(learned), tuple(repeated), tuple(retired), tuple(contested))
+    pairs = [(_former(fact, held), fact) for fact in after]
+    return Changes(
+        learned=tuple(fact for old, fact in pairs if old is None),
+        repeated=tuple(fact for old, fact in pairs if old and set(fact.assertion_ids) - set(old.assertion_ids)),
+        retired=tuple((fact, holder.get(fact.retired_by or "")) for old, fact in pairs if _is_retired(old, fact)),
+        contested=tuple(fact for old, fact in pairs if _is_contested(fact) and not (old and _is_contested(old))),
+    )
+
+
+def _former(fact: Fact, held: Mapping[str, Fact]) -> Fact | None:
+    """Return what was held of it before: the fact that any of its assertions belonged to."""
+    return next((held[one] for one in fact.assertion_ids if one in held), None)
+
+
+def _is_retired(old: Fact | None, fact: Fact) -> bool:
+    return (old is None or old.is_served) and not fact.is_served and fact.status is not Status.EXPIRED
+
+
+def _is_contested(fact: Fact) -> bool:
+    return fact.status is Status.CONTESTED

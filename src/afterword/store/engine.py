@@ -11,7 +11,7 @@ import os
 import random
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -201,7 +201,8 @@ async def open_store(url: str | None = None, *, create: bool = True) -> Store:
     store = Store(url or os.environ.get("AFTERWORD_STORE__URL") or DEFAULT_URL)
     if not create and store.path is not None and not store.path.exists():
         raise StoreMissing(f"there is no store at {store.path}; `afterword run` makes one, AFTERWORD_STORE__URL names it")
-    try:
+    async with AsyncExitStack() as on_failure:
+        on_failure.push_async_callback(store.close)
         try:
             # Reading is enough where the tables are up to date; it waits for no writer.
             await store.check()
@@ -209,9 +210,7 @@ async def open_store(url: str | None = None, *, create: bool = True) -> Store:
             if store.dialect != "sqlite":
                 raise
             await store.migrate()
-    except BaseException:
-        await store.close()
-        raise
+        on_failure.pop_all()
     return store
 
 

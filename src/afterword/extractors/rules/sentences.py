@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from afterword.extractors.rules.foreign import foreign
@@ -66,10 +66,18 @@ def masked(text: str) -> str:
     forwarded = _FORWARDED.search(hidden)
     if forwarded:
         hidden = hidden[: forwarded.start()] + HIDDEN * (len(hidden) - forwarded.start())
-    for start, end in foreign(hidden):
-        hidden = hidden[:start] + HIDDEN * (end - start) + hidden[end:]
+    hidden = _hide_all(hidden, foreign(hidden))
     hidden = _QUOTED_LINE.sub(lambda found: HIDDEN * len(found.group()), hidden)
     return _QUOTED.sub(_hide_if_words, hidden)
+
+
+def _hide_all(text: str, passages: Iterable[tuple[int, int]]) -> str:
+    parts, last = [], 0
+    for start, end in sorted(passages):
+        if end > last:
+            parts += [text[last : max(start, last)], HIDDEN * (end - max(start, last))]
+            last = end
+    return "".join([*parts, text[last:]])
 
 
 def _hide_if_words(found: re.Match[str]) -> str:
