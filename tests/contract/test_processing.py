@@ -233,3 +233,25 @@ async def test_costs_are_kept_with_the_run(store: Store) -> None:
 
     outcome = await process_session(store, saved("a", 1, "I live in Graz."), extractor=Costly())
     assert outcome.usage == Usage(1, 100, 10)
+
+
+def team(*said: tuple[str, str]) -> dict[str, Any]:
+    """The saved state of a team to which these sources said these things from outside."""
+    thread = [{"type": "TextMessage", "source": source, "content": text, "metadata": {}} for source, text in said]
+    agent = {"type": "ChatAgentContainerState", "agent_state": {"type": "BaseState"}, "message_buffer": []}
+    manager = {"type": "RoundRobinManagerState", "message_thread": thread, "current_turn": 0, "next_speaker_index": 0}
+    return {"type": "TeamState", "agent_states": {"helper": agent, "RoundRobinGroupChatManager": manager}}
+
+
+async def test_a_machine_that_speaks_from_outside_is_never_the_owner(store: Store) -> None:
+    """An export that is fed to a team is not the user's word, however often it is read."""
+    for number in (1, 2, 3):
+        more = [("crm_export", f"Export {each}.") for each in range(number)]
+        state = team(("crm_export", "I live in Oslo."), *more)
+        one = Saved(LENA, "a", state=state, started_at=day(1), ended_at=day(1))
+        outcome = await process_session(store, one, extractor=Homes())
+        assert (outcome.owners, outcome.transcript.assumed) == ((), ("crm_export",))
+    reread = await process_session(store, Saved(LENA, "a", reread=True), extractor=Homes())
+    assert (reread.owners, reread.transcript.assumed) == ((), ("crm_export",))
+    async with store.read() as db:
+        assert {fact.subject for fact in await lookup.facts(db, LENA, at=day(9))} == {"crm_export"}

@@ -135,7 +135,8 @@ class _Session:
         before = await sessions.turns(db, self.scope, self.session_id)
         kept = await sessions.find(db, self.scope, self.session_id)
         basis = TimeBasis(kept.time_basis) if kept and kept.time_basis else None
-        return union(before, basis, dated(fresh, saves=[(at, len(fresh.turns))]))
+        timed = dated(fresh, saves=[(at, len(fresh.turns))])
+        return union(before, basis, timed, assumed=kept.assumed if kept else ())
 
 
 async def _saved(session: _Session) -> BaseException | None:

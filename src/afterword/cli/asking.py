@@ -126,7 +126,8 @@ def why(session_id: str, user: str | None, scope: str | None, *, as_json: bool) 
         print_json(told)
         return
     out = console()
-    people = ", ".join(told["humans"]) or "nobody"
+    assumed = [f"{name} (assumed, never the owner)" for name in told["assumed"]]
+    people = ", ".join([*told["humans"], *assumed]) or "nobody"
     out.print(f"{told['session_id']} of {told['scope']}: {told['progress']}, {told['turns']} turns ({told['layout']})")
     out.print(f"from {told['started_at']} to {told['ended_at']} (times: {told['time_basis']})")
     out.print(f"taken for people: {people}")
@@ -159,6 +160,7 @@ async def _why(db: Any, session_id: str, whose: Scope | None) -> dict[str, Any]:
         "layout": one.layout,
         "turns": len(await sessions.turns(db, one.scope, session_id)),
         "humans": list(one.humans),
+        "assumed": list(one.assumed),
         "time_basis": one.time_basis,
         "started_at": iso(one.started_at),
         "ended_at": iso(one.ended_at),

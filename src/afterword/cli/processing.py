@@ -173,6 +173,7 @@ def outcome_json(one: Outcome | Failure) -> dict[str, Any]:
         "layout": one.transcript.layout,
         "time_basis": str(one.transcript.time_basis) if one.transcript.time_basis else None,
         "humans": list(one.transcript.humans),
+        "assumed": list(one.transcript.assumed),
         "owner": list(one.owners),
         "skipped": dict(one.transcript.skipped),
         "refused": dict(one.rejected),
@@ -228,10 +229,16 @@ def _row(one: Outcome | Failure) -> list[object]:
     if isinstance(one, Failure):
         return [one.scope, one.session_id, "failed"]
     moved = one.changes
-    people = ", ".join(f"{name} (owner)" if name in one.owners else name for name in one.transcript.humans)
+    people = ", ".join(_person(name, one) for name in one.transcript.humans)
     counts = [len(moved.learned), len(moved.repeated), len(moved.retired), sum(one.rejected.values())]
     tokens = one.usage.prompt_tokens + one.usage.completion_tokens
     return [one.scope, one.session_id, result(one), len(one.transcript.turns), people or "none", *counts, tokens]
+
+
+def _person(name: str, one: Outcome) -> str:
+    if name in one.owners:
+        return f"{name} (owner)"
+    return f"{name} (assumed)" if name in one.transcript.assumed else name
 
 
 def _show_moves(moved: Changes) -> None:

@@ -5,7 +5,7 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 
@@ -17,10 +17,13 @@ NEAREST = (TimeBasis.TURNS, TimeBasis.RECORDER, TimeBasis.MANIFEST, TimeBasis.FI
 LARGEST_COMPARED = 4_000_000
 
 
-def union(before: Sequence[Turn], basis: TimeBasis | None, transcript: Transcript) -> Transcript:
+def union(
+    before: Sequence[Turn], basis: TimeBasis | None, transcript: Transcript, *, assumed: Collection[str] = ()
+) -> Transcript:
     """Return the transcript with every turn of both readings, in order, numbered anew.
 
-    `before` are the turns of the former reading and `basis` where their times came from. Of a turn in both, the new
+    `before` are the turns of the former reading, `basis` where their times came from, `assumed` who of their speakers
+    was only taken for a person. Of a turn in both, the new
     reading is kept; its time is the one that was nearer to the saying: that of the better source, and of two saves or
     two files the earlier.
     """
@@ -36,7 +39,14 @@ def union(before: Sequence[Turn], basis: TimeBasis | None, transcript: Transcrip
             turns += (*before[start:end], *transcript.turns[new_start:new_end])
     numbered = tuple(replace(turn, number=number) for number, turn in enumerate(turns, 1))
     humans = tuple(dict.fromkeys(turn.speaker for turn in numbered if turn.role is Role.HUMAN))
-    return replace(transcript, turns=numbered, humans=humans, time_basis=_basis(numbered, basis, transcript.time_basis))
+    known = {turn.speaker for turn in transcript.turns if turn.role is Role.HUMAN} - set(transcript.assumed)
+    return replace(
+        transcript,
+        turns=numbered,
+        humans=humans,
+        time_basis=_basis(numbered, basis, transcript.time_basis),
+        assumed=tuple(name for name in dict.fromkeys((*assumed, *transcript.assumed)) if name in set(humans) - known),
+    )
 
 
 def _keeps_times(basis: TimeBasis | None, new: TimeBasis | None) -> bool:

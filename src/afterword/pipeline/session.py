@@ -164,7 +164,7 @@ class _Processing:
             file_time=self.saved.file_time,
         )
         basis = TimeBasis(kept.time_basis) if kept and kept.time_basis else None
-        joined = union(before, basis, timed)
+        joined = union(before, basis, timed, assumed=kept.assumed if kept else ())
         if any(turn.said_at is None for turn in joined.turns):
             raise SourceInvalid(
                 f"session {self.saved.session_id!r} carries no times; give started_at in a manifest, or a file time"
@@ -325,8 +325,9 @@ def _as_kept(turns: Sequence[Turn], kept: sessions.SavedSession) -> Transcript:
     return Transcript(
         turns=tuple(turns),
         layout=kept.layout or "",
-        humans=kept.humans,
+        humans=(*kept.humans, *kept.assumed),
         skipped=kept.skipped,
+        assumed=kept.assumed,
         time_basis=TimeBasis(kept.time_basis) if kept.time_basis else None,
     )
 

@@ -27,8 +27,9 @@ class Fact:
 
     `id` is the id of its first-said assertion; every id in `assertion_ids` resolves to it. `valid_from` and `valid_to`
     bound the interval that decides the status (`valid_to` None: open). `said_at` is when it was first said,
-    `recorded_at` when it was learned. `support` counts the sessions (and the application's or people's entries) that
-    say it. `retired_by` is the assertion that ended it, `contested_by` the facts it stands against.
+    `last_said_at` when it was last said, repeated or confirmed, `recorded_at` when it was learned. `support` counts the
+    sessions (and the application's or people's entries) that say it. `retired_by` is the assertion that ended it,
+    `contested_by` the facts it stands against.
     """
 
     id: str
@@ -51,6 +52,7 @@ class Fact:
     limited_to: str | None = None
     outcome: str | None = None
     dated: bool = False
+    last_said_at: datetime | None = None
 
     @property
     def is_served(self) -> bool:

@@ -218,6 +218,7 @@ def unpacked(content: bytes) -> Transcript:
         humans=tuple(values["humans"]),
         skipped=values["skipped"],
         time_basis=TimeBasis(values["time_basis"]) if values["time_basis"] else None,
+        assumed=tuple(values["assumed"]),
     )
 
 

@@ -34,7 +34,7 @@ class Progress(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SavedSession:
-    """A session as the store keeps it."""
+    """A session as the store keeps it. `humans` are known to be people, `assumed` only taken for them."""
 
     scope: Scope
     session_id: str
@@ -42,6 +42,7 @@ class SavedSession:
     progress: Progress
     failure: str | None
     humans: tuple[str, ...]
+    assumed: tuple[str, ...]
     started_at: datetime | None
     ended_at: datetime | None
     time_basis: str | None
@@ -149,7 +150,8 @@ async def keep_transcript(
         raise NotFound("the session got no key")
     row.layout, row.time_basis = transcript.layout, str(transcript.time_basis) if transcript.time_basis else None
     row.started_at, row.ended_at = transcript.started_at, transcript.ended_at
-    row.humans, row.skipped = list(transcript.humans), dict(transcript.skipped)
+    row.humans = [name for name in transcript.humans if name not in transcript.assumed]
+    row.assumed, row.skipped = list(transcript.assumed), dict(transcript.skipped)
     row.updated_at = at
     if is_done:
         row.progress, row.failure, row.attempts = Progress.DONE, None, 0
@@ -206,6 +208,7 @@ def _saved(row: SessionRow, scope: Scope) -> SavedSession:
         progress=Progress(row.progress),
         failure=row.failure,
         humans=tuple(row.humans),
+        assumed=tuple(row.assumed),
         started_at=row.started_at,
         ended_at=row.ended_at,
         time_basis=row.time_basis,

@@ -51,6 +51,7 @@ class SessionRow(SQLModel, table=True):
     started_at: datetime | None = None
     ended_at: datetime | None = None
     humans: list[str] = Field(default_factory=list, sa_type=JSON)
+    assumed: list[str] = Field(default_factory=list, sa_type=JSON)
     skipped: dict[str, int] = Field(default_factory=dict, sa_type=JSON)
     progress: str
     failure: str | None = None

@@ -263,6 +263,7 @@ def _fact(course: Course, at: datetime, over: set[str]) -> Fact | None:
         limited_to=lead.limited_to,
         outcome=lead.outcome,
         dated=lead.valid_from is not None or lead.valid_to is not None,
+        last_said_at=course.members[-1].said_at,
     )
 
 

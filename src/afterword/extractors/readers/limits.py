@@ -80,7 +80,7 @@ def read_bytes(path: Path) -> bytes:
     try:
         # A pipe or device would be waited for; only a regular file is a saved state.
         if path.exists() and not path.is_file():
-            raise ReadError("is no regular file; give the saved state itself")
+            raise ReadError("cannot be opened: it is no regular file; give the saved state itself")
         with path.open("rb") as file:
             size = path.stat().st_size
             if size > LARGEST_BYTES:

@@ -60,6 +60,7 @@ def upgrade() -> None:
     sa.Column('started_at', sa.DateTime(timezone=True), nullable=True),
     sa.Column('ended_at', sa.DateTime(timezone=True), nullable=True),
     sa.Column('humans', sa.JSON(), nullable=False),
+    sa.Column('assumed', sa.JSON(), nullable=False),
     sa.Column('skipped', sa.JSON(), nullable=False),
     sa.Column('progress', sa.String(), nullable=False),
     sa.Column('failure', sa.String(), nullable=True),

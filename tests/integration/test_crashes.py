@@ -1,0 +1,301 @@
+"""Killed anywhere, run again, run by several at once: the store is that of one undisturbed run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from autogen_core.memory import MemoryContent, MemoryMimeType
+from batches import (
+    BACKWARDS,
+    SCOPES,
+    SESSIONS_EACH,
+    Calm,
+    Canonical,
+    calm_of,
+    differences,
+    ended,
+    faults,
+    killed,
+    moments,
+    records,
+    results,
+    sessions_done,
+    start,
+    start_run,
+    wait_until,
+    write_batch,
+)
+
+from afterword import FactMemory
+from afterword.store import lookup
+from afterword.store.assertions import EvidenceKind
+from afterword.store.engine import Store, open_store
+from afterword.store.facts import Fact
+
+SEED = 20261121
+ALL_DONE = dict.fromkeys(SCOPES, SESSIONS_EACH)
+DURING_A_WRITE = """
+import asyncio, sys
+from datetime import datetime, UTC
+from sqlalchemy import text
+from afterword.store import sessions
+from afterword.store.engine import open_store
+from afterword.store.scopes import Scope
+
+async def main():
+    async with await open_store() as store, store.write() as db:
+        # With so small a cache, SQLite writes pages of the open transaction into the file beside the store.
+        await db.exec(text("PRAGMA cache_size=2"))
+        for number in range(300):
+            state = {"number": number, "said": [str(place * number) for place in range(500)]}
+            at = datetime.now(UTC)
+            await sessions.save_state(db, Scope.user("mira"), f"s{number}", component="x", state=state, at=at)
+        sys.stdout.write("writing\\n")
+        sys.stdout.flush()
+        await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """One kill: when, as a part of a run's length; how many sessions were done by then; what was wrong with the store."""
+
+    moment: float
+    done: int
+    faults: tuple[str, ...]
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory, canonical: Canonical) -> Calm:
+    """The folder of sessions, and what undisturbed runs of it give."""
+    base = tmp_path_factory.mktemp("calm")
+    path = base / "store.db"
+    return calm_of(write_batch(base / "saved"), url_of(path), path.exists, canonical)
+
+
+def url_of(path: Path) -> str:
+    return f"sqlite:///{path}"
+
+
+def damage(path: Path) -> list[str]:
+    """What SQLite itself finds wrong with a file, and which of its files others may read."""
+    modes = {one.name: stat.S_IMODE(one.stat().st_mode) for one in path.parent.glob(f"{path.name}*")}
+    open_to_others = [f"{name} has mode {mode:o}" for name, mode in modes.items() if mode != 0o600]
+    connection = sqlite3.connect(path)
+    try:
+        answers = [row[0] for row in connection.execute("PRAGMA integrity_check")]
+        broken = connection.execute("PRAGMA foreign_key_check").fetchall()
+    finally:
+        connection.close()
+    return open_to_others + [one for one in answers if one != "ok"] + [f"no parent: {one}" for one in broken]
+
+
+async def audit(path: Path, calm: Calm, canonical: Canonical) -> tuple[dict[object, int], list[str]]:
+    """How many sessions of each scope are done, and what is wrong: damage, halves, other facts than those sessions give."""
+    found = damage(path)
+    async with await open_store(url_of(path)) as store:
+        found += await faults(store) + await differences(store, calm, canonical)
+        return {**await sessions_done(store)}, found
+
+
+async def differs_from_calm(path: Path, calm: Calm) -> list[str]:
+    """The scopes of which more or other things are kept than after an undisturbed run."""
+    async with Store(url_of(path)) as store:
+        return [str(scope) for scope in SCOPES if await records(store, scope) != calm.records[scope]]
+
+
+def killed_and_run_again(path: Path, moment: float, calm: Calm, canonical: Canonical) -> Kill | None:
+    """Kill a run at a moment, look at the store, run again, look again; None where the run was over by then."""
+    if not killed(start_run(url_of(path), calm.folder), path.exists, moment * calm.working_s):
+        return None
+    then, found = asyncio.run(audit(path, calm, canonical))
+    assert Counter(results(start_run(url_of(path), calm.folder)))["unchanged"] == sum(then.values())
+    done, wrong = asyncio.run(audit(path, calm, canonical))
+    wrong += [] if done == ALL_DONE else [f"done: {done}"]
+    wrong += asyncio.run(differs_from_calm(path, calm))
+    return Kill(moment, sum(then.values()), (*found, *wrong))
+
+
+def one_kill(folder: Path, moment: float, calm: Calm, canonical: Canonical) -> Kill:
+    """Kill a run once, on a new store; where it was faster than the calm one, sooner."""
+    for attempt in range(10):
+        kill = killed_and_run_again(folder / f"{attempt}.db", moment * 0.8**attempt, calm, canonical)
+        if kill is not None:
+            return kill
+    raise AssertionError("the run was always over before it could be killed")
+
+
+@pytest.mark.parametrize("moment", moments(5, SEED))
+def test_a_batch_killed_at_a_random_moment_and_run_again_is_as_if_never_killed(
+    moment: float, tmp_path: Path, calm: Calm, canonical: Canonical
+) -> None:
+    """Already before it is run again, the store holds whole sessions and their facts, nothing else."""
+    assert one_kill(tmp_path, moment, calm, canonical).faults == ()
+
+
+@pytest.mark.soak
+def test_fifty_kills_leave_no_trace(
+    tmp_path: Path, calm: Calm, canonical: Canonical, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kills = []
+    for number, moment in enumerate(moments(50, SEED + 1)):
+        (tmp_path / str(number)).mkdir()
+        kills.append(one_kill(tmp_path / str(number), moment, calm, canonical))
+    with capsys.disabled():
+        sys.stdout.write("\n" + told(kills))
+    assert [kill for kill in kills if kill.faults] == []
+
+
+def told(kills: list[Kill]) -> str:
+    """A table of kills: how many fell while how many of the sessions were done, and what they left behind."""
+    lines = [f"{'sessions done':>13}  {'kills':>5}  {'stores unlike an undisturbed one':>32}"]
+    for done in sorted({kill.done for kill in kills}):
+        these = [kill for kill in kills if kill.done == done]
+        lines.append(f"{done:>13}  {len(these):>5}  {sum(bool(kill.faults) for kill in these):>32}")
+    lines.append(f"{'in all':>13}  {len(kills):>5}  {sum(bool(kill.faults) for kill in kills):>32}")
+    return "\n".join(lines) + "\n"
+
+
+def test_a_store_killed_again_and_again_gets_there(tmp_path: Path, calm: Calm, canonical: Canonical) -> None:
+    path = tmp_path / "store.db"
+    for moment in moments(3, SEED + 2):
+        killed(start_run(url_of(path), calm.folder), path.exists, moment * calm.working_s / 2)
+        assert asyncio.run(audit(path, calm, canonical))[1] == []
+    ended(start_run(url_of(path), calm.folder))
+    assert asyncio.run(audit(path, calm, canonical)) == (ALL_DONE, [])
+    assert asyncio.run(differs_from_calm(path, calm)) == []
+
+
+def test_four_processes_at_once_do_what_one_does(tmp_path: Path, calm: Calm, canonical: Canonical) -> None:
+    """The store is new to all four: they race for its tables, too."""
+    path = tmp_path / "store.db"
+    became = Counter(one for each in [start_run(url_of(path), calm.folder) for _ in range(4)] for one in results(each))
+    assert set(became) == {"done", "unchanged"}
+    assert asyncio.run(audit(path, calm, canonical)) == (ALL_DONE, [])
+
+
+def test_of_four_processes_three_may_be_killed(tmp_path: Path, calm: Calm, canonical: Canonical) -> None:
+    """A process that dies holds no lock that the others wait for."""
+    path = tmp_path / "store.db"
+    survivor, *others = [start_run(url_of(path), calm.folder) for _ in range(4)]
+    for one, moment in zip(others, moments(3, SEED + 3), strict=True):
+        killed(one, path.exists, moment * calm.working_s)
+    ended(survivor)
+    assert asyncio.run(audit(path, calm, canonical)) == (ALL_DONE, [])
+
+
+def test_a_process_that_goes_backwards_meets_another_without_harm(
+    tmp_path: Path, calm: Calm, canonical: Canonical
+) -> None:
+    path = tmp_path / "store.db"
+    both = [start_run(url_of(path), calm.folder), start(url_of(path), "-c", BACKWARDS, str(calm.folder))]
+    for process in both:
+        ended(process)
+    assert asyncio.run(audit(path, calm, canonical)) == (ALL_DONE, [])
+
+
+async def test_what_an_agent_adds_meanwhile_is_kept_beside_what_the_batch_learns(
+    tmp_path: Path, calm: Calm, canonical: Canonical
+) -> None:
+    path = tmp_path / "store.db"
+    memory = FactMemory(scope=SCOPES[0], store=url_of(path))
+    process = start_run(url_of(path), calm.folder)
+    added = []
+    while process.poll() is None:
+        added.append(f"Ticket {len(added)} is open.")
+        await memory.add(MemoryContent(content=added[-1], mime_type=MemoryMimeType.TEXT))
+        await asyncio.sleep(0.05)
+    await memory.close()
+    ended(process)
+    assert damage(path) == []
+    async with Store(url_of(path)) as store:
+        assert await faults(store) == []
+        assert [dump for dump in await canonical(store, SCOPES[0]) if dump[5] not in added] == calm.stages[SCOPES[0]][
+            -1
+        ]
+        found = await notes(store)
+    assert sorted((one.statement, one.support, one.contested_by) for one in found) == sorted(
+        (statement, 1, ()) for statement in added
+    )
+    assert len(added) > 1
+
+
+async def notes(store: Store) -> list[Fact]:
+    """The facts that the application itself has put in."""
+    async with store.read() as db:
+        found = await lookup.facts(db, SCOPES[0], at=datetime.now(UTC))
+    return [one for one in found if one.evidence[0].kind is EvidenceKind.APPLICATION]
+
+
+@pytest.fixture
+def killed_while_writing(tmp_path: Path) -> Path:
+    """A store whose writer was killed between the beginning and the end of a transaction, with the widest umask."""
+    path = tmp_path / "store.db"
+    usual = os.umask(0)
+    try:
+        process = start(url_of(path), "-c", DURING_A_WRITE)
+    finally:
+        os.umask(usual)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "writing\n"
+    process.kill()
+    process.communicate(timeout=60)
+    return path
+
+
+async def test_a_transaction_cut_short_leaves_nothing_and_blocks_nobody(
+    killed_while_writing: Path, calm: Calm, canonical: Canonical
+) -> None:
+    log = killed_while_writing.with_name("store.db-wal")
+    assert log.stat().st_size > 100_000, "nothing of the transaction had reached the disk"
+    assert damage(killed_while_writing) == []
+    async with await open_store(url_of(killed_while_writing)) as store:
+        async with store.read() as db:
+            assert await lookup.scopes_kept(db) == []
+        async with asyncio.timeout(10), store.write():
+            pass
+    ended(start_run(url_of(killed_while_writing), calm.folder))
+    assert (await audit(killed_while_writing, calm, canonical)) == (ALL_DONE, [])
+
+
+def test_every_file_of_a_store_is_its_owners_alone_also_after_a_kill(killed_while_writing: Path) -> None:
+    """What a transaction wrote lies in the file beside the store until somebody opens it: as private as the store."""
+    files = {one.name: stat.S_IMODE(one.stat().st_mode) for one in killed_while_writing.parent.glob("store.db*")}
+    assert files == dict.fromkeys(("store.db", "store.db-shm", "store.db-wal"), 0o600)
+    opened = subprocess.run(
+        [sys.executable, "-m", "afterword", "facts", "--user", "mira", "--json"],
+        env={**os.environ, "AFTERWORD_STORE__URL": url_of(killed_while_writing)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert opened.stdout.strip() == "[]"
+
+
+def test_a_reader_is_served_while_a_writer_is_at_work(tmp_path: Path) -> None:
+    """A live agent recalls while a batch commits: it sees the state before, and at once."""
+    path = tmp_path / "store.db"
+    process = start(url_of(path), "-c", DURING_A_WRITE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "writing\n"
+    try:
+        connection = sqlite3.connect(path, timeout=0)
+        assert connection.execute("SELECT count(*) FROM sessions").fetchone() == (0,)
+        connection.close()
+    finally:
+        process.kill()
+        process.communicate(timeout=60)
+    wait_until(lambda: damage(path) == [])
