@@ -3,9 +3,9 @@
     python benchmarks/memorycode.py --base-url http://127.0.0.1:8765/v1 --model NAME [--out benchmarks/memorycode.md]
     python benchmarks/memorycode.py --recorded tests/recorded/memorycode.jsonl
 
-Each instruction is a candidate as it stands, without the slot that the data knows; a model judges how instructions of one
-dialogue relate. A slot's end state is right where the last instruction of it is served and no former one is. The data is
-read by path (AFTERWORD_BENCH_DATA, else ../shared/data/benchmarks beside the checkout) and never copied.
+Each instruction is a candidate as it stands, without the slot that the data knows; a model judges how the instructions
+of one dialogue relate. A slot's end state is right where the last instruction of it is served and no former one is. The
+data is read by path (AFTERWORD_BENCH_DATA, else ../shared/data/benchmarks beside the checkout) and never copied.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ async def measure(base_url: str, model: str, store: Store) -> list[Outcome]:
 
 async def score(store: Store) -> dict[str, list[int]]:
     """Return [right, of] for slots, for slots that were updated, and for dialogues with every slot right."""
-    tally = {"slots": [0, 0], "updated slots": [0, 0], "dialogues": [0, 0]}
+    tally = {"slots": [0, 0], "updated slots": [0, 0], "updates": [0, 0], "dialogues": [0, 0]}
     for conv, given in instructions().items():
         async with store.read() as db:
             facts = await lookup.facts(db, Scope.user(conv), at=datetime(2030, 1, 1, tzinfo=UTC))
@@ -112,9 +112,18 @@ async def score(store: Store) -> dict[str, list[int]]:
             for name in ("slots", "updated slots") if len(texts) > 1 else ("slots",):
                 tally[name][0] += right[slot]
                 tally[name][1] += 1
+        updates = [(slots[one["slot"]], one["text"]) for one in given if one["op"] == "UPDATE"]
+        tally["updates"][0] += sum(_is_right(texts, text, served) for texts, text in updates)
+        tally["updates"][1] += len(updates)
         tally["dialogues"][0] += all(right.values())
         tally["dialogues"][1] += 1
     return tally
+
+
+def _is_right(texts: list[str], text: str, served: set[str]) -> bool:
+    """Whether an update did its work: it is served if it is the slot's last, and what came before it is not."""
+    before = set(texts[: texts.index(text)]) - {texts[-1]}
+    return not before & served and (text in served) == (text == texts[-1])
 
 
 def report(tally: dict[str, list[int]], ended: Sequence[Outcome], model: str) -> str:

@@ -180,7 +180,7 @@ def calm_of(folder: Path, url: str, has_begun: Callable[[], bool], canonical: Ca
 
 
 async def records(store: Store, scope: Scope) -> Dump:
-    """Return what a scope keeps besides its facts: sessions, turns, runs, what is live; not when and under which keys."""
+    """Return what a scope keeps besides its facts (sessions, turns, runs, what is live), without times and keys."""
     async with store.read() as db:
         known = await lookup.known(db, scope)
         kept = await sessions.sessions(db, scope=scope)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -325,3 +326,46 @@ def test_every_statement_said_by_then_is_in_exactly_one_fact(
 def test_without_a_retiring_verdict_nothing_is_retired(history: tuple[list[Assertion], list[Verdict]], on: int) -> None:
     assertions, _ = history
     assert {fact.status for fact in timeline(assertions, [], day(on))} <= {Status.CURRENT, Status.EXPIRED}
+
+
+@pytest.mark.parametrize(
+    "doubtful", [{"time_is_guess": True}, {"authority": Authority.AGENT}, {"limited_to": "weekdays"}]
+)
+def test_what_may_not_narrow_absorbs_no_restatement_either(doubtful: dict[str, Any]) -> None:
+    narrow = replace(said("25 minutes", 2), **doubtful)
+    four = [said("quick", 1), narrow, said("not quick", 3, act=Act.RETRACT), said("quick again", 4)]
+    verdicts = (
+        judged("quick", "25 minutes", NARROWS),
+        judged("quick", "not quick", RETRACTS),
+        judged("quick", "quick again", SAME),
+    )
+    assert at(9, four, *verdicts)["quick"].is_served
+
+
+def test_what_is_absorbed_names_what_absorbed_it() -> None:
+    three = [said("25 minutes", 1), said("quick", 3), said("25 minutes again", 9)]
+    verdicts = (judged("quick", "25 minutes again", NARROWS), judged("25 minutes", "25 minutes again", SAME))
+    assert at(12, three, *verdicts)["quick"].retired_by == "25 minutes"
+
+
+def test_a_chain_of_narrowings_does_not_depend_on_the_order_of_its_verdicts() -> None:
+    """broad < middle < narrow; the restatement of broad meets middle as it stood before it was absorbed itself."""
+    five = [said("n", 1), said("b", 4), said("m", 5), said("b again", 7), said("n again", 8)]
+    verdicts = [
+        judged("b", "m", NARROWS),
+        judged("b", "b again", SAME),
+        judged("m", "n again", NARROWS),
+        judged("n", "n again", SAME),
+    ]
+    assert timeline(five, verdicts, day(12)) == timeline(five, verdicts[::-1], day(12))
+
+
+def test_a_rival_is_named_by_the_statement_that_is_left_of_it() -> None:
+    four = [said("graz", 1), said("gone", 2, act=Act.ERASE), said("graz again", 3)]
+    four.append(replace(said("linz", 4), time_is_guess=True))
+    verdicts = (
+        judged("graz", "gone", RETRACTS),
+        judged("graz", "graz again", SAME),
+        judged("graz again", "linz", CHANGES),
+    )
+    assert at(9, four, *verdicts)["linz"].contested_by == ("graz again",)

@@ -25,6 +25,7 @@ from afterword.pipeline.proposals import apply_proposal, undo_run
 from afterword.store import ledger, lookup, reviews
 from afterword.store import runs as ledger_runs
 from afterword.store.assertions import Assertion
+from afterword.store.dependents import Dependent, dependents
 from afterword.store.engine import Store
 from afterword.store.errors import NotFound
 from afterword.store.facts import Fact
@@ -126,12 +127,20 @@ def review(
     if chosen:
         _decide(whose, *chosen[0], as_json=as_json)
         return
-    contests, held = in_store(lambda store: _waiting(store, whose))
+    contests, held, hanging = in_store(lambda store: _to_review(store, whose))
     if as_json:
         listed = [_contest_json(number, one) for number, one in enumerate(contests, 1)]
-        print_json({"contests": listed, "held": [run_json(one) for one in held]})
+        unfit = [_dependent_json(one) for one in hanging]
+        print_json({"contests": listed, "held": [run_json(one) for one in held], "dependents": unfit})
         return
     _show_waiting(whose, contests, held)
+    _show_dependents(hanging)
+
+
+async def _to_review(store: Store, whose: Scope) -> tuple[list[Contest], list[Run], list[Dependent]]:
+    contests, held = await _waiting(store, whose)
+    async with store.read() as db:
+        return contests, held, dependents(await lookup.facts(db, whose, at=now()))
 
 
 async def _waiting(store: Store, whose: Scope) -> tuple[list[Contest], list[Run]]:
@@ -150,6 +159,15 @@ def _show_waiting(whose: Scope, contests: list[Contest], held: list[Run]) -> Non
         out.print(f"\nrun:{run.id} {run.source}: {_counts(run)}")
     if contests or held:
         out.print("\ndecide with --approve, --reject or --keep-both and the number (or run:ID)")
+
+
+def _show_dependents(hanging: list[Dependent]) -> None:
+    out = console()
+    for one in hanging:
+        because = f"{one.changed.statement.rstrip('.')!r} changed on {day(one.changed.valid_to)} ({one.reason})"
+        out.print(f"\nmay no longer fit: {one.fact.statement} because {because}  [{one.fact.id[:8]}]")
+    if hanging:
+        out.print("\nwhat still fits is kept with `afterword confirm`, what does not is put right with `afterword edit`")
 
 
 def _decide(whose: Scope, decision: Decision, which: str, *, as_json: bool) -> None:
@@ -264,6 +282,15 @@ def _contest_json(number: int, one: Contest) -> dict[str, Any]:
         "refused_because": one.refused_because,
         "earlier": _side(one.earlier),
         "later": _side(one.later),
+    }
+
+
+def _dependent_json(one: Dependent) -> dict[str, Any]:
+    return {
+        "fact": fact_json(one.fact),
+        "changed": fact_json(one.changed),
+        "changed_at": iso(one.changed.valid_to),
+        "reason": one.reason,
     }
 
 

@@ -96,9 +96,12 @@ async def undo_run(
     async def work(db: AsyncSession) -> Run:
         found = await runs.run(db, run_id)
         proposal, _ = await runs.proposal_of(db, found)
+        before = {one.id for one in (await lookup.known(db, found.scope)).assertions}
         await ledger.undo(db, found.scope, run_id, clock())
-        subjects = {one.slot[0] for reading in proposal.readings for one in reading.assertions}
         known = await lookup.known(db, found.scope)
+        taken = [one for reading in proposal.readings for one in reading.assertions]
+        back = [one for one in known.assertions if one.id not in before]
+        subjects = {one.slot[0] for one in (*taken, *back)}
         verdicts = await _standing(db, known, subjects, found.scope, judge)
         if verdicts:
             closing = consolidation(found.scope, judge, known, verdicts, clock())

@@ -110,7 +110,10 @@ def _thinned(place: int, others: Iterable[int], everything: Sequence[Assertion])
     after: dict[object, int] = {}
     for at in others:
         other = everything[at]
-        value = (other.act, other.slot, folded(other.value), other.limited_to, other.valid_from, other.valid_to)
+        said = other.act, other.slot, folded(other.value), other.limited_to, other.valid_from, other.valid_to
+        # Of statements, the others of a value inherit what is judged of one; of retractions each counts by itself.
+        by_whom = (other.time_is_guess, other.authority, other.speaker) if other.act is not Act.STATE else ()
+        value = (*said, *by_whom)
         is_own = other.session_id is not None and other.session_id == one.session_id
         for key in ((value, True), (value, False)) if is_own else ((value, False),):
             if at < place:

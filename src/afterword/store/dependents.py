@@ -1,20 +1,21 @@
 """Which facts may no longer fit because another one has changed: "commute" after "moved". Pure.
 
-Nothing is retired for it and nothing of it is kept: the list is derived whenever it is asked for, and only asks a person
-to look. A fact hangs on a changed one where it names the old value, or where the table of families says that such things
-go together. What has been said again, confirmed or edited since the change is not on it.
+Nothing is retired for it and nothing of it is kept: the list is derived whenever it is asked for, and only asks a
+person to look. A fact hangs on a changed one where it names the old value, or where the table of families says that
+such things go together. What has been said again, confirmed or edited since the change is not on it.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from afterword.store.assertions import OWNER, Kind, folded
 from afterword.store.facts import Fact, Status
+from afterword.store.families import FAMILIES, QUALIFIERS, Family, any_of, words_of
 from afterword.store.ranking import terms
 
 
@@ -27,193 +28,22 @@ class Dependent:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
-    """What hangs on what: `name` is what changes, `hanging` the words of what may no longer fit then.
-
-    A fact changes it whose attribute consists of words of `attributes` and `_QUALIFIERS` alone, or whose statement
-    begins as `opening` says. Phrases of `aside` are left out before `hanging` is looked for. `is_shared`: the owner's
-    household has it in common. `has_wishes`: it bears on preferences too, not only on circumstances and decisions.
-    `is_dated`: what hangs on it must also tell of the same occasion.
-    """
-
-    name: str
-    attributes: frozenset[str]
-    hanging: re.Pattern[str]
-    opening: re.Pattern[str] | None = None
-    aside: re.Pattern[str] | None = None
-    is_shared: bool = False
-    has_wishes: bool = False
-    is_dated: bool = False
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-def _any(*phrases: str) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(phrases)})\b", re.IGNORECASE)
-
-
-_HOME = _words("home residence city town village country location address apartment flat house living lives")
-_MOVED = re.compile(r"(?:the )?user (?:now |currently )*(?:lives|resides|is living) (?:in|at)\b", re.IGNORECASE)
-_MEALS = _any(r"recipes?", r"restaurants?", r"menus?", r"meal (?:plan|prep|box)\w*", r"canteen", r"lunch ?box(?:es)?")
-_PHONE = r"(?:phone|mobile|data|roaming|internet|broadband|sim|fibre)"
-
-FAMILIES = (
-    Family(
-        "home",
-        _HOME,
-        _any(
-            r"commut(?:e|es|ing)",
-            r"way to (?:work|school|the office)",
-            r"(?:cycles?|walks?|drives?|bikes?|rides?|train|tram|bus|metro|ferry) to (?:work|school|the office)",
-            r"school run",
-        ),
-        opening=_MOVED,
-        is_shared=True,
-        has_wishes=True,
-    ),
-    Family(
-        "home",
-        _HOME,
-        _any(
-            r"gym",
-            r"fitness (?:studio|club|centre|center)",
-            r"doctor",
-            r"gp",
-            r"dentist",
-            r"pa?ediatrician",
-            r"neighbou?rs?",
-            r"librar(?:y|ies)",
-            r"parking|parks",
-            r"rent|landlord|landlady|flatmates?|roommates?",
-            r"(?:electricity|internet|broadband|gas|power|energy) (?:contract|tariff|provider|supplier|plan)",
-            r"(?:local|corner|nearest|neighbourhood|nearby) (?:\w+ )?(?:shop|store|supermarket|bakery|market|pharmacy)",
-            r"kindergarten|nursery school|day ?care",
-        ),
-        opening=_MOVED,
-        aside=_any(
-            r"(?:python|software|code|client|standard|http|ui) librar(?:y|ies)",
-            r"national parks?",
-            r"doctor (?:advised|told|says|said|forbade)",
-            r"(?:for|to) rent",
-        ),
-        is_shared=True,
-    ),
-    Family(
-        "job",
-        _words("job employer company workplace work occupation profession position employment role"),
-        _any(
-            r"commut(?:e|es|ing)|way to (?:work|the office)|(?:cycles?|walks?|drives?|tram|train|bus) to work",
-            r"boss|manager|supervisor|line manager|team lead",
-            r"colleagues?|co-?workers?",
-            r"office",
-            r"salary|wages?|pay ?slip|pay ?day",
-            r"shifts?|working (?:hours|days|time)|work (?:hours|schedule)",
-            r"work (?:phone|e?-?mail|laptop|number)|company (?:car|phone|laptop)|badge",
-        ),
-        opening=re.compile(
-            r"(?i:(?:the )?user (?:now |currently )*(?:works (?:at|for)|is employed (?:at|by))) [A-Z0-9]"
-        ),
-        aside=_any(
-            r"home office",
-            r"(?:post|ticket|tourist|doctor's|tax) office",
-            r"(?:microsoft|ms|open) office",
-            r"(?:password|file|window|package|bank|property|building|project) manager",
-        ),
-        has_wishes=False,
-    ),
-    Family(
-        "diet",
-        _words("diet allergy allergies intolerance intolerances dietary restriction restrictions food nutrition"),
-        _MEALS,
-        aside=re.compile(r".*\b(?:metric|grams?|units?|minutes|portions?|servings|format|steps?|ounces|cups)\b.*"),
-        is_shared=True,
-        has_wishes=True,
-    ),
-    Family(
-        "car",
-        _words("car vehicle van"),
-        _any(
-            r"insurance|insured",
-            r"parking|parks",
-            r"fuel|petrol|diesel|refuels?|tank(?:s|ing)?",
-            r"charg(?:es|ing|er)|wall ?box",
-            r"tyres?|tires",
-        ),
-        opening=re.compile(r"(?:the )?user (?:now |currently )*(?:drives|owns) an? ", re.IGNORECASE),
-        aside=_any(
-            r"(?:health|travel|life|home|household|liability|pet|legal|dental|disability) insurance",
-            r"(?:phone|laptop|watch|camera) charger",
-            r"(?:phone|laptop|watch|camera) charg(?:es|ing)",
-            r"(?:bike|bicycle) (?:tyres?|tires|insurance)",
-            r"(?:fish|water) tanks?",
-            r"national parks?",
-        ),
-        is_shared=True,
-    ),
-    Family(
-        "date",
-        _words(
-            "trip travel travels holiday vacation journey departure arrival date dates event wedding conference visit"
-        ),
-        _any(
-            r"book(?:ed|ings?)|reserv(?:ed|ations?)",
-            r"hotels?|flights?|tickets?|rental car|airbnb|hostel|ferry",
-            r"deadlines?|due|remind(?:s|ed|er|ers)?|check-?in|appointments?|rsvp",
-        ),
-        has_wishes=True,
-        is_dated=True,
-    ),
-    Family(
-        "stack",
-        _words("database db programming_language language framework stack backend runtime"),
-        _any(
-            r"drivers?",
-            r"orm",
-            r"host(?:ed|ing)",
-            r"backups?|backed up",
-            r"migrations?",
-            r"schema",
-            r"connection (?:pool|string)\w*",
-            r"linter|test runner|package manager|build tool",
-        ),
-        aside=_any(r"(?:printer|taxi|bus|truck|graphics) drivers?"),
-    ),
-    Family(
-        "school",
-        _words("school kindergarten nursery daycare university"),
-        _any(r"school run|way to school|to school", r"timetable", r"school (?:bus|lunch|starts)", r"class teacher"),
-        is_shared=True,
-    ),
-    Family(
-        "phone",
-        _words("phone mobile smartphone provider carrier operator"),
-        _any(rf"{_PHONE} (?:plan|contract|tariff|package)s?", r"contract", r"tariff", r"sim(?: card)?"),
-        aside=_any(r"(?:rental|work|employment|lease|gym|electricity|gas|energy|insurance|labou?r) contract"),
-    ),
-)
-
-_QUALIFIERS = _words(
-    """new current main present primary own family name type model make brand title date dates place start of the
-    home food phone mobile internet web project programming travel car work job"""
-)
 # What somebody is, knows or likes goes with them, whatever their sentence mentions besides.
-_LASTING = _words(
+_LASTING = words_of(
     """name birthday birthplace birth hometown age nationality citizenship origin childhood language languages skill
-    education degree studies relation allergy condition job occupation profession role shoe size seat hobby"""
+    education degree studies allergy allergies intolerance condition shoe size seat hobby"""
 )
-_PAST = _any(
-    r"born|grew up|childhood|raised|studied|graduated|met|married|formerly|former|previous(?:ly)?|ex-\w+",
-    r"used to|once|ago|originally|comes from|(?:in|until|since) (?:19|20)\d\d",
+_OCCUPATION = words_of("job occupation profession role")
+_PAST = any_of(
+    r"born|grew up|childhood|raised|studied|graduated|met|married|formerly|former|previous(?:ly)?|was|were",
+    r"used to|ago|originally|comes from|(?:in|until) (?:19|20)\d\d",
 )
 _RELATIVE = (
     "wife|husband|partner|spouse|girlfriend|boyfriend|son|daughter|child|children|kids?|baby|twins?|family|household|"
     "dog|cat|car|home|house|flat|apartment"
 )
 _HOUSEHOLD = re.compile(rf"(?:the )?user['’]s (?:\w+ )?(?:{_RELATIVE})\b", re.IGNORECASE)
-_DENIED = _any("not", "no", "never", "without", "former", "ex")
+_DENIED = any_of("not", "no", "never", "without", "former", "ex")
 _NUMBERED = re.compile(r"\d+(?:st|nd|rd|th|am|pm)?")
 # Words that name nothing by themselves: how things are said, when they happen and how much they are.
 _PLAIN = frozenset(
@@ -270,16 +100,16 @@ class _Known:
             if _slot(fact) != _slot(changed) and fact is not successor and _is_older(fact, changed, successor):
                 yield fact, reason
 
-    def _by_name(self, changed: Fact) -> Mapping[str, str]:
+    def _by_name(self, changed: Fact) -> dict[str, str]:
         stems = _names(changed)
         if not stems:
             return {}
         naming = set.intersection(*(self.naming.get(stem, set()) for stem in stems))
-        context = frozenset() if _is_name(changed) else _context(changed)
+        is_name, context = _is_name(changed), _context(changed)
         return {
             one: f"it names “{changed.value}”"
             for one in naming
-            if _may_name(self.served[one], changed) and (not context or context & _said(self.served[one]))
+            if _may_name(self.served[one], changed) and (is_name or context & _said(self.served[one]))
         }
 
     def _by_family(self, changed: Fact) -> dict[str, str]:
@@ -288,7 +118,7 @@ class _Known:
             if not _changes(changed, family):
                 continue
             for one, word in self.speaking[number].items():
-                if _belongs(self.served[one], changed, family):
+                if _belongs(self.served[one], changed, family, word):
                     found[one] = f"“{word}” often hangs on the {family.name}"
         return found
 
@@ -310,7 +140,7 @@ def _is_older(fact: Fact, changed: Fact, successor: Fact | None) -> bool:
         return True
     if successor.said_at < changed.said_at and last_said_at < changed.said_at:
         return False  # what held when it was said holds again
-    names_old, names_new = _all_in(changed.value, fact), _all_in(successor.value, fact)
+    names_old, names_new = _names_all(_names(changed), fact), _names_all(_names(successor), fact)
     return not names_new or (names_old and last_said_at < successor.said_at)
 
 
@@ -323,17 +153,17 @@ def _only_says_more(changed: Fact, successor: Fact) -> bool:
 
 def _changes(changed: Fact, family: Family) -> bool:
     """Whether it is of the family's attributes, or says so where its attribute says little."""
-    if changed.kind is Kind.PREFERENCE and not family.has_wishes:
+    if changed.kind is Kind.PREFERENCE and (family.is_dated or not family.has_wishes):
         return False
-    words = frozenset(re.findall(r"[^\W_]+", changed.attribute.casefold()))
-    if words & family.attributes and words <= family.attributes | _QUALIFIERS:
+    words = _attribute_words(changed)
+    if words & family.attributes and words <= family.attributes | QUALIFIERS:
         return not (family.name == "stack" and words == {"language"} and folded(changed.subject) == OWNER)
     return bool(family.opening and family.opening.match(changed.statement))
 
 
 def _families_of(fact: Fact) -> Iterable[tuple[int, str]]:
     """Yield the families that the fact speaks of, each with the word that does."""
-    if _is_lasting(fact):
+    if _attribute_words(fact) & (_LASTING | _OCCUPATION):
         return
     for number, family in enumerate(FAMILIES):
         if fact.kind is Kind.PREFERENCE and not family.has_wishes:
@@ -344,13 +174,11 @@ def _families_of(fact: Fact) -> Iterable[tuple[int, str]]:
             yield number, word.group().casefold()
 
 
-def _belongs(fact: Fact, changed: Fact, family: Family) -> bool:
+def _belongs(fact: Fact, changed: Fact, family: Family, word: str) -> bool:
     """Whether the two are about the same subject (or the owner's household, or the same occasion)."""
-    if _changes(fact, family):
-        return False
     if family.is_dated:
         return _is_same_occasion(fact, changed)
-    if _has_same_subject(fact, changed):
+    if _has_same_subject(fact, changed) or (folded(changed.subject) == OWNER and _is_the_owners(word, fact)):
         return True
     return family.is_shared and _is_of_household(fact) and _is_of_household(changed)
 
@@ -360,6 +188,12 @@ def _has_same_subject(fact: Fact, changed: Fact) -> bool:
     if folded(fact.subject) == subject:
         return True
     return subject != OWNER and frozenset(terms(subject)) <= frozenset(terms(fact.subject)) and bool(terms(subject))
+
+
+def _is_the_owners(word: str, fact: Fact) -> bool:
+    """Whether the fact tells of the owner's own one, as in "Anna is the user's boss"."""
+    told = rf"\buser['’]s (?:new |local |family |line )?{re.escape(word)}\b"
+    return bool(re.search(told, f"{fact.subject}. {fact.statement}", re.IGNORECASE))
 
 
 def _is_of_household(fact: Fact) -> bool:
@@ -397,7 +231,7 @@ def _context(changed: Fact) -> frozenset[str]:
 
 def _may_name(fact: Fact, changed: Fact) -> bool:
     """Whether naming the old value means hanging on it: not for what is past, nor for what others have of their own."""
-    if _is_lasting(fact) or _PAST.search(fact.statement):
+    if _attribute_words(fact) & _LASTING or _PAST.search(fact.statement):
         return False
     if _has_same_subject(fact, changed):
         return True
@@ -406,12 +240,11 @@ def _may_name(fact: Fact, changed: Fact) -> bool:
     return bool(subject) and subject <= told and folded(fact.attribute) != folded(changed.attribute)
 
 
-def _is_lasting(fact: Fact) -> bool:
-    return bool(_LASTING & frozenset(re.findall(r"[^\W_]+", fact.attribute.casefold())))
+def _attribute_words(fact: Fact) -> frozenset[str]:
+    return frozenset(re.findall(r"[^\W_]+", fact.attribute.casefold()))
 
 
-def _all_in(value: str, fact: Fact) -> bool:
-    stems = frozenset(terms(value))
+def _names_all(stems: frozenset[str], fact: Fact) -> bool:
     return bool(stems) and stems <= _said(fact)
 
 

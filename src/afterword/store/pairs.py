@@ -57,7 +57,7 @@ class Pairs:
                 if self.place[pair[0]] >= self.place[pair[1]]:
                     raise ValueError(f"{verdict.earlier_id} was not said before {verdict.later_id}")
                 found[pair] = max(
-                    found.get(pair, verdict), verdict, key=lambda one: (one.rank, one.relation, one.reason)
+                    found.get(pair, verdict), verdict, key=lambda one: (one.rank, one.relation, one.reason, one.joins_subjects)
                 )
         return found
 
@@ -94,6 +94,7 @@ class Pairs:
                 for pair, inherited in self._inherited(earlier, later, relation):
                     if pair == (earlier, later) or pair not in self.judged:
                         found[pair] = max(found.get(pair, inherited), inherited, key=_STRENGTH.__getitem__)
+        self.broader = [pair for pair in self.broader if self._allowed(*pair)]
         allowed = {pair: relation for pair, relation in found.items() if self._allowed(*pair)}
         return allowed | self._in_place(allowed)
 
@@ -128,7 +129,7 @@ class Pairs:
                     named = (one.id, other.id) == (earlier, later)
                     spread = Relation.CHANGES if relation is Relation.CORRECTS else relation
                     yield (one.id, other.id), relation if named else spread
-                elif relation is Relation.NARROWS:
+                elif relation is Relation.NARROWS and (other.id, one.id) not in self.judged:
                     self.broader.append((one.id, other.id))
                 elif relation in (Relation.CHANGES, Relation.CORRECTS):
                     yield (other.id, one.id), Relation.CHANGES

@@ -79,10 +79,10 @@ def courses(assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> lis
     void = _void(pairs)
     claims = _claims(pairs, void)
     spans, undone = _spans(pairs, void, claims)
-    _absorb_broader(pairs, spans)
+    _absorb_broader(pairs, spans, undone)
     gone = pairs.erased()
-    left = ([one for one in family if one.id not in gone] for family in pairs.families.values())
-    return [_course(pairs, family, spans, undone, void) for family in left if family]
+    left = {root: [one for one in family if one.id not in gone] for root, family in pairs.families.items()}
+    return [_course(pairs, family, spans, undone, void, left) for family in left.values() if family]
 
 
 def refused(assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> list[Refused]:
@@ -192,12 +192,17 @@ def _cut(spans: list[Span], claim: tuple[datetime, datetime | None], ending: Sta
     return left
 
 
-def _absorb_broader(pairs: Pairs, spans: dict[str, list[Span]]) -> None:
+def _absorb_broader(
+    pairs: Pairs, spans: dict[str, list[Span]], undone: dict[str, tuple[Status, str]]
+) -> None:
     """Leave out the restatement of something broader where what narrowed it still holds."""
-    for broad, narrow in pairs.broader:
-        for span in spans.get(narrow, []):
+    standing = dict(spans)
+    for broad, narrow in sorted(pairs.broader, key=lambda pair: (pairs.place[pair[0]], pairs.place[pair[1]])):
+        for span in standing[narrow]:
             if span.holds_at(pairs.by_id[broad].said_at):
                 spans[broad] = _cut(spans[broad], (span.start, span.end), Status.SUPERSEDED, narrow)
+        if not spans[broad]:
+            undone.setdefault(broad, (Status.SUPERSEDED, narrow))
 
 
 def _course(
@@ -206,12 +211,15 @@ def _course(
     spans: Mapping[str, list[Span]],
     undone: Mapping[str, tuple[Status, str]],
     void: Mapping[str, str],
+    left: Mapping[str, list[Assertion]],
 ) -> Course:
     standing = [one for one in family if one.id not in void] or family
     by_status = [undone[one.id] for one in family if one.id in undone]
     undone_as, undone_by = by_status[-1] if by_status else (Status.SUPERSEDED, None)
     root = pairs.root[family[0].id]
-    rivals = sorted(other for contest in pairs.contests if root in contest for other in contest - {root})
+    against = (other for contest in pairs.contests if root in contest for other in contest - {root})
+    # A fact bears the id of the first statement that is left of it; a retraction is no fact and bears its own.
+    rivals = sorted(left[other][0].id if left.get(other) else other for other in against if left.get(other, True))
     return Course(
         lead=standing[0],
         members=tuple(family),
