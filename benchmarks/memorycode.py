@@ -41,11 +41,11 @@ Instruction = dict[str, Any]
 
 
 def instructions() -> dict[str, list[Instruction]]:
-    """Return the coding instructions of each dialogue, in the order in which they were given."""
+    """Return the instructions of each dialogue, about code and about work, in the order in which they were given."""
     found: dict[str, list[Instruction]] = defaultdict(list)
     for line in (DATA / "memorycode" / "facts.jsonl").read_text(encoding="utf-8").splitlines():
         fact = json.loads(line)
-        if fact["kind"] == "coding-instruction":
+        if fact["kind"] in ("coding-instruction", "filler-instruction"):
             found[fact["conv"]].append(fact)
     return dict(found)
 
@@ -70,9 +70,9 @@ def as_candidates(window: Window) -> list[Candidate]:
         Candidate(
             kind=Kind.PREFERENCE,
             subject="user",
-            attribute="coding_instruction",
+            attribute="instruction",
             value=turn.text[:200],
-            statement=f"The user wants code written so: {turn.text}",
+            statement=f"The user is told: {turn.text}",
             evidence=[Citation(turn=turn.number, quote=turn.text)],
         )
         for turn in window.turns

@@ -64,7 +64,7 @@ def test_help_answers_at_once(afterword: Any) -> None:
 
 def test_the_demo_tells_the_story_of_the_main_job(afterword: Any) -> None:
     told = afterword("demo")
-    for part in ("kept", "replaced", "<afterword:memory", "lives in Bergen", "aisle"):
+    for part in ("kept", "replaced", "hidden", "<afterword:memory", "lives in Bergen", "aisle"):
         assert part in told
     machine = json.loads(afterword("demo", "--json"))
     assert [one["result"] for one in machine["sessions"]] == ["done"] * 3
@@ -239,3 +239,21 @@ def test_a_policy_holds_what_a_person_wants_to_see_first(afterword: Any, tmp_pat
     (held,) = json.loads(afterword("review", "--user", "mira", "--json"))["held"]
     afterword("review", "--user", "mira", "--approve", f"run:{held['id']}")
     assert [fact["value"] for fact in json.loads(afterword("facts", "--user", "mira", "--json"))] == ["Graz"]
+
+
+def test_what_may_no_longer_fit_is_listed_until_a_person_stands_for_it(afterword: Any, tmp_path: Path) -> None:
+    write_manifest(
+        tmp_path / "saved",
+        ("one", "2026-01-05T10:00:00Z", "I live in Graz. My dentist is Dr Moser. My shoe size is 42."),
+        ("two", "2026-02-05T10:00:00Z", "I moved to Linz."),
+    )
+    afterword("run", "saved")
+    (one,) = json.loads(afterword("review", "--user", "mira", "--json"))["dependents"]
+    assert ("Moser" in one["fact"]["statement"], one["changed"]["value"]) == (True, "Graz")
+    assert one["changed_at"] == "2026-02-05T10:00:00Z"
+    told = afterword("review", "--user", "mira")
+    assert "may no longer fit: " in told
+    assert "changed on 2026-02-05 (“dentist” often hangs on the home)" in told
+    assert "Moser" in afterword("facts", "--user", "mira")  # pointed at, not retired
+    afterword("confirm", one["fact"]["id"], "--user", "mira")
+    assert json.loads(afterword("review", "--user", "mira", "--json"))["dependents"] == []

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import subprocess
 import sys
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from afterword.extractors.clients import ModelClient, ModelSettings
+from afterword.extractors.extractor import Usage
+from afterword.extractors.judge import Pair
 from afterword.extractors.model import ModelExtractor
 from afterword.extractors.model_judge import ModelJudge
 from afterword.extractors.testing import ScriptedEndpoint, replayed
@@ -24,8 +28,11 @@ from afterword.pipeline.batch import run_batch
 from afterword.pipeline.session import Outcome
 from afterword.pipeline.sources import find_sessions
 from afterword.store import lookup
+from afterword.store.assertions import Verdict
 from afterword.store.engine import Store
 from afterword.store.scopes import Scope
+
+Canonical = Callable[[Store, Scope], Awaitable[list[tuple[object, ...]]]]
 
 RECORDED = Path(__file__).parent.parent / "recorded" / "scenarios.jsonl"
 
@@ -45,6 +52,48 @@ async def replay(shared: Path, tmp_path: Path) -> tuple[Store, list[Outcome]]:
             ended = await run_batch(store, found, extractor=ModelExtractor(client), judge=ModelJudge(client))
     assert [one for one in ended if not isinstance(one, Outcome)] == []
     return store, [one for one in ended if isinstance(one, Outcome)]
+
+
+class JudgeByPair:
+    """Gives the recorded verdict on a pair, whatever the batch; what was never judged stands beside."""
+
+    pairs_a_call: int | None = None
+
+    def __init__(self, version: str, verdicts: list[Verdict]) -> None:
+        self.version = version
+        self._given = {(one.earlier_id, one.later_id): one for one in verdicts}
+
+    async def judge(self, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
+        ids = [(earlier.id, later.id) for earlier, later in pairs]
+        return [self._given[pair] for pair in ids if pair in self._given], Usage()
+
+
+async def test_the_order_of_arrival_changes_nothing(
+    replay: tuple[Store, list[Outcome]], shared: Path, tmp_path: Path, canonical: Canonical
+) -> None:
+    """The same extractions and verdicts, however the sessions come in: in file order, in arrival order, shuffled."""
+    store, _ = replay
+    shuffled = random.Random(11)
+    async with ScriptedEndpoint(replayed(RECORDED)) as endpoint:
+        settings = ModelSettings("relay", base_url=endpoint.base_url, api_key="local", max_retries=0)
+        async with ModelClient(settings) as client:
+            for path in sorted((shared / "data" / "scenarios").glob("*.json")):
+                scenario = json.loads(path.read_text())
+                scope = Scope.user(scenario["user_id"])
+                expected = await canonical(store, scope)
+                async with store.read() as db:
+                    known = await lookup.known(db, scope)
+                judge = JudgeByPair(ModelJudge(client).version, list(known.verdicts))
+                sessions = {one.session_id: one for one in find_sessions([tmp_path / "states" / scenario["id"]])}
+                orders = [scenario.get("arrival") or list(sessions)]
+                orders += [shuffled.sample(list(sessions), len(sessions)) for _ in range(3)]
+                for number, order in enumerate(orders):
+                    async with Store(f"sqlite:///{tmp_path}/{scenario['id']}-{number}.db") as other:
+                        await other.migrate()
+                        found = [sessions[session_id] for session_id in order]
+                        await run_batch(other, found, extractor=ModelExtractor(client), judge=judge)
+                        assert await canonical(other, scope) == expected, (scenario["id"], order)
+    await store.close()
 
 
 async def test_the_recording_gives_the_facts_that_were_scored(

@@ -116,16 +116,17 @@ def start_run(url: str, folder: Path) -> subprocess.Popen[str]:
     return start(url, "-m", "afterword", "run", str(folder), "--json")
 
 
-def ended(process: subprocess.Popen[str]) -> str:
-    """Wait for a process and return what it printed; it must have ended well."""
-    told, errors = process.communicate(timeout=LONGEST_S)
-    assert process.returncode == 0, told + errors
-    return told
+def ended(*processes: subprocess.Popen[str]) -> list[str]:
+    """Wait for the processes and return what each printed; all must have ended well."""
+    told = [process.communicate(timeout=LONGEST_S) for process in processes]
+    for process, (output, errors) in zip(processes, told, strict=True):
+        assert process.returncode == 0, output + errors
+    return [output for output, _ in told]
 
 
-def results(process: subprocess.Popen[str]) -> list[str]:
-    """Wait for `afterword run` and return what became of each session."""
-    return [one["result"] for one in json.loads(ended(process))]
+def results(*processes: subprocess.Popen[str]) -> list[str]:
+    """Wait for processes of `afterword run` and return what became of each session in each of them."""
+    return [one["result"] for told in ended(*processes) for one in json.loads(told)]
 
 
 def killed(process: subprocess.Popen[str], has_begun: Callable[[], bool], after_s: float) -> bool:

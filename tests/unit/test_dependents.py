@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from afterword.store.assertions import OWNER, Act, Assertion, Authority, Kind, Relation, Verdict
 from afterword.store.dependents import Dependent, dependents
-from afterword.store.facts import Fact
 from afterword.store.scopes import Scope
 from afterword.store.timeline import timeline
 
@@ -332,3 +331,103 @@ def test_what_hangs_on_a_changed_fact_is_pointed_at(case: Case) -> None:
 @pytest.mark.parametrize("case", WITHOUT, ids=lambda case: case.name)
 def test_what_does_not_hang_on_it_is_left_alone(case: Case) -> None:
     assert case.found() == []
+
+
+GRAZ = mine("home", "Graz", "The user lives in Graz.")
+LINZ = mine("home", "Linz", "The user lives in Linz.")
+COMMUTE = mine("commute", "20 minutes", "The user's commute takes 20 minutes.")
+
+
+def pointed_at(said: list[Assertion], *verdicts: tuple[str, str, Relation], at: datetime = TODAY) -> list[str]:
+    facts = timeline(said, [Verdict(*pair, "", "rules-1") for pair in verdicts], at)
+    return [one.fact.id for one in dependents(facts)]
+
+
+MOVED = ("graz", "linz", Relation.CHANGES)
+TWO_HOMES = [GRAZ.on(1, "graz"), LINZ.on(9, "linz")]
+
+
+def test_what_was_said_again_since_the_change_fits() -> None:
+    early, late = COMMUTE.on(2, "commute"), COMMUTE.on(20, "again")
+    assert pointed_at([*TWO_HOMES, early], MOVED) == ["commute"]
+    assert pointed_at([*TWO_HOMES, early, late], MOVED, ("commute", "again", Relation.SAME)) == []
+
+
+def test_what_was_first_said_after_the_change_fits() -> None:
+    assert pointed_at([*TWO_HOMES, COMMUTE.on(9, "commute")], MOVED) == []
+
+
+def test_what_was_retired_itself_needs_no_review() -> None:
+    other = mine("commute", "an hour", "The user's commute takes an hour.").on(20, "hour")
+    said = [*TWO_HOMES, COMMUTE.on(2, "commute"), other]
+    assert pointed_at(said, MOVED, ("commute", "hour", Relation.CHANGES)) == []
+
+
+def test_an_announced_change_counts_from_its_day() -> None:
+    """Until the day of the move the commute is what it was, also where it is told after the announcement."""
+    said = [GRAZ.on(1, "graz"), LINZ.on(9, "linz", valid_from=day(30)), COMMUTE.on(12, "commute")]
+    assert pointed_at(said, MOVED, at=day(20)) == []
+    assert pointed_at(said, MOVED, at=day(40)) == ["commute"]
+
+
+def test_what_was_told_for_the_new_value_fits() -> None:
+    gym = mine("gym", "Donau", "The user has signed up for the gym Donau in Linz.").on(12, "gym")
+    van = mine("van", "Saturday", "The user hired a van for the way from Graz to Linz.").on(12, "van")
+    said = [GRAZ.on(1, "graz"), LINZ.on(9, "linz", valid_from=day(30)), gym, van]
+    assert pointed_at(said, MOVED) == []
+
+
+def test_what_held_when_it_was_said_and_holds_again_fits() -> None:
+    back = (("graz", "linz", Relation.CHANGES), ("graz", "back", Relation.SAME), ("linz", "back", Relation.CHANGES))
+    gym = mine("gym", "Donau", "The user's gym is Donau.").on(12, "gym")
+    said = [*TWO_HOMES, GRAZ.on(20, "back"), COMMUTE.on(2, "commute"), gym]
+    assert pointed_at(said, *back) == ["gym"]
+
+
+def test_of_several_changes_of_one_slot_the_latest_is_named() -> None:
+    wels = mine("home", "Wels", "The user lives in Wels.").on(20, "wels")
+    verdicts = [Verdict(*MOVED, "", "rules-1"), Verdict("linz", "wels", Relation.CHANGES, "", "rules-1")]
+    (one,) = dependents(timeline([*TWO_HOMES, wels, COMMUTE.on(2, "commute")], verdicts, TODAY))
+    assert (one.changed.id, one.changed.valid_to) == ("linz", day(20))
+
+
+def test_the_same_slot_is_the_business_of_the_judge() -> None:
+    second = mine("home", "a hut near Graz", "The user also has a hut near Graz.").on(2, "hut")
+    assert pointed_at([*TWO_HOMES, second], MOVED) == []
+
+
+def test_a_value_that_is_denied_has_changed() -> None:
+    """ "not vegetarian" holds every word of "vegetarian" and says the opposite."""
+    diet = mine("diet", "vegetarian", "The user is vegetarian.").on(1, "yes")
+    denied = mine("diet", "not vegetarian", "The user is not vegetarian.").on(9, "no")
+    recipes = mine("recipes", "with tofu", "The user wants recipes with tofu.", PREFERENCE).on(2, "recipes")
+    assert pointed_at([diet, denied, recipes], ("yes", "no", Relation.CHANGES)) == ["recipes"]
+
+
+def test_an_adjective_is_no_name() -> None:
+    minutes = Said(OWNER, "minutes_language", "Deutsch", "Die Nutzerin will Protokolle auf Deutsch.", PREFERENCE)
+    english = Said(OWNER, "minutes_language", "Englisch", "Die Nutzerin will Protokolle auf Englisch.", PREFERENCE)
+    formal = Said(OWNER, "salutation", "per Sie", "Die Nutzerin redet deutsche Kunden per Sie an.", PREFERENCE)
+    said = [minutes.on(1, "old"), english.on(9, "new"), formal.on(2, "formal")]
+    assert pointed_at(said, ("old", "new", Relation.CHANGES)) == []
+
+
+EVERYTHING_SAID = [one for case in WITH for one in (case.old, case.new, *case.flagged, *case.spared)]
+
+
+@given(st.permutations(range(len(EVERYTHING_SAID))), st.data())
+def test_only_what_is_served_is_pointed_at_and_the_order_given_changes_nothing(
+    order: list[int], data: st.DataObject
+) -> None:
+    said = [one.on(number, str(number)) for number, one in enumerate(EVERYTHING_SAID)]
+    pairs = data.draw(st.lists(st.tuples(*[st.integers(0, len(said) - 1)] * 2).filter(lambda two: two[0] < two[1])))
+    verdicts = [Verdict(str(one), str(two), Relation.CHANGES, "", "rules-1") for one, two in pairs]
+    facts = timeline(said, verdicts, TODAY)
+    found = dependents(facts)
+    assert all(one.fact.is_served and one.changed.valid_to for one in found)
+    assert all(one.fact.said_at < (one.changed.valid_to or TODAY) for one in found)
+    placed = {fact.id: fact for fact in facts}
+    shuffled = [placed[str(number)] for number in order if str(number) in placed]
+    assert {(one.fact.id, one.reason) for one in dependents(shuffled)} == {(one.fact.id, one.reason) for one in found}
+    if not pairs:
+        assert found == []

@@ -136,8 +136,9 @@ def why(session_id: str, user: str | None, scope: str | None, *, as_json: bool) 
     for reason, count in told["skipped"].items():
         out.print(f"skipped: {reason}: {count}")
     kept = [(one["id"][:8], one["statement"], _words(one)) for one in told["kept"]]
-    out.print(table("kept", ("id", "statement", "words"), kept))
-    out.print(table("dropped", ("reason", "statement", "detail"), [tuple(one.values()) for one in told["dropped"]]))
+    out.print(table("kept", ("id", "statement", "words"), kept) if kept else "kept: nothing")
+    dropped = [tuple(one.values()) for one in told["dropped"]]
+    out.print(table("dropped", ("reason", "statement", "detail"), dropped) if dropped else "dropped: nothing")
 
 
 def _words(fact: dict[str, Any]) -> str:

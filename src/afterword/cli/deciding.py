@@ -167,7 +167,9 @@ def _show_dependents(hanging: list[Dependent]) -> None:
         because = f"{one.changed.statement.rstrip('.')!r} changed on {day(one.changed.valid_to)} ({one.reason})"
         out.print(f"\nmay no longer fit: {one.fact.statement} because {because}  [{one.fact.id[:8]}]")
     if hanging:
-        out.print("\nwhat still fits is kept with `afterword confirm`, what does not is put right with `afterword edit`")
+        out.print(
+            "\nwhat still fits is kept with `afterword confirm`, what does not is put right with `afterword edit`"
+        )
 
 
 def _decide(whose: Scope, decision: Decision, which: str, *, as_json: bool) -> None:

@@ -134,7 +134,7 @@ def fact_json(fact: Fact) -> dict[str, Any]:
 def fact_table(facts: Sequence[Fact], *, title: str) -> Table:
     """Return a table of facts for people."""
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("id", "kind", "status", "statement", "since", "until", "said by"):
+    for name in ("id", "kind", "status", "statement", "since", "until", "support"):
         table.add_column(name, overflow="fold", no_wrap=name != "statement")
     for fact in facts:
         style = STYLES.get(fact.status, "dim")

@@ -191,6 +191,7 @@ def _changes_json(moved: Changes) -> dict[str, Any]:
         "repeated": [fact_json(fact) for fact in moved.repeated],
         "retired": [{"fact": fact_json(old), "by": fact_json(new) if new else None} for old, new in moved.retired],
         "contested": [fact_json(fact) for fact in moved.contested],
+        "hidden": moved.hidden,
     }
 
 
@@ -249,12 +250,22 @@ def _show_moves(moved: Changes) -> None:
         out.print(f"  - {old.statement} ({old.status}{f': {new.statement}' if new else ''})")
     for fact in moved.contested:
         out.print(f"  ? {fact.statement} (contested)")
+    if moved.hidden:
+        out.print(f"  x {moved.hidden} facts are hidden: somebody asked for them to be forgotten")
 
 
 def _show_changes(one: Outcome) -> None:
     out = console()
     moved = one.changes
-    if moved.learned or moved.retired or moved.contested or one.held or one.unjudged or one.transcript.skipped:
+    if (
+        moved.learned
+        or moved.retired
+        or moved.contested
+        or moved.hidden
+        or one.held
+        or one.unjudged
+        or one.transcript.skipped
+    ):
         out.print(f"{one.session_id} of {one.scope}")
     _show_moves(moved)
     if one.held:

@@ -132,6 +132,10 @@ def _print_session(one: Outcome) -> None:
     for old, new in one.changes.retired:
         reason = f"now: {new.statement}" if new else "taken back"
         out.print(f"  replaced  {old.statement}  -> {reason}")
+    if one.changes.hidden:
+        out.print(
+            f"  hidden    {one.changes.hidden} fact that she asked to be forgotten; no read shows its words again"
+        )
     for reason, count in sorted(one.rejected.items()):
         out.print(f"  refused   {count} ({reason})")
     out.print("")

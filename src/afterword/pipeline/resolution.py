@@ -125,12 +125,16 @@ def _thinned(place: int, others: Iterable[int], everything: Sequence[Assertion])
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a run changes at an instant: facts learned, said again, and (fact before, what took its place or None)."""
+    """What a run changes at an instant: facts learned, said again, and (fact before, what took its place or None).
+
+    `hidden` counts facts that somebody asked to be gone: their words are told nowhere, here neither.
+    """
 
     learned: tuple[Fact, ...] = ()
     repeated: tuple[Fact, ...] = ()
     retired: tuple[tuple[Fact, Fact | None], ...] = ()
     contested: tuple[Fact, ...] = ()
+    hidden: int = 0
 
 
 def changes(before: Sequence[Fact], after: Sequence[Fact]) -> Changes:

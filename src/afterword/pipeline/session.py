@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from afterword.store.errors import Overtaken, ScopeMoved
 from afterword.store.ledger import Proposal, Reading
 from afterword.store.runs import Policy
 from afterword.store.scopes import Scope
-from afterword.store.timeline import timeline
+from afterword.store.timeline import erased, timeline
 from afterword.store.transcripts import TimeBasis, Transcript, Turn
 
 TRIES = 8
@@ -346,5 +346,7 @@ def _changes(
     """Return what the session changes: `live` is all that was known, `known` what the other sessions say."""
     at = max((one.said_at for one in (*live, *said)), default=now)
     before = timeline(live, known.verdicts, max(at, now))
-    after = timeline((*known.assertions, *said), (*known.verdicts, *verdicts), max(at, now))
-    return changes(before, after)
+    everything, judged = (*known.assertions, *said), (*known.verdicts, *verdicts)
+    hidden = erased(everything, judged)
+    moved = changes(before, timeline(everything, judged, max(at, now)))
+    return replace(moved, hidden=sum(hidden.issuperset(fact.assertion_ids) for fact in before))

@@ -105,11 +105,10 @@ class _Known:
         if not stems:
             return {}
         naming = set.intersection(*(self.naming.get(stem, set()) for stem in stems))
-        is_name, context = _is_name(changed), _context(changed)
         return {
             one: f"it names “{changed.value}”"
             for one in naming
-            if _may_name(self.served[one], changed) and (is_name or context & _said(self.served[one]))
+            if _may_name(self.served[one], changed) and _means(self.served[one], changed, stems)
         }
 
     def _by_family(self, changed: Fact) -> dict[str, str]:
@@ -168,10 +167,18 @@ def _families_of(fact: Fact) -> Iterable[tuple[int, str]]:
     for number, family in enumerate(FAMILIES):
         if fact.kind is Kind.PREFERENCE and not family.has_wishes:
             continue
-        text = f"{fact.attribute.replace('_', ' ')}. {fact.statement}"
-        word = family.hanging.search(family.aside.sub(" ", text) if family.aside else text)
+        word = family.hanging.search(_told_for(fact, family))
         if word:
             yield number, word.group().casefold()
+
+
+def _told_for(fact: Fact, family: Family) -> str:
+    """Return what the fact tells, without phrases that are aside of the family or an attribute that stands for one."""
+    attribute = fact.attribute.replace("_", " ")
+    if family.aside is None:
+        return f"{attribute}. {fact.statement}"
+    statement = family.aside.sub(" ", fact.statement)
+    return f"{family.aside.sub(' ', attribute)}. {statement}" if statement == fact.statement else statement
 
 
 def _belongs(fact: Fact, changed: Fact, family: Family, word: str) -> bool:
@@ -215,13 +222,17 @@ def _names(changed: Fact) -> frozenset[str]:
     return stems if telling else frozenset()
 
 
-def _is_name(changed: Fact) -> bool:
-    """Whether the value names something whatever is spoken of: several words, or a proper name."""
-    if len(frozenset(terms(changed.value))) > 1:
+def _means(fact: Fact, changed: Fact, stems: frozenset[str]) -> bool:
+    """Whether the fact means the old value by its words: several, a proper name, or one in the same context."""
+    if len(stems) > 1:
         return True
-    found = re.search(rf"(?<=\w[\s,;:]){re.escape(changed.value)}", changed.statement, re.IGNORECASE)
-    word = found.group() if found else changed.value
-    return not word.islower()
+    return _is_capital(fact, stems) if _is_capital(changed, stems) else bool(_context(changed) & _said(fact))
+
+
+def _is_capital(fact: Fact, stems: frozenset[str]) -> bool:
+    """Whether the sentence (its value, where the sentence has other words) writes the word with a capital letter."""
+    written = [word for word in re.findall(r"[^\W_]+", fact.statement) if stems & frozenset(terms(word))]
+    return any(not word.islower() for word in written or [fact.value])
 
 
 def _context(changed: Fact) -> frozenset[str]:

@@ -53,7 +53,7 @@ _DRIVES = re.compile(r"(?:the )?user (?:now |currently )*(?:drives|owns) an? ", 
 _DIETING = re.compile(r"(?:the )?user (?:is (?:now )?(?:vegan|vegetarian|pesc\w+)|is allergic to)\b", re.IGNORECASE)
 _ROUTES = any_of(
     r"commut(?:e|es|ing)",
-    r"way to (?:work|school|the office)",
+    r"way to (?:work|school|the office)|(?:gets?|getting) to (?:work|the office)",
     r"(?:cycl(?:es|ing)|walk(?:s|ing)?|driv(?:es|ing)|bik(?:es|ing)|tram|train|bus|metro|ferry) to (?:work|the office)",
     r"school run",
 )

@@ -192,9 +192,7 @@ def _cut(spans: list[Span], claim: tuple[datetime, datetime | None], ending: Sta
     return left
 
 
-def _absorb_broader(
-    pairs: Pairs, spans: dict[str, list[Span]], undone: dict[str, tuple[Status, str]]
-) -> None:
+def _absorb_broader(pairs: Pairs, spans: dict[str, list[Span]], undone: dict[str, tuple[Status, str]]) -> None:
     """Leave out the restatement of something broader where what narrowed it still holds."""
     standing = dict(spans)
     for broad, narrow in sorted(pairs.broader, key=lambda pair: (pairs.place[pair[0]], pairs.place[pair[1]])):
