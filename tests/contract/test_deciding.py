@@ -13,6 +13,7 @@ from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Window
 from afterword.extractors.judge import RulesJudge
 from afterword.extractors.testing import OracleExtractor
+from afterword.pipeline.errors import ProposalOutdated
 from afterword.pipeline.proposals import apply_proposal, undo_run
 from afterword.pipeline.session import Outcome, Saved, process_session
 from afterword.store import entries, ledger, lookup, reviews, runs, sessions
@@ -254,3 +255,16 @@ async def test_a_dry_run_leaves_no_turns_behind_until_it_is_applied(store: Store
     async with store.read() as db:
         assert [turn.text for turn in await sessions.turns(db, LENA, "a")] == ["home: Graz"]
     assert (await process(store, "a", 1, "home: Graz")).run_id is None
+
+
+async def test_a_proposal_of_a_session_that_was_read_further_is_refused(store: Store) -> None:
+    """Applying it would take back what the later reading has learned."""
+    shown = await process(store, "a", 1, "home: Graz", apply=False)
+    state = [{"content": text, "source": "user", "type": "UserMessage"} for text in ("home: Graz", "diet: vegan")]
+    grown = Saved(LENA, "a", state={"type": "AssistantAgentState", "llm_context": {"messages": state}})
+    grown = replace(grown, started_at=day(1), ended_at=day(1))
+    await process_session(store, grown, extractor=OracleExtractor(find))
+    assert shown.run_id is not None
+    with pytest.raises(ProposalOutdated):
+        await apply_proposal(store, shown.run_id, judge=RulesJudge())
+    assert await statuses(store) == {"Graz": "current", "vegan": "current"}

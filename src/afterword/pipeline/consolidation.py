@@ -14,7 +14,7 @@ from afterword.pipeline.errors import ScopeBusy
 from afterword.pipeline.resolution import Changes, changes, required_pairs
 from afterword.store import ledger, lookup, runs
 from afterword.store.assertions import Verdict
-from afterword.store.engine import Store
+from afterword.store.engine import Store, pause
 from afterword.store.errors import Overtaken, ScopeMoved
 from afterword.store.facts import Fact
 from afterword.store.ledger import Proposal
@@ -28,7 +28,7 @@ CALLS = 25
 
 LARGE_SCOPE = 20
 MOST_RETIRED = 0.2
-TRIES = 8
+TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ async def consolidate(
     changing the scope.
     """
     docket = Docket(store, scope, judge)
-    for _ in range(TRIES):
+    for attempt in range(TRIES):
         known = await _known(store, scope)
         pairs = _open_pairs(known, judge)
         judged = await docket.judge(pairs, hidden=gone(known), calls=CALLS)
@@ -93,6 +93,7 @@ async def consolidate(
             )
             run_id = await _write(store, made, held=held)
         except Overtaken:
+            await pause(attempt)
             continue
         return Consolidated(scope, run_id, held, len(judged.verdicts), judged.unjudged, docket.usage, moved)
     raise ScopeBusy(f"{scope} kept changing while it was consolidated; run it again")

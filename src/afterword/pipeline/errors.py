@@ -15,3 +15,7 @@ class SourceInvalid(PipelineError):
 
 class ScopeBusy(PipelineError):
     """Others kept changing the scope while this session was judged; it stays queued, run again."""
+
+
+class ProposalOutdated(PipelineError):
+    """The session of a proposal has been read further since; a new run says all of it."""

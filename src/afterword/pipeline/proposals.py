@@ -11,16 +11,16 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 from afterword.extractors.judge import Judge
 from afterword.pipeline.consolidation import consolidation
 from afterword.pipeline.docket import Docket, gone
-from afterword.pipeline.errors import ScopeBusy
+from afterword.pipeline.errors import ProposalOutdated, ScopeBusy
 from afterword.pipeline.resolution import required_pairs
 from afterword.store import ledger, lookup, runs, sessions
 from afterword.store.assertions import Verdict
-from afterword.store.engine import Store
+from afterword.store.engine import Store, pause
 from afterword.store.errors import Overtaken
 from afterword.store.runs import Run
 from afterword.store.scopes import Scope
 
-TRIES = 8
+TRIES = 20
 
 
 async def apply_proposal(
@@ -34,11 +34,11 @@ async def apply_proposal(
 
     Where the scope has not changed since, that is the proposed run itself. Where it has, the same assertions are judged
     against what has come since, and the run that is applied is a new one in place of the proposed. Raises `NotFound`
-    where there is no such proposal, an `ExtractionError` where the judge gave no answer, `ScopeBusy` where others kept
+    where there is no such proposal, `ProposalOutdated` where its session has been read further since, an `ExtractionError` where the judge gave no answer, `ScopeBusy` where others kept
     changing the scope.
     """
     docket: Docket | None = None
-    for _ in range(TRIES):
+    for attempt in range(TRIES):
         async with store.read() as db:
             found = await runs.run(db, run_id)
             proposal, session_pk = await runs.proposal_of(db, found)
@@ -66,6 +66,7 @@ async def apply_proposal(
                 await ledger.apply(db, found.scope, applied, clock())
                 return await runs.run(db, applied)
         except Overtaken:
+            await pause(attempt)
             continue
     raise ScopeBusy(f"{found.scope} kept changing while run {run_id} was judged again; try again")
 
@@ -76,7 +77,12 @@ async def _keep_read(db: AsyncSession, found: Run, at: datetime) -> int | None:
     if transcript is None:
         return None
     session_id = found.source.removeprefix(ledger.source_of(""))
-    return await sessions.keep_transcript(db, found.scope, session_id, transcript, at, is_done=True)
+    kept = await sessions.turns(db, found.scope, session_id)
+    if [turn.text for turn in kept] != [turn.text for turn in transcript.turns][: len(kept)]:
+        raise ProposalOutdated(f"session {session_id!r} has been read further since run {found.id} was proposed; run it again")
+    saved_at = await sessions.saved_at(db, found.scope, session_id)
+    is_done = saved_at is None or saved_at <= found.started_at
+    return await sessions.keep_transcript(db, found.scope, session_id, transcript, at, is_done=is_done)
 
 
 async def undo_run(

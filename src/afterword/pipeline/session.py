@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from sqlmodel.ext.asyncio.session import AsyncSession
+
 from afterword.extractors.candidates import Candidate
 from afterword.extractors.extractor import Extractor, Usage, Window
 from afterword.extractors.grounding import Grounding, Reason, ground
@@ -26,7 +28,7 @@ from afterword.pipeline.errors import ScopeBusy, SourceInvalid
 from afterword.pipeline.resolution import Changes, changes, required_pairs
 from afterword.store import ledger, lookup, runs, sessions
 from afterword.store.assertions import Assertion, Verdict
-from afterword.store.engine import Store
+from afterword.store.engine import Store, pause
 from afterword.store.errors import Overtaken, ScopeMoved
 from afterword.store.ledger import Proposal, Reading
 from afterword.store.runs import Policy
@@ -34,7 +36,7 @@ from afterword.store.scopes import Scope
 from afterword.store.timeline import erased, timeline
 from afterword.store.transcripts import TimeBasis, Transcript, Turn
 
-TRIES = 8
+TRIES = 20
 """How often a session is judged again because another process changed the scope meanwhile."""
 
 
@@ -126,10 +128,12 @@ class _Processing:
         self.extracted: dict[str, Reading] = {}
         self.docket = Docket(store, saved.scope, judge)
         self.before: tuple[Assertion, ...] = ()
+        self.revision = 0
+        self.state_saved_at: datetime | None = None
         self.usage = Usage()
 
     async def run(self) -> Outcome:
-        for _ in range(TRIES):
+        for attempt in range(TRIES):
             read = await self._read()
             if await self._nothing_new(read):
                 return Outcome(self.saved.scope, self.saved.session_id, None, read.transcript, read.owners)
@@ -140,10 +144,11 @@ class _Processing:
             judged = await self.docket.judge(pairs, hidden=gone(known))
             moved = _changes(self.before, said, known, judged.verdicts, self.clock())
             is_held = self.apply and await self._is_held(moved)
-            proposal = self._proposal(readings, known.revision, judged)
+            proposal = self._proposal(readings, self.revision, judged)
             try:
                 run_id = await self._write(read.transcript, proposal, is_held=is_held)
             except Overtaken:
+                await pause(attempt)
                 continue
             return self._outcome(read, run_id, readings, moved, is_held=is_held, unjudged=judged.unjudged)
         raise ScopeBusy(
@@ -181,6 +186,9 @@ class _Processing:
         """Return what the store has of the session: its turns as last read, its row, and the state to read."""
         scope, session_id = self.saved.scope, self.saved.session_id
         async with self.store.read() as db:
+            # What is decided holds for the scope as it is now, when the session is read, not when it is judged.
+            self.revision = await lookup.revision_of(db, scope)
+            self.state_saved_at = await sessions.saved_at(db, scope, session_id)
             before = await sessions.turns(db, scope, session_id)
             kept = await sessions.find(db, scope, session_id)
             state = self.saved.state
@@ -195,11 +203,13 @@ class _Processing:
         if read.keys and (last != list(read.keys) or self.saved.reread):
             return False
         if self.apply:
-            scope, session_id, at = self.saved.scope, self.saved.session_id, self.clock()
-            await self.store.written(
-                lambda db: sessions.keep_transcript(db, scope, session_id, read.transcript, at, is_done=True)
-            )
+            await self.store.written(lambda db: self._keep_known(db, read.transcript))
         return True
+
+    async def _keep_known(self, db: AsyncSession, transcript: Transcript) -> None:
+        """Mark a session done in which there was nothing new; where others have changed the scope, leave it to them."""
+        if await lookup.revision_of(db, self.saved.scope) == self.revision:
+            await self._keep(db, transcript)
 
     async def _readings(self, read: _Read) -> list[Reading]:
         async with self.store.read() as db:
@@ -289,11 +299,17 @@ class _Processing:
                 raise ScopeMoved(f"{scope} has changed since session {session_id!r} was judged")
             if not self.apply:
                 return await ledger.propose(db, proposal, transcript=transcript)
-            key = await sessions.keep_transcript(db, scope, session_id, transcript, at, is_done=True)
+            key = await self._keep(db, transcript)
             run_id = await ledger.propose(db, proposal, session_pk=key, is_held=is_held)
             if not is_held:
                 await ledger.apply(db, scope, run_id, at)
         return run_id
+
+    async def _keep(self, db: AsyncSession, transcript: Transcript) -> int:
+        """Keep what was read as the session's turns; a session that was saved again meanwhile stays queued."""
+        scope, session_id = self.saved.scope, self.saved.session_id
+        is_done = await sessions.saved_at(db, scope, session_id) == self.state_saved_at
+        return await sessions.keep_transcript(db, scope, session_id, transcript, self.clock(), is_done=is_done)
 
     def _outcome(
         self,

@@ -158,8 +158,7 @@ class Store:
                 async with self.write() as db:
                     return await work(db)
             except Overtaken:
-                # Whoever collides would collide again in step; a random pause parts them.
-                await asyncio.sleep(random.uniform(0, 0.01 * 2 ** min(attempt, 5)))
+                await pause(attempt)
         async with self.write() as db:
             return await work(db)
 
@@ -189,6 +188,11 @@ class Store:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+async def pause(attempt: int) -> None:
+    """Wait before another try, longer each time: whoever collides would collide again in step, chance parts them."""
+    await asyncio.sleep(random.uniform(0, 0.01 * 2 ** min(attempt, 5)))
 
 
 async def open_store(url: str | None = None, *, create: bool = True) -> Store:

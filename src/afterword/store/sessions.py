@@ -95,6 +95,13 @@ async def load_state(db: AsyncSession, scope: Scope, session_id: str, component:
     return state
 
 
+async def saved_at(db: AsyncSession, scope: Scope, session_id: str) -> datetime | None:
+    """Return when the state that is kept of a session was saved, None where none is kept."""
+    row = await _find(db, scope, session_id)
+    kept = await db.get(StateRow, row.id) if row else None
+    return kept.saved_at if kept else None
+
+
 async def find(db: AsyncSession, scope: Scope, session_id: str) -> SavedSession | None:
     """Return what is kept about a session, None where this scope has no such session."""
     row = await _find(db, scope, session_id)
