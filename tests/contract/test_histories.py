@@ -67,7 +67,7 @@ def in_a_store(empty: Path, work: Callable[[Store], Any]) -> None:
 async def kept(store: Store) -> Dump:
     """Return the facts as the store keeps them, after checking that they are those of what counts."""
     async with store.read() as db:
-        laid_out, _ = await lookup.kept_courses(db, LENA)
+        laid_out = await lookup.kept_courses(db, LENA)
         live = await lookup.known(db, LENA)
     assert dumped(laid_out) == dumped(courses(live.assertions, live.verdicts))
     return dumped(laid_out)

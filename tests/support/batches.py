@@ -227,7 +227,7 @@ async def _faults_of_sessions(db: AsyncSession, scope: Scope) -> list[str]:
 
 async def _faults_of_facts(db: AsyncSession, scope: Scope) -> list[str]:
     live = await lookup.known(db, scope)
-    kept, _ = await lookup.kept_courses(db, scope)
+    kept = await lookup.kept_courses(db, scope)
     derived = courses(live.assertions, live.verdicts)
     return [] if _by_id(kept) == _by_id(derived) else [f"the facts of {scope} do not follow from what is live"]
 

@@ -32,7 +32,8 @@ class Docket:
         self.usage = Usage()
 
     async def judge(self, pairs: Sequence[Pair], *, hidden: frozenset[str], calls: int = 1) -> Judged:
-        """Return the verdicts on these pairs: the kept ones, and those of at most `calls` calls for the rest.
+        """Return the verdicts on these pairs: the kept ones, and those of at most `calls` calls for the rest (a judge that
+        costs nothing judges all).
 
         What is `hidden` (somebody has asked for it to be gone) is in no prompt; code alone may compare it. Raises an `ExtractionError` where the judge gave no answer.
         """
@@ -44,13 +45,14 @@ class Docket:
         open_pairs = [pair for pair in pairs if _ids(pair) not in self._given]
         size = self._judge.pairs_a_call or max(len(open_pairs), 1)
         batches = [open_pairs[start : start + size] for start in range(0, len(open_pairs), size)]
-        for batch in batches[:calls]:
+        asked = len(batches) if self._judge.pairs_a_call is None else calls
+        for batch in batches[:asked]:
             verdicts, cost = await self._judge.judge(batch)
             self._given |= {(one.earlier_id, one.later_id): one for one in verdicts}
             self.usage += cost
         wanted = [_ids(pair) for pair in pairs]
         return Judged(
-            tuple(self._given[ids] for ids in wanted if ids in self._given), sum(map(len, batches[calls:]))
+            tuple(self._given[ids] for ids in wanted if ids in self._given), sum(map(len, batches[asked:]))
         )
 
 

@@ -36,8 +36,9 @@ from afterword.store.scopes import Scope
 from afterword.store.timeline import erased, timeline
 from afterword.store.transcripts import TimeBasis, Transcript, Turn
 
-TRIES = 20
-"""How often a session is judged again because another process changed the scope meanwhile."""
+PATIENT_TRIES, TRIES = 6, 20
+"""How often a session is judged again because another process changed the scope meanwhile: so often without making
+others wait, and so often in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,16 @@ class _Read:
     keys: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """What is to be stored of a session, and what it changes."""
+
+    proposal: Proposal
+    moved: Changes
+    is_held: bool
+    unjudged: int
+
+
 async def process_session(
     store: Store,
     saved: Saved,
@@ -128,6 +139,7 @@ class _Processing:
         self.extracted: dict[str, Reading] = {}
         self.docket = Docket(store, saved.scope, judge)
         self.before: tuple[Assertion, ...] = ()
+        self.turns: list[Turn] = []
         self.revision = 0
         self.state_saved_at: datetime | None = None
         self.usage = Usage()
@@ -138,22 +150,42 @@ class _Processing:
             if await self._nothing_new(read):
                 return Outcome(self.saved.scope, self.saved.session_id, None, read.transcript, read.owners)
             readings = await self._readings(read)
-            known = await self._known()
-            said = [one for reading in readings for one in reading.assertions]
-            pairs = required_pairs([*said, *self._bereft(said, known)], known.assertions)
-            judged = await self.docket.judge(pairs, hidden=gone(known))
-            moved = _changes(self.before, said, known, judged.verdicts, self.clock())
-            is_held = self.apply and await self._is_held(moved)
-            proposal = self._proposal(readings, self.revision, judged)
             try:
-                run_id = await self._write(read.transcript, proposal, is_held=is_held)
+                if attempt < PATIENT_TRIES or self.store.in_memory:
+                    decided = await self._decided(readings, await self._known(), calls=1)
+                    async with self.store.write() as db:
+                        run_id = await self._written(db, read.transcript, decided)
+                else:
+                    run_id, decided = await self._insist(read, readings)
             except Overtaken:
                 await pause(attempt)
                 continue
-            return self._outcome(read, run_id, readings, moved, is_held=is_held, unjudged=judged.unjudged)
+            return self._outcome(read, run_id, readings, decided)
         raise ScopeBusy(
             f"{self.saved.scope} kept changing while session {self.saved.session_id!r} was judged; run it again"
         )
+
+    async def _insist(self, read: _Read, readings: Sequence[Reading]) -> tuple[int, _Decided]:
+        """Decide while every other writer of the scope waits. Nobody is asked meanwhile: what only a call could judge is
+        left to consolidation."""
+        scope, session_id = self.saved.scope, self.saved.session_id
+        async with self.store.write() as db:
+            await ledger.hold(db, scope)
+            if await sessions.turns(db, scope, session_id) != self.turns:
+                raise ScopeMoved(f"session {session_id!r} of {scope} was read further meanwhile")
+            known = await lookup.known(db, scope)
+            self.revision = known.revision
+            decided = await self._decided(readings, self._others(known), calls=0)
+            return await self._written(db, read.transcript, decided), decided
+
+    async def _decided(self, readings: Sequence[Reading], known: lookup.Known, *, calls: int) -> _Decided:
+        """Return what the readings mean for what is known, with at most so many calls of the judge."""
+        said = [one for reading in readings for one in reading.assertions]
+        pairs = required_pairs([*said, *self._bereft(said, known)], known.assertions)
+        judged = await self.docket.judge(pairs, hidden=gone(known), calls=calls)
+        moved = _changes(self.before, said, known, judged.verdicts, self.clock())
+        is_held = self.apply and await self._is_held(moved)
+        return _Decided(self._proposal(readings, self.revision, judged), moved, is_held, judged.unjudged)
 
     async def _read(self) -> _Read:
         before, kept, state = await self._kept()
@@ -189,7 +221,7 @@ class _Processing:
             # What is decided holds for the scope as it is now, when the session is read, not when it is judged.
             self.revision = await lookup.revision_of(db, scope)
             self.state_saved_at = await sessions.saved_at(db, scope, session_id)
-            before = await sessions.turns(db, scope, session_id)
+            before = self.turns = await sessions.turns(db, scope, session_id)
             kept = await sessions.find(db, scope, session_id)
             state = self.saved.state
             if state is None and self.saved.path is None and not self.saved.reread:
@@ -250,7 +282,9 @@ class _Processing:
     async def _known(self) -> lookup.Known:
         """Return what is known of the scope from everything but this session."""
         async with self.store.read() as db:
-            known = await lookup.known(db, self.saved.scope)
+            return self._others(await lookup.known(db, self.saved.scope))
+
+    def _others(self, known: lookup.Known) -> lookup.Known:
         self.before = known.assertions
         others = tuple(one for one in known.assertions if one.session_id != self.saved.session_id)
         return lookup.Known(known.revision, others, known.verdicts)
@@ -292,17 +326,17 @@ class _Processing:
     def _spent(self) -> Usage:
         return self.usage + self.docket.usage
 
-    async def _write(self, transcript: Transcript, proposal: Proposal, *, is_held: bool) -> int:
-        scope, session_id, at = self.saved.scope, self.saved.session_id, self.clock()
-        async with self.store.write() as db:
-            if await lookup.revision_of(db, scope) != proposal.revision:
-                raise ScopeMoved(f"{scope} has changed since session {session_id!r} was judged")
-            if not self.apply:
-                return await ledger.propose(db, proposal, transcript=transcript)
-            key = await self._keep(db, transcript)
-            run_id = await ledger.propose(db, proposal, session_pk=key, is_held=is_held)
-            if not is_held:
-                await ledger.apply(db, scope, run_id, at)
+    async def _written(self, db: AsyncSession, transcript: Transcript, decided: _Decided) -> int:
+        """Store what was decided, in one transaction. Raises `ScopeMoved` where the scope has changed since."""
+        scope, proposal = self.saved.scope, decided.proposal
+        if await lookup.revision_of(db, scope) != proposal.revision:
+            raise ScopeMoved(f"{scope} has changed since session {self.saved.session_id!r} was judged")
+        if not self.apply:
+            return await ledger.propose(db, proposal, transcript=transcript)
+        key = await self._keep(db, transcript)
+        run_id = await ledger.propose(db, proposal, session_pk=key, is_held=decided.is_held)
+        if not decided.is_held:
+            await ledger.apply(db, scope, run_id, self.clock())
         return run_id
 
     async def _keep(self, db: AsyncSession, transcript: Transcript) -> int:
@@ -311,28 +345,19 @@ class _Processing:
         is_done = await sessions.saved_at(db, scope, session_id) == self.state_saved_at
         return await sessions.keep_transcript(db, scope, session_id, transcript, self.clock(), is_done=is_done)
 
-    def _outcome(
-        self,
-        read: _Read,
-        run_id: int,
-        readings: Sequence[Reading],
-        moved: Changes,
-        *,
-        is_held: bool,
-        unjudged: int,
-    ) -> Outcome:
+    def _outcome(self, read: _Read, run_id: int, readings: Sequence[Reading], decided: _Decided) -> Outcome:
         return Outcome(
             scope=self.saved.scope,
             session_id=self.saved.session_id,
             run_id=run_id,
             transcript=read.transcript,
             owners=read.owners,
-            applied=self.apply and not is_held,
-            held=is_held,
-            unjudged=unjudged,
+            applied=self.apply and not decided.is_held,
+            held=decided.is_held,
+            unjudged=decided.unjudged,
             usage=self._spent,
             rejected=_refused(readings),
-            changes=moved,
+            changes=decided.moved,
         )
 
 

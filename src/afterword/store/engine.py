@@ -77,8 +77,7 @@ class Store:
         self._shared: AsyncEngine | None = None
         self._engines: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine] = WeakKeyDictionary()
         # A database in memory is one connection, and a connection has one transaction at a time.
-        in_memory = self.dialect == "sqlite" and self.path is None
-        self._turn: AbstractAsyncContextManager[Any] = asyncio.Lock() if in_memory else nullcontext()
+        self._turn: AbstractAsyncContextManager[Any] = asyncio.Lock() if self.in_memory else nullcontext()
 
     def __repr__(self) -> str:
         return f"Store({self.shown_url!r})"
@@ -87,6 +86,11 @@ class Store:
     def dialect(self) -> str:
         """`sqlite` or `postgresql`."""
         return self._url.get_backend_name()
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether it is a SQLite database in memory, which has one connection for all."""
+        return self.dialect == "sqlite" and self.path is None
 
     @property
     def path(self) -> Path | None:

@@ -275,6 +275,11 @@ async def _run(db: AsyncSession, scope: Scope, run_id: int, *statuses: str) -> R
     return run
 
 
+async def hold(db: AsyncSession, scope: Scope) -> None:
+    """Let every other writer of the scope wait until this transaction ends."""
+    await _locked_scope(db, await ensure_scope(db, scope))
+
+
 async def _locked_scope(db: AsyncSession, scope_id: int) -> ScopeRow:
     # The row is written first, so that two writers of one scope queue up here and not at their commits.
     await db.exec(update(ScopeRow).where(col(ScopeRow.id) == scope_id).values(revision=ScopeRow.revision))

@@ -67,7 +67,7 @@ async def scopes_kept(db: AsyncSession) -> list[Scope]:
 
 def live_runs(scope_id: int, known_at: datetime | None = None) -> Select[Any]:
     """Select the ids of the runs that count: of each source the latest one applied and not undone (at `known_at`)."""
-    counted: ColumnElement[bool] = and_(RunRow.scope_id == scope_id, RunRow.status == "applied")  # type: ignore[arg-type]
+    counted: ColumnElement[bool] = and_(col(RunRow.scope_id) == scope_id, col(RunRow.status) == "applied")
     if known_at is not None:
         counted = and_(
             col(RunRow.scope_id) == scope_id,
@@ -114,17 +114,14 @@ async def facts(db: AsyncSession, scope: Scope, *, at: datetime, known_at: datet
         gone = erased(now.assertions, now.verdicts)
         told = [one for one in then.assertions if one.id not in gone]
         return facts_at(courses(told, then.verdicts), at)
-    laid_out, recorded = await kept_courses(db, scope)
-    return [
-        replace(fact, recorded_at=min(recorded[one] for one in fact.assertion_ids)) for fact in facts_at(laid_out, at)
-    ]
+    return facts_at(await kept_courses(db, scope), at)
 
 
-async def kept_courses(db: AsyncSession, scope: Scope) -> tuple[list[Course], dict[str, datetime]]:
-    """Return the facts of a scope through all time, in the order of saying, and when each assertion was recorded."""
+async def kept_courses(db: AsyncSession, scope: Scope) -> list[Course]:
+    """Return the facts of a scope through all time, in the order of saying."""
     row = await scope_row(db, scope)
     if row is None:
-        return [], {}
+        return []
     kept = (await db.exec(select(FactRow).where(FactRow.scope_id == row.id))).all()
     of_scope = select(FactRow.id).where(FactRow.scope_id == row.id)
     ties = (await db.exec(select(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(of_scope)))).all()
@@ -134,9 +131,10 @@ async def kept_courses(db: AsyncSession, scope: Scope) -> tuple[list[Course], di
     said = select(FactAssertionRow.assertion_id).where(col(FactAssertionRow.fact_id).in_(of_scope))
     rows = (await db.exec(select(AssertionRow).where(col(AssertionRow.id).in_(said)))).all()
     assertions = {one.id: one for one in await _assertions(db, rows, scope)}
+    recorded = {one.id: one.recorded_at for one in rows}
     laid_out = [course_of(fact, members[fact.id], assertions) for fact in kept]
     laid_out.sort(key=lambda course: course.members[0].order)
-    return laid_out, {one.id: one.recorded_at for one in rows}
+    return [replace(one, recorded_at=min(recorded[said.id] for said in one.members)) for one in laid_out]
 
 
 async def fact(db: AsyncSession, scope: Scope, fact_id: str, *, at: datetime) -> Fact:

@@ -108,7 +108,7 @@ async def _served(
     async with store.read() as db:
         revision = await lookup.revision_of(db, scope)
         if remembered.revision != revision:
-            remembered.courses, _ = await lookup.kept_courses(db, scope)
+            remembered.courses = await lookup.kept_courses(db, scope)
             remembered.revision = revision
     facts = facts_at(remembered.courses, at)
     return [fact for fact in facts if fact.is_served and (kinds is None or fact.kind in kinds)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from afterword.store.assertions import Act, Assertion, Relation, Verdict
@@ -37,7 +37,8 @@ class Span:
 class Course:
     """One fact through all time: the assertions that say it (first-said first), and the spans in which it holds.
 
-    Where nothing is left of it, `undone_by` names the assertion that took it, and `undone_as` how.
+    Where nothing is left of it, `undone_by` names the assertion that took it, and `undone_as` how. `recorded_at` is when
+    it was learned, where a store says so.
     """
 
     lead: Assertion
@@ -46,6 +47,7 @@ class Course:
     undone_as: Status = Status.SUPERSEDED
     undone_by: str | None = None
     contested_by: tuple[str, ...] = ()
+    recorded_at: datetime | None = field(default=None, compare=False)
 
     @property
     def id(self) -> str:
@@ -264,6 +266,7 @@ def _fact(course: Course, at: datetime, over: set[str]) -> Fact | None:
         support=len({one.session_id or one.id for one in course.members}),
         evidence=tuple(dict.fromkeys(item for one in course.members for item in one.evidence)),
         assertion_ids=tuple(one.id for one in course.members),
+        recorded_at=course.recorded_at,
         retired_by=(span.by if span else course.undone_by) if retired else None,
         contested_by=rivals if status is Status.CONTESTED else (),
         limited_to=lead.limited_to,
