@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 
-from afterword.extractors.extractor import Extraction, Window
+import pytest
+
+from afterword.extractors.extractor import Extraction, Usage, Window
+from afterword.extractors.judge import Pair
 from afterword.extractors.rules import RulesExtractor
 from afterword.pipeline.batch import queued, run_batch
-from afterword.pipeline.session import Saved, process_session
-from afterword.store import ledger, lookup, runs, sessions
+from afterword.pipeline.session import PATIENT_TRIES, Saved, process_session
+from afterword.store import entries, ledger, lookup, runs, sessions
+from afterword.store.assertions import Relation, Verdict
 from afterword.store.engine import Store
+from afterword.store.entries import Entry
 from afterword.store.scopes import Scope
 from batches import state
 
@@ -78,3 +83,33 @@ async def test_a_session_that_is_saved_while_it_is_processed_stays_queued(store:
     await run_batch(store, [one], extractor=RulesExtractor())
     assert await values(store) == {"Graz", "vegetarian"}
     assert await queued(store) == []
+
+
+class Overtaking:
+    """A judge that needs calls, and during each of which somebody else writes into the scope."""
+
+    pairs_a_call: int | None = 40
+    version = "overtaking-1"
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.calls = 0
+
+    async def judge(self, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
+        self.calls += 1
+        city = f"City {self.calls}"
+        await entries.enter(self._store, LENA, Entry(f"Lives in {city}.", attribute="home", value=city), at=AT)
+        return [Verdict(one.id, other.id, Relation.BESIDE, "both", self.version) for one, other in pairs], Usage(1)
+
+
+async def test_a_session_that_is_always_overtaken_gets_its_turn(store: Store) -> None:
+    """After some tries it lets the others wait; what only a call could judge is left, and counted."""
+    if store.in_memory:
+        pytest.skip("a store in memory has one connection: nobody else can write into it")
+    await entries.enter(store, LENA, Entry("Lives in Linz.", attribute="home", value="Linz"), at=AT)
+    judge = Overtaking(store)
+    outcome = await process_session(store, saved(*SHORT), extractor=RulesExtractor(), judge=judge)
+    assert outcome.applied
+    assert judge.calls == PATIENT_TRIES
+    assert outcome.unjudged >= 1
+    assert await values(store) == {"Graz", "Linz"} | {f"City {number}" for number in range(1, judge.calls + 1)}

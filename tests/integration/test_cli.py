@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -181,10 +180,8 @@ def test_every_profile_loads(afterword: Any, repository: Path) -> None:
         assert checks["settings"]["ok"]
 
 
-def test_a_queue_of_nothing_is_done_at_once(afterword: Any) -> None:
-    started = time.monotonic()
+def test_a_queue_of_nothing_is_said_and_is_no_failure(afterword: Any) -> None:
     assert "nothing to do" in afterword("run")
-    assert time.monotonic() - started < 60
 
 
 def test_a_run_can_be_undone_and_a_proposal_applied(afterword: Any, tmp_path: Path) -> None:

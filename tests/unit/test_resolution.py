@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -186,7 +187,7 @@ def test_the_order_of_arrival_decides_no_pair(history: list[Assertion]) -> None:
 
 @given(histories(), st.randoms(use_true_random=False))
 @settings(deadline=None, max_examples=50)
-def test_equal_input_in_any_order_gives_equal_pairs_in_equal_order(history: list[Assertion], random: object) -> None:
+def test_equal_input_in_any_order_gives_equal_pairs_in_equal_order(history: list[Assertion], order: Random) -> None:
     shuffled = list(history)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    order.shuffle(shuffled)
     assert ids(shuffled, []) == ids(history, [])

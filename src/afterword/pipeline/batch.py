@@ -53,8 +53,10 @@ async def run_batch(
             return await process_session(store, saved, extractor=extractor, judge=judge, apply=apply, clock=clock)
         except AfterwordError as error:
             return await _failed(store, saved, f"{type(error).__name__}: {error}", clock())
-        except Exception as error:
-            logger.warning("session %s of %s failed", saved.session_id, saved.scope, exc_info=error)
+        except Exception as error:  # one session that meets a fault of ours must not stop the others
+            logger.warning("session %s of %s failed (%s)", saved.session_id, saved.scope, type(error).__name__)
+            # The traceback may hold what was said, so it is for those who ask for it.
+            logger.debug("where it failed", exc_info=error)
             reason = f"{type(error).__name__}: a fault of afterword, please report it"
             return await _failed(store, saved, reason, clock())
 

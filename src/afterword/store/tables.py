@@ -41,7 +41,7 @@ class SessionRow(SQLModel, table=True):
     """One conversation of a scope, and how far its processing has come (`progress`)."""
 
     __tablename__ = "sessions"
-    __table_args__ = (UniqueConstraint("scope_id", "session_id"), Index(None, "progress", "next_try_at"))
+    __table_args__ = (UniqueConstraint("scope_id", "session_id"), Index(None, "progress"))
 
     id: int | None = Field(default=None, primary_key=True)
     scope_id: int = Field(foreign_key="scopes.id")
@@ -56,8 +56,6 @@ class SessionRow(SQLModel, table=True):
     progress: str
     failure: str | None = None
     attempts: int = 0
-    next_try_at: datetime | None = None
-    read_hash: str | None = None
     updated_at: datetime
 
 

@@ -65,15 +65,13 @@ def upgrade() -> None:
     sa.Column('progress', sa.String(), nullable=False),
     sa.Column('failure', sa.String(), nullable=True),
     sa.Column('attempts', sa.Integer(), nullable=False),
-    sa.Column('next_try_at', sa.DateTime(timezone=True), nullable=True),
-    sa.Column('read_hash', sa.String(), nullable=True),
     sa.Column('updated_at', sa.DateTime(timezone=True), nullable=False),
     sa.ForeignKeyConstraint(['scope_id'], ['scopes.id'], name=op.f('fk_sessions_scope_id_scopes')),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_sessions')),
     sa.UniqueConstraint('scope_id', 'session_id', name=op.f('uq_sessions_scope_id_session_id'))
     )
     with op.batch_alter_table('sessions', schema=None) as batch_op:
-        batch_op.create_index(batch_op.f('ix_sessions_progress_next_try_at'), ['progress', 'next_try_at'], unique=False)
+        batch_op.create_index(batch_op.f('ix_sessions_progress'), ['progress'], unique=False)
 
     op.create_table('windows',
     sa.Column('id', sa.Integer(), nullable=False),
@@ -265,7 +263,7 @@ def downgrade() -> None:
     op.drop_table('evidence')
     op.drop_table('windows')
     with op.batch_alter_table('sessions', schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f('ix_sessions_progress_next_try_at'))
+        batch_op.drop_index(batch_op.f('ix_sessions_progress'))
 
     op.drop_table('sessions')
     with op.batch_alter_table('assertions', schema=None) as batch_op:
