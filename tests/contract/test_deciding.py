@@ -22,7 +22,7 @@ from afterword.store.engine import Store
 from afterword.store.errors import NotFound
 from afterword.store.facts import Fact, Status
 from afterword.store.ledger import RunStatus
-from afterword.store.reviews import Decision
+from afterword.store.reviews import Decision, Wording
 from afterword.store.runs import Policy
 from afterword.store.scopes import Scope
 
@@ -162,7 +162,7 @@ async def test_an_edit_outranks_extraction(store: Store, is_change: bool, valid_
     await process(store, "a", 1, "home: Graz")
     fact = (await held(store))["Graz"]
     await reviews.edit(
-        store, LENA, fact, statement="Lena lives in Wels.", value="Wels", is_change=is_change, at=day(20)
+        store, LENA, fact, Wording("Lena lives in Wels.", "Wels", "user"), is_change=is_change, at=day(20)
     )
     facts = await held(store)
     assert {value: one.status for value, one in facts.items()} == {"Graz": Status.SUPERSEDED, "Wels": Status.CURRENT}

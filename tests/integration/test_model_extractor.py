@@ -132,7 +132,7 @@ async def test_nothing_said_reaches_the_logs(caplog: pytest.LogCaptureFixture) -
 async def test_the_version_names_model_and_prompts() -> None:
     with ScriptedEndpoint() as endpoint:
         async with extractor(endpoint) as model:
-            assert model.version == "model:scripted:extract-1+repair-1"
+            assert model.version == "model:scripted:extract-2+repair-1"
 
 
 async def test_recorded_replies_are_played_back(tmp_path: Path) -> None:

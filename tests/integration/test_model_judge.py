@@ -79,8 +79,8 @@ async def test_all_pairs_are_one_question() -> None:
         async with judge(endpoint) as model:
             verdicts, usage = await model.judge(PAIRS)
     assert verdicts == [
-        Verdict("id-window", "id-aisle", Relation.CHANGES, "aisle now", "model:scripted:judge-1"),
-        Verdict("id-window", "id-seats", Relation.RETRACTS, "because", "model:scripted:judge-1"),
+        Verdict("id-window", "id-aisle", Relation.CHANGES, "aisle now", "model:scripted:judge-2"),
+        Verdict("id-window", "id-seats", Relation.RETRACTS, "because", "model:scripted:judge-2"),
     ]
     assert usage.calls == len(endpoint.requests) == 1
 
@@ -197,13 +197,31 @@ async def test_only_subjects_that_are_named_differently_are_joined(subject: str,
     assert verdict.joins_subjects is joins
 
 
+@pytest.mark.parametrize(
+    ("subject", "relation", "told", "parts"),
+    [
+        ("Ines", "beside", False, True),
+        ("Ines", "beside", True, False),
+        ("Ines", "same", False, False),
+        ("user", "beside", False, False),
+    ],
+)
+async def test_one_name_is_parted_only_where_it_names_two(subject: str, relation: str, told: bool, parts: bool) -> None:
+    earlier = said("vegan", 1, "She is vegan.", subject=subject)
+    later = said("seven", 2, "She is seven.", subject=subject)
+    with ScriptedEndpoint([findings(finding(1, relation, same_subject=told))]) as endpoint:
+        async with judge(endpoint) as model:
+            (verdict,), _ = await model.judge([(earlier, later)])
+    assert (verdict.parts_subjects, verdict.joins_subjects) == (parts, False)
+
+
 async def test_it_is_a_judge_and_its_version_names_model_and_prompt() -> None:
     with ScriptedEndpoint() as endpoint:
         async with judge(endpoint) as model:
             any_judge: Judge = model
-            assert any_judge.version == "model:scripted:judge-1"
+            assert any_judge.version == "model:scripted:judge-2"
 
 
 def test_the_fixed_prompt_stays_small() -> None:
     """A word is about 1.3 tokens: the judge's fixed part stays below 900."""
-    assert len(load("judge-1").text.split()) * 1.3 < 900
+    assert len(load("judge-2").text.split()) * 1.3 < 900

@@ -156,7 +156,8 @@ class Judge:
             relation = Relation.RETRACTS
         who = PERSON if draw // 97 % 13 == 0 else self.version
         joins = earlier.slot[0] != later.slot[0] and draw % 2 == 0
-        return Verdict(earlier.id, later.id, relation, "as drawn", who, joins) if relation else None
+        is_parted = earlier.slot[0] == later.slot[0] != "user" and relation is Relation.BESIDE and draw % 2 == 0
+        return Verdict(earlier.id, later.id, relation, "as drawn", who, joins, is_parted) if relation else None
 
     def drawn(self, *parts: object) -> int:
         """Return a number that these parts always get."""

@@ -12,13 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afterword.extractors.extractor import Window
+from afterword.extractors.model import EXTRACT
 from afterword.extractors.prompts import load, render
 from afterword.store.transcripts import Role, Turn
 
 MONDAY = datetime(2025, 9, 8, 18, 42, tzinfo=UTC)
 HEAD = re.compile(r"^\[(\d+)(, already read)?\] (\w+) ")
 
-RELEASED = {"extract-1": "98808ff26df3eec4", "repair-1": "3b7ae968476c274e"}
+RELEASED = {
+    "extract-1": "98808ff26df3eec4",
+    "extract-2": "7a160d67268c31c6",
+    "judge-1": "fcb455cd7d367c2a",
+    "judge-2": "1a1d4ad904560587",
+    "repair-1": "3b7ae968476c274e",
+}
 
 
 def turn(number: int, text: str, role: Role = Role.HUMAN, speaker: str = "Lena") -> Turn:
@@ -47,7 +54,7 @@ def test_an_unknown_prompt_is_refused_by_name(name: str) -> None:
 
 
 def test_the_fixed_prompt_stays_small() -> None:
-    assert len(load("extract-1").text.encode()) / 4 < 1500
+    assert len(load(EXTRACT).text.encode()) / 4 < 1500
 
 
 def test_no_prompt_names_a_day_of_today() -> None:

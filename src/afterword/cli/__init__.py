@@ -208,8 +208,9 @@ def review(
 @app.command()
 def edit(
     fact: Annotated[str, typer.Argument(help="A fact's id, or the first 6 digits or more.")],
-    statement: Annotated[str, typer.Option(help="The sentence as it should be.")],
+    statement: Annotated[str | None, typer.Option(help="The sentence as it should be.")] = None,
     value: Annotated[str | None, typer.Option(help="The value alone, where it differs.")] = None,
+    about: Annotated[str | None, typer.Option(help="Whom or what it is about, where that is wrong or unclear.")] = None,
     changed: Annotated[bool, typer.Option("--changed", help="It held until now; else it was wrong.")] = False,
     user: User = None,
     scope: InScope = None,
@@ -218,7 +219,7 @@ def edit(
     """Put a fact right: a person's word outranks extraction."""
     from afterword.cli import deciding
 
-    deciding.edit(fact, user, scope, statement=statement, value=value, changed=changed, as_json=as_json)
+    deciding.edit(fact, user, scope, statement=statement, value=value, about=about, changed=changed, as_json=as_json)
 
 
 @app.command()

@@ -28,9 +28,9 @@ from afterword.store.assertions import Assertion
 from afterword.store.dependents import Dependent, dependents
 from afterword.store.engine import Store
 from afterword.store.errors import NotFound
-from afterword.store.facts import Fact
+from afterword.store.facts import Fact, Status
 from afterword.store.ledger import RunStatus
-from afterword.store.reviews import Contest, Decision
+from afterword.store.reviews import Contest, Decision, Wording
 from afterword.store.runs import Policy, Run
 from afterword.store.scopes import Scope
 
@@ -127,20 +127,24 @@ def review(
     if chosen:
         _decide(whose, *chosen[0], as_json=as_json)
         return
-    contests, held, hanging = in_store(lambda store: _to_review(store, whose))
+    contests, held, facts = in_store(lambda store: _to_review(store, whose))
+    hanging, unclear = dependents(facts), [one for one in facts if one.status is Status.PENDING]
     if as_json:
         listed = [_contest_json(number, one) for number, one in enumerate(contests, 1)]
         unfit = [_dependent_json(one) for one in hanging]
-        print_json({"contests": listed, "held": [run_json(one) for one in held], "dependents": unfit})
+        names = [{"fact": fact_json(one), "may_be": list(one.may_be)} for one in unclear]
+        runs = [run_json(one) for one in held]
+        print_json({"contests": listed, "held": runs, "dependents": unfit, "unclear_names": names})
         return
     _show_waiting(whose, contests, held)
     _show_dependents(hanging)
+    _show_unclear(unclear)
 
 
-async def _to_review(store: Store, whose: Scope) -> tuple[list[Contest], list[Run], list[Dependent]]:
+async def _to_review(store: Store, whose: Scope) -> tuple[list[Contest], list[Run], list[Fact]]:
     contests, held = await _waiting(store, whose)
     async with store.read() as db:
-        return contests, held, dependents(await lookup.facts(db, whose, at=now()))
+        return contests, held, await lookup.facts(db, whose, at=now())
 
 
 async def _waiting(store: Store, whose: Scope) -> tuple[list[Contest], list[Run]]:
@@ -170,6 +174,15 @@ def _show_dependents(hanging: list[Dependent]) -> None:
         out.print(
             "\nwhat still fits is kept with `afterword confirm`, what does not is put right with `afterword edit`"
         )
+
+
+def _show_unclear(unclear: list[Fact]) -> None:
+    out = console()
+    for one in unclear:
+        names = " or ".join(dict.fromkeys(one.may_be))
+        out.print(f"\nwho is {one.subject}, {names}? {one.statement}  [{one.id[:8]}]")
+    if unclear:
+        out.print("\nsay who is meant with `afterword edit FACT --about NAME`")
 
 
 def _decide(whose: Scope, decision: Decision, which: str, *, as_json: bool) -> None:
@@ -206,16 +219,20 @@ def edit(
     user: str | None,
     scope: str | None,
     *,
-    statement: str,
+    statement: str | None,
     value: str | None,
+    about: str | None,
     changed: bool,
     as_json: bool,
 ) -> None:
     """Put a fact right."""
+    if statement is None and about is None:
+        raise UsageInvalid("say what it should be: --statement, or --about for whom or what it is about")
 
     async def work(store: Store, whose: Scope, fact: Fact) -> int:
-        words = value if value is not None else statement
-        return await reviews.edit(store, whose, fact, statement=statement, value=words, is_change=changed, at=now())
+        words = value if value is not None else statement or fact.value
+        meant = Wording(statement or fact.statement, words, about or fact.subject)
+        return await reviews.edit(store, whose, fact, meant, is_change=changed, at=now())
 
     _on_fact(fact_id, user, scope, work, as_json=as_json)
 
@@ -243,11 +260,14 @@ def _on_fact(
     async def work(store: Store) -> tuple[int, list[Fact]]:
         async with store.read() as db:
             fact = await lookup.fact(db, whose, fact_id, at=now())
+            before = {one for kept in await lookup.facts(db, whose, at=now()) for one in kept.assertion_ids}
         run_id = await act(store, whose, fact)
         async with store.read() as db:
             held = await lookup.facts(db, whose, at=now())
         slot = (fact.subject, fact.attribute)
-        return run_id, [one for one in held if (one.subject, one.attribute) == slot]
+        return run_id, [
+            one for one in held if (one.subject, one.attribute) == slot or not before.issuperset(one.assertion_ids)
+        ]
 
     run_id, held = in_store(work)
     if as_json:

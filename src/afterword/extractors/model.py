@@ -10,7 +10,7 @@ from afterword.extractors.extractor import Extraction, Rejection, Window
 from afterword.extractors.prompts import Prompt, load, render
 from afterword.extractors.prompts.rendering import neutralised
 
-EXTRACT = "extract-1"
+EXTRACT = "extract-2"
 REPAIR = "repair-1"
 
 

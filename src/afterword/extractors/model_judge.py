@@ -14,12 +14,12 @@ from afterword.extractors.errors import AnswerInvalid
 from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import Pair
 from afterword.extractors.prompts import load
-from afterword.store.assertions import Act, Assertion, Cue, Relation, Verdict, folded
+from afterword.store.assertions import OWNER, Act, Assertion, Cue, Relation, Verdict, folded
 
 PAIRS_A_CALL = 40
 """How many pairs one question may hold."""
 
-JUDGE = "judge-1"
+JUDGE = "judge-2"
 OPENING, CLOSING = "<statements>", "</statements>"
 LONGEST_QUOTE = 120
 TAKING_BACK = frozenset({Relation.RETRACTS, Relation.BESIDE})
@@ -98,9 +98,12 @@ class ModelJudge:
         verdicts = []
         for finding in sorted(answer.findings, key=lambda one: one.pair):
             earlier, later = numbered[finding.pair]
-            joins = finding.same_subject and folded(earlier.subject) != folded(later.subject)
+            label = folded(later.subject)
+            is_one_label = folded(earlier.subject) == label
+            joins = finding.same_subject and not is_one_label
+            parts = is_one_label and label != OWNER and not finding.same_subject and finding.relation is Relation.BESIDE
             reason = " ".join(finding.reason.split())
-            verdicts.append(Verdict(earlier.id, later.id, finding.relation, reason, self.version, joins))
+            verdicts.append(Verdict(earlier.id, later.id, finding.relation, reason, self.version, joins, parts))
         return verdicts
 
 

@@ -156,7 +156,8 @@ def _former(fact: Fact, held: Mapping[str, Fact]) -> Fact | None:
 
 
 def _is_retired(old: Fact | None, fact: Fact) -> bool:
-    return (old is None or old.is_served) and not fact.is_served and fact.status is not Status.EXPIRED
+    is_over = not fact.is_served and fact.status not in (Status.EXPIRED, Status.PENDING)
+    return (old is None or old.is_served) and is_over
 
 
 def _is_contested(fact: Fact) -> bool:

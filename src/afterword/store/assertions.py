@@ -141,7 +141,7 @@ class Verdict:
     """One judged pair of assertions: (earlier-said, later-said), the relation and why.
 
     `judge` names who decided; what a person decides outranks every other judge. `joins_subjects` says that the two
-    subjects are one and the same, by whatever names.
+    subjects are one and the same, by whatever names; `parts_subjects` that they are two under one name.
     """
 
     earlier_id: str
@@ -150,6 +150,7 @@ class Verdict:
     reason: str
     judge: str
     joins_subjects: bool = False
+    parts_subjects: bool = False
 
     @property
     def rank(self) -> tuple[int, str]:

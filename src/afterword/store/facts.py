@@ -29,7 +29,8 @@ class Fact:
     bound the interval that decides the status (`valid_to` None: open). `said_at` is when it was first said,
     `last_said_at` when it was last said, repeated or confirmed, `recorded_at` when it was learned. `support` counts the
     sessions (and the application's or people's entries) that say it. `retired_by` is the assertion that ended it,
-    `contested_by` the facts it stands against.
+    `contested_by` the facts it stands against, `may_be` those whom it may be about where
+    its subject is a name that fits several (it is pending then, and told to nobody).
     """
 
     id: str
@@ -49,6 +50,7 @@ class Fact:
     recorded_at: datetime | None = None
     retired_by: str | None = None
     contested_by: tuple[str, ...] = ()
+    may_be: tuple[str, ...] = ()
     limited_to: str | None = None
     outcome: str | None = None
     dated: bool = False

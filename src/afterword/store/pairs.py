@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from afterword.store.assertions import PERSON, RETIRING, Act, Assertion, Relation, Verdict, folded
 from afterword.store.guard import refusal
+from afterword.store.subjects import Subjects
 
 _STRENGTH = {Relation.NARROWS: 0, Relation.CHANGES: 1, Relation.RETRACTS: 2, Relation.CORRECTS: 3}
 
@@ -30,7 +31,7 @@ class Pairs:
         self.place = place
         self.decided = self._decided(verdicts)
         self.judged = {pair: verdict.relation for pair, verdict in self.decided.items()}
-        self.subjects = self._subjects()
+        self.subjects = Subjects(self.by_id, self.decided.values())
         self.refused: list[Refused] = []
         self.root = self._roots()
         self.families: dict[str, list[Assertion]] = defaultdict(list)
@@ -57,21 +58,9 @@ class Pairs:
                 if self.place[pair[0]] >= self.place[pair[1]]:
                     raise ValueError(f"{verdict.earlier_id} was not said before {verdict.later_id}")
                 found[pair] = max(
-                    found.get(pair, verdict), verdict, key=lambda one: (one.rank, one.relation, one.reason, one.joins_subjects)
+                    found.get(pair, verdict), verdict, key=lambda one: (one.rank, one.relation, one.reason, one.joins_subjects, one.parts_subjects)
                 )
         return found
-
-    def _subjects(self) -> dict[str, str]:
-        """Return for every subject, folded, the one name of all that are one with it."""
-        names = sorted({folded(one.subject) for one in self.ordered})
-        one_of = {name: name for name in names}
-        for verdict in self.decided.values():
-            if verdict.joins_subjects and verdict.relation is not Relation.BESIDE:
-                old = one_of[folded(self.by_id[verdict.earlier_id].subject)]
-                new = one_of[folded(self.by_id[verdict.later_id].subject)]
-                keep = min(old, new)
-                one_of = {name: keep if held in (old, new) else held for name, held in one_of.items()}
-        return one_of
 
     def _roots(self) -> dict[str, str]:
         """Return the first-said assertion that each one repeats: each joins the latest-said one that it repeats."""
@@ -149,10 +138,7 @@ class Pairs:
             return True
         if other.limited_to and folded(one.limited_to or "") != folded(other.limited_to):
             return False  # what is said for one occasion leaves the rest as it was
-        verdict = self.decided.get((earlier, later))
-        is_joined = verdict is not None and verdict.joins_subjects
-        are_one = is_joined or self.subjects[folded(one.subject)] == self.subjects[folded(other.subject)]
-        refused = refusal(one, other, are_one=are_one)
+        refused = refusal(one, other, are_one=self.subjects.are_one(one, other))
         if refused is None:
             return True
         self.contests.add(frozenset({self.root[earlier], self.root[later]}))

@@ -79,9 +79,16 @@ async def settle(
     return await _act(store, scope, decide, at)
 
 
-async def edit(
-    store: Store, scope: Scope, fact: Fact, *, statement: str, value: str, is_change: bool, at: datetime
-) -> int:
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """A fact in a person's own words: the sentence, the value alone, and whom or what it is about."""
+
+    statement: str
+    value: str
+    subject: str
+
+
+async def edit(store: Store, scope: Scope, fact: Fact, meant: Wording, *, is_change: bool, at: datetime) -> int:
     """Put a fact right in a person's own words; return the run.
 
     With `is_change` it held until now, else it was wrong from the start.
@@ -90,7 +97,8 @@ async def edit(
 
     def decide(known: Known, by_id: dict[str, Assertion]) -> tuple[list[Assertion], list[Verdict]]:
         members = [by_id[one] for one in fact.assertion_ids]
-        lead = replace(members[0], statement=statement, value=value, valid_from=None, valid_to=None, cue=None)
+        worded = replace(members[0], statement=meant.statement, value=meant.value, subject=meant.subject)
+        lead = replace(worded, valid_from=None, valid_to=None, cue=None)
         said = _by_person(lead, Act.STATE, Authority.STATED, members, at)
         return [said], [Verdict(one.id, said.id, relation, "edited by a person", PERSON) for one in members]
 

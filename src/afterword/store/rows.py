@@ -130,13 +130,22 @@ def verdict_values(verdict: Verdict, key: str, scope_id: int, recorded_at: datet
         "reason": verdict.reason,
         "judge": verdict.judge,
         "joins_subjects": verdict.joins_subjects,
+        "parts_subjects": verdict.parts_subjects,
         "recorded_at": recorded_at,
     }
 
 
 def verdict_of(row: VerdictRow) -> Verdict:
     """Return the verdict that a row holds."""
-    return Verdict(row.earlier_id, row.later_id, Relation(row.relation), row.reason, row.judge, row.joins_subjects)
+    return Verdict(
+        row.earlier_id,
+        row.later_id,
+        Relation(row.relation),
+        row.reason,
+        row.judge,
+        row.joins_subjects,
+        row.parts_subjects,
+    )
 
 
 def fact_values(course: Course, scope_id: int) -> Values:
@@ -155,6 +164,7 @@ def fact_values(course: Course, scope_id: int) -> Values:
         "undone_as": str(course.undone_as),
         "undone_by": course.undone_by,
         "contested_by": list(course.contested_by),
+        "may_be": list(course.may_be),
     }
 
 
@@ -182,6 +192,7 @@ def course_of(row: FactRow, members: Sequence[FactAssertionRow], assertions: Map
         undone_as=Status(row.undone_as),
         undone_by=row.undone_by,
         contested_by=tuple(row.contested_by),
+        may_be=tuple(row.may_be),
     )
 
 

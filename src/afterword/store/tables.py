@@ -215,6 +215,7 @@ class VerdictRow(SQLModel, table=True):
     reason: str
     judge: str
     joins_subjects: bool = False
+    parts_subjects: bool = False
     recorded_at: datetime
 
 
@@ -242,6 +243,7 @@ class FactRow(SQLModel, table=True):
     undone_as: str
     undone_by: str | None = None
     contested_by: list[str] = Field(default_factory=list, sa_type=JSON)
+    may_be: list[str] = Field(default_factory=list, sa_type=JSON)
 
 
 class FactAssertionRow(SQLModel, table=True):

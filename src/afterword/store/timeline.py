@@ -37,8 +37,8 @@ class Span:
 class Course:
     """One fact through all time: the assertions that say it (first-said first), and the spans in which it holds.
 
-    Where nothing is left of it, `undone_by` names the assertion that took it, and `undone_as` how. `recorded_at` is when
-    it was learned, where a store says so.
+    Where nothing is left of it, `undone_by` names the assertion that took it, and `undone_as` how. `may_be` names those
+    whom it may be about where that is open. `recorded_at` is when it was learned, where a store says so.
     """
 
     lead: Assertion
@@ -47,6 +47,7 @@ class Course:
     undone_as: Status = Status.SUPERSEDED
     undone_by: str | None = None
     contested_by: tuple[str, ...] = ()
+    may_be: tuple[str, ...] = ()
     recorded_at: datetime | None = field(default=None, compare=False)
 
     @property
@@ -227,7 +228,14 @@ def _course(
         undone_as=undone_as,
         undone_by=undone_by,
         contested_by=tuple(rivals),
+        may_be=_may_be(pairs, family),
     )
+
+
+def _may_be(pairs: Pairs, family: list[Assertion]) -> tuple[str, ...]:
+    """Return those whom a fact may be about; one statement that tells who is meant tells it for all that repeat it."""
+    fitting = [pairs.subjects.fitting(one) for one in family]
+    return fitting[0] if all(fitting) else ()
 
 
 def _merged(spans: list[Span]) -> list[Span]:
@@ -247,10 +255,12 @@ def _fact(course: Course, at: datetime, over: set[str]) -> Fact | None:
     if status is None:
         return None
     rivals = tuple(rival for rival in course.contested_by if rival not in over)
-    if status is Status.CURRENT and rivals:
+    if status is Status.CURRENT and course.may_be:
+        status = Status.PENDING
+    elif status is Status.CURRENT and rivals:
         status = Status.CONTESTED
     lead = course.lead
-    retired = status not in (Status.CURRENT, Status.CONTESTED)
+    retired = status not in (Status.CURRENT, Status.CONTESTED, Status.PENDING)
     return Fact(
         id=course.id,
         scope=lead.scope,
@@ -269,6 +279,7 @@ def _fact(course: Course, at: datetime, over: set[str]) -> Fact | None:
         recorded_at=course.recorded_at,
         retired_by=(span.by if span else course.undone_by) if retired else None,
         contested_by=rivals if status is Status.CONTESTED else (),
+        may_be=course.may_be if status is Status.PENDING else (),
         limited_to=lead.limited_to,
         outcome=lead.outcome,
         dated=lead.valid_from is not None or lead.valid_to is not None,

@@ -1,0 +1,133 @@
+"""Whom a name means: labels joined and parted by verdicts, and names that fit several people."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from afterword.store.assertions import (
+    PERSON,
+    Act,
+    Assertion,
+    Authority,
+    Evidence,
+    EvidenceKind,
+    Kind,
+    Relation,
+    Verdict,
+)
+from afterword.store.facts import Fact, Status
+from afterword.store.scopes import Scope
+from afterword.store.timeline import timeline
+
+LENA = Scope.user("lena")
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def about(subject: str, value: str, on: int, *, attribute: str = "work") -> Assertion:
+    """A statement about someone, said on that day; its id is subject and value."""
+    return Assertion(
+        id=f"{subject} {value}",
+        scope=LENA,
+        session_id=f"s{on}",
+        act=Act.STATE,
+        kind=Kind.ENTITY,
+        subject=subject,
+        attribute=attribute,
+        value=value,
+        statement=f"{subject}: {value}.",
+        speaker="user",
+        authority=Authority.STATED,
+        said_at=START + timedelta(days=on),
+        evidence=(Evidence(EvidenceKind.TURN, value, f"s{on}", 1, "user"),),
+    )
+
+
+def judged(
+    earlier: Assertion, later: Assertion, relation: Relation, *, joins: bool = False, parts: bool = False
+) -> Verdict:
+    return Verdict(earlier.id, later.id, relation, "because", "model", joins, parts)
+
+
+def facts(assertions: list[Assertion], *verdicts: Verdict) -> dict[str, Fact]:
+    return {fact.id: fact for fact in timeline(assertions, verdicts, START + timedelta(days=60))}
+
+
+PETRIK, ODUYA = about("Jan Petrik", "methane", 1), about("Jan Oduya", "nitrous oxide", 2)
+JAN = about("Jan", "vegan", 3)
+
+
+def test_a_first_name_that_fits_two_people_is_left_pending_and_told_to_nobody() -> None:
+    fact = facts([PETRIK, ODUYA, JAN])[JAN.id]
+    assert (fact.status, fact.is_served, fact.may_be) == (Status.PENDING, False, ("Jan Oduya", "Jan Petrik"))
+    assert facts([PETRIK, JAN])[JAN.id].status is Status.CURRENT, "one Jan alone is no question"
+
+
+def test_it_is_settled_by_a_verdict_that_joins_it_with_one_of_them() -> None:
+    joined = judged(PETRIK, JAN, Relation.BESIDE, joins=True)
+    assert facts([PETRIK, ODUYA, JAN], joined)[JAN.id].status is Status.CURRENT
+    both = judged(ODUYA, JAN, Relation.BESIDE, joins=True)
+    assert facts([PETRIK, ODUYA, JAN], joined, both)[JAN.id].status is Status.PENDING, "joined with both is a guess"
+
+
+def test_a_join_of_an_open_name_holds_for_that_statement_alone() -> None:
+    other = about("Jan", "moves to Graz", 4)
+    held = facts([PETRIK, ODUYA, JAN, other], judged(PETRIK, JAN, Relation.BESIDE, joins=True))
+    assert (held[JAN.id].status, held[other.id].status) == (Status.CURRENT, Status.PENDING)
+
+
+def test_two_names_of_one_person_are_no_question() -> None:
+    full = about("Jan P Petrik", "thesis", 5)
+    spelled = about("Jan Petřik", "colloquium", 6)
+    one = judged(PETRIK, spelled, Relation.SAME, joins=True)
+    assert facts([PETRIK, spelled, JAN], one)[JAN.id].status is Status.CURRENT
+    assert facts([PETRIK, full, JAN])[JAN.id].status is Status.CURRENT, "an initial makes no second full name"
+
+
+@pytest.mark.parametrize("label", ["quillfmt", "Studio", "user"])
+def test_what_is_no_name_of_a_person_is_never_pending(label: str) -> None:
+    things = [about(f"{label} 2.0", "wraps", 1), about(f"{label} A", "booked", 2), about(label, "open", 3)]
+    assert {fact.status for fact in facts(things).values()} == {Status.CURRENT}
+
+
+def test_a_retirement_through_an_open_name_is_contested_until_it_is_known_who_is_meant() -> None:
+    old, new = about("Jan Petrik", "lives in Brno", 3), about("Jan", "lives in Graz", 8)
+    guess = judged(old, new, Relation.CHANGES)
+    assert facts([PETRIK, ODUYA, old, new], guess)[old.id].status is Status.CONTESTED
+    known = judged(old, new, Relation.CHANGES, joins=True)
+    assert facts([PETRIK, ODUYA, old, new], known)[old.id].status is Status.SUPERSEDED
+
+
+def test_a_join_spreads_to_every_statement_under_both_names() -> None:
+    alias, later = about("Bear", "assistant", 2), about("Bear", "works Monday", 9)
+    named = about("Bjørn Aasen", "works Tuesday", 1)
+    joined = judged(named, alias, Relation.SAME, joins=True)
+    held = facts([named, alias, later], joined, judged(named, later, Relation.CHANGES))
+    assert held[named.id].status is Status.SUPERSEDED
+
+
+def test_a_join_with_the_owner_never_spreads() -> None:
+    """Much is filed under the owner's label: one sentence about a son, read as the user's, must not make them one."""
+    son, driver = about("Oisín", "named driver", 1), about("user", "only driver", 5)
+    age = about("Oisín", "is 21", 2)
+    older = about("user", "is 50", 9)
+    joined = judged(son, driver, Relation.CHANGES, joins=True)
+    held = facts([son, age, driver, older], joined, judged(age, older, Relation.CHANGES))
+    assert held[son.id].status is Status.SUPERSEDED
+    assert held[age.id].status is Status.CONTESTED
+
+
+def test_two_people_of_one_name_are_parted_and_neither_is_guessed() -> None:
+    one, other = about("Ines", "tech lead", 1), about("Ines", "seven years old", 5)
+    assert {fact.status for fact in facts([one, other]).values()} == {Status.CURRENT}
+    parted = judged(one, other, Relation.BESIDE, parts=True)
+    assert {fact.status for fact in facts([one, other], parted).values()} == {Status.PENDING}
+    assert facts([one, other], parted)[one.id].may_be == ("Ines", "Ines")
+
+
+def test_a_person_who_says_who_is_meant_settles_it() -> None:
+    named = about("Jan Petrik", "vegan", 9)
+    meant = Verdict(JAN.id, named.id, Relation.CORRECTS, "edited by a person", PERSON)
+    held = facts([PETRIK, ODUYA, JAN, named], meant)
+    assert (held[named.id].status, held[JAN.id].status) == (Status.CURRENT, Status.SUPERSEDED)
