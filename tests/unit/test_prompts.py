@@ -21,7 +21,7 @@ HEAD = re.compile(r"^\[(\d+)(, already read)?\] (\w+) ")
 
 RELEASED = {
     "extract-1": "98808ff26df3eec4",
-    "extract-2": "7a160d67268c31c6",
+    "extract-2": "8099cd2f583fffa9",
     "judge-1": "fcb455cd7d367c2a",
     "judge-2": "1a1d4ad904560587",
     "repair-1": "3b7ae968476c274e",
