@@ -33,7 +33,7 @@ async def examine() -> list[Check]:
     except SettingsInvalid as error:
         return [*checks, Check("settings", False, str(error), "mend the profile or the variable that is named")]
     checks.append(Check("settings", True, f"profile: {profile_path() or 'none, defaults and environment'}"))
-    return [*checks, *await _store(configured), _extractor(configured)]
+    return [*checks, *await _store(configured), _secrets(configured), _extractor(configured)]
 
 
 def _packages() -> Check:
@@ -66,6 +66,12 @@ async def _store(configured: Settings) -> list[Check]:
         private = not mode & 0o077
         checks.append(Check("privacy", private, f"file mode {mode:04o}", f"chmod 600 {store.path}"))
     return checks
+
+
+def _secrets(configured: Settings) -> Check:
+    kinds = sorted(configured.privacy.chosen().kinds)
+    found = f"masked before anything is stored: {', '.join(kinds)}" if kinds else "stored as they are said"
+    return Check("secrets", True, found)
 
 
 def _extractor(configured: Settings) -> Check:

@@ -19,6 +19,9 @@ from pydantic_settings import (
 
 from afterword.store.engine import DEFAULT_URL
 from afterword.store.errors import AfterwordError
+from afterword.store.off_record import OFF, ON, Markers
+from afterword.store.privacy import Privacy
+from afterword.store.secret_patterns import Secret
 
 PROFILE = Path("afterword.toml")
 
@@ -50,6 +53,22 @@ class ModelOptions(BaseModel):
     max_retries: int = Field(default=3, ge=0)
 
 
+class PrivacyOptions(BaseModel):
+    """What is kept out of the store: secrets of these kinds, and what follows these phrases at a turn's beginning."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    redact: bool = True
+    redact_kinds: list[Secret] = list(Secret)
+    off_record: list[str] = list(OFF)
+    on_record: list[str] = list(ON)
+
+    def chosen(self) -> Privacy:
+        """Return them as the store takes them."""
+        kinds = frozenset(self.redact_kinds if self.redact else ())
+        return Privacy(kinds, Markers(tuple(self.off_record), tuple(self.on_record)))
+
+
 class Settings(BaseSettings):
     """Everything that can be configured. `AFTERWORD_STORE__URL` and the like override the profile."""
 
@@ -58,6 +77,7 @@ class Settings(BaseSettings):
     store: StoreOptions = StoreOptions()
     extractor: Literal["rules", "model"] = "rules"
     model: ModelOptions = ModelOptions()
+    privacy: PrivacyOptions = PrivacyOptions()
 
     @classmethod
     def settings_customise_sources(

@@ -16,8 +16,12 @@ from afterword.agents.addresses import FromEnvironment, named_scope, opened
 from afterword.store import sessions
 from afterword.store.engine import Store
 from afterword.store.errors import NotFound, StateConflict
+from afterword.store.privacy import Privacy, counted
 from afterword.store.scopes import Scope
 from afterword.store.transcripts import TimeBasis, Transcript
+
+GENERIC = ("user", "human", "user_proxy")
+"""Who is taken for a person in a state that cannot be read."""
 
 _log = logging.getLogger(__name__)
 
@@ -46,18 +50,23 @@ async def record_session(
     session_id: str,
     store: Store | str | FromEnvironment | None = None,
     humans: Collection[str] = (),
+    off_the_record: bool = False,
 ) -> AsyncIterator[AgentOrTeam]:
     """Save the agent's or team's state at the end of the block, and queue the session for processing.
 
     It is saved on every way out, errors and cancellation too; then the error that ended the block is the one that is
     raised, and a failing save is only logged. End a team's run within the block: a team that still runs is saved as it
-    stands. `humans` are names of people, for speakers whose names do not say so. Raises `ScopeInvalid` unless exactly
+    stands. `humans` are names of people, for speakers whose names do not say so. Secrets are masked in what is kept, and
+    what people said off the record is left out of it; with `off_the_record` nothing is kept at all. Raises `ScopeInvalid` unless exactly
     one of `user` and `scope` is given, `StateConflict` for an empty session id or where another kind of agent saved
     this session, and `StoreError` where the state could not be kept.
     """
     session = _Session(agent_or_team, named_scope(user, scope), session_id, store, tuple(humans))
     if not session_id.strip():
         raise StateConflict("the session id is empty; give each conversation an id of its own")
+    if off_the_record:
+        yield agent_or_team
+        return
     try:
         yield agent_or_team
     except BaseException:
@@ -81,13 +90,14 @@ async def resume(
 ) -> bool:
     """Load the saved state of a session into an agent or team of the same make; return whether there was one.
 
+    What was masked when it was saved stays masked: the agent no longer knows the secrets that it was told.
     Raises `NotFound` where this scope has no such session (False with `missing_ok`), and `StateConflict` where another
     kind of agent or team saved it, or one with other participants.
     """
     whose, component = named_scope(user, scope), _component(agent_or_team)
     async with opened(store) as kept, kept.read() as db:
         try:
-            state = await sessions.load_state(db, whose, session_id, component)
+            state = kept.privacy.state(await sessions.load_state(db, whose, session_id, component))
         except NotFound:
             if missing_ok:
                 return False
@@ -115,28 +125,29 @@ class _Session:
     async def save(self) -> None:
         state = await self.recorded.save_state()
         at = datetime.now(UTC)
-        fresh = _read(state, self.humans, self.session_id)
-
-        async def work(db: AsyncSession) -> None:
-            component = _component(self.recorded)
-            whose, name, humans = self.scope, self.session_id, self.humans
-            await sessions.save_state(db, whose, name, component=component, state=state, at=at, humans=humans)
-            if fresh is not None:
-                await sessions.keep_transcript(db, whose, name, await self._joined(db, fresh, at), at, is_done=False)
-
         async with opened(self.store) as store:
+            clean, fresh = _private(state, self.humans, self.session_id, store.privacy)
+
+            async def work(db: AsyncSession) -> None:
+                component = _component(self.recorded)
+                whose, name, humans = self.scope, self.session_id, self.humans
+                await sessions.save_state(db, whose, name, component=component, state=clean, at=at, humans=humans)
+                if fresh is not None:
+                    joined = await self._joined(db, fresh, at, store.privacy)
+                    await sessions.keep_transcript(db, whose, name, joined, at, is_done=False)
+
             await store.written(work)
 
-    async def _joined(self, db: AsyncSession, fresh: Transcript, at: datetime) -> Transcript:
+    async def _joined(self, db: AsyncSession, fresh: Transcript, at: datetime, privacy: Privacy) -> Transcript:
         """Return all that was ever saved of the session; what is new was said not later than now."""
         from afterword.extractors.times import dated
         from afterword.extractors.union import union
 
-        before = await sessions.turns(db, self.scope, self.session_id)
+        before = privacy.turns(await sessions.turns(db, self.scope, self.session_id))
         kept = await sessions.find(db, self.scope, self.session_id)
         basis = TimeBasis(kept.time_basis) if kept and kept.time_basis else None
         timed = dated(fresh, saves=[(at, len(fresh.turns))])
-        return union(before, basis, timed, assumed=kept.assumed if kept else ())
+        return counted(union(before, basis, timed, assumed=kept.assumed if kept else ()))
 
 
 async def _saved(session: _Session) -> BaseException | None:
@@ -151,13 +162,26 @@ async def _saved(session: _Session) -> BaseException | None:
     return saving.exception()
 
 
-def _read(state: Mapping[str, Any], humans: Collection[str], session_id: str) -> Transcript | None:
+def _private(
+    state: Mapping[str, Any], humans: Collection[str], session_id: str, privacy: Privacy
+) -> tuple[Mapping[str, Any], Transcript | None]:
+    """Return the state as it may be kept, and what that says."""
+    first = _read(state, humans, session_id, privacy)
+    people = first.humans if first is not None else (*humans, *GENERIC)
+    clean = privacy.state(state, people)
+    # Read from what is kept, as the processing will: both must see the same turns.
+    return clean, first if clean == state else _read(clean, humans, session_id, privacy)
+
+
+def _read(
+    state: Mapping[str, Any], humans: Collection[str], session_id: str, privacy: Privacy
+) -> Transcript | None:
     """Return what a state says, None where it cannot be read: then it is kept all the same."""
     from afterword.extractors.errors import ReadError
     from afterword.extractors.readers import read_state
 
     try:
-        return read_state(state, humans=humans)
+        return read_state(state, humans=humans, privacy=privacy)
     except ReadError as error:
         _log.warning("the state of session %r is kept, but not read (%s)", session_id, type(error).__name__)
         return None

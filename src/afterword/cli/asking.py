@@ -17,6 +17,7 @@ from afterword.cli.output import (
     print_json,
     run,
     table,
+    told_skipped,
 )
 from afterword.store import lookup, sessions
 from afterword.store.engine import Store
@@ -134,7 +135,7 @@ def why(session_id: str, user: str | None, scope: str | None, *, as_json: bool) 
     if told["failure"]:
         out.print(f"failed: {told['failure']}")
     for reason, count in told["skipped"].items():
-        out.print(f"skipped: {reason}: {count}")
+        out.print(told_skipped(reason, count))
     kept = [(one["id"][:8], one["statement"], _words(one)) for one in told["kept"]]
     out.print(table("kept", ("id", "statement", "words"), kept) if kept else "kept: nothing")
     dropped = [tuple(one.values()) for one in told["dropped"]]

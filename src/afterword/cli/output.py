@@ -19,6 +19,7 @@ from afterword import settings
 from afterword.store.engine import Store, open_store
 from afterword.store.errors import AfterwordError
 from afterword.store.facts import Fact, Status
+from afterword.store.privacy import OFF_THE_RECORD, SECRETS_MASKED
 from afterword.store.scopes import Scope
 
 T = TypeVar("T")
@@ -55,11 +56,21 @@ def run(work: Callable[[Store], Awaitable[T]], *, create: bool = False) -> T:
 @asynccontextmanager
 async def opened(*, create: bool = False) -> AsyncIterator[Store]:
     """Open the configured store for one command; it is made only where `create` says so."""
-    store = await open_store(settings.load().store.url, create=create)
+    configured = settings.load()
+    store = await open_store(configured.store.url, create=create, privacy=configured.privacy.chosen())
     try:
         yield store
     finally:
         await store.close()
+
+
+def told_skipped(reason: str, count: int) -> str:
+    """Return in words what was left out of a session."""
+    if reason == SECRETS_MASKED:
+        return f"{count} secret{'s' if count > 1 else ''} masked"
+    if reason == OFF_THE_RECORD:
+        return f"{count} turn{'s' if count > 1 else ''} off the record"
+    return f"skipped: {reason}: {count}"
 
 
 def chosen_scope(user: str | None, scope: str | None) -> Scope | None:

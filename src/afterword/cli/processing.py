@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from afterword import settings
 from afterword.cli import FAILED
 from afterword.cli.models import working
-from afterword.cli.output import UsageInvalid, chosen_scope, console, fact_json, opened, print_json, table
+from afterword.cli.output import UsageInvalid, chosen_scope, console, fact_json, opened, print_json, table, told_skipped
 from afterword.pipeline.batch import Failure, queued, run_batch
 from afterword.pipeline.consolidation import Consolidated
 from afterword.pipeline.consolidation import consolidate as run_consolidation
@@ -25,6 +25,7 @@ from afterword.store import lookup, sessions
 from afterword.store import runs as ledger_runs
 from afterword.store.engine import Store
 from afterword.store.ledger import RunStatus
+from afterword.store.privacy import OFF_THE_RECORD
 from afterword.store.scopes import Scope
 from afterword.store.transcripts import TimeBasis
 
@@ -197,6 +198,8 @@ def _changes_json(moved: Changes) -> dict[str, Any]:
 
 def result(one: Outcome) -> str:
     """Return in one word what became of a session."""
+    if one.run_id is None and one.transcript.layout == OFF_THE_RECORD:
+        return OFF_THE_RECORD
     if one.run_id is None:
         return "unchanged" if one.transcript.turns else "empty"
     if one.held:
@@ -273,4 +276,4 @@ def _show_changes(one: Outcome) -> None:
     if one.unjudged:
         out.print(f"  ! {one.unjudged} pairs are left to `afterword consolidate`")
     for reason, count in sorted(one.transcript.skipped.items()):
-        out.print(f"  . skipped: {reason}: {count}")
+        out.print(f"  . {told_skipped(reason, count)}")

@@ -18,6 +18,7 @@ from afterword.store import runs as ledger_runs
 from afterword.store.engine import Store
 from afterword.store.facts import Status
 from afterword.store.ledger import RunStatus
+from afterword.store.privacy import OFF_THE_RECORD, SECRETS_MASKED
 from afterword.store.scopes import Scope
 
 
@@ -32,6 +33,10 @@ def status(*, as_json: bool) -> None:
     names = ("scope", "current", "all", "sessions", "contested", "held", "pairs", "judged")
     out.print(table("memories", names, [tuple(one.get(name) for name in names) for one in told["scopes"]]))
     out.print(f"sessions: {', '.join(f'{count} {name}' for name, count in told['sessions'].items()) or 'none'}")
+    if told["secrets_masked"] or told["turns_off_the_record"]:
+        out.print(
+            f"privacy: {told['secrets_masked']} secrets masked, {told['turns_off_the_record']} turns off the record"
+        )
     failed = [(one["scope"], one["session_id"], one["reason"]) for one in told["failed"]]
     if failed:
         title = "failed: recorded sessions are tried again by `afterword run`, files when their path is given again"
@@ -69,6 +74,8 @@ async def _status(store: Store) -> dict[str, Any]:
     return {
         "store": store.shown_url,
         "scopes": scopes,
+        "secrets_masked": sum(one.skipped.get(SECRETS_MASKED, 0) for one in known),
+        "turns_off_the_record": sum(one.skipped.get(OFF_THE_RECORD, 0) for one in known),
         "sessions": dict(Counter(str(one.progress) for one in known)),
         "failed": [
             {"scope": str(one.scope), "session_id": one.session_id, "reason": one.failure}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import Judge, Pair, RulesJudge, is_cleared
@@ -47,7 +47,8 @@ class Docket:
         batches = [open_pairs[start : start + size] for start in range(0, len(open_pairs), size)]
         asked = len(batches) if self._judge.pairs_a_call is None else calls
         for batch in batches[:asked]:
-            verdicts, cost = await self._judge.judge(batch)
+            judged, cost = await self._judge.judge(batch)
+            verdicts = [replace(one, reason=self._store.privacy.text(one.reason)) for one in judged]
             self._given |= {(one.earlier_id, one.later_id): one for one in verdicts}
             self.usage += cost
         wanted = [_ids(pair) for pair in pairs]

@@ -18,6 +18,7 @@ from afterword.extractors.candidates import Candidate
 from afterword.extractors.extractor import Extractor, Usage, Window
 from afterword.extractors.grounding import Grounding, Reason, ground
 from afterword.extractors.judge import Judge, RulesJudge
+from afterword.extractors.masking import masked
 from afterword.extractors.owners import owners
 from afterword.extractors.readers import read_file, read_state
 from afterword.extractors.times import dated
@@ -31,6 +32,7 @@ from afterword.store.assertions import Assertion, Verdict
 from afterword.store.engine import Store, pause
 from afterword.store.errors import Overtaken, ScopeMoved
 from afterword.store.ledger import Proposal, Reading
+from afterword.store.privacy import OFF_THE_RECORD, counted
 from afterword.store.runs import Policy
 from afterword.store.scopes import Scope
 from afterword.store.timeline import erased, timeline
@@ -46,7 +48,8 @@ class Saved:
     """A session to process: a file at `path`, or the parsed `state`; and what is known about it from elsewhere.
 
     `humans` are names known to be people. Times are aware; `file_time` is a guess and retires nothing. With `reread`
-    the turns that the store keeps are read again, for example by a better extractor, and no file is needed.
+    the turns that the store keeps are read again, for example by a better extractor, and no file is needed. What is
+    `off_the_record` is not read at all.
     """
 
     scope: Scope
@@ -58,6 +61,7 @@ class Saved:
     ended_at: datetime | None = None
     file_time: datetime | None = None
     reread: bool = False
+    off_the_record: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,9 @@ async def process_session(
     `ExtractionError` where the extractor or the judge gave no answer, and `ScopeBusy` where others kept changing the
     scope. In each case nothing of the session is half stored.
     """
+    if saved.off_the_record:
+        nothing = Transcript((), layout=OFF_THE_RECORD, skipped={OFF_THE_RECORD: 1})
+        return Outcome(saved.scope, saved.session_id, None, nothing, ())
     return await _Processing(store, saved, extractor, judge or RulesJudge(), apply, clock).run()
 
 
@@ -190,10 +197,11 @@ class _Processing:
     async def _read(self) -> _Read:
         before, kept, state = await self._kept()
         humans = (*self.saved.humans, *(kept.humans if kept else ()))
-        path = self.saved.path
+        path, privacy = self.saved.path, self.store.privacy
+        before = list(privacy.turns(before))  # they may have been kept before secrets were masked
         if self.saved.reread and kept is not None:
-            return self._windows(_as_kept(before, kept))
-        fresh = read_file(path, humans=humans) if path else read_state(state, humans=humans)
+            return self._windows(sessions.as_kept(before, kept))
+        fresh = read_file(path, humans=humans, privacy=privacy) if path else read_state(state, humans=humans, privacy=privacy)
         timed = dated(
             fresh,
             started_at=self.saved.started_at,
@@ -206,7 +214,7 @@ class _Processing:
             raise SourceInvalid(
                 f"session {self.saved.session_id!r} carries no times; give started_at in a manifest, or a file time"
             )
-        return self._windows(joined)
+        return self._windows(counted(joined))
 
     def _windows(self, transcript: Transcript) -> _Read:
         owning = owners(transcript, self.saved.scope)
@@ -276,8 +284,8 @@ class _Processing:
         return Grounding(tuple(assertions.values()), found.rejections)
 
     def _ground(self, candidates: Sequence[Candidate], read: _Read) -> Grounding:
-        scope, session_id = self.saved.scope, self.saved.session_id
-        return ground(candidates, read.transcript, scope=scope, session_id=session_id, owners=read.owners)
+        scope, session_id, clean = self.saved.scope, self.saved.session_id, masked(candidates, self.store.privacy)
+        return ground(clean, read.transcript, scope=scope, session_id=session_id, owners=read.owners)
 
     async def _known(self) -> lookup.Known:
         """Return what is known of the scope from everything but this session."""
@@ -359,18 +367,6 @@ class _Processing:
             rejected=_refused(readings),
             changes=decided.moved,
         )
-
-
-def _as_kept(turns: Sequence[Turn], kept: sessions.SavedSession) -> Transcript:
-    """Return the session as the store has it."""
-    return Transcript(
-        turns=tuple(turns),
-        layout=kept.layout or "",
-        humans=(*kept.humans, *kept.assumed),
-        skipped=kept.skipped,
-        assumed=kept.assumed,
-        time_basis=TimeBasis(kept.time_basis) if kept.time_basis else None,
-    )
 
 
 def _refused(readings: Sequence[Reading]) -> dict[str, int]:

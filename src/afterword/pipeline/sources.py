@@ -18,7 +18,10 @@ MANIFEST = "manifest.json"
 
 
 class ManifestEntry(BaseModel):
-    """One session of a manifest; `path` is relative to the manifest. `scope` (long form) may stand for `user_id`."""
+    """One session of a manifest; `path` is relative to the manifest. `scope` (long form) may stand for `user_id`.
+
+    What is `off_the_record` is neither read nor stored.
+    """
 
     model_config = ConfigDict(extra="ignore")
 
@@ -29,6 +32,7 @@ class ManifestEntry(BaseModel):
     humans: list[str] = []
     started_at: AwareDatetime | None = None
     ended_at: AwareDatetime | None = None
+    off_the_record: bool = False
 
 
 def find_sessions(paths: Sequence[Path], *, scope: Scope | None = None, manifest: Path | None = None) -> list[Saved]:
@@ -134,4 +138,5 @@ def _listed(entry: ManifestEntry, manifest: Path, scope: Scope | None) -> Saved:
         started_at=entry.started_at,
         ended_at=entry.ended_at,
         file_time=_file_time(path),
+        off_the_record=entry.off_the_record,
     )

@@ -25,6 +25,7 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 
 from afterword.store import migrations
 from afterword.store.errors import Overtaken, StoreInvalid, StoreMissing, StoreOutdated, StoreUnreachable
+from afterword.store.privacy import Privacy
 
 T = TypeVar("T")
 
@@ -69,9 +70,11 @@ class Store:
     """An opened store. Nothing is connected before the first transaction.
 
     Use `open_store` to get one whose tables are there. Close it with `close()`, or use it as an async context manager.
+    `privacy` says what is kept out of it: by default every secret, and what was said off the record.
     """
 
-    def __init__(self, url: str = DEFAULT_URL) -> None:
+    def __init__(self, url: str = DEFAULT_URL, *, privacy: Privacy | None = None) -> None:
+        self.privacy = privacy or Privacy()
         self._url = store_url(url)
         self.shown_url = redacted(url)
         self._shared: AsyncEngine | None = None
@@ -199,14 +202,14 @@ async def pause(attempt: int) -> None:
     await asyncio.sleep(random.uniform(0, 0.01 * 2 ** min(attempt, 5)))
 
 
-async def open_store(url: str | None = None, *, create: bool = True) -> Store:
+async def open_store(url: str | None = None, *, create: bool = True, privacy: Privacy | None = None) -> Store:
     """Return a store whose tables are there and up to date.
 
     `url` defaults to `AFTERWORD_STORE__URL`, else `sqlite:///afterword.db`. SQLite stores are made (unless `create` is
-    False) and brought up to date here; a PostgreSQL store waits for `afterword migrate`. Raises `StoreMissing`,
+    False) and brought up to date here; a PostgreSQL store waits for `afterword migrate`. `privacy` as for `Store`. Raises `StoreMissing`,
     `StoreUnreachable`, `StoreOutdated` or `StoreTooNew`.
     """
-    store = Store(url or os.environ.get("AFTERWORD_STORE__URL") or DEFAULT_URL)
+    store = Store(url or os.environ.get("AFTERWORD_STORE__URL") or DEFAULT_URL, privacy=privacy)
     if not create and store.path is not None and not store.path.exists():
         raise StoreMissing(f"there is no store at {store.path}; `afterword run` makes one, AFTERWORD_STORE__URL names it")
     async with AsyncExitStack() as on_failure:

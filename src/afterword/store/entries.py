@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import uuid4
 
@@ -28,6 +28,7 @@ from afterword.store.engine import Store
 from afterword.store.facts import Fact, Status
 from afterword.store.ledger import Proposal, Reading
 from afterword.store.lookup import Known
+from afterword.store.privacy import Privacy
 from afterword.store.scopes import Scope
 
 JUDGE = "rules-1"
@@ -52,10 +53,12 @@ class Entry:
 async def enter(store: Store, scope: Scope, entry: Entry, *, at: datetime) -> int:
     """Keep what the application says, at the authority of an application; return the run, which `undo` takes back.
 
-    A sentence of the same kind that is already there gets one more supporter instead of a double. Raises `Overtaken`
+    A sentence of the same kind that is already there gets one more supporter instead of a double. Secrets in it are
+    masked. Raises `Overtaken`
     where other writers were faster every time, and `StoreError` where the store does not answer.
     """
     source = f"application:{uuid4().hex}"
+    entry = _masked(entry, store.privacy)
 
     async def work(db: AsyncSession) -> int:
         known = await lookup.known(db, scope)
@@ -91,6 +94,11 @@ async def _applied(db: AsyncSession, scope: Scope, proposal: Proposal) -> int:
     run_id = await ledger.propose(db, proposal)
     await ledger.apply(db, scope, run_id, proposal.started_at)
     return run_id
+
+
+def _masked(entry: Entry, privacy: Privacy) -> Entry:
+    value, statement, subject = privacy.fields(entry.attribute, entry.value or "", entry.statement, entry.subject)
+    return replace(entry, statement=statement, subject=subject, value=value if entry.value else entry.value)
 
 
 def _entry_assertion(scope: Scope, entry: Entry, source: str, said_at: datetime) -> Assertion:

@@ -91,8 +91,9 @@ class Wording:
 async def edit(store: Store, scope: Scope, fact: Fact, meant: Wording, *, is_change: bool, at: datetime) -> int:
     """Put a fact right in a person's own words; return the run.
 
-    With `is_change` it held until now, else it was wrong from the start.
+    With `is_change` it held until now, else it was wrong from the start. Secrets in the words are masked.
     """
+    value, statement = store.privacy.fields(fact.attribute, value, statement)
     relation = Relation.CHANGES if is_change else Relation.CORRECTS
 
     def decide(known: Known, by_id: dict[str, Assertion]) -> tuple[list[Assertion], list[Verdict]]:

@@ -21,7 +21,8 @@ from afterword.store.lookup import scope_row
 from afterword.store.rows import turn_of, turn_values
 from afterword.store.scopes import Scope
 from afterword.store.tables import ScopeRow, SessionRow, StateRow, TurnRow
-from afterword.store.transcripts import Transcript, Turn
+from afterword.store.redaction import redacted
+from afterword.store.transcripts import TimeBasis, Transcript, Turn
 
 
 class Progress(StrEnum):
@@ -145,6 +146,18 @@ async def turns(db: AsyncSession, scope: Scope, session_id: str) -> list[Turn]:
     return [turn_of(one) for one in found]
 
 
+def as_kept(turns: Sequence[Turn], kept: SavedSession) -> Transcript:
+    """Return the session as the store has it, with these turns."""
+    return Transcript(
+        turns=tuple(turns),
+        layout=kept.layout or "",
+        humans=(*kept.humans, *kept.assumed),
+        skipped=kept.skipped,
+        assumed=kept.assumed,
+        time_basis=TimeBasis(kept.time_basis) if kept.time_basis else None,
+    )
+
+
 async def keep_transcript(
     db: AsyncSession, scope: Scope, session_id: str, transcript: Transcript, at: datetime, *, is_done: bool
 ) -> int:
@@ -180,6 +193,8 @@ async def keep_transcript(
 async def mark_failed(db: AsyncSession, scope: Scope, session_id: str, reason: str, at: datetime) -> None:
     """Keep why a session could not be processed; it stays queued. The reason holds no words of the session."""
     row = await _ensure(db, scope, session_id, at)
+    # A file's or an endpoint's name may hold what nobody foresaw.
+    reason, _ = redacted(reason)
     row.progress, row.failure, row.attempts, row.updated_at = Progress.FAILED, reason, row.attempts + 1, at
     db.add(row)
     await db.flush()

@@ -9,6 +9,9 @@ from typing import NamedTuple
 from afterword.extractors.readers.memory_marks import Piece, is_system_memory, pieces
 from afterword.extractors.readers.people import People
 from afterword.extractors.readers.utterances import Notes, Reading, Utterance
+from afterword.store.off_record import off_record
+from afterword.store.privacy import Privacy, counted
+from afterword.store.redaction import Masking
 from afterword.store.transcripts import Role, TimeBasis, Transcript, Turn
 
 LONGEST_CONTEXT = 4_000
@@ -19,14 +22,15 @@ _NEVER_CUT = frozenset({Role.HUMAN, Role.AGENT})
 _PARTED = frozenset({Role.HUMAN, Role.AGENT, Role.SYSTEM})
 
 
-def transcript_of(reading: Reading, notes: Notes, people: People) -> Transcript:
-    """Return the transcript of a reading: roles decided, injected memory parted, long context cut."""
+def transcript_of(reading: Reading, notes: Notes, people: People, privacy: Privacy) -> Transcript:
+    """Return the transcript of a reading: roles decided, injected memory parted, secrets masked, long context cut."""
     turns: list[Turn] = []
+    masking = privacy.masking()
     cast = {name: _Speaker.of(name, reading, notes, people) for name in {said.source for said in reading.utterances}}
     for utterance in reading.utterances:
         name, role, _ = cast[utterance.source]
         message_id = _storable(utterance.message_id, notes) if utterance.message_id else None
-        for part_role, text in _parts(utterance, utterance.role or role, notes):
+        for part_role, text in _parts(utterance, utterance.role or role, notes, masking):
             turns.append(Turn(len(turns) + 1, name, part_role, text, utterance.said_at, message_id))
     humans = tuple(dict.fromkeys(turn.speaker for turn in turns if turn.role is Role.HUMAN))
     if not humans and any(turn.role is Role.AGENT for turn in turns):
@@ -35,7 +39,8 @@ def transcript_of(reading: Reading, notes: Notes, people: People) -> Transcript:
     assumed = {speaker.name for speaker in cast.values() if speaker.is_assumed}
     assumed -= {speaker.name for speaker in cast.values() if not speaker.is_assumed}
     guessed = tuple(name for name in humans if name in assumed)
-    return Transcript(tuple(turns), reading.layout, humans, dict(notes.skipped), basis, guessed)
+    shown = off_record(turns, privacy.markers)
+    return counted(Transcript(shown, reading.layout, humans, dict(notes.skipped), basis, guessed))
 
 
 class _Speaker(NamedTuple):
@@ -53,23 +58,25 @@ class _Speaker(NamedTuple):
         return cls(_storable(source, notes), Role.HUMAN if is_known or is_assumed else Role.AGENT, is_assumed)
 
 
-def _parts(said: Utterance, role: Role, notes: Notes) -> Iterable[tuple[Role, str]]:
+def _parts(said: Utterance, role: Role, notes: Notes, masking: Masking) -> Iterable[tuple[Role, str]]:
     text = _storable(said.text, notes)
     if not text.strip():
         if role in _NEVER_CUT:
             notes.skip("empty message")
         return ()
     if role is Role.SYSTEM and is_system_memory(text, notes.injected):
-        return [(Role.MEMORY, _cut(text))]
+        return [(Role.MEMORY, _cut(masking.text(text)))]
     if role not in _PARTED:
-        return [(role, _cut(text))]
-    return [_part(piece, role) for piece in pieces(text, notes.injected)]
+        return [(role, _cut(masking.text(text)))]
+    return [_part(piece, role, masking) for piece in pieces(text, notes.injected)]
 
 
-def _part(piece: Piece, role: Role) -> tuple[Role, str]:
+def _part(piece: Piece, role: Role, masking: Masking) -> tuple[Role, str]:
+    # Masked before it is cut: half a secret is not recognised.
+    text = masking.text(piece.text)
     if piece.is_memory:
-        return Role.MEMORY, _cut(piece.text)
-    return role, piece.text if role in _NEVER_CUT else _cut(piece.text)
+        return Role.MEMORY, _cut(text)
+    return role, text if role in _NEVER_CUT else _cut(text)
 
 
 def _storable(text: str, notes: Notes) -> str:
