@@ -21,9 +21,9 @@ HEAD = re.compile(r"^\[(\d+)(, already read)?\] (\w+) ")
 
 RELEASED = {
     "extract-1": "98808ff26df3eec4",
-    "extract-2": "8099cd2f583fffa9",
+    "extract-2": "9ec41dc0ee78ae4a",
     "judge-1": "fcb455cd7d367c2a",
-    "judge-2": "1a1d4ad904560587",
+    "judge-2": "f1ddcd89a169274a",
     "repair-1": "3b7ae968476c274e",
 }
 

@@ -15,8 +15,9 @@ ALIKE, MARKED_ALIKE, ALIKE_IN_SESSION = 0.5, 0.4, 2.0
 """How alike two assertions must be to be judged: at all; where the later one is marked as a change or correction, or
 takes something back; and within one session, whose extractor has seen both. Measured on recorded extractions."""
 
-SLOT = 10.0
-"""What the same slot adds to likeness: more than any words do."""
+SLOT, FORGETTING = 10.0, 1.0
+"""What the same slot adds to likeness (more than any words do), and a request to forget to the rank of its pairs: it names
+things loosely, and what it may mean is judged before what is only worded alike."""
 
 
 def required_pairs(new: Sequence[Assertion], known: Iterable[Assertion]) -> list[Pair]:
@@ -34,7 +35,7 @@ def required_pairs(new: Sequence[Assertion], known: Iterable[Assertion]) -> list
         if one.id in fresh:
             for other in _thinned(place, index.required(place), everything):
                 pair = min(place, other), max(place, other)
-                found[pair] = index.likeness(*pair)
+                found[pair] = index.urgency(*pair)
     ranked = sorted(found, key=lambda pair: (-found[pair], pair))
     return [(everything[earlier], everything[later]) for earlier, later in ranked]
 
@@ -66,13 +67,20 @@ class _Index:
         same_slot = SLOT if self._slots[one] == self._slots[other] else 0.0
         return same_slot + likeness(self._wordings[one], self._wordings[other])
 
+    def urgency(self, one: int, other: int) -> float:
+        """Return what ranks a pair before others: how alike the two are, and whether something is to be forgotten."""
+        forgets = Act.ERASE in (self._everything[one].act, self._everything[other].act)
+        return self.likeness(one, other) + (FORGETTING if forgets else 0.0)
+
     def _keys(self, place: int) -> tuple[object, ...]:
         slot = self._slots[place]
         keys: tuple[object, ...] = (slot, *self._wordings[place].said)
         return keys if slot[0] == OWNER else (*keys, ("about", slot[0]))
 
     def _is_vague(self, place: int) -> bool:
-        return self._everything[place].act is not Act.STATE and self._wordings[place].names_little
+        """Whether it may take back anything that was said of its subject."""
+        act = self._everything[place].act
+        return act is Act.ERASE or (act is not Act.STATE and self._wordings[place].names_little)
 
     def _is_required(self, earlier: int, later: int) -> bool:
         # Nothing said after a retraction is touched by it.
