@@ -35,17 +35,25 @@ async def place(context: ChatCompletionContext, text: str, *, mark: str) -> bool
     if kept is None:
         return await _appended(context, seen, text, mark)
     others = [message for message in kept.messages if not is_block(message, mark)]
+    first = _first_place(kept.messages, others, mark)
     await kept.write(others)
     if not text:
         return True
     needed = _needed(list(await context.get_messages()))
-    for arranged in _arrangements(others, text):
+    for arranged in _arrangements(others, text, first):
         await kept.write(arranged)
         shown = await context.get_messages()
         if any(is_block(message, mark) for message in shown) and all(message in shown for message in needed):
             return True
     await kept.write(others)
     return False
+
+
+async def everything(context: ChatCompletionContext) -> list[LLMMessage]:
+    """Return all that a context keeps, hidden or not; what it shows where it does not tell of more."""
+    seen = list(await context.get_messages())
+    kept = await _kept(context, seen)
+    return kept.messages if kept else seen
 
 
 def latest_question(messages: Sequence[LLMMessage]) -> str:
@@ -108,8 +116,24 @@ async def _appended(context: ChatCompletionContext, seen: Sequence[LLMMessage], 
     return True
 
 
-def _arrangements(others: list[LLMMessage], text: str) -> Iterator[list[LLMMessage]]:
-    yield [SystemMessage(content=text), *others]
+def _first_place(kept: Sequence[LLMMessage], others: Sequence[LLMMessage], mark: str) -> int:
+    """Return where the block goes at the beginning: where it stood, else after the blocks of other memories.
+
+    So several blocks stand in the order of their memories, and none moves while it does not change.
+    """
+    leading = next((place for place, one in enumerate(kept) if not _is_leading(one)), len(kept))
+    stood = next((place for place in range(leading) if is_block(kept[place], mark)), None)
+    if stood is not None:
+        return stood
+    return next((place for place, one in enumerate(others) if not _is_leading(one)), len(others))
+
+
+def _is_leading(message: LLMMessage) -> bool:
+    return isinstance(message, SystemMessage) and is_block(message, OPENING)
+
+
+def _arrangements(others: list[LLMMessage], text: str, first: int) -> Iterator[list[LLMMessage]]:
+    yield [*others[:first], SystemMessage(content=text), *others[first:]]
     asked = next((place for place in reversed(range(len(others))) if _is_question(others[place])), None)
     if asked is not None:
         yield [*others[:asked], UserMessage(content=text, source=SOURCE), *others[asked:]]
