@@ -110,7 +110,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
 
     async def query(
         self,
-        query: str | MemoryContent,
+        query: str | MemoryContent = "",
         cancellation_token: CancellationToken | None = None,
         *,
         limit: int | None = None,

@@ -8,7 +8,7 @@ may have the wish from a web page.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any, Literal, Self, TypeVar
 
 from autogen_core import CancellationToken, Component, ComponentModel
@@ -41,6 +41,8 @@ MOST_NOTES = 10
 ID_LENGTH = 8
 
 ArgsT = TypeVar("ArgsT", bound=BaseModel)
+ToolOfAgent = BaseTool[Any, Any] | Callable[..., Any] | Callable[..., Awaitable[Any]]
+"""What the agents of AutoGen take in their lists of tools."""
 
 
 class Statement(BaseModel):
@@ -235,7 +237,7 @@ class WithdrawTool(_MemoryTool[Withdrawal]):
         return _told(done, f"Taken back: {plain(fact.statement)}", "Not taken back yet", reason)
 
 
-def memory_tools(memory: FactMemory, *, humans: Collection[str] = HUMAN_NAMES) -> list[BaseTool[Any, Any]]:
+def memory_tools(memory: FactMemory, *, humans: Collection[str] = HUMAN_NAMES) -> list[ToolOfAgent]:
     """Return the tools `remember`, `recall` and `withdraw` of a memory, for `AssistantAgent(..., tools=...)`.
 
     Give the same memory as `memory=[...]`: that is how the tools know what the person has said. `humans` are the

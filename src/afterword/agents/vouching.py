@@ -15,6 +15,7 @@ from afterword.store.ranking import terms
 
 # What a sentence about a person may add to the person's own words.
 _FRAME = frozenset(terms("user owner person preference prefers says said asks asked told wants"))
+_WORD = re.compile(r"[^\W_]+")
 _BREAK = re.compile(r"[.!?…。！？]+(?=\s|$)|[。！？]|[\r\n;]+")
 _ASKED_TO_KEEP = re.compile(
     r"\b(?:(?:please|(?:can|could|will|would) you)[\s,]+)*"
@@ -96,6 +97,7 @@ def _sentences(text: str, start: int, end: int) -> str:
 
 def _unsaid(statement: str, said: str, names: Iterable[str]) -> list[str]:
     """Return the words of the statement that were not said, as they stand in it."""
-    allowed = {*terms(said), *terms(" ".join(names)), *_FRAME, *_NEGATING_TERMS}
-    words = dict.fromkeys(re.findall(r"[^\W_]+", statement))
-    return [word for word in words if not set(terms(word)) <= allowed]
+    # A stop word of one may be the stem of the other: "I own", "the user owns".
+    spoken = {*terms(said), *_WORD.findall(said.casefold())}
+    allowed = {*spoken, *terms(" ".join(names)), *_FRAME, *_NEGATING_TERMS}
+    return [word for word in dict.fromkeys(_WORD.findall(statement)) if not set(terms(word)) <= allowed]
