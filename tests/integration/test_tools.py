@@ -7,10 +7,12 @@ import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent
 from autogen_core import CancellationToken
+from autogen_core.tools import BaseTool
 
 from afterword import FactMemory, memory_tools, process_session
 from afterword.agents.tools import RecallTool, RememberTool, WithdrawTool
@@ -102,7 +104,7 @@ async def test_what_the_person_takes_back_is_retracted_and_comes_back_when_undon
 
 async def test_no_tool_erases_and_none_takes_a_scope() -> None:
     memory = FactMemory(user="lena")
-    tools = [RememberTool(memory), RecallTool(memory), WithdrawTool(memory)]
+    tools: list[BaseTool[Any, Any]] = [RememberTool(memory), RecallTool(memory), WithdrawTool(memory)]
     assert [tool.name for tool in tools] == ["remember", "recall", "withdraw"]
     arguments = {name for tool in tools for name in tool.schema["parameters"]["properties"]}
     assert arguments == {"statement", "quote", "kind", "attribute", "value", "query", "limit", "note"}

@@ -259,9 +259,11 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         """Place the block of each scope, and return the facts in them."""
         query = latest_question(await model_context.get_messages())
         shown: list[Fact] = []
+        marks: list[str] = []
         for scope, found in zip(self._scopes, await self._in_time(self._recall(query), None), strict=True):
             name = label(scope)
-            if await place(model_context, block(found.facts, label=name), mark=opening(name)):
+            marks.append(opening(name))
+            if await place(model_context, block(found.facts, label=name), mark=marks[-1], besides=marks[:-1]):
                 shown += found.facts
             else:
                 _log.warning("memory %s: the context has no room for a block beside the message", name)

@@ -8,7 +8,7 @@ before the latest user message, in the user role: a system message there makes s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Protocol
 
 from autogen_core.model_context import ChatCompletionContext, ChatCompletionContextState
@@ -24,11 +24,11 @@ _INJECTED = re.compile(
 )
 
 
-async def place(context: ChatCompletionContext, text: str, *, mark: str) -> bool:
+async def place(context: ChatCompletionContext, text: str, *, mark: str, besides: Collection[str] = ()) -> bool:
     """Make `text` the only block in the context that starts with `mark`; return whether the model will see it.
 
     The empty text removes the block. A block is left out where showing it would hide the message that the agent is to
-    answer.
+    answer, or a block that starts with one of the marks `besides`.
     """
     seen = list(await context.get_messages())
     kept = await _kept(context, seen)
@@ -39,7 +39,7 @@ async def place(context: ChatCompletionContext, text: str, *, mark: str) -> bool
     await kept.write(others)
     if not text:
         return True
-    needed = _needed(list(await context.get_messages()))
+    needed = _needed(list(await context.get_messages()), besides)
     for arranged in _arrangements(others, text, first):
         await kept.write(arranged)
         shown = await context.get_messages()
@@ -139,9 +139,10 @@ def _arrangements(others: list[LLMMessage], text: str, first: int) -> Iterator[l
         yield [*others[:asked], UserMessage(content=text, source=SOURCE), *others[asked:]]
 
 
-def _needed(seen: Sequence[LLMMessage]) -> list[LLMMessage]:
+def _needed(seen: Sequence[LLMMessage], besides: Collection[str]) -> list[LLMMessage]:
     question = next((message for message in reversed(seen) if _is_question(message)), None)
-    return [*seen[-1:], *([question] if question else [])]
+    blocks = [message for message in seen if any(is_block(message, mark) for mark in besides)]
+    return [*seen[-1:], *([question] if question else []), *blocks]
 
 
 def _is_question(message: LLMMessage) -> bool:
