@@ -223,6 +223,8 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     async def _recall(self, query: str) -> list[Recall]:
         """Return what each scope tells; what does not fit together keeps to its share of the budget."""
         found = [await self._recall_of(scope, query, self._budget_tokens) for scope in self._scopes]
+        if not self._also:
+            return found
         needs = [tokens(block(one.facts, label=label(scope))) for scope, one in zip(self._scopes, found, strict=True)]
         for number, share in enumerate(shares(needs, self._budget_tokens)):
             if share < needs[number]:
