@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -21,8 +22,8 @@ from afterword import FactMemory, process_session, record_session, resume
 from afterword.agents.tools import RecallTool, RememberTool, WithdrawTool
 from afterword.extractors.judge import RulesJudge
 from afterword.extractors.rules import RulesExtractor
-from afterword.pipeline.batch import queued
 from afterword.pipeline.consolidation import coverage
+from afterword.pipeline.session import Saved
 from afterword.store import ledger, lookup, reviews, runs, sessions
 from afterword.store.engine import Store
 from afterword.store.errors import NotFound
@@ -31,80 +32,52 @@ from afterword.store.scopes import Scope, ScopeKind
 from conversing import replying
 
 AT = datetime(2100, 1, 1, tzinfo=UTC)
-LOOK_ALIKES: Sequence[tuple[str, str]] = [
-    ("lena", "Lena"),
-    ("lena", "LENA"),
-    ("lena", "lena "),
-    ("lena", "len"),
-    ("lena", "lena/user"),
-    ("lena", "l%"),
-    ("lena", "len_"),
-    ("lena", "%"),
-    ("lena", "lena' OR '1'='1"),
-    ("lena", "lena'; DROP TABLE facts; --"),
-    ("lena", 'lena" OR name:*'),
-    ("lena", "lena*"),
-    ("lena", "lena\\"),
-    ("lena", "lеna"),  # a Cyrillic letter
-    ("lena", "ｌｅｎａ"),
-    ("lena", "le\u00adna"),
-    ("lena", "lena\u200b"),
-    (unicodedata.normalize("NFC", "zoë"), unicodedata.normalize("NFD", "zoë")),
-    ("straße", "strasse"),
-    ("ıstanbul", "istanbul"),
-    ("σας", "σασ"),
-    ("1", "01"),
-    ("1", "1.0"),
-    ("null", "None"),
-    ("user", "default/user/user"),
+SESSION = "monday"
+"""Every scope has a session of the same name."""
+LOOK_ALIKES: Sequence[str] = [
+    *("lena", "Lena", "lena ", "len", "lenaa", "lena/user", "default/user/lena"),
+    *("l%", "len_", "%", "lena' OR '1'='1", "lena'; DROP TABLE facts; --", 'lena" OR name:*', "lena*", "lena\\"),
+    *("lеna", "ｌｅｎａ", "le\u00adna", "lena\u200b"),  # a Cyrillic letter, wide letters, signs without width
+    *(unicodedata.normalize("NFC", "zoë"), unicodedata.normalize("NFD", "zoë")),
+    *("straße", "strasse", "1", "01"),
 ]
-SIGNS = st.sampled_from([*"lLeEna%_*'\"\\;:- .()ëéаßſıİ٠١ẞσς", "\u0308", "\u200b", "default", "user"])
-NAMES = st.lists(SIGNS, min_size=1, max_size=6).map("".join).filter(lambda name: bool(name.strip()))
-SAID = "I live in Quuxville."
+SIGNS = st.sampled_from([*"lLeE%_*'\"\\;:- .()ëéßſıİ١ẞσς", "\u0308", "\u200b", "default", "user"])
+NAMES = st.lists(SIGNS, min_size=1, max_size=4).map("".join).filter(lambda name: bool(name.strip()))
 
 
-def places(mine: str, others: str) -> list[tuple[Scope, Scope]]:
-    """A scope and its look-alike: as users, as tenants, and of another kind."""
-    pairs = [(Scope.user(mine), Scope.user(others))]
-    if "/" not in mine + others:
-        pairs.append((Scope.user("u", tenant=mine), Scope.user("u", tenant=others)))
-        pairs.append((Scope.user("u", tenant=mine), Scope(mine, ScopeKind.PROJECT, "u")))
-    return pairs
-
-
-async def fill(store: Store, scope: Scope, session: str) -> None:
-    """Everything that can be kept of a scope: a recorded session, facts, a contest's worth of runs, held requests."""
+async def fill(store: Store, scope: Scope, city: str) -> None:
+    """Keep of a scope all that can be kept: a recorded session, facts, and a request that is held."""
     memory = FactMemory(scope=scope, store=store)
     agent = AssistantAgent("helper", replying("fine"), memory=[memory])
-    async with record_session(agent, scope=scope, session_id=session, store=store):
-        await agent.run(task=SAID)
-    for waiting in await queued(store):
-        await process_session(store, waiting, extractor=RulesExtractor())
-    await memory.add(MemoryContent(content="Quuxville is nice.", mime_type=MemoryMimeType.TEXT))
+    async with record_session(agent, scope=scope, session_id=SESSION, store=store):
+        await agent.run(task=f"I live in {city}.")
+    await process_session(store, Saved(scope, SESSION), extractor=RulesExtractor())
+    await memory.add(MemoryContent(content=f"{city} is nice.", mime_type=MemoryMimeType.TEXT))
     tool = RememberTool(memory)
-    await tool.run_json({"statement": "The mayor of Quuxville is a friend.", "quote": "mayor"}, CancellationToken())
+    await tool.run_json({"statement": f"The mayor of {city} is a friend.", "quote": "mayor"}, CancellationToken())
 
 
-async def everything_read(store: Store, scope: Scope, session: str, ids: Sequence[str]) -> list[Any]:
-    """What each public read tells of a scope when it is asked for what another scope holds."""
+async def everything_read(store: Store, scope: Scope, ids: Sequence[str]) -> list[Any]:
+    """What each public read tells of a scope, asked for what other scopes hold too."""
     memory = FactMemory(scope=scope, store=store)
-    context = UnboundedChatCompletionContext([UserMessage(content="What about Quuxville?", source="user")])
+    context = UnboundedChatCompletionContext([UserMessage(content="Where do I live? What is nice?", source="user")])
     put = await memory.update_context(context)
     tools: list[BaseTool[Any, Any]] = [RecallTool(memory), WithdrawTool(memory)]
-    asked = [{"query": "Quuxville"}, {"note": ids[0], "quote": "Quuxville"}]
+    asked = [{"query": "nice"}, {"note": ids[-1], "quote": "x"}]
     answers = [await tool.run_json(given, CancellationToken()) for tool, given in zip(tools, asked, strict=True)]
     fresh = AssistantAgent("helper", replying("fine"))
+    await resume(fresh, scope=scope, session_id=SESSION, store=store, missing_ok=True)
     told: list[Any] = [
         put,
-        [one for one in await context.get_messages() if one.content != "What about Quuxville?"],
-        (await memory.query("Quuxville")).results,
-        (await memory.query("Quuxville", as_of=AT, limit=100)).results,
+        await context.get_messages(),
+        (await memory.query("nice")).results,
+        (await memory.query("live nice", as_of=AT, limit=100)).results,
         (await memory.query()).results,
-        (await memory.recall("Quuxville")).found,
+        (await memory.recall("nice")).found,
         answers,
-        (await recall(store, scope, "Quuxville", at=AT, budget_tokens=1000)).facts,
-        (await search(store, scope, "Quuxville", at=AT)).facts,
-        await resume(fresh, scope=scope, session_id=session, store=store, missing_ok=True),
+        (await recall(store, scope, "nice", at=AT, budget_tokens=1000)).facts,
+        (await search(store, scope, "nice", at=AT)).facts,
+        await fresh.save_state(),
         await coverage(store, scope, RulesJudge()),
     ]
     async with store.read() as db:
@@ -115,17 +88,17 @@ async def everything_read(store: Store, scope: Scope, session: str, ids: Sequenc
             await lookup.kept_courses(db, scope),
             await lookup.assertions_by_id(db, scope, ids),
             await lookup.verdicts_on(db, scope, ids),
-            await lookup.rejections(db, scope, session),
+            await lookup.rejections(db, scope, SESSION),
             await lookup.revision_of(db, scope),
-            await ledger.last_keys(db, scope, ledger.source_of(session)),
+            await ledger.last_keys(db, scope, ledger.source_of(SESSION)),
             await reviews.contests(db, scope),
             await runs.runs(db, scope),
             await sessions.sessions(db, scope=scope),
-            await sessions.find(db, scope, session),
-            await sessions.turns(db, scope, session),
-            await sessions.saved_at(db, scope, session),
+            await sessions.find(db, scope, SESSION),
+            await sessions.turns(db, scope, SESSION),
+            await sessions.saved_at(db, scope, SESSION),
         ]
-        for fact_id in ids:
+        for fact_id in ids[:: max(1, len(ids) // 6)]:
             try:
                 told.append(await lookup.fact(db, scope, fact_id, at=AT))
             except NotFound:
@@ -133,41 +106,33 @@ async def everything_read(store: Store, scope: Scope, session: str, ids: Sequenc
     return told
 
 
-async def check(store: Store, mine: Scope, others: Scope) -> None:
-    """Fill one scope, and see that all reads of the other tell what they told before."""
-    if mine == others:
-        return
-    session = f"s-{uuid4().hex}"
-    empty = repr(await everything_read(store, others, session, ["0" * 20]))
-    await fill(store, mine, session)
-    async with store.read() as db:
-        ids = [one for fact in await lookup.facts(db, mine, at=AT) for one in fact.assertion_ids]
-    assert len(ids) >= 2
-    assert "Quuxville" in repr(await everything_read(store, mine, session, ids))
-    assert repr(await everything_read(store, others, session, ids)) == empty, (mine, others)
+async def check(store: Store, scopes: Sequence[Scope]) -> None:
+    """Fill every scope with a city of its own, and see that each read tells of that one alone."""
+    cities = {scope: f"Quux{number:03}ville" for number, scope in enumerate(scopes)}
+    ids: list[str] = []
+    for scope, city in cities.items():
+        await fill(store, scope, city)
+        async with store.read() as db:
+            ids += [one for fact in await lookup.facts(db, scope, at=AT) for one in fact.assertion_ids]
+    assert len(ids) >= 2 * len(scopes)
+    for scope, city in cities.items():
+        everything = await everything_read(store, scope, ids)
+        for told in everything:
+            assert set(re.findall(r"Quux\d+ville", repr(told))) <= {city}, (scope, told)
+        assert city in repr(everything)
 
 
 async def test_look_alikes_read_nothing_of_each_other(store: Store) -> None:
-    for number, (one, other) in enumerate(LOOK_ALIKES):
-        pairs = [pair for both in ((one, other), (other, one)) for pair in places(*both)]
-        for mine, others in pairs[number % 2 :: 2]:
-            # A tenant of its own for each pair, so that every look-alike is new.
-            fresh = f"{mine.tenant}{number}"
-            if mine.tenant == others.tenant:
-                mine, others = (Scope(fresh, each.kind, each.id) for each in (mine, others))
-            async with store.read() as db:
-                if await lookup.scope_row(db, mine) or await lookup.scope_row(db, others):
-                    continue
-            await check(store, mine, others)
+    as_users = [Scope.user(name) for name in LOOK_ALIKES]
+    as_tenants = [Scope.user("lena", name) for name in LOOK_ALIKES if "/" not in name]
+    await check(store, [*as_users, *as_tenants[::3], Scope("default", ScopeKind.PROJECT, "lena")])
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(one=NAMES, other=NAMES)
-async def test_any_two_names_read_nothing_of_each_other(store: Store, one: str, other: str) -> None:
-    tenant = uuid4().hex
-    await check(store, Scope.user(one, tenant), Scope.user(other, tenant))
-    if "/" not in one + other:
-        await check(store, Scope.user(tenant, one), Scope.user(tenant, other))
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(names=st.lists(NAMES, min_size=2, max_size=3, unique=True))
+async def test_any_names_read_nothing_of_each_other(store: Store, names: list[str]) -> None:
+    fresh = uuid4().hex
+    await check(store, [*(Scope.user(name, fresh) for name in names), *(Scope.user(fresh, name) for name in names)])
 
 
 async def test_one_memory_remembers_nothing_of_another_scope(store: Store) -> None:
