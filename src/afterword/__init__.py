@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from afterword.agents.extractor_agent import ExtractorAgent
     from afterword.agents.memory import FactMemory
     from afterword.agents.recorder import record_session, resume
+    from afterword.agents.tools import memory_tools
     from afterword.extractors.clients import ModelClient, ModelSettings
     from afterword.extractors.model import ModelExtractor
     from afterword.extractors.rules import RulesExtractor
@@ -31,6 +32,7 @@ __all__ = [
     "Saved",
     "Scope",
     "__version__",
+    "memory_tools",
     "open_store",
     "process_session",
     "record_session",
@@ -46,6 +48,7 @@ _HOMES = {
     "RulesExtractor": "afterword.extractors.rules",
     "Saved": "afterword.pipeline.session",
     "Scope": "afterword.store.scopes",
+    "memory_tools": "afterword.agents.tools",
     "open_store": "afterword.store.engine",
     "process_session": "afterword.pipeline.session",
     "record_session": "afterword.agents.recorder",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 
 from pydantic import BaseModel
@@ -30,6 +30,18 @@ def named_scope(user: str | None, scope: Scope | str | None) -> Scope:
     if user is not None:
         return Scope.user(user)
     return scope if isinstance(scope, Scope) else Scope.parse(str(scope))
+
+
+def beside(scope: Scope, also: Collection[Scope | str]) -> tuple[Scope, ...]:
+    """Return the scopes that are read beside one, in order and each once.
+
+    Raises `ScopeInvalid` for one of another tenant: what one tenant knows is never told to another.
+    """
+    found = dict.fromkeys(one if isinstance(one, Scope) else Scope.parse(one) for one in also)
+    for one in found:
+        if one.tenant != scope.tenant:
+            raise ScopeInvalid(f"{one} belongs to another tenant than {scope}; a memory reads one tenant")
+    return tuple(one for one in found if one != scope)
 
 
 def url_of(given: str | FromEnvironment | None) -> str | None:

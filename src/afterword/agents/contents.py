@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, time
 from typing import Any
 
@@ -15,10 +15,14 @@ from afterword.store.facts import Fact
 from afterword.store.rendering import plain
 
 
-def content_of(fact: Fact, score: float | None = None) -> MemoryContent:
-    """Return a fact as a memory holds it: its sentence, and where it comes from as metadata that JSON can hold."""
+def content_of(fact: Fact, score: float | None = None, matched: Sequence[str] | None = None) -> MemoryContent:
+    """Return a fact as a memory holds it: its sentence, and where it comes from as metadata that JSON can hold.
+
+    `matched` are the words that explain the score, where they were asked for.
+    """
     metadata: dict[str, Any] = {
         "fact_id": fact.id,
+        "scope_kind": str(fact.scope.kind),
         "kind": str(fact.kind),
         "subject": fact.subject,
         "attribute": fact.attribute,
@@ -39,6 +43,8 @@ def content_of(fact: Fact, score: float | None = None) -> MemoryContent:
     }
     if score is not None:
         metadata["score"] = round(score, 4)
+    if matched is not None:
+        metadata["matched"] = list(matched)
     return MemoryContent(content=plain(fact.statement), mime_type=MemoryMimeType.TEXT, metadata=metadata)
 
 
@@ -63,13 +69,16 @@ def entry_of(content: MemoryContent) -> Entry:
         subject=str(given.get("subject") or OWNER),
         attribute=str(given.get("attribute") or "note"),
         value=str(given["value"]) if given.get("value") else None,
-        valid_from=_instant(given.get("valid_from"), time.min),
-        valid_to=_instant(given.get("valid_to"), time(23, 59, 59)),
+        valid_from=instant_of(given.get("valid_from"), time.min),
+        valid_to=instant_of(given.get("valid_to"), time(23, 59, 59)),
     )
 
 
-def _instant(given: object, clock: time) -> datetime | None:
-    """Return the instant that a date (with this clock time, UTC) or a date and time names."""
+def instant_of(given: object, clock: time) -> datetime | None:
+    """Return the instant that a date (with this clock time, UTC) or a date and time names, None for none.
+
+    Raises ValueError for what is neither.
+    """
     if given is None or given == "":
         return None
     text = str(given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Coroutine, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from typing import Any, Self, TypeVar
 
 from autogen_core import CancellationToken, Component
@@ -13,9 +13,11 @@ from autogen_core.memory import Memory, MemoryContent, MemoryQueryResult, Update
 from autogen_core.model_context import ChatCompletionContext
 from pydantic import BaseModel
 
-from afterword.agents.addresses import FromEnvironment, named_scope, reference, referred, url_of
-from afterword.agents.contents import content_of, entry_of, text_of
+from afterword.agents.addresses import FromEnvironment, beside, named_scope, reference, referred, url_of
+from afterword.agents.contents import content_of, entry_of, instant_of, text_of
+from afterword.agents.heard import hear
 from afterword.agents.placement import latest_question, place
+from afterword.agents.recalled import UNAVAILABLE, FactQueryResult, Found, Recalled, matched, merged, recalled
 from afterword.store import entries
 from afterword.store.assertions import Kind
 from afterword.store.engine import Store, open_store, store_url
@@ -23,6 +25,7 @@ from afterword.store.facts import Fact
 from afterword.store.recall import Recall, Remembered, recall, search
 from afterword.store.rendering import block, label, opening
 from afterword.store.scopes import Scope
+from afterword.store.tokens import tokens
 
 BUDGET_TOKENS = 600
 TIMEOUT_S = 2.0
@@ -37,6 +40,7 @@ class FactMemoryConfig(BaseModel):
     """What a dumped `FactMemory` holds: never a password. `store` None is the environment's store."""
 
     scope: str
+    also: list[str] | None = None
     budget_tokens: int = BUDGET_TOKENS
     timeout_s: float = TIMEOUT_S
     store: str | FromEnvironment | None = None
@@ -50,11 +54,15 @@ def utc_now() -> datetime:
 class FactMemory(Memory, Component[FactMemoryConfig]):
     """Serves the facts of one scope to an agent, for example `AssistantAgent(..., memory=[FactMemory(user="lena")])`.
 
+    `also` names scopes that are read beside it, for example the project of a team: each has a block of its own after
+    the first, all within one budget; what is added, cleared or remembered goes to the first alone. One memory may serve
+    any number of agents and teams at once.
+
     `store` is an opened store, a URL, a `FromEnvironment`, or None: then `AFTERWORD_STORE__URL`, else
     `sqlite:///afterword.db`. It is opened at first use, and may be used from several event loops. The block never
     exceeds `budget_tokens`, and a turn never waits longer than `timeout_s` for the store: where it is slow or down, the
-    turn goes on without it. Raises `ScopeInvalid` unless exactly one of `user` and `scope` is given, and `StoreError`
-    for a URL of no database that afterword uses.
+    turn goes on without it. Raises `ScopeInvalid` unless exactly one of `user` and `scope` is given, or where `also`
+    names a scope of another tenant, and `StoreError` for a URL of no database that afterword uses.
     """
 
     component_type = "memory"
@@ -67,6 +75,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         *,
         user: str | None = None,
         scope: Scope | str | None = None,
+        also: Collection[Scope | str] = (),
         store: Store | str | FromEnvironment | None = None,
         budget_tokens: int = BUDGET_TOKENS,
         timeout_s: float = TIMEOUT_S,
@@ -75,11 +84,12 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         self._scope = named_scope(user, scope)
         if isinstance(store, str):
             store_url(store)
+        self._also = beside(self._scope, also)
         self._label = label(self._scope)
         self._given = store
         self._opened: Store | None = None
-        self._remembered = Remembered()
-        self._late: asyncio.Task[Recall] | None = None
+        self._remembered: dict[Scope, Remembered] = {}
+        self._late: asyncio.Task[Any] | None = None
         self._budget_tokens = budget_tokens
         self._timeout_s = timeout_s
         self._clock = clock
@@ -89,32 +99,59 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
 
         Never raises for the store's sake: then the context keeps the block that it has.
         """
+        hear(self._scope, model_context)
         shown = await self._unbroken(self._put(model_context))
         return UpdateContextResult(memories=MemoryQueryResult(results=[content_of(fact) for fact in shown or ()]))
 
+    @property
+    def scope(self) -> Scope:
+        """Whose memory it is: what is added or remembered goes there."""
+        return self._scope
+
     async def query(
         self,
-        query: str | MemoryContent,
+        query: str | MemoryContent = "",
         cancellation_token: CancellationToken | None = None,
         *,
         limit: int | None = None,
         kinds: Collection[str] | None = None,
+        as_of: datetime | str | None = None,
+        explain: bool = False,
         **_other: Any,
-    ) -> MemoryQueryResult:
-        """Return the facts that share words with the query, best first, with their scores; 10 unless `limit` is given.
+    ) -> FactQueryResult:
+        """Return what `recall` finds as AutoGen's memories do, with scores, and with `explain` the matched words.
 
-        An empty query returns every current fact. Raises ValueError for a query or a kind that is none; where the store
-        is slow or down, the result is empty.
+        The result's `outcome` tells apart that nothing is stored, that nothing stored is relevant, and that the store
+        did not answer.
         """
         words = query if isinstance(query, str) else text_of(query)
+        told = await self.recall(words, limit=limit, kinds=kinds, as_of=as_of, cancellation_token=cancellation_token)
+        results = [content_of(one.fact, one.score, one.matched if explain else None) for one in told.found]
+        return FactQueryResult(results=results, outcome=told.outcome, stored=told.stored)
+
+    async def recall(
+        self,
+        query: str = "",
+        *,
+        limit: int | None = None,
+        kinds: Collection[str] | None = None,
+        as_of: datetime | str | None = None,
+        cancellation_token: CancellationToken | None = None,
+    ) -> Recalled:
+        """Return the facts that share words with the query, best first, 10 unless `limit` is given.
+
+        An empty query returns every fact. `kinds` are preference, entity, decision; `as_of` (an instant or a date, of
+        which the end counts) asks for what held then. Raises ValueError for a limit, a kind or an instant that is none;
+        where the store is slow or down, the outcome is `unavailable`.
+        """
+        if limit is not None and limit < 1:
+            raise ValueError(f"at most how many facts? {limit} is no number of them")
         wanted = None if kinds is None else {Kind(kind) for kind in kinds}
-        if limit is None and words.strip():
+        at = instant_of(as_of, time.max) or self._clock()
+        if limit is None and query.strip():
             limit = RANKED
-        found = await self._unbroken(self._in_time(self._search(words, limit, wanted), cancellation_token))
-        if found is None:
-            return MemoryQueryResult(results=[])
-        pairs = zip(found.facts, found.scores, strict=True)
-        return MemoryQueryResult(results=[content_of(fact, score) for fact, score in pairs])
+        found = await self._unbroken(self._in_time(self._search(query, limit, wanted, at), cancellation_token))
+        return UNAVAILABLE if found is None else found
 
     async def add(self, content: MemoryContent, cancellation_token: CancellationToken | None = None) -> None:
         """Keep a sentence on the application's word; the same sentence again supports the fact that is there.
@@ -140,13 +177,14 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         """Close the store if this memory opened it; it is opened again at the next use. Nothing is deleted."""
         self._give_up_late()
         opened, self._opened = self._opened, None
-        self._remembered = Remembered()
+        self._remembered = {}
         if opened is not None:
             await opened.close()
 
     def _to_config(self) -> FactMemoryConfig:
         return FactMemoryConfig(
             scope=str(self._scope),
+            also=[str(scope) for scope in self._also] or None,
             budget_tokens=self._budget_tokens,
             timeout_s=self._timeout_s,
             store=reference(self._given),
@@ -156,6 +194,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     def _from_config(cls, config: FactMemoryConfig) -> Self:
         return cls(
             scope=config.scope,
+            also=config.also or (),
             budget_tokens=config.budget_tokens,
             timeout_s=config.timeout_s,
             store=referred(config.store),
@@ -173,32 +212,64 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
                 await opened.close()
         return self._opened
 
-    async def _recall(self, query: str) -> Recall:
+    def now(self) -> datetime:
+        """Return the present instant by this memory's clock."""
+        return self._clock()
+
+    async def opened(self) -> Store:
+        """Return the store, opened. Raises `StoreError` where it cannot be."""
+        return await self._store()
+
+    async def _recall(self, query: str) -> list[Recall]:
+        """Return what each scope tells; what does not fit together keeps to its share of the budget."""
+        found = [await self._recall_of(scope, query, self._budget_tokens) for scope in self._scopes]
+        if not self._also:
+            return found
+        needs = [tokens(block(one.facts, label=label(scope))) for scope, one in zip(self._scopes, found, strict=True)]
+        for number, share in enumerate(shares(needs, self._budget_tokens)):
+            if share < needs[number]:
+                found[number] = await self._recall_of(self._scopes[number], query, share)
+        return found
+
+    async def _recall_of(self, scope: Scope, query: str, budget_tokens: int) -> Recall:
         return await recall(
             await self._store(),
-            self._scope,
+            scope,
             query,
             at=self._clock(),
-            budget_tokens=self._budget_tokens,
-            remembered=self._remembered,
+            budget_tokens=budget_tokens,
+            remembered=self._remembered.setdefault(scope, Remembered()),
         )
 
-    async def _search(self, query: str, limit: int | None, kinds: Collection[Kind] | None) -> Recall:
-        store = await self._store()
-        at = self._clock()
-        return await search(store, self._scope, query, at=at, limit=limit, kinds=kinds, remembered=self._remembered)
+    async def _search(self, query: str, limit: int | None, kinds: Collection[Kind] | None, at: datetime) -> Recalled:
+        store, parts = await self._store(), []
+        for scope in self._scopes:
+            remembered = self._remembered.setdefault(scope, Remembered())
+            one = await search(store, scope, query, at=at, limit=limit, kinds=kinds, remembered=remembered)
+            pairs = zip(one.facts, one.scores, strict=True)
+            parts.append(recalled([Found(fact, score, matched(query, fact)) for fact, score in pairs], one.stored))
+        return merged(parts, limit)
+
+    @property
+    def _scopes(self) -> tuple[Scope, ...]:
+        return (self._scope, *self._also)
 
     async def _enter(self, entry: entries.Entry) -> None:
         await entries.enter(await self._store(), self._scope, entry, at=self._clock())
 
     async def _put(self, model_context: ChatCompletionContext) -> Sequence[Fact]:
-        """Place the block of what is known, and return the facts in it."""
+        """Place the block of each scope, and return the facts in them."""
         query = latest_question(await model_context.get_messages())
-        found = await self._in_time(self._recall(query), None)
-        if await place(model_context, block(found.facts, label=self._label), mark=opening(self._label)):
-            return found.facts
-        _log.warning("memory %s: the context has no room for a block beside the message", self._label)
-        return ()
+        shown: list[Fact] = []
+        marks: list[str] = []
+        for scope, found in zip(self._scopes, await self._in_time(self._recall(query), None), strict=True):
+            name = label(scope)
+            marks.append(opening(name))
+            if await place(model_context, block(found.facts, label=name), mark=marks[-1], besides=marks[:-1]):
+                shown += found.facts
+            else:
+                _log.warning("memory %s: the context has no room for a block beside the message", name)
+        return shown
 
     async def _unbroken(self, work: Coroutine[Any, Any, T]) -> T | None:
         """Return what the work returns, None where it failed."""
@@ -210,7 +281,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             _log.warning(what, self._label, type(error).__name__)
             return None
 
-    async def _in_time(self, reading: Coroutine[Any, Any, Recall], token: CancellationToken | None) -> Recall:
+    async def _in_time(self, reading: Coroutine[Any, Any, T], token: CancellationToken | None) -> T:
         """Return what is read in time. Raises TimeoutError and goes on without waiting for what comes too late."""
         self._give_up_late()
         task = asyncio.ensure_future(reading)
@@ -234,7 +305,17 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             late.cancel()
 
 
-def _retrieved(task: asyncio.Task[Recall]) -> None:
+def shares(needs: Sequence[int], budget: int) -> list[int]:
+    """Return how much of a budget each may have: equal shares, and what one does not need goes to the others."""
+    given = [0] * len(needs)
+    left = budget
+    for done, number in enumerate(sorted(range(len(needs)), key=needs.__getitem__)):
+        given[number] = min(needs[number], left // (len(needs) - done))
+        left -= given[number]
+    return given
+
+
+def _retrieved(task: asyncio.Task[Any]) -> None:
     # A task that nobody waits for any more would complain of its exception when it is collected.
     if not task.cancelled():
         task.exception()

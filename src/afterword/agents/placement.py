@@ -8,7 +8,7 @@ before the latest user message, in the user role: a system message there makes s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Protocol
 
 from autogen_core.model_context import ChatCompletionContext, ChatCompletionContextState
@@ -24,28 +24,36 @@ _INJECTED = re.compile(
 )
 
 
-async def place(context: ChatCompletionContext, text: str, *, mark: str) -> bool:
+async def place(context: ChatCompletionContext, text: str, *, mark: str, besides: Collection[str] = ()) -> bool:
     """Make `text` the only block in the context that starts with `mark`; return whether the model will see it.
 
     The empty text removes the block. A block is left out where showing it would hide the message that the agent is to
-    answer.
+    answer, or a block that starts with one of the marks `besides`.
     """
     seen = list(await context.get_messages())
     kept = await _kept(context, seen)
     if kept is None:
         return await _appended(context, seen, text, mark)
     others = [message for message in kept.messages if not is_block(message, mark)]
+    first = _first_place(kept.messages, others, mark)
     await kept.write(others)
     if not text:
         return True
-    needed = _needed(list(await context.get_messages()))
-    for arranged in _arrangements(others, text):
+    needed = _needed(list(await context.get_messages()), besides)
+    for arranged in _arrangements(others, text, first):
         await kept.write(arranged)
         shown = await context.get_messages()
         if any(is_block(message, mark) for message in shown) and all(message in shown for message in needed):
             return True
     await kept.write(others)
     return False
+
+
+async def everything(context: ChatCompletionContext) -> list[LLMMessage]:
+    """Return all that a context keeps, hidden or not; what it shows where it does not tell of more."""
+    seen = list(await context.get_messages())
+    kept = await _kept(context, seen)
+    return kept.messages if kept else seen
 
 
 def latest_question(messages: Sequence[LLMMessage]) -> str:
@@ -108,16 +116,33 @@ async def _appended(context: ChatCompletionContext, seen: Sequence[LLMMessage], 
     return True
 
 
-def _arrangements(others: list[LLMMessage], text: str) -> Iterator[list[LLMMessage]]:
-    yield [SystemMessage(content=text), *others]
+def _first_place(kept: Sequence[LLMMessage], others: Sequence[LLMMessage], mark: str) -> int:
+    """Return where the block goes at the beginning: where it stood, else after the blocks of other memories.
+
+    So several blocks stand in the order of their memories, and none moves while it does not change.
+    """
+    leading = next((place for place, one in enumerate(kept) if not _is_leading(one)), len(kept))
+    stood = next((place for place in range(leading) if is_block(kept[place], mark)), None)
+    if stood is not None:
+        return stood
+    return next((place for place, one in enumerate(others) if not _is_leading(one)), len(others))
+
+
+def _is_leading(message: LLMMessage) -> bool:
+    return isinstance(message, SystemMessage) and is_block(message, OPENING)
+
+
+def _arrangements(others: list[LLMMessage], text: str, first: int) -> Iterator[list[LLMMessage]]:
+    yield [*others[:first], SystemMessage(content=text), *others[first:]]
     asked = next((place for place in reversed(range(len(others))) if _is_question(others[place])), None)
     if asked is not None:
         yield [*others[:asked], UserMessage(content=text, source=SOURCE), *others[asked:]]
 
 
-def _needed(seen: Sequence[LLMMessage]) -> list[LLMMessage]:
+def _needed(seen: Sequence[LLMMessage], besides: Collection[str]) -> list[LLMMessage]:
     question = next((message for message in reversed(seen) if _is_question(message)), None)
-    return [*seen[-1:], *([question] if question else [])]
+    blocks = [message for message in seen if any(is_block(message, mark) for mark in besides)]
+    return [*seen[-1:], *([question] if question else []), *blocks]
 
 
 def _is_question(message: LLMMessage) -> bool:

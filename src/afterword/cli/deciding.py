@@ -127,24 +127,30 @@ def review(
     if chosen:
         _decide(whose, *chosen[0], as_json=as_json)
         return
-    contests, held, facts = in_store(lambda store: _to_review(store, whose))
+    contests, held, facts, says = in_store(lambda store: _to_review(store, whose))
     hanging, unclear = dependents(facts), [one for one in facts if one.status is Status.PENDING]
     if as_json:
-        listed = [_contest_json(number, one) for number, one in enumerate(contests, 1)]
-        unfit = [_dependent_json(one) for one in hanging]
-        names = [{"fact": fact_json(one), "may_be": list(one.may_be)} for one in unclear]
-        runs = [run_json(one) for one in held]
-        print_json({"contests": listed, "held": runs, "dependents": unfit, "unclear_names": names})
+        print_json(
+            {
+                "contests": [_contest_json(number, one) for number, one in enumerate(contests, 1)],
+                "held": [{**run_json(one), "says": says[one.id]} for one in held],
+                "dependents": [_dependent_json(one) for one in hanging],
+                "unclear_names": [{"fact": fact_json(one), "may_be": list(one.may_be)} for one in unclear],
+            }
+        )
         return
-    _show_waiting(whose, contests, held)
+    _show_waiting(whose, contests, held, says)
     _show_dependents(hanging)
     _show_unclear(unclear)
 
 
-async def _to_review(store: Store, whose: Scope) -> tuple[list[Contest], list[Run], list[Fact]]:
+async def _to_review(store: Store, whose: Scope) -> tuple[list[Contest], list[Run], list[Fact], dict[int, list[str]]]:
+    """Return what awaits a person, the facts that there are, and what each held run says."""
     contests, held = await _waiting(store, whose)
     async with store.read() as db:
-        return contests, held, await lookup.facts(db, whose, at=now())
+        proposed = {one.id: (await ledger_runs.proposal_of(db, one))[0] for one in held}
+        says = {run_id: [said.statement for said in one.assertions] for run_id, one in proposed.items()}
+        return contests, held, await lookup.facts(db, whose, at=now()), says
 
 
 async def _waiting(store: Store, whose: Scope) -> tuple[list[Contest], list[Run]]:
@@ -152,7 +158,7 @@ async def _waiting(store: Store, whose: Scope) -> tuple[list[Contest], list[Run]
         return await reviews.contests(db, whose), await ledger_runs.runs(db, whose, statuses=[RunStatus.HELD])
 
 
-def _show_waiting(whose: Scope, contests: list[Contest], held: list[Run]) -> None:
+def _show_waiting(whose: Scope, contests: list[Contest], held: list[Run], says: dict[int, list[str]]) -> None:
     out = console()
     out.print(f"{whose}: {len(contests)} contested, {len(held)} held")
     for number, one in enumerate(contests, 1):
@@ -160,7 +166,9 @@ def _show_waiting(whose: Scope, contests: list[Contest], held: list[Run]) -> Non
         out.print(f"   earlier ({day(one.earlier.said_at)}): {one.earlier.statement}  “{_quotes(one.earlier)}”")
         out.print(f"   later   ({day(one.later.said_at)}): {one.later.statement}  “{_quotes(one.later)}”")
     for run in held:
-        out.print(f"\nrun:{run.id} {run.source}: {_counts(run)}")
+        out.print(f"\nrun:{run.id} {run.purpose} {run.source}: {_counts(run)}")
+        for statement in says[run.id]:
+            out.print(f"   {statement}")
     if contests or held:
         out.print("\ndecide with --approve, --reject or --keep-both and the number (or run:ID)")
 

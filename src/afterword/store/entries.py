@@ -62,8 +62,8 @@ async def enter(store: Store, scope: Scope, entry: Entry, *, at: datetime) -> in
 
     async def work(db: AsyncSession) -> int:
         known = await lookup.known(db, scope)
-        said = _entry_assertion(scope, entry, source, _moment(at, known.assertions))
-        equal = [one for one in known.assertions if _is_repeated(one, said)]
+        said = _entry_assertion(scope, entry, source, moment(at, known.assertions))
+        equal = [one for one in known.assertions if is_repeated(one, said)]
         verdicts = [_same(max(equal, key=lambda one: one.order), said)] if equal else []
         return await _applied(db, scope, _proposal(scope, source, "application", at, known, [said], verdicts))
 
@@ -185,12 +185,14 @@ def _proposal(
     )
 
 
-def _moment(at: datetime, assertions: Iterable[Assertion]) -> datetime:
+def moment(at: datetime, assertions: Iterable[Assertion]) -> datetime:
+    """Return the instant `at`, or the next one where something was said without a session at that very moment."""
     taken = [one.said_at for one in assertions if one.session_id is None and at <= one.said_at < at + _SAME_MOMENT]
     return max(taken) + _TICK if taken else at
 
 
-def _is_repeated(one: Assertion, said: Assertion) -> bool:
+def is_repeated(one: Assertion, said: Assertion) -> bool:
+    """Whether the two state the same sentence of the same kind, and the earlier one without a limit."""
     alike = one.act is Act.STATE and one.kind is said.kind and not one.limited_to
     return alike and folded(one.statement) == folded(said.statement)
 

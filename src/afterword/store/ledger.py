@@ -94,6 +94,11 @@ class Proposal:
     completion_tokens: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def assertions(self) -> tuple[Assertion, ...]:
+        """All that it says."""
+        return tuple(one for reading in self.readings for one in reading.assertions)
+
 
 def source_of(session_id: str) -> str:
     """Return the source of the runs that read a session."""

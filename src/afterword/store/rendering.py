@@ -19,7 +19,7 @@ PREFACE = (
 )
 HEADINGS = {Kind.PREFERENCE: "Preferences:", Kind.DECISION: "Decisions:", Kind.ENTITY: "Facts:"}
 
-_TAG = re.compile(r"<(?=[\s/]*afterword\s*:\s*memory)", re.IGNORECASE)
+_TAG = re.compile(r"[<＜﹤](?=[\W_]{0,40}afterword\W{0,40}memory)", re.IGNORECASE)
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 # Reordering marks and "tag" characters show a person other words than a model reads.
 _DECEIVING = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")

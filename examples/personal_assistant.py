@@ -1,0 +1,126 @@
+"""A personal assistant over several conversations, each with a new agent: it keeps how you want to be spoken to.
+
+    python examples/personal_assistant.py [FOLDER]
+
+Runs offline: the model is scripted, and does what a model would do with the notes that it is shown. Language, units and
+level are said once and kept; one is changed later. The assistant also adds `last_active` to its saved state, and says
+how long it was away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from autogen_agentchat.agents import AssistantAgent
+from autogen_core import CancellationToken
+from autogen_core.models import CreateResult, LLMMessage, ModelFamily, ModelInfo
+from autogen_ext.models.replay import ReplayChatCompletionClient
+
+from afterword import FactMemory, RulesExtractor, open_store, process_session, record_session, resume
+from afterword.pipeline.batch import queued
+from afterword.store.engine import Store
+
+INFO = ModelInfo(
+    vision=False, function_calling=True, json_output=False, family=ModelFamily.UNKNOWN, structured_output=False
+)
+VISITS = (
+    (
+        "monday",
+        "Please always answer in German. I prefer metric units. I prefer explanations for beginners. How far is Graz?",
+    ),
+    ("tuesday", "How far is Linz?"),
+    ("friday", "I no longer prefer metric units. I prefer imperial units. How far is Bergen?"),
+    ("sunday", "How far is Oslo?"),
+)
+
+
+class ScriptedModel(ReplayChatCompletionClient):
+    """Answers as the notes and the latest message in its prompt want it; what stands later in the prompt wins."""
+
+    def __init__(self) -> None:
+        super().__init__([], model_info=INFO)
+
+    async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
+        """Return the next answer."""
+        prompt = "\n".join(str(message.content) for message in messages)
+        self.chat_completions.append(_answer(prompt, place=prompt.rsplit(" is ", 1)[-1].strip("?")))
+        return await super().create(messages, **options)
+
+
+def _answer(prompt: str, *, place: str) -> str:
+    is_metric = prompt.rfind("metric") > prompt.rfind("imperial")
+    distance = "200 km" if is_metric else "124 miles"
+    if "German" not in prompt:
+        return f"It is {distance} to {place}."
+    hint = " (Luftlinie heißt: auf dem kürzesten Weg.)" if "beginner" in prompt else ""
+    return f"Bis {place} sind es {distance.replace('miles', 'Meilen')} Luftlinie.{hint}"
+
+
+class PersonalAssistant(AssistantAgent):
+    """An assistant that remembers when it was last active."""
+
+    def __init__(self, memory: FactMemory, *, clock: Callable[[], datetime]) -> None:
+        super().__init__("assistant", ScriptedModel(), memory=[memory])
+        self._clock = clock
+        self.last_active: datetime | None = None
+
+    async def save_state(self) -> Mapping[str, Any]:
+        """Return the agent's state, and when that was."""
+        return {**await super().save_state(), "last_active": self._clock().isoformat()}
+
+    async def load_state(self, state: Mapping[str, Any]) -> None:
+        """Take up a saved state, of this agent or of a plain one."""
+        told = dict(state)
+        last_active = told.pop("last_active", None)
+        self.last_active = datetime.fromisoformat(last_active) if last_active else None
+        await super().load_state(told)
+
+    def welcome(self) -> str:
+        """Say how long it was away."""
+        if self.last_active is None:
+            return "Nice to meet you."
+        days = (self._clock() - self.last_active).days
+        return f"Welcome back: I was away for {days} day{'' if days == 1 else 's'}."
+
+
+async def visit(
+    store: Store, user: str, session_id: str, said: str, *, before: str | None, clock: Callable[[], datetime]
+) -> tuple[str, str]:
+    """Have one conversation, and let it be processed when it is over; return the welcome and the answer.
+
+    `before` is the conversation before this one: its state tells when that was, its words are left behind.
+    """
+    memory = FactMemory(user=user, store=store)
+    agent = PersonalAssistant(memory, clock=clock)
+    if before and await resume(agent, user=user, session_id=before, store=store, missing_ok=True):
+        await agent.on_reset(CancellationToken())
+    async with record_session(agent, user=user, session_id=session_id, store=store):
+        result = await agent.run(task=said)
+    for waiting in await queued(store):
+        await process_session(store, waiting, extractor=RulesExtractor())
+    return agent.welcome(), result.messages[-1].to_text()
+
+
+async def main(folder: Path) -> None:
+    """Have the four conversations, with nothing but the store between them."""
+    today, before = datetime(2026, 3, 2, 9, tzinfo=UTC), None
+    for days, (session_id, said) in zip((0, 1, 4, 6), VISITS, strict=True):
+        moment = today + timedelta(days=days)
+        async with await open_store(f"sqlite:///{folder}/assistant.db") as store:
+            welcome, answer = await visit(store, "mira", session_id, said, before=before, clock=lambda: moment)  # noqa: B023
+        print(f"{session_id}\n  {welcome}\n  mira: {said}\n  assistant: {answer}")  # noqa: T201 - an example shows what it does
+        before = session_id
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        asyncio.run(main(Path(sys.argv[1])))
+    else:
+        with tempfile.TemporaryDirectory() as made:
+            asyncio.run(main(Path(made)))

@@ -1,0 +1,236 @@
+"""What an agent asks to be kept or taken back: done at once on a person's word, else held until a person decides.
+
+Each request is one run. Nothing here erases, and whatever was done is undone as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import uuid4
+
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from afterword.store import ledger, lookup, runs
+from afterword.store.assertions import (
+    PERSON,
+    RETIRING,
+    Act,
+    Assertion,
+    Authority,
+    Evidence,
+    EvidenceKind,
+    Relation,
+    Verdict,
+    assertion_id,
+    digest,
+)
+from afterword.store.engine import Store
+from afterword.store.entries import Entry, is_repeated, moment
+from afterword.store.errors import NotFound
+from afterword.store.facts import Fact
+from afterword.store.ledger import Proposal, Reading, RunStatus
+from afterword.store.lookup import Known
+from afterword.store.runs import Policy
+from afterword.store.scopes import Scope
+
+REMEMBER, WITHDRAW = "remember", "withdraw"
+AGENT = "agent"
+"""Who asked, where a run names its extractor."""
+JUDGE = "rules-1"
+MOST_HELD = 100
+"""How many requests of agents may wait in one scope: a page that makes an agent ask and ask must not bury a person."""
+
+_TICK = timedelta(microseconds=1)
+
+Relate = Callable[[Assertion, Assertion], tuple[Relation, str] | None]
+"""How a later assertion relates to an earlier one, and why; None where they stand side by side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A person's own words, and who said them."""
+
+    quote: str
+    speaker: str
+
+
+class Answer(StrEnum):
+    """What became of a request."""
+
+    DONE = "done"
+    HELD = "held"
+    WAITING = "waiting"
+    DECLINED = "declined"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What became of a request, and its run; None where no run was made."""
+
+    answer: Answer
+    run_id: int | None = None
+
+
+async def remember(
+    store: Store, scope: Scope, entry: Entry, *, word: Word | None, relate: Relate, at: datetime
+) -> Request:
+    """Keep a statement on a person's word, or hold it for review where there is none.
+
+    On a person's word it has the authority of that person, and takes the place of what `relate` says. Held, it counts
+    for nothing until a person approves its run. The scope's policy may hold the first kind too. The same request is
+    held once: `WAITING` where it is held already, `DECLINED` where a person has refused it, `FULL` where 100 requests
+    wait. Raises `Overtaken` where other writers were faster every time, and `StoreError` where the store does not
+    answer.
+    """
+
+    async def work(db: AsyncSession) -> Request:
+        known = await lookup.known(db, scope)
+        said = _stated(scope, entry, word, moment(at, known.assertions))
+        verdicts = _verdicts(known, said, relate)
+        key = digest(REMEMBER, entry.kind, entry.subject, entry.statement)
+        return await _granted(db, known, said, verdicts, purpose=REMEMBER, key=key, word=word, at=at)
+
+    return await store.written(work)
+
+
+async def withdraw(store: Store, scope: Scope, fact: Fact, *, word: Word | None, at: datetime) -> Request:
+    """Take a fact back on a person's word, or hold that for review where there is none; the fact is never erased.
+
+    Raises `NotFound` where nothing is left of the fact, else like `remember`.
+    """
+
+    async def work(db: AsyncSession) -> Request:
+        known = await lookup.known(db, scope)
+        members = sorted((one for one in known.assertions if one.id in fact.assertion_ids), key=lambda one: one.order)
+        if not members:
+            raise NotFound(f"nothing is left of the fact {fact.id!r} in {scope}")
+        said_at = max([at, *(one.said_at + _TICK for one in members)])
+        said = _withdrawn(scope, fact, word, said_at, at)
+        why = "withdrawn on the person's word" if word else "withdrawn, approved by a person"
+        verdict = Verdict(members[0].id, said.id, Relation.RETRACTS, why, JUDGE if word else PERSON)
+        key = digest(WITHDRAW, fact.id)
+        return await _granted(db, known, said, [verdict], purpose=WITHDRAW, key=key, word=word, at=at)
+
+    return await store.written(work)
+
+
+async def _granted(
+    db: AsyncSession,
+    known: Known,
+    said: Assertion,
+    verdicts: Sequence[Verdict],
+    *,
+    purpose: str,
+    key: str,
+    word: Word | None,
+    at: datetime,
+) -> Request:
+    """Propose the run and let it count, or leave it to a person."""
+    scope = said.scope
+    # What is held goes by its content, so that asking again makes no second one; what counts is said each time anew.
+    source = f"{AGENT}:{uuid4().hex}" if word else f"{AGENT}:{key}"
+    if word is None and (refused := await _refused(db, scope, source)):
+        return refused
+    proposal = Proposal(
+        scope=scope,
+        source=source,
+        purpose=purpose,
+        extractor=AGENT,
+        judge=JUDGE,
+        started_at=at,
+        revision=known.revision,
+        readings=(Reading(source if word else f"{source}:{uuid4().hex}", None, None, (said,)),),
+        verdicts=tuple(verdicts),
+    )
+    is_held = word is None or await _is_policy(db, scope, verdicts)
+    run_id = await ledger.propose(db, proposal, is_held=is_held)
+    if is_held:
+        return Request(Answer.HELD, run_id)
+    await ledger.apply(db, scope, run_id, at)
+    return Request(Answer.DONE, run_id)
+
+
+async def _refused(db: AsyncSession, scope: Scope, source: str) -> Request | None:
+    """Return why a request without a person's word is not even held."""
+    kept = await runs.runs(db, scope)
+    own = [one for one in kept if one.source == source]
+    if own and own[-1].status == RunStatus.HELD:
+        return Request(Answer.WAITING, own[-1].id)
+    if own and own[-1].status == RunStatus.REJECTED:
+        return Request(Answer.DECLINED, own[-1].id)
+    waiting = sum(one.status == RunStatus.HELD and one.extractor == AGENT for one in kept)
+    return Request(Answer.FULL) if waiting >= MOST_HELD else None
+
+
+async def _is_policy(db: AsyncSession, scope: Scope, verdicts: Sequence[Verdict]) -> bool:
+    policy = await runs.policy_of(db, scope)
+    retires = any(one.relation in RETIRING for one in verdicts)
+    return policy is Policy.HOLD_ALL or (policy is Policy.HOLD_RETIREMENTS and retires)
+
+
+def _verdicts(known: Known, said: Assertion, relate: Relate) -> list[Verdict]:
+    """Return how the new statement relates to what was said before it."""
+    before = [one for one in known.assertions if one.order < said.order and one.act is Act.STATE]
+    decided = {one.id: relate(one, said) for one in before}
+    again = [one for one in before if is_repeated(one, said)]
+    if again:
+        last = max(again, key=lambda one: one.order)
+        decided[last.id] = decided[last.id] or (Relation.SAME, "the same words")
+    return [Verdict(one, said.id, *found, JUDGE) for one, found in decided.items() if found]
+
+
+def _evidence(statement: str, word: Word | None) -> tuple[Evidence, ...]:
+    # Without a person's word the statement counts only once a person has approved it, as it stands.
+    if word is None:
+        return (Evidence(EvidenceKind.PERSON, statement),)
+    return (Evidence(EvidenceKind.PERSON, word.quote, speaker=word.speaker),)
+
+
+def _stated(scope: Scope, entry: Entry, word: Word | None, said_at: datetime) -> Assertion:
+    evidence = _evidence(entry.statement, word)
+    value = entry.value or entry.statement
+    content = (Act.STATE, entry.kind, entry.subject, entry.attribute, value, entry.statement, uuid4().hex)
+    return Assertion(
+        id=assertion_id(scope, None, content, evidence),
+        scope=scope,
+        session_id=None,
+        act=Act.STATE,
+        kind=entry.kind,
+        subject=entry.subject,
+        attribute=entry.attribute,
+        value=value,
+        statement=entry.statement,
+        speaker=word.speaker if word else None,
+        authority=Authority.STATED if word else Authority.CONFIRMED,
+        said_at=said_at,
+        evidence=evidence,
+        valid_from=entry.valid_from,
+        valid_to=entry.valid_to,
+    )
+
+
+def _withdrawn(scope: Scope, fact: Fact, word: Word | None, said_at: datetime, at: datetime) -> Assertion:
+    statement = f"Withdrawn: {fact.statement}"
+    evidence = _evidence(statement, word)
+    content = (Act.RETRACT, fact.kind, fact.subject, fact.attribute, fact.value, fact.limited_to, uuid4().hex)
+    return Assertion(
+        id=assertion_id(scope, None, content, evidence),
+        scope=scope,
+        session_id=None,
+        act=Act.RETRACT,
+        kind=fact.kind,
+        subject=fact.subject,
+        attribute=fact.attribute,
+        value=fact.value,
+        statement=statement,
+        speaker=word.speaker if word else None,
+        authority=Authority.STATED if word else Authority.CONFIRMED,
+        said_at=said_at,
+        evidence=evidence,
+        valid_from=at,
+        limited_to=fact.limited_to,
+    )

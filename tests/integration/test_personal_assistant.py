@@ -1,0 +1,94 @@
+"""The example as its users rely on it: what is said once is kept over restarts, and for nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+import runpy
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from afterword.store.engine import open_store
+
+MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
+WISHES = "Please always answer in German. I prefer metric units. I prefer explanations for beginners."
+ONE_VISIT = """
+import asyncio, runpy, sys
+from datetime import datetime
+from afterword import open_store
+example, folder, name, said, before, moment = sys.argv[1:]
+visit = runpy.run_path(example)["visit"]
+
+async def main():
+    async with await open_store(f"sqlite:///{folder}/assistant.db") as store:
+        now = datetime.fromisoformat(moment)
+        print(*await visit(store, "mira", name, said, before=before or None, clock=lambda: now), sep="|")
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture(scope="module")
+def example(repository: Path) -> Path:
+    return repository / "examples" / "personal_assistant.py"
+
+
+@pytest.fixture(scope="module")
+def visit(example: Path) -> Any:
+    return runpy.run_path(str(example))["visit"]
+
+
+def test_over_restarts_it_keeps_what_it_was_told_and_knows_how_long_it_was_away(example: Path, tmp_path: Path) -> None:
+    visits = [
+        ("a", f"{WISHES} How far is Graz?", "", 0),
+        ("b", "How far is Linz?", "a", 1),
+        ("c", "I no longer prefer metric units. I prefer imperial units.", "b", 3),
+        ("d", "How far is Oslo?", "c", 4),
+    ]
+    told = []
+    for name, said, before, days in visits:
+        moment = (MONDAY + timedelta(days=days)).isoformat()
+        command = [sys.executable, "-c", ONE_VISIT, str(example), str(tmp_path), name, said, before, moment]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+        told.append(done.stdout.strip().split("|"))
+    assert [welcome for welcome, _ in told] == [
+        "Nice to meet you.",
+        *[f"Welcome back: I was away for {days}." for days in ("1 day", "2 days", "1 day")],
+    ]
+    assert told[1][1] == "Bis Linz sind es 200 km Luftlinie. (Luftlinie heißt: auf dem kürzesten Weg.)"
+    assert told[3][1] == "Bis Oslo sind es 124 Meilen Luftlinie. (Luftlinie heißt: auf dem kürzesten Weg.)"
+
+
+async def test_within_one_process_the_next_conversation_knows_it_too(visit: Any, tmp_path: Path) -> None:
+    async with await open_store(f"sqlite:///{tmp_path}/assistant.db") as store:
+        await visit(store, "mira", "a", f"{WISHES} How far is Graz?", before=None, clock=lambda: MONDAY)
+        _, answer = await visit(store, "mira", "b", "How far is Linz?", before="a", clock=lambda: MONDAY)
+    assert answer.startswith("Bis Linz sind es 200 km")
+
+
+async def test_users_at_once_have_each_their_own_assistant(visit: Any, tmp_path: Path) -> None:
+    async with await open_store(f"sqlite:///{tmp_path}/assistant.db") as store:
+
+        def say(user: str, name: str, said: str, before: str | None) -> Any:
+            return visit(store, user, name, said, before=before, clock=lambda: MONDAY)
+
+        wishes = "I prefer metric units. How far is Graz?"
+        await asyncio.gather(say("mira", "a", f"{WISHES} How far is Graz?", None), say("noor", "a", wishes, None))
+        told = await asyncio.gather(*(say(user, "b", "How far is Linz?", "a") for user in ("mira", "noor", "otto")))
+    assert [answer for _, answer in told] == [
+        "Bis Linz sind es 200 km Luftlinie. (Luftlinie heißt: auf dem kürzesten Weg.)",
+        "It is 200 km to Linz.",
+        "It is 124 miles to Linz.",
+    ]
+    assert [welcome.split()[0] for welcome, _ in told] == ["Welcome", "Welcome", "Nice"]
+
+
+def test_the_example_runs_as_it_is(example: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(example), str(tmp_path)], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert "Bis Oslo sind es 124 Meilen" in done.stdout
