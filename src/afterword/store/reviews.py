@@ -93,12 +93,12 @@ async def edit(store: Store, scope: Scope, fact: Fact, meant: Wording, *, is_cha
 
     With `is_change` it held until now, else it was wrong from the start. Secrets in the words are masked.
     """
-    value, statement = store.privacy.fields(fact.attribute, value, statement)
+    value, statement, subject = store.privacy.fields(fact.attribute, meant.value, meant.statement, meant.subject)
     relation = Relation.CHANGES if is_change else Relation.CORRECTS
 
     def decide(known: Known, by_id: dict[str, Assertion]) -> tuple[list[Assertion], list[Verdict]]:
         members = [by_id[one] for one in fact.assertion_ids]
-        worded = replace(members[0], statement=meant.statement, value=meant.value, subject=meant.subject)
+        worded = replace(members[0], statement=statement, value=value, subject=subject)
         lead = replace(worded, valid_from=None, valid_to=None, cue=None)
         said = _by_person(lead, Act.STATE, Authority.STATED, members, at)
         return [said], [Verdict(one.id, said.id, relation, "edited by a person", PERSON) for one in members]
