@@ -24,6 +24,7 @@ from afterword.extractors.readers.memory_marks import pieces
 from afterword.extractors.rules import RulesExtractor
 from afterword.extractors.windows import windows
 from afterword.store.assertions import Act, Assertion, Kind, folded
+from afterword.store.privacy import Privacy
 from afterword.store.scopes import Scope
 from afterword.store.transcripts import Role, TimeBasis, Transcript, Turn
 
@@ -90,8 +91,9 @@ class ExtractorAgent(BaseChatAgent):
 
     Earlier messages are kept as context. A team needs `custom_message_types=[StructuredMessage[ExtractedFacts]]`.
     `humans` are names of people, beside user, human and user_proxy. The scope (default: a user called "user") says who
-    speaks of themselves. Nothing is stored: that is what `process_session` is for. An `ExtractionError` ends the call,
-    and the next call reads the same messages again.
+    speaks of themselves. Secrets are masked, and what is said off the record is not heard (`privacy`).
+    Nothing is stored: that is what `process_session` is for. An `ExtractionError` ends the call, and the next call reads
+    the same messages again.
     """
 
     def __init__(
@@ -102,12 +104,14 @@ class ExtractorAgent(BaseChatAgent):
         user: str | None = None,
         scope: Scope | str | None = None,
         humans: Collection[str] = (),
+        privacy: Privacy | None = None,
         description: str = "Finds preferences, facts and decisions in the conversation, each with its words.",
     ) -> None:
         super().__init__(name, description)
         self._extractor = extractor or RulesExtractor()
         self._scope = Scope.user("user") if user is None and scope is None else named_scope(user, scope)
         self._humans = frozenset(folded(human) for human in humans)
+        self._privacy = privacy or Privacy()
         self._state = ExtractorAgentState()
 
     @property
@@ -158,6 +162,8 @@ class ExtractorAgent(BaseChatAgent):
                         message_id=message.id,
                     )
                 )
+        for heard, turn in zip(self._state.heard, self._privacy.turns(self._turns()), strict=True):
+            heard.text = turn.text
 
     def _role(self, message: BaseChatMessage) -> Role:
         if isinstance(message, ToolCallSummaryMessage):
@@ -165,8 +171,11 @@ class ExtractorAgent(BaseChatAgent):
         is_person = is_generic(message.source) or folded(message.source) in self._humans
         return Role.HUMAN if is_person else Role.AGENT
 
+    def _turns(self) -> tuple[Turn, ...]:
+        return tuple(Turn(number, **heard.model_dump()) for number, heard in enumerate(self._state.heard, start=1))
+
     def _transcript(self) -> Transcript:
-        turns = tuple(Turn(number, **heard.model_dump()) for number, heard in enumerate(self._state.heard, start=1))
+        turns = self._turns()
         people = tuple(dict.fromkeys(turn.speaker for turn in turns if turn.role is Role.HUMAN))
         return Transcript(turns, layout="live", humans=people, time_basis=TimeBasis.TURNS)
 

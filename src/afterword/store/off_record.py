@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from afterword.store.transcripts import Role, Turn
@@ -51,18 +52,6 @@ class Markers:
 
     off: tuple[str, ...] = OFF
     on: tuple[str, ...] = ON
-    _expressions: dict[Mark, re.Pattern[str]] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        off, on = _any(self.off), _any(self.on)
-        commands = _any(tuple(phrase for phrase in self.off if phrase.startswith("/")))
-        found = {
-            Mark.OFF: rf"{_BEFORE}(?:{commands}(?!\w)|{off}(?:{_FROM_NOW}|{_ALONE}))",
-            Mark.ON: rf"{_BEFORE}{on}(?!\w)",
-            Mark.THIS: rf"{_BEFORE}{off}\s?[:,;.!\n–—-]",
-        }
-        compiled = {mark: re.compile(text, re.IGNORECASE) for mark, text in found.items()}
-        object.__setattr__(self, "_expressions", compiled)
 
     def read(self, text: str) -> Mark | None:
         """Return what a person's turn says about the record; words in a sentence ("he told me off the record") say none."""
@@ -70,7 +59,7 @@ class Markers:
             return Mark.OFF
         if text.strip() == HIDDEN:
             return Mark.THIS
-        return next((mark for mark, expression in self._expressions.items() if expression.match(text)), None)
+        return next((mark for mark, expression in _expressions(self.off, self.on) if expression.match(text)), None)
 
 
 def off_record(turns: Sequence[Turn], markers: Markers) -> tuple[Turn, ...]:
@@ -165,6 +154,17 @@ class _Hiding:
         if isinstance(message.get("id"), str):
             self._ids.add(message["id"])
         self._texts |= {text for text in _strings(message) if len(text) >= _LONG}
+
+
+@lru_cache(maxsize=16)
+def _expressions(off: tuple[str, ...], on: tuple[str, ...]) -> tuple[tuple[Mark, re.Pattern[str]], ...]:
+    away, commands = _any(off), _any(tuple(phrase for phrase in off if phrase.startswith("/")))
+    found = {
+        Mark.OFF: rf"{_BEFORE}(?:{commands}(?!\w)|{away}(?:{_FROM_NOW}|{_ALONE}))",
+        Mark.ON: rf"{_BEFORE}{_any(on)}(?!\w)",
+        Mark.THIS: rf"{_BEFORE}{away}\s?[:,;.!\n–—-]",
+    }
+    return tuple((mark, re.compile(text, re.IGNORECASE)) for mark, text in found.items())
 
 
 def _any(phrases: tuple[str, ...]) -> str:

@@ -20,6 +20,7 @@ ALL = frozenset(Secret)
 MASK = re.compile(r"\[redacted: [a-z ]{1,40}\]")
 
 _SWEEPS = 4
+_MOST_KNOWN = 100
 _DEEPEST_JSON = 3
 _NEVER = frozenset(
     {"id", "call_id", "tool_call_id", "message_id", "thread_id", "type", "version", "source", "name", "role", "mime_type"}
@@ -120,7 +121,8 @@ class Masking:
         return "".join([*parts, text[end:]])
 
     def _learn(self, secret: str, kind: Secret) -> None:
-        if secret not in self._known and (self._thorough or is_distinct(secret)):
+        is_new = secret not in self._known and len(self._known) < _MOST_KNOWN
+        if is_new and (self._thorough or is_distinct(secret)):
             self._known[secret] = kind
             self._repeated = None
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache, lru_cache
 
 from afterword.store import secret_values as values
 
@@ -30,6 +31,8 @@ class Secret(StrEnum):
 
 Found = re.Match[str]
 
+_LONGEST_NAME = 80
+
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
@@ -42,14 +45,15 @@ class Pattern:
 
     name: str
     kind: Secret
-    expression: re.Pattern[str]
+    expression: str
     hints: tuple[str, ...] = ()
-    secret: Callable[[Found], tuple[int, int] | None] = lambda found: found.span("value")
+    secret: Callable[[Found], tuple[int, int] | None] = values.whole
+    flags: int = 0
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield where the secrets of this pattern stand, in order, never overlapping."""
-        position = 0
-        while (found := self.expression.search(text, position)) is not None:
+        position, expression = 0, _compiled(self.expression, self.flags)
+        while (found := expression.search(text, position)) is not None:
             span = self.secret(found)
             if span is not None:
                 yield span
@@ -57,14 +61,20 @@ class Pattern:
             position = max(span[1] if span else found.start("value"), found.start() + 1)
 
 
-def _plain(name: str, kind: Secret, expression: str, *hints: str, flags: int = 0) -> Pattern:
-    return Pattern(name, kind, re.compile(expression, flags), hints)
+@cache
+def _compiled(expression: str, flags: int) -> re.Pattern[str]:
+    # Not at import: a live agent loads this table with the store, and most texts need few of it.
+    return re.compile(expression, flags)
+
+
+def _plain(name: str, kind: Secret, expression: str, *hints: str) -> Pattern:
+    return Pattern(name, kind, expression, hints)
 
 
 def _checked(
     name: str, kind: Secret, expression: str, check: Callable[[Found], tuple[int, int] | None], *hints: str
 ) -> Pattern:
-    return Pattern(name, kind, re.compile(expression, re.IGNORECASE), hints, check)
+    return Pattern(name, kind, expression, hints, check, re.IGNORECASE)
 
 
 _START, _END = r"(?<![\w-])", r"(?![\w-])"
@@ -128,9 +138,7 @@ _CODE_VALUE = r"(?P<value>[#*]?\d(?:[\w#*-]| (?=\d)){2,20}+)"
 
 
 def _keyed(name: str, expression: str, *hints: str) -> Pattern:
-    return Pattern(
-        name, Secret.API_KEY, re.compile(f"{_START}(?P<value>{expression}){_END}"), hints, values.with_a_digit
-    )
+    return Pattern(name, Secret.API_KEY, f"{_START}(?P<value>{expression}){_END}", hints, values.with_a_digit)
 
 
 PATTERNS: tuple[Pattern, ...] = (
@@ -344,16 +352,20 @@ PATTERNS: tuple[Pattern, ...] = (
 )
 
 _NAMES = (
-    (re.compile(rf"(?:.*[_\-. ])?{_PASSWORD}", re.IGNORECASE), Secret.PASSWORD),
-    (re.compile(r"(?:.*[_\-. ])?(?:pin|passcode|otp|tan|cvc|cvv|(?:alarm|door|access|gate|entry|lock)_?code)", re.IGNORECASE), Secret.CODE),
-    (re.compile(r"(?:.*[_\-. ])?(?:card_?number|cardnumber|pan)", re.IGNORECASE), Secret.CARD),
-    (re.compile(rf"(?!.*(?:page|next|continuation|cursor|sync)){_TOKEN}", re.IGNORECASE), Secret.TOKEN),
+    (rf"(?:.*[_\-. ])?{_PASSWORD}", Secret.PASSWORD),
+    (r"(?:.*[_\-. ])?(?:pin|passcode|otp|tan|cvc|cvv|(?:alarm|door|access|gate|entry|lock)_?code)", Secret.CODE),
+    (r"(?:.*[_\-. ])?(?:card_?number|pan)", Secret.CARD),
+    (rf"(?!.*(?:page|next|continuation|cursor|sync)){_TOKEN}", Secret.TOKEN),
 )
 
 
 def named_secret(name: str, value: str) -> Secret | None:
     """Return the kind of secret that a field of this name holds, None where the value is none."""
-    for expression, kind in _NAMES:
-        if expression.fullmatch(name):
-            return kind if values.held(kind.value, value) else None
-    return None
+    kind = _named(name) if len(name) <= _LONGEST_NAME else None
+    return kind if kind is not None and values.held(kind.value, value) else None
+
+
+@lru_cache(maxsize=1024)
+def _named(name: str) -> Secret | None:
+    found = (kind for expression, kind in _NAMES if _compiled(expression, re.IGNORECASE).fullmatch(name))
+    return next(found, None)

@@ -36,7 +36,7 @@ _MEASURE = re.compile(
     r"|(?:gpt|claude|llama|gemini|mistral|o\d)-",
     re.IGNORECASE,
 )
-_NOUN = re.compile(r"(?:new|old|confirm|current|user|hashed)?_?(?:passwords?|passwd|pwd|tokens?|secrets?|keys?)_?\d?$", re.IGNORECASE)
+_NOUN = re.compile(r"(?:[a-z]{1,20}_|new|old|confirm|current|user|hashed)?(?:passwords?|passwd|pwd|tokens?|secrets?|keys?)_?\d?$", re.IGNORECASE)
 # Words that may stand where a password could: "the password is wrong".
 _NO_VALUE = frozenset(
     (
@@ -59,6 +59,7 @@ _NO_VALUE = frozenset(
     ).split()
 )
 _GRAMMAR = re.compile(r"(?:ed|ing|able|ible|ly|ado|ada|ido|ida|ato|ata|é|ée)$", re.IGNORECASE)
+_ASKING = re.compile(r"enter|type|choose|please|invalid|must|should|use|do|does|is|are|at\b")
 _CLAUSE_END = re.compile(r"[\s\"'”]{0,3}(?:[.,;!?)\n\\]|$)|\s{1,2}(?:and|but|und|y|et|e|so|btw|by the way|please|bitte)\b", re.IGNORECASE)
 
 
@@ -201,7 +202,8 @@ def _are_no_sentence(value: str) -> bool:
     """Whether words stand beside each other as those of a passphrase do: hardly one of them holds a sentence together."""
     words = re.findall(r"[^\W_]+", value.casefold())
     binding = sum(word in _NO_VALUE or bool(_NOUN.match(word)) for word in words)
-    return bool(words) and binding * 4 <= len(words) and not _GRAMMAR.search(words[0])
+    is_told = bool(_GRAMMAR.search(words[0]) or _ASKING.match(words[0])) if words else True
+    return not is_told and binding * 3 <= len(words)
 
 
 def _is_mixed(value: str) -> bool:

@@ -1,0 +1,92 @@
+"""What people say off the record, and what they only say about it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from afterword.store.off_record import HIDDEN, HIDDEN_FROM_HERE, Mark, Markers, off_record
+from afterword.store.transcripts import Role, Turn
+
+MARKERS = Markers()
+
+
+def talk(*said: str) -> list[Turn]:
+    """Turns by `who: words`, the first letter telling who speaks."""
+    roles = {"u": Role.HUMAN, "a": Role.AGENT, "t": Role.TOOL, "m": Role.MEMORY}
+    return [Turn(number, one[0], roles[one[0]], one[2:]) for number, one in enumerate(said, 1)]
+
+
+def shown(*said: str, markers: Markers = MARKERS) -> list[str]:
+    return [turn.text for turn in off_record(talk(*said), markers)]
+
+
+@pytest.mark.parametrize(
+    ("text", "mark"),
+    [
+        ("Off the record: I hate my boss.", Mark.THIS),
+        ("off the record, I hate my boss", Mark.THIS),
+        ("Ok, this is strictly off the record: I quit.", Mark.THIS),
+        ("off-the-record - I quit", Mark.THIS),
+        ("off the record from now on", Mark.OFF),
+        ("Off the record from here on: my boss is a fool", Mark.OFF),
+        ("off the record please.", Mark.OFF),
+        ("let's go off the record", Mark.OFF),
+        ("/off-record", Mark.OFF),
+        ("/off-record I quit", Mark.OFF),
+        ("Thanks! Back on the record: book the hotel", Mark.ON),
+        ("we're back on the record", Mark.ON),
+        ("/on-record", Mark.ON),
+        ("He told me off the record that he quits.", None),
+        ("Off the record he told me that he quits.", None),
+        ("off the record sales are down", None),
+        ("What does off the record mean?", None),
+        ("the off the record meeting: 3 pm", None),
+        ("I want to go on the record: I like it", None),
+        ("/off-recording", None),
+    ],
+)
+def test_only_a_request_at_the_beginning_is_a_marker(text: str, mark: Mark | None) -> None:
+    assert MARKERS.read(text) is mark
+
+
+def test_an_aside_hides_itself_and_its_answers() -> None:
+    said = ("u:Hello", "a:Hi", "u:Off the record: I quit.", "a:You quit?", "t:quit()", "u:I live in Graz.", "a:Noted")
+    assert shown(*said) == ["Hello", "Hi", HIDDEN, HIDDEN, HIDDEN, "I live in Graz.", "Noted"]
+
+
+def test_a_stretch_is_hidden_until_it_is_over() -> None:
+    said = ("u:/off-record", "a:Sure", "u:I quit.", "m:what is known", "a:Oh", "u:/on-record I live in Graz.", "a:Ok")
+    expected = [HIDDEN_FROM_HERE, HIDDEN, HIDDEN, "what is known", HIDDEN, "/on-record I live in Graz.", "Ok"]
+    assert shown(*said) == expected
+
+
+def test_only_people_can_go_off_the_record() -> None:
+    """A tool or a web page that says so must not blind the memory."""
+    said = ("a:/off-record", "t:off the record from now on", "u:I live in Graz.")
+    assert shown(*said) == [one[2:] for one in said]
+
+
+def test_other_markers_can_be_chosen_and_none() -> None:
+    german = Markers(off=("unter uns",), on=("wieder offiziell",))
+    assert shown("u:Unter uns: ich kündige.", "u:off the record: no", markers=german) == [HIDDEN, "off the record: no"]
+    assert shown("u:off the record: yes", markers=Markers((), ())) == ["off the record: yes"]
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["u:hi", "a:yes", "u:/off-record", "u:/on-record", "u:off the record: x", "t:run", "a:off the record: no"]
+        ),
+        max_size=12,
+    ),
+    st.integers(0, 12),
+)
+def test_a_conversation_that_grows_is_hidden_as_if_read_at_once(said: list[str], cut: int) -> None:
+    """Also where what was hidden is read again: an agent that was resumed holds placeholders."""
+    whole = off_record(talk(*said), MARKERS)
+    first = off_record(talk(*said)[:cut], MARKERS)
+    assert first == whole[:cut]
+    assert off_record([*first, *talk(*said)[cut:]], MARKERS) == whole
+    assert [turn.number for turn in whole] == list(range(1, len(said) + 1))
