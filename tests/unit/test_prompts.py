@@ -18,7 +18,7 @@ from afterword.store.transcripts import Role, Turn
 MONDAY = datetime(2025, 9, 8, 18, 42, tzinfo=UTC)
 HEAD = re.compile(r"^\[(\d+)(, already read)?\] (\w+) ")
 
-RELEASED = {"extract-1": "98808ff26df3eec4", "repair-1": "3b7ae968476c274e"}
+RELEASED = {"extract-1": "98808ff26df3eec4", "repair-1": "3b7ae968476c274e", "opinion-1": "b58e640b8853433e"}
 
 
 def turn(number: int, text: str, role: Role = Role.HUMAN, speaker: str = "Lena") -> Turn:
