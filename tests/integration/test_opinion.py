@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +16,7 @@ from afterword.extractors.clients import ModelClient, ModelSettings
 from afterword.extractors.errors import AnswerInvalid, EndpointUnavailable
 from afterword.extractors.opinion import NOTES_A_CALL, ModelOpinion, Note, shown
 from afterword.extractors.testing import Reply, ScriptedEndpoint
+from commands import Commands
 from scenarios import moved, session, write
 
 TEA = Note("The user likes tea.", (("2026-01-05", "user", "I like tea."),))
@@ -91,13 +89,19 @@ def test_no_text_can_close_the_list_or_pass_for_a_note(notes: list[Note]) -> Non
     assert [line for line in lines if "<" in line] == ["<notes>", "</notes>"]
 
 
-def evaluated(folder: Path, endpoint: ScriptedEndpoint, *options: str, expected: int) -> str:
+Evaluated = Callable[..., str]
+
+
+@pytest.fixture
+def evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Evaluated:
     """Run the command with the offline rules, and a model for opinions alone."""
-    environment = {**os.environ, "AFTERWORD_MODEL__BASE_URL": endpoint.base_url, "AFTERWORD_MODEL__MAX_RETRIES": "0"}
-    command = [sys.executable, "-m", "afterword", "eval", str(folder), "--judge-unmatched", *options]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == expected, done.stdout + done.stderr
-    return done.stdout
+    afterword = Commands(tmp_path, monkeypatch, capsys)
+
+    def run(folder: Path, endpoint: ScriptedEndpoint, *options: str, expected: int = 0) -> str:
+        model = {"AFTERWORD_MODEL__BASE_URL": endpoint.base_url, "AFTERWORD_MODEL__MAX_RETRIES": "0"}
+        return afterword("eval", str(folder), "--judge-unmatched", *options, expected=expected, **model)
+
+    return run
 
 
 @pytest.fixture
@@ -109,10 +113,10 @@ def with_tea(tmp_path: Path) -> Path:
     return write(tmp_path / "scenarios", told)
 
 
-def test_opinions_stand_apart_and_change_no_figure(with_tea: Path) -> None:
+def test_opinions_stand_apart_and_change_no_figure(with_tea: Path, evaluated: Evaluated) -> None:
     with ScriptedEndpoint(lambda request: opinions(1)) as endpoint:
-        told: dict[str, Any] = json.loads(evaluated(with_tea, endpoint, "--json", expected=0))
-        printed = evaluated(with_tea, endpoint, expected=0)
+        told: dict[str, Any] = json.loads(evaluated(with_tea, endpoint, "--json"))
+        printed = evaluated(with_tea, endpoint)
     assert told["opinions"]["what"] == "the model's own opinion, no measure"
     (given_,) = told["opinions"]["given"]["moved"]
     assert "peanuts" in given_["statement"]
@@ -121,14 +125,14 @@ def test_opinions_stand_apart_and_change_no_figure(with_tea: Path) -> None:
     assert "no measure, of the 1 unmatched facts: 1 true, 1 durable, 0 useful, 0 all three; 0 not answered" in printed
 
 
-def test_an_opinion_that_was_not_had_is_shown(with_tea: Path) -> None:
+def test_an_opinion_that_was_not_had_is_shown(with_tea: Path, evaluated: Evaluated) -> None:
     with ScriptedEndpoint(lambda request: Reply(status=503)) as endpoint:
         printed = evaluated(with_tea, endpoint, expected=1)
     assert "1 not answered" in printed
     assert "FAILED: an opinion on moved: EndpointUnavailable" in printed
 
 
-def test_the_model_sees_no_gold(with_tea: Path) -> None:
+def test_the_model_sees_no_gold(with_tea: Path, evaluated: Evaluated) -> None:
     with ScriptedEndpoint(lambda request: opinions(1)) as endpoint:
-        evaluated(with_tea, endpoint, expected=0)
+        evaluated(with_tea, endpoint)
     assert "home-old" not in json.dumps(endpoint.requests)

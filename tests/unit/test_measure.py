@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.pipeline.evaluation.measure import Score, as_json, score, total
+from afterword.pipeline.evaluation.measure import score
+from afterword.pipeline.evaluation.scores import Score, as_json, total
 from afterword.store.assertions import Kind
 from afterword.store.facts import Fact, Status
 from scenarios import fact, gold, moved, scenario

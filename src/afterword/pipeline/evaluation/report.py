@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from afterword.extractors.extractor import Usage
-from afterword.pipeline.evaluation.measure import Score, as_json
 from afterword.pipeline.evaluation.opinions import Opinions
 from afterword.pipeline.evaluation.results import Evaluation, Result
 from afterword.pipeline.evaluation.scorecard import one_line, scorecard, share_text, table
+from afterword.pipeline.evaluation.scores import Score, as_json
 
 Json = dict[str, Any]
 

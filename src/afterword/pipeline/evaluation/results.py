@@ -9,9 +9,10 @@ from pathlib import Path
 
 from afterword.extractors.extractor import Usage
 from afterword.pipeline.batch import Failure
-from afterword.pipeline.evaluation.measure import Score, score, total
+from afterword.pipeline.evaluation.measure import score
 from afterword.pipeline.evaluation.opinions import Opinions
 from afterword.pipeline.evaluation.scenarios import Scenario
+from afterword.pipeline.evaluation.scores import Score, total
 from afterword.pipeline.evaluation.trial import Order, System, Trial, run_trial
 from afterword.pipeline.session import Outcome
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from afterword.pipeline.errors import SourceInvalid
-from afterword.pipeline.evaluation.measure import Share
 from afterword.pipeline.evaluation.opinions import Opinions
 from afterword.pipeline.evaluation.results import Evaluation, Result
+from afterword.pipeline.evaluation.scores import Share
 
 BEGIN, END = "<!-- scorecard -->", "<!-- end of scorecard -->"
 

@@ -5,9 +5,8 @@ The parts are AutoGen's own classes, put where `AssistantAgent` and the group ch
 
 from __future__ import annotations
 
-import re
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -33,22 +32,13 @@ from autogen_core.models import (
     SystemMessage,
 )
 
+from afterword.pipeline.evaluation.acts import Act, acts, memory_items, receiver
 from afterword.pipeline.evaluation.scenarios import Message, Session
 
 LIST_MEMORY = "Relevant memory content (in chronological order):"
 """How a block of AutoGen's ListMemory begins."""
 
 Item = BaseChatMessage | BaseAgentEvent
-
-
-@dataclass(slots=True)
-class Act:
-    """One utterance of a person, or all that an agent does until it has answered or handed over."""
-
-    source: str
-    is_human: bool
-    messages: list[Message] = field(default_factory=list)
-    memory: str | None = None
 
 
 @dataclass(slots=True)
@@ -189,35 +179,6 @@ def play(session: Session, *, single: bool = False) -> Stage:
     return stage
 
 
-def acts(messages: Sequence[Message], everybody: Sequence[str]) -> Iterator[Act]:
-    """Yield the acts of a session; a memory belongs to every later act of an agent, system messages to none."""
-    memory: str | None = None
-    act: Act | None = None
-    for message in messages:
-        if message.role in ("system", "memory"):
-            memory = message.content if message.role == "memory" else memory
-        elif message.role == "user":
-            if act is not None:
-                yield act
-            yield Act(message.source, True, [message])
-            act = None
-        else:
-            if act is not None and (act.source != message.source or _is_over(act, message, everybody)):
-                yield act
-                act = None
-            act = act or Act(message.source, False, memory=memory)
-            act.messages.append(message)
-    if act is not None:
-        yield act
-
-
-def _is_over(act: Act, upcoming: Message, everybody: Sequence[str]) -> bool:
-    """Whether an agent has answered, or has handed over and all results are in."""
-    last = act.messages[-1].role
-    handed_over = any(receiver(one.name, everybody) for one in act.messages)
-    return last == "assistant" or (last == "tool_result" and upcoming.role != "tool_result" and handed_over)
-
-
 def stamp(stage: Stage, session: Session, seed: str) -> None:
     """Give every item of the thread an id that depends on `seed` and its place, and a time.
 
@@ -241,16 +202,6 @@ def _instants(told_at: Sequence[datetime | None], session: Session) -> list[date
         span_us = (known[after] - known[before]) // timedelta(microseconds=1)
         found.append(known[before] + timedelta(microseconds=int(span_us * share)))
     return found
-
-
-def receiver(tool: str, everybody: Sequence[str]) -> str | None:
-    """Return to whom a tool hands the conversation, None where it is an ordinary one."""
-    return next((name for name in everybody if tool == f"transfer_to_{name}".lower()), None)
-
-
-def memory_items(memory: str) -> list[str]:
-    """Return the single memories of a numbered text, the whole text where it is not numbered."""
-    return re.findall(r"^\d+\.\s+(.+)$", memory, re.MULTILINE) or [memory.strip()]
 
 
 def joined(thoughts: Sequence[str]) -> str | None:

@@ -21,8 +21,9 @@ from autogen_agentchat.state import (
 from autogen_core.models import LLMMessage, UserMessage
 
 from afterword.pipeline.errors import SourceInvalid
+from afterword.pipeline.evaluation.acts import memory_items
 from afterword.pipeline.evaluation.scenarios import Message, Session
-from afterword.pipeline.evaluation.stage import Stage, memory_items, play, stamp
+from afterword.pipeline.evaluation.stage import Stage, play, stamp
 
 Json = dict[str, Any]
 
