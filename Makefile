@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint check soak constraints clean
+.PHONY: demo test lint check soak scorecard constraints clean
 
 demo: $(VENV)/.installed
 	$(BIN)/afterword demo
@@ -21,6 +21,13 @@ check: lint test
 
 soak: $(VENV)/.installed
 	$(BIN)/python -m pytest -n auto -m soak
+
+# The README's scorecard, from recorded replies: no model, no network. SCENARIOS lies beside the checkout.
+SCENARIOS ?= ../shared/data/scenarios
+
+scorecard: $(VENV)/.installed
+	AFTERWORD_PROFILE=configs/offline.toml $(BIN)/afterword eval $(SCENARIOS) \
+		--replay tests/recorded/scenarios.jsonl --into README.md
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -24,6 +24,7 @@ RELEASED = {
     "extract-2": "9ec41dc0ee78ae4a",
     "judge-1": "fcb455cd7d367c2a",
     "judge-2": "f1ddcd89a169274a",
+    "opinion-1": "b58e640b8853433e",
     "repair-1": "3b7ae968476c274e",
 }
 

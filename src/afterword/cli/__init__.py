@@ -276,3 +276,34 @@ def consolidate(
     from afterword.cli import processing
 
     processing.consolidate(user, scope, dry_run=dry_run, as_json=as_json)
+
+
+@app.command(name="eval")
+def evaluate(
+    paths: Annotated[list[Path], typer.Argument(help="Scenarios: files, or folders of *.json.")],
+    extractor: Annotated[
+        Literal["rules", "model"] | None, typer.Option(help="Who proposes facts (default: as configured).")
+    ] = None,
+    replay: Annotated[Path | None, typer.Option(help="Play a model's replies back from this recording.")] = None,
+    order: Annotated[
+        Literal["file", "arrival", "shuffle"], typer.Option(help="How the sessions of a scenario come in.")
+    ] = "file",
+    seed: Annotated[int, typer.Option(help="Of --order shuffle.")] = 0,
+    judge_unmatched: Annotated[
+        bool, typer.Option("--judge-unmatched", help="Ask the model what it thinks of facts that match no gold.")
+    ] = False,
+    report: Annotated[Path | None, typer.Option(help="Write a Markdown report here, and its chart beside it.")] = None,
+    into: Annotated[Path | None, typer.Option(help="Rewrite the scorecard between this file's two markers.")] = None,
+    save_facts: Annotated[
+        Path | None, typer.Option("--save-facts", help="Write what is held of each scenario into this folder.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Score the pipeline on scenarios whose facts are known, beside the offline rules and a store of every word.
+
+    It works in a temporary store; the configured one is neither read nor written.
+    """
+    from afterword.cli import evaluating
+
+    asked = evaluating.Asked(paths, extractor, replay, order, seed, judge_unmatched=judge_unmatched)
+    evaluating.evaluate(asked, report=report, into=into, save_facts=save_facts, as_json=as_json)

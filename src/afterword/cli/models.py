@@ -29,13 +29,19 @@ async def working(kind: str, options: ModelOptions) -> AsyncIterator[Workers]:
     if kind == "rules":
         yield Workers(RulesExtractor(), RulesJudge())
         return
-    made = ModelSettings(
-        model=options.name,
-        base_url=options.base_url,
-        api_key=options.api_key.get_secret_value() if options.api_key else None,
-        timeout_s=options.timeout_s,
-        max_retries=options.max_retries,
-        mode=options.mode,
-    )
-    async with ModelClient(made) as client:
+    async with asking(options) as client:
         yield Workers(ModelExtractor(client), ModelJudge(client))
+
+
+def asking(options: ModelOptions) -> ModelClient:
+    """Return a client of the configured model; use it with `async with`."""
+    return ModelClient(
+        ModelSettings(
+            model=options.name,
+            base_url=options.base_url,
+            api_key=options.api_key.get_secret_value() if options.api_key else None,
+            timeout_s=options.timeout_s,
+            max_retries=options.max_retries,
+            mode=options.mode,
+        )
+    )

@@ -95,14 +95,28 @@ def replayed(*cassettes: Path) -> Responder:
 
     A request that no line answers gets HTTP 404, so that a replay cannot pass on nothing.
     """
-    lines = [line for path in cassettes for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    replies: dict[str, str] = {entry["key"]: entry["reply"] for entry in map(json.loads, lines)}
+    replies: dict[str, str] = {entry["key"]: entry["reply"] for path in cassettes for entry in _lines(path)}
 
     def respond(request: Json) -> Reply:
         key = request_key(request)
         return Reply(replies[key]) if key in replies else Reply(status=404, code="no_recorded_reply")
 
     return respond
+
+
+def recorded_model(cassette: Path) -> str | None:
+    """Return the name of the model whose replies a cassette holds, None where its lines do not say.
+
+    The name is part of what a request is recorded under. Raises ValueError where the cassette holds several models'.
+    """
+    names = {entry["model"] for entry in _lines(cassette) if entry.get("model")}
+    if len(names) > 1:
+        raise ValueError(f"it holds the replies of several models: {', '.join(sorted(names))}")
+    return next(iter(names), None)
+
+
+def _lines(cassette: Path) -> list[Json]:
+    return [json.loads(line) for line in cassette.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 class ScriptedEndpoint:

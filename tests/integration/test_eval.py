@@ -1,0 +1,211 @@
+"""`afterword eval`: against the shared scoring tool figure by figure, against the README, and when things fail."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from afterword.cli.evaluating import Asked, evaluated
+from afterword.extractors.judge import RulesJudge
+from afterword.extractors.rules import RulesExtractor
+from afterword.pipeline.evaluation.measure import exported, score
+from afterword.pipeline.evaluation.results import Evaluation
+from afterword.pipeline.evaluation.scenarios import Scenario, read_scenarios
+from afterword.pipeline.evaluation.scorecard import BEGIN, END, scorecard
+from afterword.pipeline.evaluation.scores import Score, as_json, total
+from afterword.pipeline.evaluation.states import saved_state
+from afterword.pipeline.evaluation.trial import System, run_trial
+from afterword.settings import Settings
+from afterword.store.facts import Fact, Status
+from commands import Commands
+from scenarios import fact, moved, scenario, write
+
+Json = dict[str, Any]
+Stores = Mapping[str, Sequence[Fact]]
+
+RECORDED = Path(__file__).parent.parent / "recorded" / "scenarios.jsonl"
+
+
+@pytest.fixture
+def afterword(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Commands:
+    return Commands(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture(scope="module")
+def open_scenarios(shared: Path) -> list[Scenario]:
+    return read_scenarios([shared / "data" / "scenarios"])
+
+
+@pytest.fixture(scope="module")
+def recorded(shared: Path) -> Evaluation:
+    """What `make scorecard` measures."""
+    asked = Asked([shared / "data" / "scenarios"], replay=RECORDED)
+    return asyncio.run(evaluated(asked, Settings(), quiet=True))
+
+
+def scored_elsewhere(shared: Path, stores: Stores, folder: Path) -> Json:
+    folder.mkdir()
+    for name, facts in stores.items():
+        (folder / f"{name}.json").write_text(json.dumps([exported(one) for one in facts]))
+    tool = [sys.executable, str(shared / "tools" / "score_scenarios.py"), str(shared / "data" / "scenarios")]
+    told = subprocess.run([*tool, "--facts", str(folder), "--json"], check=True, capture_output=True, timeout=120)
+    found: Json = json.loads(told.stdout)
+    return found
+
+
+def assert_alike(theirs: Json, ours: Score) -> None:
+    """Every figure and every list that the tool gives."""
+    told = as_json(ours)
+    for name, value in theirs.items():
+        if name == "lists":
+            assert told["misses"] == value
+        elif name != "problems":
+            assert told[name] == value, name
+
+
+def assert_agreed(shared: Path, scenarios: Sequence[Scenario], stores: Stores, folder: Path) -> None:
+    theirs = scored_elsewhere(shared, stores, folder)
+    scores = {one.id: score(one, stores[one.id]) for one in scenarios}
+    for name, one in scores.items():
+        assert_alike(theirs["scenarios"][name], one)
+    assert_alike(theirs["total"], total(scores.values()))
+
+
+def test_every_system_is_scored_as_the_shared_tool_scores_it(
+    recorded: Evaluation, open_scenarios: list[Scenario], shared: Path, tmp_path: Path
+) -> None:
+    assert [one.name for one in recorded.results] == ["recorded model", "offline rules", "every user turn"]
+    for number, result in enumerate(recorded.results):
+        assert_agreed(shared, open_scenarios, result.trial.facts, tmp_path / str(number))
+
+
+def test_invented_stores_are_scored_as_the_shared_tool_scores_them(
+    open_scenarios: list[Scenario], shared: Path, tmp_path: Path
+) -> None:
+    """Stores nobody would have: gold of any status, not-facts, two sentences in one, words that nobody said."""
+    for seed in range(4):
+        chance = random.Random(seed)
+        stores = {one.id: invented(one, chance) for one in open_scenarios}
+        assert_agreed(shared, open_scenarios, stores, tmp_path / str(seed))
+
+
+def invented(told: Scenario, chance: random.Random) -> list[Fact]:
+    pool = [one.statement for one in told.gold.facts] + [one.statement for one in told.gold.not_facts]
+    said = [(session.session_id, one.content) for session in told.sessions for one in session.messages]
+    found = []
+    for _ in range(chance.randrange(30)):
+        statement = "\n".join(chance.sample(pool, chance.choice([1, 1, 2])))
+        session_id, words = chance.choice([*said, ("nowhere", "what nobody said")])
+        made = fact(statement, chance.choice(list(Status)), quote=words[:60], session_id=session_id)
+        found.append(replace(made, evidence=made.evidence * chance.choice([0, 1, 2])))
+    return found
+
+
+def test_states_are_those_that_the_shared_tool_writes(
+    open_scenarios: list[Scenario], shared: Path, tmp_path: Path
+) -> None:
+    tool = [sys.executable, str(shared / "tools" / "scenario_states.py"), str(shared / "data" / "scenarios")]
+    subprocess.run([*tool, "--out", str(tmp_path)], check=True, capture_output=True, timeout=120)
+    for one in open_scenarios:
+        for session in one.sessions:
+            theirs = json.loads((tmp_path / one.id / one.user_id / f"{session.session_id}.json").read_text())
+            assert json.loads(json.dumps(saved_state(session, one.id))) == theirs, session.session_id
+
+
+def test_the_readme_shows_what_the_command_prints(recorded: Evaluation, repository: Path) -> None:
+    """`make scorecard` writes the block; whoever changes a figure runs it."""
+    assert not recorded.has_failures
+    readme = (repository / "README.md").read_text(encoding="utf-8")
+    block = readme.partition(BEGIN)[2].partition(END)[0]
+    assert block.strip() == scorecard(recorded).strip(), "run `make scorecard`"
+
+
+async def test_the_gold_changes_nothing_that_is_stored(tmp_path: Path) -> None:
+    """Only the scorer reads it: another gold, the same facts."""
+    told = moved()
+    other = {**told, "gold": {"facts": [], "not_facts": []}}
+    stores = []
+    for number, one in enumerate((scenario(told), scenario(other))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        trial = await run_trial([one.story()], System("rules", RulesExtractor(), RulesJudge()), folder)
+        stores.append([exported(fact) for fact in trial.facts["moved"]])
+    assert stores[0] == stores[1] != []
+
+
+async def test_two_scenarios_of_one_user_share_no_memory(tmp_path: Path) -> None:
+    stories = [scenario(moved(name)).story() for name in ("first", "second")]
+    trial = await run_trial(stories, System("rules", RulesExtractor(), RulesJudge()), tmp_path)
+    told = [[exported(fact) for fact in trial.facts[name]] for name in ("first", "second")]
+    assert told[0] == told[1] != []
+
+
+@pytest.mark.parametrize("order", ["file", "arrival", "shuffle"])
+def test_the_command_scores_in_any_order(afterword: Commands, tmp_path: Path, order: str) -> None:
+    folder = write(tmp_path / "scenarios", moved())
+    told = json.loads(afterword("eval", str(folder), "--order", order, "--seed", "3", "--json"))
+    rules, turns = told["systems"]
+    assert (rules["name"], turns["name"]) == ("offline rules", "every user turn")
+    assert rules["total"]["update_correct"] == {"n": 1, "of": 1, "share": 1.0}
+    assert turns["total"]["update_correct"] == {"n": 0, "of": 1, "share": 0.0}
+    assert turns["total"]["not_facts_by_why"] == {"hypothetical": {"n": 1, "of": 1}}
+    assert turns["scenarios"]["moved"]["misses"]["stale"][0]["gold"] == "home-old"
+    assert not list(tmp_path.glob("*.db")), "it works in a store of its own"
+
+
+def test_a_report_facts_and_a_block_are_written(afterword: Commands, tmp_path: Path) -> None:
+    folder = write(tmp_path / "scenarios", moved())
+    (tmp_path / "NOTES.md").write_text(f"Ours\n{BEGIN}\n{END}\n")
+    files = ["--report", "out/report.md", "--save-facts", "facts", "--into", "NOTES.md"]
+    printed = afterword("eval", str(folder), *files)
+    assert (tmp_path / "NOTES.md").read_text() == f"Ours\n{BEGIN}\n{printed}{END}\n"
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert printed.strip() in report
+    assert "![Shares of which more is better](report.svg)" in report
+    assert ElementTree.parse(tmp_path / "out" / "report.svg").getroot().tag.endswith("svg")
+    facts = json.loads((tmp_path / "facts" / "moved.json").read_text())
+    assert {one["status"] for one in facts} == {"current", "superseded"}
+
+
+def test_what_a_model_never_answered_is_shown_and_lowers_the_recall(afterword: Commands, tmp_path: Path) -> None:
+    """Nothing is recorded for these sessions: both fail, and the gold stays as large as it was."""
+    folder = write(tmp_path / "scenarios", moved())
+    (tmp_path / "replies.jsonl").write_text("")
+    printed = afterword("eval", str(folder), "--replay", "replies.jsonl", expected=1)
+    assert "FAILED in recorded model: session one of moved: EndpointMisconfigured" in printed
+    assert "FAILED in recorded model: session two of moved: EndpointMisconfigured" in printed
+    figures = {row[1].strip(): row[2].strip() for line in printed.splitlines() if len(row := line.split("|")) > 2}
+    assert figures["fact recall"] == "0 of 3 (0.00)"
+    assert figures["sessions that failed"] == "2 of 2"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["eval"],
+        ["eval", "nowhere"],
+        ["eval", "scenarios", "--into", "nowhere.md"],
+        ["eval", "scenarios", "--into", "plain.md"],
+        ["eval", "scenarios", "--replay", "nowhere.jsonl"],
+        ["eval", "scenarios", "--replay", "plain.md"],
+        ["eval", "scenarios", "--replay", "two.jsonl"],
+        ["eval", "scenarios", "--replay", "plain.md", "--extractor", "rules"],
+        ["eval", "scenarios", "--order", "sideways"],
+    ],
+)
+def test_what_cannot_be_meant_is_usage(afterword: Commands, tmp_path: Path, arguments: list[str]) -> None:
+    write(tmp_path / "scenarios", moved())
+    (tmp_path / "plain.md").write_text("nothing here")
+    lines = [json.dumps({"key": name, "reply": "{}", "model": name}) for name in ("one", "other")]
+    (tmp_path / "two.jsonl").write_text("\n".join(lines))
+    assert "Traceback" not in afterword(*arguments, expected=2)

@@ -1,0 +1,105 @@
+"""Scenario files, the states that they become, and the scorecard's text."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from afterword.extractors.readers import read_state
+from afterword.pipeline.errors import SourceInvalid
+from afterword.pipeline.evaluation.scenarios import Session, Story, read_scenarios
+from afterword.pipeline.evaluation.scorecard import BEGIN, END, table, written_into
+from afterword.pipeline.evaluation.states import saved_state
+from afterword.store.transcripts import Role
+from scenarios import moved, scenario, session, write
+
+
+def test_a_story_has_no_gold() -> None:
+    """The pipeline gets stories: what it does not get it cannot read."""
+    told = scenario().story()
+    assert type(told) is Story
+    assert "gold" not in told.model_dump()
+
+
+def test_scenarios_come_from_files_and_folders_by_name(tmp_path: Path) -> None:
+    folder = write(tmp_path / "all", moved("b"), moved("a"))
+    assert [one.id for one in read_scenarios([folder])] == ["a", "b"]
+    assert [one.id for one in read_scenarios([folder / "b.json"])] == ["b"]
+
+
+def broken(**changed: Any) -> dict[str, Any]:
+    return {**moved(), **changed}
+
+
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        (broken(id="../up"), "usable as a file name"),
+        (broken(sessions=[]), "sessions"),
+        (broken(sessions=[session("one"), session("one")]), "'one' stands in it twice"),
+        (broken(arrival=["one"]), "arrival"),
+        (broken(sessions=[{**session("one"), "container": "chat"}]), "container"),
+        (broken(gold={"facts": [], "not_facts": [{"statement": "x", "why": "y", "keywords": [["("]]}]}), "expression"),
+        (broken(gold=None), "gold"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused_by_file_and_place(tmp_path: Path, told: dict[str, Any], says: str) -> None:
+    (tmp_path / "x.json").write_text(json.dumps(told))
+    with pytest.raises(SourceInvalid, match=says) as refused:
+        read_scenarios([tmp_path])
+    assert "x.json" in str(refused.value)
+
+
+def test_no_scenario_at_all_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceInvalid, match="no scenario"):
+        read_scenarios([tmp_path])
+    with pytest.raises(SourceInvalid, match="cannot be read"):
+        read_scenarios([tmp_path / "none.json"])
+    with pytest.raises(SourceInvalid, match="'moved'"):
+        read_scenarios([write(tmp_path / "a", moved()), write(tmp_path / "b", moved())])
+
+
+@pytest.mark.parametrize("container", ["assistant", "round_robin", "selector", "swarm", "team", "v02", "openai"])
+def test_every_kind_of_state_is_read_back_as_it_was_said(container: str) -> None:
+    told = Session.model_validate(session("one", "I live in Graz.", "I like tea.", container=container))
+    state = json.loads(json.dumps(saved_state(told, "seed")))
+    transcript = read_state(state, humans=told.humans)
+    said = [(turn.role, turn.text) for turn in transcript.turns]
+    assert said == [(Role.HUMAN if one.role == "user" else Role.AGENT, one.content) for one in told.messages]
+
+
+def test_a_team_spreads_its_times_over_the_session() -> None:
+    told = Session.model_validate(session("one", "a", "b", "c", container="round_robin"))
+    transcript = read_state(json.loads(json.dumps(saved_state(told, "seed"))), humans=told.humans)
+    times = [turn.said_at for turn in transcript.turns]
+    assert times == [told.started_at + timedelta(minutes=6 * place) for place in range(6)]
+
+
+def test_a_team_without_an_agent_is_refused() -> None:
+    told = session("one", container="swarm")
+    told["messages"] = [{"role": "user", "source": "user", "content": "hello?"}]
+    with pytest.raises(SourceInvalid, match="no agent speaks"):
+        saved_state(Session.model_validate(told), "seed")
+
+
+def test_a_block_is_written_between_its_markers_and_nowhere_else() -> None:
+    text = f"before\n{BEGIN}\nold\n{END}\nafter\n"
+    assert written_into(text, "new", "x") == f"before\n{BEGIN}\nnew\n{END}\nafter\n"
+
+
+@pytest.mark.parametrize("text", ["", BEGIN, END, f"{END}{BEGIN}", f"{BEGIN}{BEGIN}{END}"])
+def test_a_file_without_its_markers_is_refused(text: str) -> None:
+    with pytest.raises(SourceInvalid, match=r"notes\.md needs one line"):
+        written_into(text, "new", "notes.md")
+
+
+def test_a_table_lines_up() -> None:
+    assert table(["", "one"], [["a long name", "1"]]) == [
+        "|             | one |",
+        "| ----------- | --- |",
+        "| a long name | 1   |",
+    ]
