@@ -33,6 +33,16 @@ async def test_migrating_again_does_nothing(store: Store) -> None:
     assert before == after == migrations.newest()
 
 
+async def test_many_stores_of_one_process_are_made_at_once(tmp_path: Path) -> None:
+    """Each user of an application may open a store of their own at the same moment."""
+    stores = [Store(f"sqlite:///{tmp_path}/{number}.db") for number in range(8)]
+    made = await asyncio.gather(*(store.migrate() for store in stores))
+    assert {after for _, after in made} == {migrations.newest()}
+    for store in stores:
+        await store.check()
+        await store.close()
+
+
 async def test_a_newer_store_is_refused_and_left_alone(store: Store) -> None:
     async with store.connection(writing=True) as connection:
         await connection.execute(text(f"UPDATE {migrations.VERSION_TABLE} SET version_num = '9999'"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import threading
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
@@ -28,6 +29,9 @@ from afterword.store.errors import Overtaken, StoreInvalid, StoreMissing, StoreO
 from afterword.store.privacy import Privacy
 
 T = TypeVar("T")
+
+_MIGRATING = threading.Lock()
+_MIGRATING_PAUSE_S = 0.01
 
 DEFAULT_URL = "sqlite:///afterword.db"
 DRIVERS = {
@@ -174,8 +178,14 @@ class Store:
 
         Raises `StoreTooNew` where a newer afterword wrote the store.
         """
-        async with self.connection(writing=True) as connection:
-            return await connection.run_sync(migrations.upgrade)
+        # Alembic keeps the migration that it runs in globals of the process; others wait, whatever loop they run in.
+        while not _MIGRATING.acquire(blocking=False):
+            await asyncio.sleep(_MIGRATING_PAUSE_S)
+        try:
+            async with self.connection(writing=True) as connection:
+                return await connection.run_sync(migrations.upgrade)
+        finally:
+            _MIGRATING.release()
 
     async def check(self) -> None:
         """Raise `StoreOutdated` or `StoreTooNew` where the tables are not those of this program."""
