@@ -24,6 +24,7 @@ from afterword.extractors.readers.memory_marks import pieces
 from afterword.extractors.rules import RulesExtractor
 from afterword.extractors.windows import windows
 from afterword.store.assertions import Act, Assertion, Kind, folded
+from afterword.store.off_record import off_record
 from afterword.store.privacy import Privacy
 from afterword.store.scopes import Scope
 from afterword.store.transcripts import Role, TimeBasis, Transcript, Turn
@@ -112,6 +113,7 @@ class ExtractorAgent(BaseChatAgent):
         self._scope = Scope.user("user") if user is None and scope is None else named_scope(user, scope)
         self._humans = frozenset(folded(human) for human in humans)
         self._privacy = privacy or Privacy()
+        self._masking = self._privacy.masking()
         self._state = ExtractorAgentState()
 
     @property
@@ -157,12 +159,12 @@ class ExtractorAgent(BaseChatAgent):
                     HeardTurn(
                         speaker=message.source,
                         role=self._role(message),
-                        text=text,
+                        text=self._masking.text(text),
                         said_at=message.created_at,
                         message_id=message.id,
                     )
                 )
-        for heard, turn in zip(self._state.heard, self._privacy.turns(self._turns()), strict=True):
+        for heard, turn in zip(self._state.heard, off_record(self._turns(), self._privacy.markers), strict=True):
             heard.text = turn.text
 
     def _role(self, message: BaseChatMessage) -> Role:

@@ -25,6 +25,7 @@ from afterword.store.assertions import (
     assertion_id,
     folded,
 )
+from afterword.store.redaction import is_masked
 from afterword.store.scopes import Scope, ScopeKind
 from afterword.store.transcripts import Role, Transcript, Turn
 
@@ -42,6 +43,7 @@ class Reason(StrEnum):
     NOT_A_PERSON = "not_a_person"
     NOT_ACCEPTED = "not_accepted"
     NOT_ASSERTED = "not_asserted"
+    SECRET = "secret"
     EMPTY = "empty"
     TOO_LONG = "too_long"
     BAD_TIME = "bad_time"
@@ -53,6 +55,7 @@ DETAILS = {
     Reason.NOT_A_PERSON: "no words of a person are cited",
     Reason.NOT_ACCEPTED: "an agent's words are cited, and no later words of a person that accept them",
     Reason.NOT_ASSERTED: "it was not stated as true",
+    Reason.SECRET: "it is masked as a secret",
     Reason.EMPTY: "must not be empty",
     Reason.TOO_LONG: "is too long",
     Reason.BAD_TIME: "valid_to lies before valid_from",
@@ -129,6 +132,8 @@ def _assertion(candidate: Candidate, session: _Ground) -> Assertion:
     subject = _text(_subject(_clean(candidate.subject), last.speaker, session), "subject")
     attribute = _text(snake_case(candidate.attribute), "attribute")
     value, statement = _text(_clean(candidate.value), "value"), _text(_clean(candidate.statement), "statement")
+    if is_masked(value):
+        raise _RefusedError(Reason.SECRET, "value")
     limited_to, outcome = _note(candidate.limited_to, "limited_to"), _note(candidate.outcome, "outcome")
     times = [at.isoformat() if at else None for at in (valid_from, valid_to, last.said_at)]
     content = (candidate.act, candidate.kind, subject, attribute, value, statement, *times)

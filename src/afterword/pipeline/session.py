@@ -274,7 +274,7 @@ class _Processing:
         first = await self.extractor.extract(window)
         self.usage += first.usage
         found = self._ground(first.candidates, read)
-        mendable = [one for one in found.rejections if one.reason != Reason.NOT_ASSERTED]
+        mendable = [one for one in found.rejections if one.reason not in (Reason.NOT_ASSERTED, Reason.SECRET)]
         if not mendable:
             return found
         second = await self.extractor.repair(window, mendable)

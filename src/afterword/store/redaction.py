@@ -58,6 +58,11 @@ def masks(texts: Iterable[str]) -> int:
     return sum(len(MASK.findall(text)) for text in texts if "[redacted: " in text)
 
 
+def is_masked(text: str) -> bool:
+    """Return whether a text is a secret and nothing else."""
+    return "[redacted: " in text and not any(sign.isalnum() for sign in MASK.sub("", text))
+
+
 class Masking:
     """The masking of texts that belong together: a secret that was recognised in one is masked in those after it, too.
 

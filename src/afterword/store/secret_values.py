@@ -252,6 +252,6 @@ def held(kind: str, value: str) -> bool:
 
 def is_distinct(secret: str) -> bool:
     """Whether a secret is recognised by itself wherever it is repeated: no plain word, no short number, no year."""
-    if secret.isdigit():
-        return len(secret) >= 4 and not re.fullmatch(r"(?:19|20)\d\d", secret)
+    if re.fullmatch(r"[\d #*-]+", secret):
+        return sum(sign.isdigit() for sign in secret) >= 4 and not re.fullmatch(r"(?:19|20)\d\d", secret)
     return len(secret) >= 6 and (_is_mixed(secret) or _has_symbol(secret))

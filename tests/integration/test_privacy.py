@@ -1,0 +1,218 @@
+"""Secrets through live agents, a model's endpoint and the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zlib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.messages import TextMessage
+from autogen_agentchat.teams import RoundRobinGroupChat
+from autogen_core import CancellationToken
+from autogen_core.memory import MemoryContent, MemoryMimeType
+from autogen_ext.models.replay import ReplayChatCompletionClient
+from sqlalchemy import select
+from sqlmodel import SQLModel
+
+from afterword import ExtractorAgent, FactMemory, process_session, record_session, resume
+from afterword.extractors.candidates import Candidate, Citation
+from afterword.extractors.clients import ModelClient, ModelSettings
+from afterword.extractors.model import ModelExtractor
+from afterword.extractors.model_judge import ModelJudge
+from afterword.extractors.rules import RulesExtractor
+from afterword.extractors.testing import ScriptedEndpoint, facts
+from afterword.pipeline.session import Saved
+from afterword.store import sessions
+from afterword.store.assertions import Kind
+from afterword.store.engine import Store, open_store
+from afterword.store.scopes import Scope
+
+LENA = Scope.user("lena")
+PASSWORD, PIN = "Krabben-77-brot", "9281"
+TOLD = f"I live in Graz. My password is {PASSWORD}, my PIN is {PIN}."
+
+
+def helper(*answers: str, name: str = "helper") -> AssistantAgent:
+    return AssistantAgent(name, ReplayChatCompletionClient(list(answers or ("fine",) * 20)))
+
+
+async def dumped(path: Path) -> str:
+    """The bytes of a store's files, and what its packed columns hold."""
+    raw = "\n".join(file.read_bytes().decode("latin-1") for file in path.parent.glob(f"{path.name}*"))
+    unpacked: list[str] = []
+    async with Store(f"sqlite:///{path}") as store, store.read() as db:
+        for table in SQLModel.metadata.sorted_tables:
+            for row in await (await db.connection()).execute(select(table)):
+                unpacked += [zlib.decompress(value).decode() for value in row if isinstance(value, bytes)]
+    return "\n".join([raw, *unpacked])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "facts.db"
+
+
+async def test_a_recorded_agent_leaves_no_secret_and_is_taken_up_without(path: Path) -> None:
+    async with await open_store(f"sqlite:///{path}") as store:
+        async with record_session(helper(f"{PASSWORD}, I see"), user="lena", session_id="s", store=store) as agent:
+            await agent.run(task=TOLD)
+        held = await dumped(path)
+        assert not any(secret in held for secret in (PASSWORD, PIN))
+        again = helper()
+        await resume(again, user="lena", session_id="s", store=store)
+        state = json.dumps(await again.save_state())
+        assert "My password is [redacted: password], my PIN is [redacted: code]." in state
+        async with record_session(again, user="lena", session_id="s", store=store):
+            await again.run(task=f"And once more: my password is {PASSWORD}")
+        await process_session(store, Saved(LENA, "s"), extractor=RulesExtractor())
+        async with store.read() as db:
+            turns = await sessions.turns(db, LENA, "s")
+    assert [turn.speaker for turn in turns] == ["user", "helper", "user", "helper"]
+    held = await dumped(path)
+    assert not any(secret in held for secret in (PASSWORD, PIN))
+
+
+async def test_a_recorded_team_leaves_no_secret(path: Path) -> None:
+    from autogen_agentchat.conditions import MaxMessageTermination
+
+    def team() -> RoundRobinGroupChat:
+        members = [helper(name="planner"), helper(f"use {PASSWORD}", *["fine"] * 5, name="writer")]
+        return RoundRobinGroupChat(members, termination_condition=MaxMessageTermination(3))
+
+    async with await open_store(f"sqlite:///{path}") as store:
+        async with record_session(team(), user="lena", session_id="s", store=store) as first:
+            await first.run(task=TOLD)
+        assert await resume(team(), user="lena", session_id="s", store=store)
+    held = await dumped(path)
+    assert not any(secret in held for secret in (PASSWORD, PIN))
+
+
+async def test_off_the_record_a_live_agent_leaves_nothing(path: Path) -> None:
+    async with await open_store(f"sqlite:///{path}") as store:
+        async with record_session(helper(), user="lena", session_id="s", store=store, off_the_record=True) as agent:
+            await agent.run(task="I work at Zettelwerk.")
+        async with store.read() as db:
+            assert await sessions.sessions(db) == []
+        async with record_session(helper("Zettelwerk!", "ok"), user="lena", session_id="t", store=store) as agent:
+            await agent.run(task="off the record: I work at Zettelwerk.")
+            await agent.run(task="I live in Graz.")
+        async with store.read() as db:
+            kept = [turn.text for turn in await sessions.turns(db, LENA, "t")]
+    assert kept == ["[off the record]", "[off the record]", "I live in Graz.", "ok"]
+    assert "Zettelwerk" not in await dumped(path)
+
+
+async def test_a_resumed_agent_is_still_off_the_record(path: Path) -> None:
+    async with await open_store(f"sqlite:///{path}") as store:
+        async with record_session(helper(), user="lena", session_id="s", store=store) as agent:
+            await agent.run(task="/off-record")
+        again = helper()
+        await resume(again, user="lena", session_id="s", store=store)
+        async with record_session(again, user="lena", session_id="s", store=store):
+            await again.run(task="I work at Zettelwerk.")
+            await again.run(task="/on-record I live in Graz.")
+        async with store.read() as db:
+            turns = [turn.text for turn in await sessions.turns(db, LENA, "s")]
+    assert turns[-2:] == ["/on-record I live in Graz.", "fine"]
+    assert "Zettelwerk" not in await dumped(path)
+
+
+async def test_no_prompt_holds_a_secret(path: Path) -> None:
+    """Neither the first question, nor the mending of what a model made up."""
+    cited = [Citation(turn=1, quote=f"The password is {PASSWORD}")]
+    wrong = Candidate(
+        kind=Kind.ENTITY,
+        subject="user",
+        attribute="wifi",
+        value=f"wifi by {PASSWORD}",
+        statement=f"It is {PASSWORD}.",
+        evidence=cited,
+    )
+    state = {
+        "type": "AssistantAgentState",
+        "version": "1.0.0",
+        "llm_context": {
+            "messages": [
+                {"content": TOLD, "source": "user", "type": "UserMessage"},
+                {"content": f"{PASSWORD}, noted.", "thought": None, "source": "helper", "type": "AssistantMessage"},
+            ]
+        },
+    }
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    async with await open_store(f"sqlite:///{path}") as store:
+        with ScriptedEndpoint([facts(wrong), facts(wrong)]) as endpoint:
+            async with ModelClient(ModelSettings("scripted", endpoint.base_url, max_retries=0)) as client:
+                saved = Saved(LENA, "s", state=state, started_at=at, ended_at=at)
+                await process_session(store, saved, extractor=ModelExtractor(client), judge=ModelJudge(client))
+    assert len(endpoint.requests) == 2
+    sent = json.dumps(endpoint.requests, ensure_ascii=False)
+    assert "My password is [redacted: password]" in sent
+    assert not any(secret in sent for secret in (PASSWORD, PIN))
+    held = await dumped(path)
+    assert not any(secret in held for secret in (PASSWORD, PIN))
+
+
+async def test_what_a_memory_is_given_is_masked(path: Path) -> None:
+    memory = FactMemory(user="lena", store=f"sqlite:///{path}")
+    text = MemoryContent(content=f"The wifi password is {PASSWORD}.", mime_type=MemoryMimeType.TEXT)
+    await memory.add(text)
+    (found,) = (await memory.query("")).results
+    assert found.content == "The wifi password is [redacted: password]."
+    await memory.close()
+    assert PASSWORD not in await dumped(path)
+
+
+async def test_an_extractor_agent_keeps_no_secret() -> None:
+    agent = ExtractorAgent()
+    said = [TOLD, "off the record: I work at Zettelwerk.", f"again {PASSWORD}"]
+    for text in said:
+        await agent.on_messages([TextMessage(content=text, source="user")], CancellationToken())
+    state = json.dumps(await agent.save_state())
+    assert not any(secret in state for secret in (PASSWORD, PIN, "Zettelwerk"))
+
+
+def test_the_command_line_counts_and_never_shows(tmp_path: Path) -> None:
+    state: dict[str, Any] = {
+        "type": "AssistantAgentState",
+        "version": "1.0.0",
+        "llm_context": {
+            "messages": [
+                {"content": TOLD, "source": "user", "type": "UserMessage"},
+                {"content": "off the record: I work at Zettelwerk.", "source": "user", "type": "UserMessage"},
+            ]
+        },
+    }
+    (tmp_path / "a.json").write_text(json.dumps(state))
+    entries = [
+        {"session_id": name, "user_id": "lena", "path": "a.json", "started_at": "2026-03-01T00:00:00Z"} for name in "ab"
+    ]
+    (tmp_path / "manifest.json").write_text(json.dumps([entries[0], {**entries[1], "off_the_record": True}]))
+
+    def afterword(*arguments: str, **environment: str) -> str:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(("AFTERWORD_", "OPENAI_"))}
+        command = [sys.executable, "-m", "afterword", *arguments]
+        done = subprocess.run(
+            command, cwd=tmp_path, env={**clean, **environment}, capture_output=True, text=True, check=True, timeout=120
+        )
+        return done.stdout + done.stderr
+
+    told = afterword("run", "--manifest", "manifest.json")
+    assert "2 secrets masked" in told
+    assert "1 turn off the record" in told
+    assert "privacy: 2 secrets masked, 1 turns off the record" in (shown := afterword("status"))
+    why = afterword("why", "a")
+    assert "2 secrets masked" in why
+    assert not any(secret in told + shown + why for secret in (PASSWORD, PIN, "Zettelwerk"))
+    assert "masked before anything is stored" in afterword("doctor")
+    plain = {"AFTERWORD_STORE__URL": "sqlite:///plain.db", "AFTERWORD_PRIVACY__REDACT": "false"}
+    assert "secrets masked" not in afterword("run", "a.json", "--user", "lena", **plain)
+    assert PASSWORD in (tmp_path / "plain.db").read_bytes().decode("latin-1") + "".join(
+        file.read_bytes().decode("latin-1") for file in tmp_path.glob("plain.db-wal")
+    )
