@@ -27,6 +27,8 @@ from afterword.store.timeline import timeline
 CALLS = 25
 """How many calls of the judge one consolidation makes at most; what is left waits for the next."""
 
+CONSOLIDATION = "consolidation"
+"""What its questions are entered under, as source and as purpose."""
 LARGE_SCOPE = 20
 MOST_RETIRED = 0.2
 TRIES = 20
@@ -79,7 +81,7 @@ async def consolidate(
     scope's policy holds. Where the `budget` is reached, what was judged until then counts and the rest stays open. Raises
     an `ExtractionError` where the judge gave no answer, and `ScopeBusy` where others kept changing the scope.
     """
-    account = Account(purse_of(budget), store, scope, "consolidation", purpose="consolidation")
+    account = Account(purse_of(budget), store, scope, CONSOLIDATION, purpose=CONSOLIDATION)
     with account.open():
         done = await _consolidated(store, scope, judge, apply, clock)
     await account.tie(done.run_id)
