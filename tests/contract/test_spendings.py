@@ -38,9 +38,9 @@ async def ask(account: Account, question: Question = QUESTION, *, is_answered: b
     await account.settle(ticket, Bill(COST, is_answered=is_answered))
 
 
-async def total(store: Store, day: date = NOON.date()) -> spendings.Spent:
+async def total(store: Store) -> spendings.Spent:
     async with store.read() as db:
-        return await spendings.of_day(db, day)
+        return await spendings.of_day(db, NOON.date())
 
 
 async def test_what_was_asked_is_summed_by_day_scope_source_and_run(store: Store) -> None:

@@ -136,7 +136,8 @@ class ModelClient:
     def question(self, messages: Sequence[Message], response_model: type[BaseModel], purpose: str) -> Question:
         """Return what asking this would be: the size of its prompt, on the high side, and the limit of its answer."""
         words = sum(tokens(text) for message in messages for text in message.values())
-        shape = tokens(json.dumps(response_model.model_json_schema(), indent=2)) + TOKENS_OF_SHAPE
+        indent = 2 if self.settings.mode == "json" else None
+        shape = tokens(json.dumps(response_model.model_json_schema(), indent=indent)) + TOKENS_OF_SHAPE
         meter = current()
         limit = self.settings.max_completion_tokens or (meter.completion_limit if meter else None) or 0
         prompt_tokens = words + shape + TOKENS_PER_MESSAGE * len(messages)

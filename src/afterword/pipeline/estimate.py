@@ -20,7 +20,7 @@ from afterword.store.tokens import tokens
 
 NEW, GROWN, UNCHANGED, UNREADABLE = "new", "grown", "unchanged", "unreadable"
 
-LEAST_PROMPT = 0.7
+LEAST_PROMPT = 0.65
 """How much smaller a prompt may be than the size that is estimated on the high side: English has four bytes or more a
 token, the estimate takes three."""
 ANSWER = (0.2, 2.0)
