@@ -251,7 +251,7 @@ async def test_an_endpoint_that_refuses_costs_nothing(store: Store) -> None:
     with ScriptedEndpoint(lambda request: Reply(status=503)) as endpoint:
         async with workers(endpoint) as both:
             await run_batch(store, [saved(0)], extractor=both.extractor, budget=purse)
-    assert (purse.spent.calls, purse.spent.tokens, purse.spent.usd) == (1, 0, 0)
+    assert (purse.spent.calls, purse.spent.tokens, purse.spent.micro_usd) == (1, 0, 0)
 
 
 async def test_tokens_that_an_endpoint_does_not_report_are_estimated(store: Store) -> None:

@@ -112,7 +112,7 @@ def test_a_run_is_estimated_paid_for_and_accounted_for(start: Start, saved: Path
 
 def test_a_budget_stops_a_run_with_its_own_exit_code(start: Start, saved: Path, tmp_path: Path) -> None:
     """Of a day's budget what failed is part, and the next run of the day finds it spent."""
-    budget = '[model]\nmax_completion_tokens = 400\n[budget]\nusd_per_day = "0.005"\n'
+    budget = '[model]\nmax_completion_tokens = 400\n[budget]\nusd_per_day = "0.003"\n'
     (tmp_path / "afterword.toml").write_text(budget + PRICES)
     with ScriptedEndpoint(lambda request: Reply('{"nothing": "that fits"}' + " " * 400)) as endpoint:
         first = told(start(endpoint, "run", "saved"), expected=3)
@@ -122,7 +122,7 @@ def test_a_budget_stops_a_run_with_its_own_exit_code(start: Start, saved: Path, 
         assert len(endpoint.requests) == asked
         why = json.loads(told(start(endpoint, "why", "s0", "--json")))
         runs = told(start(endpoint, "runs", "--user", "mira"))
-    assert "stopped: the day's budget of $0.0050 would be passed" in first
+    assert "stopped: the day's budget of $0.0030 would be passed" in first
     assert f"{SESSIONS} sessions left" in second
     assert "no model was asked" in second
     assert why["spent"]["calls"] == 2

@@ -63,7 +63,7 @@ def test_an_unknown_model_has_no_price_and_a_local_one_the_price_0() -> None:
     assert purse.priced("local", usage).usd == 0
     assert purse.priced("nobody-knows", usage).usd is None
     both = purse.priced("local", usage) + purse.priced("nobody-knows", usage)
-    assert (both.usd, both.unpriced_calls, both.tokens) == (0, 2, 2_200)
+    assert (both.micro_usd, both.unpriced_calls, both.tokens) == (0, 2, 2_200)
 
 
 def test_what_cost_nothing_is_known_to_cost_nothing() -> None:

@@ -78,8 +78,8 @@ async def consolidate(
     """Judge the pairs of a scope that no judge of this version has seen, and let the verdicts count.
 
     A scope of 20 facts or more of which more than a fifth would be retired is held for a person, and so is what the
-    scope's policy holds. Where the `budget` is reached, what was judged until then counts and the rest stays open. Raises
-    an `ExtractionError` where the judge gave no answer, and `ScopeBusy` where others kept changing the scope.
+    scope's policy holds. Where the `budget` is reached, what was judged until then counts and the rest stays open.
+    Raises an `ExtractionError` where the judge gave no answer, and `ScopeBusy` where others kept changing the scope.
     """
     account = Account(purse_of(budget), store, scope, CONSOLIDATION, purpose=CONSOLIDATION)
     with account.open():

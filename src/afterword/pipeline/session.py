@@ -28,7 +28,7 @@ from afterword.pipeline.docket import Docket, Judged, gone
 from afterword.pipeline.errors import ScopeBusy, SourceInvalid
 from afterword.pipeline.resolution import Changes, changed_by_session, required_pairs
 from afterword.store import ledger, lookup, runs, sessions
-from afterword.store.assertions import Assertion, Verdict
+from afterword.store.assertions import Assertion
 from afterword.store.engine import Store, pause
 from afterword.store.errors import Overtaken, ScopeMoved
 from afterword.store.ledger import Proposal, Reading
@@ -113,12 +113,12 @@ async def process_session(
     """Bring what one session says into the store, and return what became of it.
 
     Processed again it costs nothing; grown, only its last window and new ones are extracted, and their assertions
-    swapped. With `apply=False` the proposal is stored and counts for nothing. What a `ModelClient` is asked stays within
-    the `budget` (a `Purse` is one that sessions share), and its cost is kept.
+    swapped. With `apply=False` the proposal is stored and counts for nothing. What a `ModelClient` is asked stays
+    within the `budget` (a `Purse` is one that sessions share), and its cost is kept.
 
     Raises a `ReadError` where the state cannot be read, `SourceInvalid` where it has no times at all, an
     `ExtractionError` where the extractor or the judge gave no answer, `BudgetReached` where there is no room for an
-    extraction, and `ScopeBusy` where others kept changing the scope. In each case nothing of the session is half stored.
+    extraction, and `ScopeBusy` where others kept changing the scope. Nothing of the session is half stored then.
     """
     account = Account(purse_of(budget), store, saved.scope, ledger.source_of(saved.session_id))
     with account.open():

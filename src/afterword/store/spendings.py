@@ -145,7 +145,9 @@ def _of(scope: Scope) -> tuple[ColumnElement[bool], ...]:
     )
 
 
-async def _sums(db: AsyncSession, keys: Sequence[Any], *conditions: ColumnElement[bool]) -> dict[tuple[Any, ...], Spent]:
+async def _sums(
+    db: AsyncSession, keys: Sequence[Any], *conditions: ColumnElement[bool]
+) -> dict[tuple[Any, ...], Spent]:
     calls = col(SpendingRow.calls)
     sums = [
         func.sum(calls),
