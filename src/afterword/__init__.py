@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from afterword.agents.tools import memory_tools
     from afterword.extractors.clients import ModelClient, ModelSettings
     from afterword.extractors.model import ModelExtractor
+    from afterword.extractors.prices import Price
     from afterword.extractors.rules import RulesExtractor
+    from afterword.pipeline.budget import Budget
     from afterword.pipeline.session import Saved, process_session
     from afterword.store.engine import open_store
     from afterword.store.scopes import Scope
@@ -23,11 +25,13 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Budget",
     "ExtractorAgent",
     "FactMemory",
     "ModelClient",
     "ModelExtractor",
     "ModelSettings",
+    "Price",
     "RulesExtractor",
     "Saved",
     "Scope",
@@ -40,11 +44,13 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Budget": "afterword.pipeline.budget",
     "ExtractorAgent": "afterword.agents.extractor_agent",
     "FactMemory": "afterword.agents.memory",
     "ModelClient": "afterword.extractors.clients",
     "ModelExtractor": "afterword.extractors.model",
     "ModelSettings": "afterword.extractors.clients",
+    "Price": "afterword.extractors.prices",
     "RulesExtractor": "afterword.extractors.rules",
     "Saved": "afterword.pipeline.session",
     "Scope": "afterword.store.scopes",

@@ -6,6 +6,8 @@ Only the composition roots (the command line, `doctor`) read settings; packages 
 from __future__ import annotations
 
 import os
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
@@ -51,6 +53,30 @@ class ModelOptions(BaseModel):
     mode: Literal["json_schema", "tools", "json"] = "json_schema"
     timeout_s: float = Field(default=60.0, gt=0)
     max_retries: int = Field(default=3, ge=0)
+    max_completion_tokens: int | None = Field(default=None, gt=0)
+
+
+class BudgetOptions(BaseModel):
+    """What models may cost: one run, and one day (UTC) over all processes. Nothing is asked that could pass it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    usd_per_run: Decimal | None = Field(default=None, ge=0)
+    usd_per_day: Decimal | None = Field(default=None, ge=0)
+    tokens_per_run: int | None = Field(default=None, ge=0)
+    tokens_per_day: int | None = Field(default=None, ge=0)
+
+
+class PriceOptions(BaseModel):
+    """US dollars for a million tokens of one model; in place of the row that comes along, if any."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    prompt_usd: Decimal = Field(ge=0)
+    completion_usd: Decimal = Field(ge=0)
+    cached_usd: Decimal | None = Field(default=None, ge=0)
+    as_of: date | None = None
+    source: str = ""
 
 
 class PrivacyOptions(BaseModel):
@@ -78,6 +104,8 @@ class Settings(BaseSettings):
     extractor: Literal["rules", "model"] = "rules"
     model: ModelOptions = ModelOptions()
     privacy: PrivacyOptions = PrivacyOptions()
+    budget: BudgetOptions = BudgetOptions()
+    prices: dict[str, PriceOptions] = {}
 
     @classmethod
     def settings_customise_sources(

@@ -128,7 +128,8 @@ async def test_entries_and_edits_are_masked(store: Store) -> None:
     async with store.read() as db:
         (wifi,) = [fact for fact in await lookup.facts(db, LENA, at=AT) if fact.attribute == "wifi"]
     words = f"The password is {KEY}."
-    await reviews.edit(store, LENA, wifi, statement=words, value=KEY, is_change=False, at=AT)
+    meant = reviews.Wording(words, KEY, wifi.subject)
+    await reviews.edit(store, LENA, wifi, meant, is_change=False, at=AT)
     await assert_clean(store)
     async with store.read() as db:
         values = {fact.value for fact in await lookup.facts(db, LENA, at=AT)}

@@ -10,7 +10,7 @@ import typer
 
 from afterword.store.errors import AfterwordError
 
-FAILED, USAGE = 1, 2
+FAILED, USAGE, OUT_OF_BUDGET, INTERRUPTED = 1, 2, 3, 130
 
 app = typer.Typer(
     name="afterword",
@@ -28,7 +28,10 @@ AsOf = Annotated[str | None, typer.Option("--as-of", help="Statuses as at this i
 
 
 def main() -> None:
-    """Run the command line; exit with 0 (done), 1 (something failed and was shown) or 2 (usage)."""
+    """Run the command line.
+
+    Exit with 0 (done), 1 (something failed and was shown), 2 (usage), 3 (the budget is reached) or 130 (interrupted).
+    """
     try:
         app()
     except AfterwordError as error:
@@ -72,6 +75,9 @@ def run(
         Literal["rules", "model"] | None, typer.Option(help="Who proposes facts (default: as configured).")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Store and show proposals; nothing counts yet.")] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Say what it would take and cost; nothing is asked or stored.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Process saved sessions; without a path, those that `record_session` has queued.
@@ -81,7 +87,14 @@ def run(
     from afterword.cli import processing
 
     processing.run(
-        paths or [], user=user, scope=scope, manifest=manifest, extractor=extractor, dry_run=dry_run, as_json=as_json
+        paths or [],
+        user=user,
+        scope=scope,
+        manifest=manifest,
+        extractor=extractor,
+        dry_run=dry_run,
+        only_estimate=estimate,
+        as_json=as_json,
     )
 
 

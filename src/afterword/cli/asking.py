@@ -19,12 +19,15 @@ from afterword.cli.output import (
     table,
     told_skipped,
 )
-from afterword.store import lookup, sessions
+from afterword.cli.spending import spent_json
+from afterword.store import lookup, sessions, spendings
 from afterword.store.engine import Store
 from afterword.store.errors import NotFound
 from afterword.store.facts import Fact
+from afterword.store.ledger import source_of
 from afterword.store.recall import search
 from afterword.store.scopes import Scope
+from afterword.store.spendings import Spent
 
 
 def facts(
@@ -154,9 +157,11 @@ async def _why(db: Any, session_id: str, whose: Scope | None) -> dict[str, Any]:
         raise UsageInvalid(f"{len(found)} memories have a session {session_id!r}; say whose with --user or --scope")
     one = found[0]
     held = await lookup.facts(db, one.scope, at=instant(None))
+    spent = (await spendings.by_source(db, one.scope)).get(source_of(session_id), Spent())
     return {
         "scope": str(one.scope),
         "session_id": one.session_id,
+        "spent": spent_json(spent),
         "progress": str(one.progress),
         "failure": one.failure,
         "layout": one.layout,

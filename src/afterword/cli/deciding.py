@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from afterword import settings
-from afterword.cli.models import working
+from afterword.cli.models import purse, working
 from afterword.cli.output import (
     UsageInvalid,
     console,
@@ -21,8 +21,9 @@ from afterword.cli.output import (
     table,
 )
 from afterword.cli.output import run as in_store
+from afterword.cli.spending import money, spent_json, told
 from afterword.pipeline.proposals import apply_proposal, undo_run
-from afterword.store import ledger, lookup, reviews
+from afterword.store import ledger, lookup, reviews, spendings
 from afterword.store import runs as ledger_runs
 from afterword.store.assertions import Assertion
 from afterword.store.dependents import Dependent, dependents
@@ -33,6 +34,7 @@ from afterword.store.ledger import RunStatus
 from afterword.store.reviews import Contest, Decision, Wording
 from afterword.store.runs import Policy, Run
 from afterword.store.scopes import Scope
+from afterword.store.spendings import Spent
 
 
 def now() -> datetime:
@@ -44,20 +46,29 @@ def list_runs(user: str | None, scope: str | None, *, as_json: bool) -> None:
     """List the runs of a scope."""
     whose = needed_scope(user, scope)
 
-    async def work(store: Store) -> list[Run]:
+    async def work(store: Store) -> tuple[list[Run], dict[int | None, Spent]]:
         async with store.read() as db:
-            return await ledger_runs.runs(db, whose)
+            return await ledger_runs.runs(db, whose), await spendings.by_run(db, whose)
 
-    found = in_store(work)
+    found, spent = in_store(work)
     if as_json:
-        print_json([run_json(one) for one in found])
+        print_json([{**run_json(one), "spent": spent_json(_spent(one, spent))} for one in found])
         return
-    names = ("run", "what", "status", "by", "judge", "started", "tokens", "counts")
-    rows = [
-        (one.id, one.source, one.status, one.extractor, one.judge, day(one.started_at), _tokens(one), _counts(one))
-        for one in found
-    ]
+    names = ("run", "what", "status", "by", "judge", "started", "tokens", "cost", "counts")
+    rows = []
+    for one in found:
+        cells = (one.id, one.source, one.status, one.extractor, one.judge, day(one.started_at), _tokens(one))
+        rows.append((*cells, money(_spent(one, spent)), _counts(one)))
     console().print(table(f"{whose}: {len(found)} runs", names, rows))
+    console().print(f"in all: {told(sum(spent.values(), start=Spent()))}")
+    if None in spent:
+        console().print(f"of which came to no run: {told(spent[None])}")
+
+
+def _spent(one: Run, spent: Mapping[int | None, Spent]) -> Spent:
+    """Return what a run has cost; of one that was made before costs were kept, its tokens, without a price."""
+    known = spent.get(one.id)
+    return known or Spent(one.calls, one.prompt_tokens, 0, one.completion_tokens, unpriced_calls=one.calls)
 
 
 def run_json(one: Run) -> dict[str, Any]:
@@ -86,7 +97,8 @@ def apply(run_id: int, *, as_json: bool) -> None:
     async def work() -> Run:
         configured = settings.load()
         async with opened() as store, working(configured.extractor, configured.model) as workers:
-            return await apply_proposal(store, run_id, judge=workers.judge)
+            spending = purse(configured, configured.extractor)
+            return await apply_proposal(store, run_id, judge=workers.judge, budget=spending)
 
     _tell(asyncio.run(work()), as_json=as_json)
 

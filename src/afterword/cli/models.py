@@ -11,8 +11,10 @@ from afterword.extractors.extractor import Extractor
 from afterword.extractors.judge import Judge, RulesJudge
 from afterword.extractors.model import ModelExtractor
 from afterword.extractors.model_judge import ModelJudge
+from afterword.extractors.prices import Price, shipped
 from afterword.extractors.rules import RulesExtractor
-from afterword.settings import ModelOptions
+from afterword.pipeline.budget import Budget, Purse
+from afterword.settings import ModelOptions, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,5 +45,18 @@ def asking(options: ModelOptions) -> ModelClient:
             timeout_s=options.timeout_s,
             max_retries=options.max_retries,
             mode=options.mode,
+            max_completion_tokens=options.max_completion_tokens,
         )
     )
+
+
+def purse(configured: Settings, kind: str) -> Purse:
+    """Return the purse of one command: the configured budget, at the shipped prices and those of the profile.
+
+    Raises `PriceUnknown` where a budget in dollars is set and the price of the model is not known.
+    """
+    own = {name: Price(**row.model_dump()) for name, row in configured.prices.items()}
+    made = Purse(Budget(**configured.budget.model_dump(), prices={**shipped(), **own}))
+    if kind == "model":
+        made.check(configured.model.name)
+    return made

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
 from afterword import settings
-from afterword.cli import FAILED
-from afterword.cli.models import working
+from afterword.cli import estimating
+from afterword.cli.endings import Ended, end, handed_back, show_end
+from afterword.cli.models import purse, working
 from afterword.cli.output import UsageInvalid, chosen_scope, console, fact_json, opened, print_json, table, told_skipped
-from afterword.pipeline.batch import Failure, queued, run_batch
-from afterword.pipeline.consolidation import Consolidated
+from afterword.cli.progress import interruptible, reporting
+from afterword.cli.spending import spent_json
+from afterword.pipeline.batch import Failure, Left, queued, run_batch
+from afterword.pipeline.budget import Purse
+from afterword.pipeline.consolidation import CONSOLIDATION, Consolidated
 from afterword.pipeline.consolidation import consolidate as run_consolidation
 from afterword.pipeline.resolution import Changes
 from afterword.pipeline.session import Outcome, Saved
@@ -24,7 +25,7 @@ from afterword.settings import Settings
 from afterword.store import lookup, sessions
 from afterword.store import runs as ledger_runs
 from afterword.store.engine import Store
-from afterword.store.ledger import RunStatus
+from afterword.store.ledger import RunStatus, source_of
 from afterword.store.privacy import OFF_THE_RECORD
 from afterword.store.scopes import Scope
 from afterword.store.transcripts import TimeBasis
@@ -38,43 +39,60 @@ def run(
     manifest: Path | None,
     extractor: str | None,
     dry_run: bool,
+    only_estimate: bool = False,
     as_json: bool,
 ) -> None:
-    """Process the sessions at the paths, or the queued ones, and exit with 1 where any failed."""
+    """Process the sessions at the paths, or the queued ones; exit with 1 where any failed, 3 or 130 where stopped."""
     configured = settings.load()
     whose = chosen_scope(user, scope)
     found = find_sessions(paths, scope=whose, manifest=manifest) if paths or manifest else None
     if found is None and whose is not None:
         raise UsageInvalid("--user and --scope say whose files these are; give a path with them")
-    ended = asyncio.run(_run(found, extractor or configured.extractor, configured, dry_run=dry_run, quiet=as_json))
-    _end(ended, dry_run=dry_run, as_json=as_json)
+    kind = extractor or configured.extractor
+    if only_estimate:
+        estimating.show(found, kind, configured, as_json=as_json)
+        return
+    spending = purse(configured, kind)
+    ended = asyncio.run(_run(found, kind, configured, spending, dry_run=dry_run, quiet=as_json))
+    _end(ended, spending, dry_run=dry_run, as_json=as_json)
 
 
-def _end(ended: Sequence[Outcome | Failure], *, dry_run: bool, as_json: bool) -> None:
+def _end(ended: Sequence[Ended], spending: Purse, *, dry_run: bool, as_json: bool) -> None:
     if as_json:
-        print_json([outcome_json(one) for one in ended])
+        print_json([_spent_json(one, spending) for one in ended])
     else:
-        show(ended, dry_run=dry_run)
-    if any(isinstance(one, Failure) for one in ended):
-        sys.exit(FAILED)
+        show([one for one in ended if not isinstance(one, Left)], dry_run=dry_run)
+        show_end(ended, spending)
+    end(ended, spending)
 
 
 async def _run(
-    found: Sequence[Saved] | None, kind: str, configured: Settings, *, dry_run: bool, quiet: bool
-) -> list[Outcome | Failure]:
+    found: Sequence[Saved] | None,
+    kind: str,
+    configured: Settings,
+    spending: Purse,
+    *,
+    dry_run: bool,
+    quiet: bool,
+) -> list[Ended]:
     async with opened(create=True) as store, working(kind, configured.model) as workers:
         waiting = await queued(store) if found is None else found
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        with Progress(*columns, console=console(to_errors=True), disable=quiet, transient=True) as progress:
-            task = progress.add_task("sessions", total=len(waiting))
-            return await run_batch(
-                store,
-                waiting,
-                extractor=workers.extractor,
-                judge=workers.judge,
-                apply=not dry_run,
-                on_done=lambda _: progress.advance(task),
-            )
+        with interruptible() as stop, reporting(len(waiting), spending, quiet=quiet) as report:
+            try:
+                return await run_batch(
+                    store,
+                    waiting,
+                    extractor=workers.extractor,
+                    judge=workers.judge,
+                    apply=not dry_run,
+                    budget=spending,
+                    stop=stop,
+                    on_done=report,
+                )
+            except asyncio.CancelledError:
+                if stop.reason is None:
+                    raise
+                return handed_back(waiting, report.ended, stop.reason)
 
 
 def reprocess(
@@ -90,17 +108,20 @@ def reprocess(
     configured, whose = settings.load(), chosen_scope(user, scope)
     kind = extractor or configured.extractor
 
-    async def work() -> list[Outcome | Failure] | list[tuple[Scope, str, str]]:
+    spending = purse(configured, kind)
+
+    async def work() -> list[Ended] | list[tuple[Scope, str, str]]:
         async with opened() as store, working(kind, configured.model) as workers:
             if session_id is None:
                 return await outdated(store, workers.extractor.version, whose)
             one = Saved(whose or await _whose(store, session_id), session_id, reread=True)
-            return await run_batch(store, [one], extractor=workers.extractor, judge=workers.judge, apply=now)
+            extractor, judge = workers.extractor, workers.judge
+            return await run_batch(store, [one], extractor=extractor, judge=judge, apply=now, budget=spending)
 
     found = asyncio.run(work())
-    ended = [one for one in found if isinstance(one, Outcome | Failure)]
+    ended = [one for one in found if isinstance(one, Outcome | Failure | Left)]
     if session_id is not None:
-        _end(ended, dry_run=not now, as_json=as_json)
+        _end(ended, spending, dry_run=not now, as_json=as_json)
         return
     rows = [one for one in found if isinstance(one, tuple)]
     if as_json:
@@ -131,25 +152,35 @@ async def outdated(store: Store, version: str, whose: Scope | None) -> list[tupl
 def consolidate(user: str | None, scope: str | None, *, dry_run: bool, as_json: bool) -> None:
     """Judge what is unjudged in one scope, or in every one."""
     configured, whose = settings.load(), chosen_scope(user, scope)
+    spending = purse(configured, configured.extractor)
 
     async def work() -> list[Consolidated]:
         async with opened() as store, working(configured.extractor, configured.model) as workers:
             async with store.read() as db:
                 scopes = [whose] if whose else await lookup.scopes_kept(db)
-            return [await run_consolidation(store, one, judge=workers.judge, apply=not dry_run) for one in scopes]
+            judge = workers.judge
+            return [
+                await run_consolidation(store, one, judge=judge, apply=not dry_run, budget=spending) for one in scopes
+            ]
 
     ended = asyncio.run(work())
     if as_json:
-        print_json([_consolidated_json(one) for one in ended])
-        return
-    for one in ended:
-        state = "nothing was open" if one.run_id is None else f"run {one.run_id}"
-        held = ", held for `afterword review`" if one.held else ""
-        console().print(f"{one.scope}: {state}{held}; {one.judged} pairs judged, {one.unjudged} left")
-        _show_moves(one.changes)
+        print_json([_consolidated_json(one, spending) for one in ended])
+    else:
+        for one in ended:
+            _show_consolidated(one)
+        show_end([], spending)
+    end([], spending)
 
 
-def _consolidated_json(one: Consolidated) -> dict[str, Any]:
+def _show_consolidated(one: Consolidated) -> None:
+    state = "nothing was open" if one.run_id is None and not one.unjudged else f"run {one.run_id or 'none'}"
+    held = ", held for `afterword review`" if one.held else ""
+    console().print(f"{one.scope}: {state}{held}; {one.judged} pairs judged, {one.unjudged} left")
+    _show_moves(one.changes)
+
+
+def _consolidated_json(one: Consolidated, spending: Purse) -> dict[str, Any]:
     return {
         "scope": str(one.scope),
         "run": one.run_id,
@@ -158,7 +189,17 @@ def _consolidated_json(one: Consolidated) -> dict[str, Any]:
         "unjudged": one.unjudged,
         **_changes_json(one.changes),
         "calls": one.usage.calls,
+        "spent": spent_json(spending.spent_on(one.scope, CONSOLIDATION)),
     }
+
+
+def _spent_json(one: Ended, spending: Purse) -> dict[str, Any]:
+    """Return what became of a session with what it cost this run, whatever became of it."""
+    spent = spent_json(spending.spent_on(one.scope, source_of(one.session_id)))
+    if isinstance(one, Left):
+        whose = {"scope": str(one.scope), "session_id": one.session_id}
+        return {**whose, "result": "left", "reason": one.reason, "spent": spent}
+    return {**outcome_json(one), "spent": spent}
 
 
 def outcome_json(one: Outcome | Failure) -> dict[str, Any]:

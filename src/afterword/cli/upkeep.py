@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from afterword import doctor as checks
@@ -12,26 +15,32 @@ from afterword import settings
 from afterword.cli import FAILED
 from afterword.cli.models import working
 from afterword.cli.output import console, instant, opened, print_json, table
+from afterword.cli.spending import money, spent_json
+from afterword.cli.spending import told as told_spent
 from afterword.pipeline.consolidation import coverage
-from afterword.store import lookup, sessions
+from afterword.store import lookup, sessions, spendings
 from afterword.store import runs as ledger_runs
 from afterword.store.engine import Store
 from afterword.store.facts import Status
 from afterword.store.ledger import RunStatus
 from afterword.store.privacy import OFF_THE_RECORD, SECRETS_MASKED
 from afterword.store.scopes import Scope
+from afterword.store.spendings import Spent
+
+DAYS_SHOWN = 14
 
 
 def status(*, as_json: bool) -> None:
     """Show what the store holds, what waits, and what failed and why."""
-    told = asyncio.run(_told())
+    told, spent = asyncio.run(_told())
     if as_json:
         print_json(told)
         return
     out = console()
     out.print(f"store: {told['store']}")
     names = ("scope", "current", "all", "sessions", "contested", "held", "pairs", "judged")
-    out.print(table("memories", names, [tuple(one.get(name) for name in names) for one in told["scopes"]]))
+    rows = [(*(one.get(name) for name in names), money(spent.scopes[one["scope"]])) for one in told["scopes"]]
+    out.print(table("memories", (*names, "cost"), rows))
     out.print(f"sessions: {', '.join(f'{count} {name}' for name, count in told['sessions'].items()) or 'none'}")
     if told["secrets_masked"] or told["turns_off_the_record"]:
         out.print(
@@ -41,16 +50,45 @@ def status(*, as_json: bool) -> None:
     if failed:
         title = "failed: recorded sessions are tried again by `afterword run`, files when their path is given again"
         out.print(table(title, ("scope", "session", "reason"), failed))
+    _show_days(spent.days)
 
 
-async def _told() -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Costs:
+    """What was spent on each scope, and on each day."""
+
+    scopes: Mapping[str, Spent]
+    days: Mapping[date, Spent]
+
+
+async def _told() -> tuple[dict[str, Any], _Costs]:
     configured = settings.load()
     async with opened() as store, working(configured.extractor, configured.model) as workers:
         told = await _status(store)
+        async with store.read() as db:
+            by_scope = {str(scope): spent for scope, spent in (await spendings.by_scope(db)).items()}
+            days = await spendings.by_day(db)
+        spent = _Costs(defaultdict(Spent, by_scope), days)
         for one in told["scopes"]:
             covered = await coverage(store, Scope.parse(one["scope"]), workers.judge)
             one |= {"pairs": covered.required, "judged": covered.judged}
-        return told
+            one |= {"spent": spent_json(spent.scopes[one["scope"]])}
+    by_day = {day.isoformat(): spent_json(one) for day, one in days.items()}
+    told["spent"] = {"total": spent_json(sum(days.values(), start=Spent())), "days": by_day}
+    return told, spent
+
+
+def _show_days(days: Mapping[date, Spent]) -> None:
+    if not days:
+        return
+    rows = [
+        (day, spent.calls, spent.prompt_tokens, spent.completion_tokens, money(spent)) for day, spent in days.items()
+    ]
+    shown = rows[-DAYS_SHOWN:]
+    more = f" (the last {len(shown)} of {len(rows)}; all with --json)" if len(shown) < len(rows) else ""
+    names = ("day", "calls", "prompt tokens", "completion tokens", "cost")
+    console().print(table(f"spent by day, UTC{more}", names, shown))
+    console().print(f"spent in all: {told_spent(sum(days.values(), start=Spent()))}")
 
 
 async def _status(store: Store) -> dict[str, Any]:

@@ -7,6 +7,7 @@ they take most of a second that a command line cannot spare.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
@@ -26,6 +27,8 @@ from afterword.extractors.errors import (
     ExtractionError,
 )
 from afterword.extractors.extractor import Usage
+from afterword.extractors.metering import Bill, Question, current, metered
+from afterword.store.tokens import tokens
 
 if TYPE_CHECKING:
     from instructor import AsyncInstructor
@@ -37,6 +40,9 @@ T = TypeVar("T", bound=BaseModel)
 
 REASKS = 1
 """How often an answer that does not fit the schema is shown to the model again."""
+
+TOKENS_PER_MESSAGE, TOKENS_OF_SHAPE = 8, 200
+"""What a request adds to the words of a message, and to the schema of the answer."""
 
 PASSING_STATUSES = frozenset({408, 409, 429})
 WINDOW_TOO_LONG = frozenset({"context_length_exceeded", "string_above_max_length"})
@@ -101,33 +107,51 @@ class ModelClient:
         if client is not None:
             await client.close()
 
-    async def ask(self, messages: Sequence[Message], response_model: type[T]) -> tuple[T, Usage]:
+    async def ask(
+        self, messages: Sequence[Message], response_model: type[T], *, purpose: str = "extraction"
+    ) -> tuple[T, Usage]:
         """Return the model's answer in the shape of `response_model`, and what it cost.
 
         `messages` are dicts with `role` and `content`; their text is sent as it is. `Usage.calls` counts requests on
-        the wire, retries and re-asks included; where the endpoint reports no tokens they count 0.
-        Raises a leaf of `ExtractionError`, each naming model and address and what to do next.
+        the wire, retries and re-asks included; where the endpoint reports no tokens they count 0. `purpose` is what a
+        meter keeps the cost under; a meter may refuse the question with an error of its own before it is asked.
+        Raises a leaf of `ExtractionError`, each naming model and address and what to do next, with what it cost.
         """
-        tally = _Tally()
-        token = _asking.set(tally)
-        try:
-            outcome = await self._attempt(messages, response_model)
-        finally:
-            _asking.reset(token)
+        question = self.question(messages, response_model, purpose)
+        async with metered(question) as bill:
+            tally = _Tally()
+            token = _asking.set(tally)
+            try:
+                outcome = await self._attempt(messages, response_model, question.completion_limit or None)
+            finally:
+                _asking.reset(token)
+            usage = tally.usage
+            tally.put_on(bill, question, is_answered=not isinstance(outcome, ExtractionError))
         # Raised here, outside of any handler: the original exception holds whole prompts, and would be printed along.
         if isinstance(outcome, ExtractionError):
+            outcome.usage = usage
             raise outcome
-        answer, completion = outcome
-        return answer, _usage(tally, completion)
+        return outcome, usage
 
-    async def _attempt(self, messages: Sequence[Message], response_model: type[T]) -> tuple[T, Any] | ExtractionError:
+    def question(self, messages: Sequence[Message], response_model: type[BaseModel], purpose: str) -> Question:
+        """Return what asking this would be: the size of its prompt, on the high side, and the limit of its answer."""
+        words = sum(tokens(text) for message in messages for text in message.values())
+        indent = 2 if self.settings.mode == "json" else None
+        shape = tokens(json.dumps(response_model.model_json_schema(), indent=indent)) + TOKENS_OF_SHAPE
+        meter = current()
+        limit = self.settings.max_completion_tokens or (meter.completion_limit if meter else None) or 0
+        prompt_tokens = words + shape + TOKENS_PER_MESSAGE * len(messages)
+        return Question(self.settings.model, purpose, prompt_tokens, limit, answers=REASKS + 1)
+
+    async def _attempt(
+        self, messages: Sequence[Message], response_model: type[T], limit: int | None
+    ) -> T | ExtractionError:
         from instructor.core import InstructorError
-        from openai import OpenAIError
+        from openai import APITimeoutError, OpenAIError
 
-        limit = self.settings.max_completion_tokens
         limits: dict[str, Any] = {} if limit is None else {"max_completion_tokens": limit}
         try:
-            return await self._opened().create_with_completion(
+            answer, _ = await self._opened().create_with_completion(
                 # Never `context=`: it would render every message as a template, users' words included.
                 messages=[dict(message) for message in messages],  # type: ignore[misc]
                 response_model=response_model,
@@ -136,7 +160,10 @@ class ModelClient:
                 **limits,
             )
         except (InstructorError, OpenAIError) as error:
+            if tally := _asking.get():
+                tally.is_timeout = isinstance(error.__cause__ or error, APITimeoutError)
             return translated(error, self.settings.place)
+        return answer
 
     def _opened(self) -> AsyncInstructor:
         if self._instructor is None:
@@ -147,6 +174,7 @@ class ModelClient:
             self._instructor = instructor.from_openai(
                 self._openai, mode=modes.get(self.settings.mode, instructor.Mode.JSON)
             )
+            self._instructor.on("completion:response", _add)
             _silence()
         return self._instructor
 
@@ -161,15 +189,32 @@ class ModelClient:
             base_url=settings.base_url,
             timeout=settings.timeout_s,
             max_retries=settings.max_retries,
-            http_client=DefaultAsyncHttpxClient(event_hooks={"request": [_count]}),
+            http_client=DefaultAsyncHttpxClient(event_hooks={"request": [_count], "response": [_heard]}),
         )
 
 
 class _Tally:
-    """Counts the requests of one question."""
+    """Counts the requests of one question, and the tokens of its answers, those that did not fit included."""
 
     def __init__(self) -> None:
-        self.calls = 0
+        self.calls = self.responses = self.unreported = self.unreported_tokens = 0
+        self.prompt_tokens = self.completion_tokens = self.cached_tokens = 0
+        self.is_timeout = False
+
+    @property
+    def usage(self) -> Usage:
+        """What the endpoint has reported."""
+        return Usage(self.calls, self.prompt_tokens, self.completion_tokens, self.cached_tokens)
+
+    def put_on(self, bill: Bill, question: Question, *, is_answered: bool) -> None:
+        """Write what was reported on the bill, and what was not as it is estimated."""
+        # Of a request that was given up nobody knows how far the model came.
+        given_up = self.calls - self.responses if self.is_timeout else 0
+        missing = self.unreported + given_up
+        prompt_tokens = missing * question.prompt_tokens
+        completion_tokens = self.unreported_tokens + given_up * question.completion_limit
+        bill.usage = self.usage + Usage(0, prompt_tokens, completion_tokens)
+        bill.is_answered, bill.is_estimate = is_answered, missing > 0
 
 
 _asking: ContextVar[_Tally | None] = ContextVar("asking", default=None)
@@ -180,9 +225,29 @@ async def _count(_request: object) -> None:
         tally.calls += 1
 
 
-def _usage(tally: _Tally, completion: Any) -> Usage:
+async def _heard(_response: object) -> None:
+    if tally := _asking.get():
+        tally.responses += 1
+
+
+def _add(completion: object) -> None:
+    """Add what an answer cost to the tally of its question; endpoints report in odd shapes, or not at all."""
+    tally = _asking.get()
+    if tally is None:
+        return
     usage = getattr(completion, "usage", None)
-    return Usage(tally.calls, getattr(usage, "prompt_tokens", 0) or 0, getattr(usage, "completion_tokens", 0) or 0)
+    prompt_tokens = _number(usage, "prompt_tokens")
+    if not prompt_tokens:
+        tally.unreported += 1
+        tally.unreported_tokens += tokens(str(getattr(completion, "choices", "")))
+    tally.prompt_tokens += prompt_tokens
+    tally.completion_tokens += _number(usage, "completion_tokens")
+    tally.cached_tokens += _number(getattr(usage, "prompt_tokens_details", None), "cached_tokens")
+
+
+def _number(of: object, name: str) -> int:
+    value = getattr(of, name, 0)
+    return value if isinstance(value, int) and value > 0 else 0
 
 
 def _withhold(record: logging.LogRecord) -> bool:

@@ -1,5 +1,6 @@
 """What can go wrong between a saved state and grounded candidates, one leaf for each reaction of the caller."""
 
+from afterword.extractors.extractor import Usage
 from afterword.store.errors import AfterwordError
 
 
@@ -20,7 +21,9 @@ class LayoutUnknown(ReadError):
 
 
 class ExtractionError(AfterwordError):
-    """Extraction did not give an answer; the session stays queued with the reason."""
+    """Extraction did not give an answer; the session stays queued with the reason. `usage` is what it cost anyway."""
+
+    usage: Usage = Usage()
 
 
 class AnswerInvalid(ExtractionError):

@@ -26,17 +26,19 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a call cost."""
+    """What a call cost. `cached_tokens` are those of the `prompt_tokens` that the provider's cache has served."""
 
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cached_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.calls + other.calls,
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
+            self.cached_tokens + other.cached_tokens,
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from afterword.extractors.candidates import Answer
 from afterword.extractors.clients import Message, ModelClient
 from afterword.extractors.extractor import Extraction, Rejection, Window
+from afterword.extractors.metering import Question
 from afterword.extractors.prompts import Prompt, load, render
 from afterword.extractors.prompts.rendering import neutralised
 
@@ -43,10 +44,15 @@ class ModelExtractor:
         """
         if not rejections:
             return Extraction(())
-        return await self._ask([*opening(self._extract, window), *objection(self._repair, rejections)])
+        messages = [*opening(self._extract, window), *objection(self._repair, rejections)]
+        return await self._ask(messages, purpose="repair")
 
-    async def _ask(self, messages: Sequence[Message]) -> Extraction:
-        answer, usage = await self._client.ask(messages, Answer)
+    def foreseen(self, window: Window) -> Question:
+        """Return what asking for the facts of the window would be, without asking."""
+        return self._client.question(opening(self._extract, window), Answer, "extraction")
+
+    async def _ask(self, messages: Sequence[Message], purpose: str = "extraction") -> Extraction:
+        answer, usage = await self._client.ask(messages, Answer, purpose=purpose)
         return Extraction(tuple(answer.facts), usage)
 
 

@@ -82,10 +82,10 @@ class ModelJudge:
             {"role": "system", "content": self._prompt.text},
             {"role": "user", "content": shown(numbered)},
         ]
-        answer, usage = await self._client.ask(messages, Findings)
+        answer, usage = await self._client.ask(messages, Findings, purpose="judging")
         if faults := _faults(answer, numbered):
             messages += _objection(answer, faults)
-            answer, more = await self._client.ask(messages, Findings)
+            answer, more = await self._client.ask(messages, Findings, purpose="judging")
             usage += more
             if faults := _faults(answer, numbered):
                 raise AnswerInvalid(

@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 
 from afterword.extractors.extractor import Extractor
 from afterword.extractors.judge import Judge
+from afterword.pipeline.budget import Budget, Purse, purse_of
+from afterword.pipeline.errors import BudgetReached
 from afterword.pipeline.session import Outcome, Saved, process_session
 from afterword.store import sessions
 from afterword.store.engine import Store
@@ -31,6 +33,15 @@ class Failure:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A session that was not processed, since the batch was stopped before; it stays as it was, queued or not."""
+
+    scope: Scope
+    session_id: str
+    reason: str
+
+
 async def run_batch(
     store: Store,
     found: Sequence[Saved],
@@ -38,19 +49,30 @@ async def run_batch(
     extractor: Extractor,
     judge: Judge | None = None,
     apply: bool = True,
+    budget: Budget | Purse | None = None,
+    stop: Callable[[], str | None] = lambda: None,
     on_done: Callable[[Outcome | Failure], None] = lambda _: None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> list[Outcome | Failure]:
+) -> list[Outcome | Failure | Left]:
     """Process the sessions and return what became of each, in their order.
 
-    A session that fails is kept with its reason and does not stop the others. `on_done` is told of each as it ends.
+    A session that fails is kept with its reason and does not stop the others. Once the `budget` is reached, or `stop`
+    gives a reason, no other session is begun, and those that are being processed come to their end. `on_done` is told
+    of each as it ends, of none that is left.
     """
     at_once = asyncio.Semaphore(SCOPES_AT_ONCE)
-    ended: dict[int, Outcome | Failure] = {}
+    ended: dict[int, Outcome | Failure | Left] = {}
+    purse = purse_of(budget)
 
-    async def one(saved: Saved) -> Outcome | Failure:
+    async def one(saved: Saved) -> Outcome | Failure | Left:
+        if reason := purse.reached or stop():
+            return Left(saved.scope, saved.session_id, reason)
         try:
-            return await process_session(store, saved, extractor=extractor, judge=judge, apply=apply, clock=clock)
+            return await process_session(
+                store, saved, extractor=extractor, judge=judge, apply=apply, budget=purse, clock=clock
+            )
+        except BudgetReached as error:
+            return Left(saved.scope, saved.session_id, str(error))
         except AfterwordError as error:
             return await _failed(store, saved, f"{type(error).__name__}: {error}", clock())
         except Exception as error:  # one session that meets a fault of ours must not stop the others
@@ -63,8 +85,9 @@ async def run_batch(
     async def in_scope(places: Sequence[int]) -> None:
         for place in places:
             async with at_once:
-                ended[place] = await one(found[place])
-                on_done(ended[place])
+                ended[place] = done = await one(found[place])
+                if not isinstance(done, Left):
+                    on_done(done)
 
     by_scope: dict[Scope, list[int]] = defaultdict(list)
     for place, saved in enumerate(found):

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import Judge, Pair
+from afterword.pipeline.budget import Account, Budget, Purse, purse_of
 from afterword.pipeline.docket import Docket, gone
 from afterword.pipeline.errors import ScopeBusy
 from afterword.pipeline.resolution import Changes, changes, required_pairs
@@ -26,6 +27,8 @@ from afterword.store.timeline import timeline
 CALLS = 25
 """How many calls of the judge one consolidation makes at most; what is left waits for the next."""
 
+CONSOLIDATION = "consolidation"
+"""What its questions are entered under, as source and as purpose."""
 LARGE_SCOPE = 20
 MOST_RETIRED = 0.2
 TRIES = 20
@@ -69,14 +72,25 @@ async def consolidate(
     *,
     judge: Judge,
     apply: bool = True,
+    budget: Budget | Purse | None = None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Consolidated:
     """Judge the pairs of a scope that no judge of this version has seen, and let the verdicts count.
 
     A scope of 20 facts or more of which more than a fifth would be retired is held for a person, and so is what the
-    scope's policy holds. Raises an `ExtractionError` where the judge gave no answer, and `ScopeBusy` where others kept
-    changing the scope.
+    scope's policy holds. Where the `budget` is reached, what was judged until then counts and the rest stays open.
+    Raises an `ExtractionError` where the judge gave no answer, and `ScopeBusy` where others kept changing the scope.
     """
+    account = Account(purse_of(budget), store, scope, CONSOLIDATION, purpose=CONSOLIDATION)
+    with account.open():
+        done = await _consolidated(store, scope, judge, apply, clock)
+    await account.tie(done.run_id)
+    return done
+
+
+async def _consolidated(
+    store: Store, scope: Scope, judge: Judge, apply: bool, clock: Callable[[], datetime]
+) -> Consolidated:
     docket = Docket(store, scope, judge)
     for attempt in range(TRIES):
         known = await _known(store, scope)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import Judge, Pair, RulesJudge, is_cleared
+from afterword.pipeline.errors import BudgetReached
 from afterword.store import runs
 from afterword.store.assertions import Relation, Verdict
 from afterword.store.engine import Store
@@ -33,7 +34,7 @@ class Docket:
 
     async def judge(self, pairs: Sequence[Pair], *, hidden: frozenset[str], calls: int = 1) -> Judged:
         """Return the verdicts on these pairs: the kept ones, and those of at most `calls` calls for the rest (a judge that
-        costs nothing judges all).
+        costs nothing judges all); where a budget is reached, of fewer.
 
         What is `hidden` (somebody has asked for it to be gone) is in no prompt; code alone may compare it. Raises an `ExtractionError` where the judge gave no answer.
         """
@@ -46,8 +47,13 @@ class Docket:
         size = self._judge.pairs_a_call or max(len(open_pairs), 1)
         batches = [open_pairs[start : start + size] for start in range(0, len(open_pairs), size)]
         asked = len(batches) if self._judge.pairs_a_call is None else calls
-        for batch in batches[:asked]:
-            judged, cost = await self._judge.judge(batch)
+        for number, batch in enumerate(batches[:asked]):
+            try:
+                judged, cost = await self._judge.judge(batch)
+            except BudgetReached:
+                # What was extracted and judged so far is paid for; the rest is left to consolidation.
+                asked = number
+                break
             verdicts = [replace(one, reason=self._store.privacy.text(one.reason)) for one in judged]
             self._given |= {(one.earlier_id, one.later_id): one for one in verdicts}
             self.usage += cost

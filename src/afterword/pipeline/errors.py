@@ -19,3 +19,13 @@ class ScopeBusy(PipelineError):
 
 class ProposalOutdated(PipelineError):
     """The session of a proposal has been read further since; a new run says all of it."""
+
+
+class BudgetReached(PipelineError):
+    """The next question to the model could pass a budget, so it was not asked; the session stays as it was."""
+
+
+class PriceUnknown(PipelineError):
+    """A budget in dollars was set for a model whose price is not known."""
+
+    is_usage = True

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from afterword.extractors.judge import Judge
+from afterword.pipeline.budget import Account, Budget, Purse, purse_of
 from afterword.pipeline.consolidation import consolidation
 from afterword.pipeline.docket import Docket, gone
 from afterword.pipeline.errors import ProposalOutdated, ScopeBusy
@@ -28,6 +29,7 @@ async def apply_proposal(
     run_id: int,
     *,
     judge: Judge,
+    budget: Budget | Purse | None = None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Run:
     """Let the assertions and verdicts of a proposal count, and return the run that was applied.
@@ -35,8 +37,18 @@ async def apply_proposal(
     Where the scope has not changed since, that is the proposed run itself. Where it has, the same assertions are judged
     against what has come since, and the run that is applied is a new one in place of the proposed. Raises `NotFound`
     where there is no such proposal, `ProposalOutdated` where its session has been read further since, an `ExtractionError` where the judge gave no answer, `ScopeBusy` where others kept
-    changing the scope.
+    changing the scope. What the `budget` leaves no room to judge is left to consolidation.
     """
+    async with store.read() as db:
+        found = await runs.run(db, run_id)
+    account = Account(purse_of(budget), store, found.scope, found.source)
+    with account.open():
+        applied = await _applied(store, run_id, judge, clock)
+    await account.tie(applied.id)
+    return applied
+
+
+async def _applied(store: Store, run_id: int, judge: Judge, clock: Callable[[], datetime]) -> Run:
     docket: Docket | None = None
     for attempt in range(TRIES):
         async with store.read() as db:

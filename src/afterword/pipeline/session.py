@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,18 +24,18 @@ from afterword.extractors.readers import read_file, read_state
 from afterword.extractors.times import dated
 from afterword.extractors.union import union
 from afterword.extractors.windows import window_key, windows
+from afterword.pipeline.budget import Account, Budget, Purse, purse_of
 from afterword.pipeline.docket import Docket, Judged, gone
 from afterword.pipeline.errors import ScopeBusy, SourceInvalid
-from afterword.pipeline.resolution import Changes, changes, required_pairs
+from afterword.pipeline.resolution import Changes, changed_by_session, required_pairs
 from afterword.store import ledger, lookup, runs, sessions
-from afterword.store.assertions import Assertion, Verdict
+from afterword.store.assertions import Assertion
 from afterword.store.engine import Store, pause
 from afterword.store.errors import Overtaken, ScopeMoved
 from afterword.store.ledger import Proposal, Reading
 from afterword.store.privacy import OFF_THE_RECORD, counted
 from afterword.store.runs import Policy
 from afterword.store.scopes import Scope
-from afterword.store.timeline import erased, timeline
 from afterword.store.transcripts import TimeBasis, Transcript, Turn
 
 PATIENT_TRIES, TRIES = 6, 20
@@ -111,21 +111,36 @@ async def process_session(
     extractor: Extractor,
     judge: Judge | None = None,
     apply: bool = True,
+    budget: Budget | Purse | None = None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Outcome:
     """Bring what one session says into the store, and return what became of it.
 
     Processed again it costs nothing; grown, only its last window and new ones are extracted, and their assertions
-    swapped. With `apply=False` the proposal is stored and counts for nothing.
+    swapped. With `apply=False` the proposal is stored and counts for nothing. What a `ModelClient` is asked stays
+    within the `budget` (a `Purse` is one that sessions share), and its cost is kept.
 
     Raises a `ReadError` where the state cannot be read, `SourceInvalid` where it has no times at all, an
-    `ExtractionError` where the extractor or the judge gave no answer, and `ScopeBusy` where others kept changing the
-    scope. In each case nothing of the session is half stored.
+    `ExtractionError` where the extractor or the judge gave no answer, `BudgetReached` where there is no room for an
+    extraction, and `ScopeBusy` where others kept changing the scope. Nothing of the session is half stored then.
     """
     if saved.off_the_record:
         nothing = Transcript((), layout=OFF_THE_RECORD, skipped={OFF_THE_RECORD: 1})
         return Outcome(saved.scope, saved.session_id, None, nothing, ())
-    return await _Processing(store, saved, extractor, judge or RulesJudge(), apply, clock).run()
+    account = Account(purse_of(budget), store, saved.scope, ledger.source_of(saved.session_id))
+    with account.open():
+        outcome = await _Processing(store, saved, extractor, judge or RulesJudge(), apply, clock).run()
+    await account.tie(outcome.run_id)
+    return outcome
+
+
+async def windows_of(store: Store, saved: Saved, *, extractor: Extractor) -> list[tuple[Window, str]]:
+    """Return the windows as which a session would be read, each with its key; nothing is asked or stored.
+
+    Raises a `ReadError` or `SourceInvalid` as `process_session` does.
+    """
+    read = await _Processing(store, saved, extractor, RulesJudge(), False, lambda: datetime.now(UTC)).read()
+    return list(zip(read.windows, read.keys, strict=True))
 
 
 class _Processing:
@@ -153,7 +168,7 @@ class _Processing:
 
     async def run(self) -> Outcome:
         for attempt in range(TRIES):
-            read = await self._read()
+            read = await self.read()
             if await self._nothing_new(read):
                 return Outcome(self.saved.scope, self.saved.session_id, None, read.transcript, read.owners)
             readings = await self._readings(read)
@@ -190,11 +205,11 @@ class _Processing:
         said = [one for reading in readings for one in reading.assertions]
         pairs = required_pairs([*said, *self._bereft(said, known)], known.assertions)
         judged = await self.docket.judge(pairs, hidden=gone(known), calls=calls)
-        moved = _changes(self.before, said, known, judged.verdicts, self.clock())
+        moved = changed_by_session(self.before, said, known, judged.verdicts, self.clock())
         is_held = self.apply and await self._is_held(moved)
         return _Decided(self._proposal(readings, self.revision, judged), moved, is_held, judged.unjudged)
 
-    async def _read(self) -> _Read:
+    async def read(self) -> _Read:
         before, kept, state = await self._kept()
         humans = (*self.saved.humans, *(kept.humans if kept else ()))
         path, privacy = self.saved.path, self.store.privacy
@@ -371,19 +386,3 @@ class _Processing:
 
 def _refused(readings: Sequence[Reading]) -> dict[str, int]:
     return dict(Counter(reason for reading in readings for reason, _, _ in reading.rejections))
-
-
-def _changes(
-    live: Sequence[Assertion],
-    said: Sequence[Assertion],
-    known: lookup.Known,
-    verdicts: Sequence[Verdict],
-    now: datetime,
-) -> Changes:
-    """Return what the session changes: `live` is all that was known, `known` what the other sessions say."""
-    at = max((one.said_at for one in (*live, *said)), default=now)
-    before = timeline(live, known.verdicts, max(at, now))
-    everything, judged = (*known.assertions, *said), (*known.verdicts, *verdicts)
-    hidden = erased(everything, judged)
-    moved = changes(before, timeline(everything, judged, max(at, now)))
-    return replace(moved, hidden=sum(hidden.issuperset(fact.assertion_ids) for fact in before))

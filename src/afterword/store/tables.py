@@ -6,10 +6,10 @@ latest applied run reads it, and a run that is undone is left out.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
-from sqlalchemy import JSON, Index, LargeBinary, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, Index, LargeBinary, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
 NAMING = {
@@ -254,3 +254,31 @@ class FactAssertionRow(SQLModel, table=True):
     fact_id: str = Field(primary_key=True, foreign_key="facts.id")
     ordinal: int = Field(primary_key=True)
     assertion_id: str = Field(foreign_key="assertions.id", unique=True)
+
+
+class SpendingRow(SQLModel, table=True):
+    """One question to a model and what it cost, answered or not; while it is asked, what it may cost.
+
+    `source` is what it was asked for (as in runs), `run_id` the run that came of it, None where none did. `day` is that
+    of asking, in UTC. `micro_usd` is at the price of that day, None where no price is known. What nobody has reported
+    `is_estimate`.
+    """
+
+    __tablename__ = "spendings"
+    __table_args__ = (Index(None, "day"), Index(None, "scope_id", "source"), Index(None, "run_id"))
+
+    id: int | None = Field(default=None, primary_key=True)
+    scope_id: int = Field(foreign_key="scopes.id")
+    source: str
+    run_id: int | None = Field(default=None, foreign_key="runs.id")
+    purpose: str
+    model: str
+    day: date
+    asked_at: datetime
+    status: str
+    calls: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    micro_usd: int | None = Field(default=None, sa_type=BigInteger)
+    is_estimate: bool = False

@@ -1,0 +1,226 @@
+"""What may be spent on models, checked before each question; and what was spent, kept whatever became of it.
+
+A question reserves what it may cost at most, in this process and in the store, and settles when it is answered. So
+neither questions side by side nor other processes can pass a budget together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from afterword.extractors.extractor import Usage
+from afterword.extractors.metering import Bill, Question, metering
+from afterword.extractors.prices import Prices, shipped
+from afterword.pipeline.errors import BudgetReached, PriceUnknown
+from afterword.store import spendings
+from afterword.store.engine import Store
+from afterword.store.errors import StoreError
+from afterword.store.scopes import Scope
+from afterword.store.spendings import Answer, Spent
+
+logger = logging.getLogger(__name__)
+
+COMPLETION_LIMIT = 8_192
+"""The longest answer that is asked for under a budget, unless the client sets a limit of its own: without any, nobody
+could say beforehand what a question may cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much one run (a batch, or a session processed alone) and one day (UTC, all processes) may spend.
+
+    None is no limit. `prices` are those by which dollars are counted (default: the table that comes along); a limit in
+    dollars needs a price of the model. A question that could pass a limit is not asked.
+    """
+
+    usd_per_run: Decimal | None = None
+    usd_per_day: Decimal | None = None
+    tokens_per_run: int | None = None
+    tokens_per_day: int | None = None
+    prices: Prices | None = None
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether anything is limited."""
+        return any(one is not None for one in (self.tokens_per_run, self.tokens_per_day)) or self.has_usd_limit
+
+    @property
+    def has_usd_limit(self) -> bool:
+        """Whether dollars are limited."""
+        return self.usd_per_run is not None or self.usd_per_day is not None
+
+
+class Purse:
+    """What one run spends under a budget. Share one among the sessions of a run; it belongs to one event loop.
+
+    `spent` is what the run has spent so far, `reached` which limit would have been passed, None before that.
+    """
+
+    def __init__(
+        self, budget: Budget | None = None, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self.budget = budget or Budget()
+        self.spent = Spent()
+        self.reached: str | None = None
+        self._prices = shipped() if self.budget.prices is None else self.budget.prices
+        self._clock = clock
+        self._open: dict[int, Spent] = {}
+        self._by_source: dict[tuple[Scope, str], Spent] = defaultdict(Spent)
+        self._turn, self._settled = asyncio.Lock(), asyncio.Event()
+
+    def spent_on(self, scope: Scope, source: str) -> Spent:
+        """Return what this run has spent on a source."""
+        return self._by_source.get((scope, source), Spent())
+
+    def check(self, model: str) -> None:
+        """Raise `PriceUnknown` where a limit in dollars could not be kept for a model."""
+        if self.budget.has_usd_limit and model not in self._prices:
+            raise PriceUnknown(
+                f"no price is known for model {model!r}, so no budget in dollars can be kept: give its price in the "
+                f'profile as [prices."{model}"], or limit tokens_per_run and tokens_per_day instead'
+            )
+
+    def priced(self, model: str, usage: Usage, *, is_estimate: bool = False) -> Spent:
+        """Return a usage at the price of its model."""
+        price = self._prices.get(model)
+        return Spent(
+            usage.calls,
+            usage.prompt_tokens,
+            usage.cached_tokens,
+            usage.completion_tokens,
+            price.micro_usd(usage) if price else 0,
+            0 if price else usage.calls,
+            usage.calls if is_estimate else 0,
+        )
+
+    async def reserve(self, account: Account, question: Question) -> int:
+        """Enter a question at what it may cost; while others are open, wait for what they leave.
+
+        Raises `BudgetReached` where it does not fit what is left, and `PriceUnknown`.
+        """
+        self.check(question.model)
+        bound = self.priced(question.model, question.bound, is_estimate=True)
+        while True:
+            self._settled.clear()
+            try:
+                async with self._turn:
+                    self._refuse("run", self.budget.usd_per_run, self.budget.tokens_per_run, self._at_most, bound)
+                    ticket = await account.store.written(lambda db: self._entered(db, account, question, bound))
+                    self._open[ticket] = bound
+                    return ticket
+            except BudgetReached as error:
+                if not self._open:
+                    self.reached = str(error)
+                    raise
+            await self._settled.wait()
+
+    async def settle(self, account: Account, ticket: int, model: str, bill: Bill) -> None:
+        """Put what a question has cost in place of what it might have."""
+        spent = self.priced(model, bill.usage, is_estimate=bill.is_estimate)
+        status = Answer.ANSWERED if bill.is_answered else Answer.FAILED
+        try:
+            await account.store.written(lambda db: spendings.settle(db, ticket, spent, status))
+        except StoreError as error:
+            # The answer is paid for and worth more than its bill, which stands at what it may have cost.
+            logger.warning("what a question cost was not kept (%s)", type(error).__name__)
+        finally:
+            self._close(account, ticket, spent)
+
+    def forsake(self, account: Account, ticket: int) -> None:
+        """Count a question that was cut short at what it may have cost."""
+        self._close(account, ticket, self._open[ticket])
+
+    @property
+    def _at_most(self) -> Spent:
+        return sum(self._open.values(), start=self.spent)
+
+    async def _entered(self, db: AsyncSession, account: Account, question: Question, bound: Spent) -> int:
+        at, budget = self._clock(), self.budget
+        if budget.usd_per_day is not None or budget.tokens_per_day is not None:
+            today = await spendings.of_day(db, spendings.day_of(at))
+            self._refuse("day", budget.usd_per_day, budget.tokens_per_day, today, bound)
+        purpose = account.purpose or question.purpose
+        return await spendings.enter(
+            db, account.scope, account.source, purpose=purpose, model=question.model, at=at, bound=bound
+        )
+
+    def _close(self, account: Account, ticket: int, spent: Spent) -> None:
+        del self._open[ticket]
+        self.spent += spent
+        self._by_source[account.scope, account.source] += spent
+        self._settled.set()
+
+    def _refuse(self, span: str, usd: Decimal | None, tokens: int | None, at_most: Spent, bound: Spent) -> None:
+        """Raise `BudgetReached` where a question could pass a limit."""
+        if usd is not None and at_most.micro_usd + bound.micro_usd > usd * spendings.MICRO:
+            raise BudgetReached(
+                f"the {span}'s budget of {dollars(usd)} would be passed: {dollars(at_most.usd)} are spent or set "
+                f"aside, and the next question may cost {dollars(bound.usd)}"
+            )
+        if tokens is not None and at_most.tokens + bound.tokens > tokens:
+            raise BudgetReached(
+                f"the {span}'s budget of {tokens:,} tokens would be passed: {at_most.tokens:,} are spent or set aside, "
+                f"and the next question may take {bound.tokens:,}"
+            )
+
+
+class Account:
+    """What one session, consolidation or proposal spends from a purse. `purpose` stands for those of its questions."""
+
+    def __init__(self, purse: Purse, store: Store, scope: Scope, source: str, purpose: str | None = None) -> None:
+        self.purse, self.store = purse, store
+        self.scope, self.source, self.purpose = scope, source, purpose
+        self._tickets: dict[int, str] = {}
+
+    def open(self) -> AbstractContextManager[None]:
+        """Charge to this account every question that is asked inside."""
+        return metering(self)
+
+    @property
+    def completion_limit(self) -> int | None:
+        """The longest answer that is asked for; None without any limit to keep."""
+        return COMPLETION_LIMIT if self.purse.budget.has_limit else None
+
+    async def reserve(self, question: Question) -> int:
+        """Set aside what a question may cost."""
+        ticket = await self.purse.reserve(self, question)
+        self._tickets[ticket] = question.model
+        return ticket
+
+    async def settle(self, ticket: int, bill: Bill) -> None:
+        """Keep what a question has cost."""
+        await self.purse.settle(self, ticket, self._tickets[ticket], bill)
+
+    def forsake(self, ticket: int) -> None:
+        """Keep that a question was cut short."""
+        self.purse.forsake(self, ticket)
+
+    async def tie(self, run_id: int | None) -> None:
+        """Say which run came of what was asked; without it, the cost is still kept as that of the source."""
+        if run_id is None or not self._tickets:
+            return
+        try:
+            await self.store.written(lambda db: spendings.tie(db, list(self._tickets), run_id))
+        except StoreError as error:
+            logger.warning("which questions led to run %s was not kept (%s)", run_id, type(error).__name__)
+
+
+def purse_of(budget: Budget | Purse | None) -> Purse:
+    """Return the purse that was given, or a new one under the budget."""
+    return budget if isinstance(budget, Purse) else Purse(budget)
+
+
+def dollars(usd: Decimal | None) -> str:
+    """Return an amount for people: cents where they say enough, more digits for what is small."""
+    if usd is None:
+        return "an unknown amount"
+    return f"${usd:,.2f}" if usd == usd.quantize(Decimal("0.01")) or usd >= 100 else f"${usd:,.4f}"

@@ -1,0 +1,84 @@
+"""What processing sessions would take, before any model is asked and without a trace in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from afterword.extractors.errors import ReadError
+from afterword.extractors.extractor import Extractor, Usage
+from afterword.extractors.judge import Judge
+from afterword.extractors.model import ModelExtractor
+from afterword.extractors.model_judge import ModelJudge
+from afterword.pipeline.errors import PipelineError
+from afterword.pipeline.session import Saved, windows_of
+from afterword.store import ledger
+from afterword.store.engine import Store
+from afterword.store.errors import StoreError
+from afterword.store.scopes import Scope
+from afterword.store.tokens import tokens
+
+NEW, GROWN, UNCHANGED, UNREADABLE = "new", "grown", "unchanged", "unreadable"
+
+LEAST_PROMPT = 0.65
+"""How much smaller a prompt may be than the size that is estimated on the high side: English has four bytes or more a
+token, the estimate takes three."""
+ANSWER = (0.2, 2.0)
+"""How long an extraction's answer may be, as a part of the words it is about; 0.7 to 2.1 in recorded sessions that were
+rich in facts."""
+JUDGING_PROMPT, JUDGING_ANSWER = 4_500, 1_800
+"""Tokens of a full question to the judge, of its 40 pairs, and of its answer, as recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a number of sessions would take, from `least` to `most`. Repairs (about one session in ten) come on top."""
+
+    sessions: dict[str, int] = field(default_factory=dict)
+    windows: int = 0
+    least: Usage = field(default_factory=Usage)
+    most: Usage = field(default_factory=Usage)
+
+    def __add__(self, other: Estimate) -> Estimate:
+        states = {*self.sessions, *other.sessions}
+        return Estimate(
+            {state: self.sessions.get(state, 0) + other.sessions.get(state, 0) for state in sorted(states)},
+            self.windows + other.windows,
+            self.least + other.least,
+            self.most + other.most,
+        )
+
+
+async def estimate(
+    store: Store, found: Iterable[Saved], *, extractor: Extractor, judge: Judge
+) -> dict[Scope, Estimate]:
+    """Return what processing these sessions would take, by scope. Reads files and the store, writes nothing."""
+    by_scope: dict[Scope, Estimate] = {}
+    for saved in found:
+        one = await _of_session(store, saved, extractor, judge)
+        by_scope[saved.scope] = by_scope.get(saved.scope, Estimate()) + one
+    return by_scope
+
+
+async def _of_session(store: Store, saved: Saved, extractor: Extractor, judge: Judge) -> Estimate:
+    try:
+        read = await windows_of(store, saved, extractor=extractor)
+    except (ReadError, PipelineError, StoreError):
+        return Estimate({UNREADABLE: 1})
+    keys = [key for _, key in read]
+    source = ledger.source_of(saved.session_id)
+    async with store.read() as db:
+        last = await ledger.last_keys(db, saved.scope, source)
+        kept = await ledger.kept_readings(db, saved.scope, source, keys)
+    if not keys or last == keys:
+        return Estimate({UNCHANGED: 1})
+    fresh = [window for window, key in read if key not in kept]
+    least, most = Usage(), Usage()
+    if isinstance(extractor, ModelExtractor):
+        prompts = sum(extractor.foreseen(one).prompt_tokens for one in fresh)
+        words = sum(tokens(turn.text) for one in fresh for turn in one.turns)
+        least = Usage(len(fresh), int(prompts * LEAST_PROMPT), int(words * ANSWER[0]))
+        most = Usage(len(fresh), prompts, int(words * ANSWER[1]))
+    if isinstance(judge, ModelJudge):
+        most += Usage(1, JUDGING_PROMPT, JUDGING_ANSWER)
+    return Estimate({NEW if last is None else GROWN: 1}, len(fresh), least, most)

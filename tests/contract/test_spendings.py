@@ -1,0 +1,144 @@
+"""The ledger of what was spent, and budgets over it, on every database."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from alembic import command
+from sqlalchemy import Connection, inspect
+
+from afterword.extractors.extractor import Usage
+from afterword.extractors.metering import Bill, Question
+from afterword.extractors.prices import Price
+from afterword.pipeline.budget import Account, Budget, Purse
+from afterword.pipeline.errors import BudgetReached, PriceUnknown
+from afterword.store import migrations, spendings
+from afterword.store.engine import Store
+from afterword.store.scopes import Scope
+
+LENA, JON = Scope.user("lena"), Scope.user("jon")
+PRICES = {"m": Price(Decimal(1), Decimal(10))}
+QUESTION = Question("m", "extraction", prompt_tokens=1_000, completion_limit=100, answers=1)
+"""At most 1,100 tokens and 2,000 millionths of a dollar."""
+COST = Usage(1, 500, 50)
+"""550 tokens, 1,000 millionths of a dollar."""
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+def purse(limits: Budget | None = None, *, at: datetime = NOON) -> Purse:
+    return Purse(replace(limits or Budget(), prices=PRICES), clock=lambda: at)
+
+
+async def ask(account: Account, question: Question = QUESTION, *, is_answered: bool = True) -> None:
+    ticket = await account.reserve(question)
+    await asyncio.sleep(0)
+    await account.settle(ticket, Bill(COST, is_answered=is_answered))
+
+
+async def total(store: Store) -> spendings.Spent:
+    async with store.read() as db:
+        return await spendings.of_day(db, NOON.date())
+
+
+async def test_what_was_asked_is_summed_by_day_scope_source_and_run(store: Store) -> None:
+    today, tomorrow = purse(), purse(at=NOON + timedelta(days=1))
+    await ask(Account(today, store, LENA, "session:a"))
+    await ask(Account(today, store, LENA, "session:a"), is_answered=False)
+    await ask(Account(tomorrow, store, JON, "session:b"))
+    async with store.read() as db:
+        days, scopes = await spendings.by_day(db), await spendings.by_scope(db)
+        sources, runs = await spendings.by_source(db, LENA), await spendings.by_run(db, LENA)
+    one = spendings.Spent(1, 500, 0, 50, 1_000)
+    assert days == {NOON.date(): one + one, date(2026, 5, 2): one}
+    assert scopes == {LENA: one + one, JON: one}
+    assert (sources, runs) == ({"session:a": one + one}, {None: one + one})
+
+
+async def test_an_open_question_counts_at_what_it_may_cost_until_it_is_settled(store: Store) -> None:
+    account = Account(purse(), store, LENA, "session:a")
+    ticket = await account.reserve(QUESTION)
+    assert await total(store) == spendings.Spent(1, 1_000, 0, 100, 2_000, estimated_calls=1)
+    await account.settle(ticket, Bill(COST, is_answered=True))
+    assert await total(store) == spendings.Spent(1, 500, 0, 50, 1_000)
+
+
+async def test_a_question_cut_short_stays_at_what_it_may_have_cost(store: Store) -> None:
+    spending = purse()
+    account = Account(spending, store, LENA, "session:a")
+    account.forsake(await account.reserve(QUESTION))
+    assert (await total(store)).micro_usd == spending.spent.micro_usd == 2_000
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        Budget(usd_per_run=Decimal("0.004")),
+        Budget(usd_per_day=Decimal("0.004")),
+        Budget(tokens_per_run=2_200),
+        Budget(tokens_per_day=2_200),
+    ],
+)
+async def test_a_question_that_could_pass_a_limit_is_not_asked(store: Store, limits: Budget) -> None:
+    spending = purse(limits)
+    account = Account(spending, store, LENA, "session:a")
+    for _ in range(3):
+        await ask(account)
+    with pytest.raises(BudgetReached, match="would be passed"):
+        await ask(account)
+    assert spending.reached is not None
+    assert (await total(store)).calls == 3
+
+
+async def test_a_new_run_has_its_own_budget_and_the_day_is_the_same(store: Store) -> None:
+    limits = Budget(tokens_per_run=1_500, tokens_per_day=2_000)
+    await ask(Account(purse(limits), store, LENA, "session:a"))
+    await ask(Account(purse(limits), store, JON, "session:b"))
+    with pytest.raises(BudgetReached, match="the day's budget of 2,000 tokens"):
+        await ask(Account(purse(limits), store, LENA, "session:c"))
+    await ask(Account(purse(limits, at=NOON + timedelta(days=1)), store, LENA, "session:c"))
+
+
+async def test_questions_at_once_wait_for_what_others_leave_and_never_pass_the_budget(store: Store) -> None:
+    """Two fit at their bounds, so the others wait; nine fit at what they do cost."""
+    spending = purse(Budget(tokens_per_run=5_500))
+    accounts = [Account(spending, store, LENA, f"session:{number}") for number in range(12)]
+    ended = await asyncio.gather(*(ask(one) for one in accounts), return_exceptions=True)
+    refused = [one for one in ended if isinstance(one, BaseException)]
+    assert all(isinstance(one, BudgetReached) for one in refused)
+    assert (len(refused), spending.spent.tokens) == (3, 9 * 550)
+
+
+async def test_processes_side_by_side_cannot_pass_the_day_together(store: Store) -> None:
+    """Two purses know nothing of each other but the store."""
+    limit = Decimal("0.010")
+    purses = [purse(Budget(usd_per_day=limit)) for _ in range(2)]
+    accounts = [Account(one, store, LENA, f"session:{number}") for number in range(8) for one in purses]
+    ended = await asyncio.gather(*(ask(one) for one in accounts), return_exceptions=True)
+    assert {type(one) for one in ended} == {type(None), BudgetReached}
+    spent = (await total(store)).micro_usd
+    assert 8_000 <= spent <= limit * spendings.MICRO
+
+
+async def test_dollars_cannot_be_limited_without_a_price(store: Store) -> None:
+    unknown = Question("nobody-knows", "extraction", 10, 10, 1)
+    with pytest.raises(PriceUnknown, match=r'prices."nobody-knows"'):
+        await ask(Account(purse(Budget(usd_per_run=Decimal(1))), store, LENA, "session:a"), unknown)
+    await ask(Account(purse(Budget(tokens_per_run=5_000)), store, LENA, "session:a"), unknown)
+    assert ((await total(store)).usd, (await total(store)).unpriced_calls) == (None, 1)
+
+
+async def test_the_table_comes_and_goes_with_its_migration(store: Store) -> None:
+    def tables(connection: Connection) -> set[str]:
+        return set(inspect(connection).get_table_names())
+
+    async with store.connection(writing=True) as connection:
+        await connection.run_sync(lambda one: command.downgrade(migrations._config(one), "0001"))
+        assert "spendings" not in await connection.run_sync(tables)
+    before, after = await store.migrate()
+    assert (before, after) == ("0001", migrations.newest())
+    async with store.connection(writing=False) as connection:
+        assert "spendings" in await connection.run_sync(tables)
