@@ -157,7 +157,7 @@ async def test_a_save_that_fails_never_hides_the_first_error(tmp_path: Path, cap
     ("whose", "error"),
     [({}, ScopeInvalid), ({"user": "lena", "scope": "default/user/lena"}, ScopeInvalid), ({"user": " "}, ScopeInvalid)],
 )
-async def test_nothing_starts_without_a_scope(store: Store, whose: dict[str, str], error: type[Exception]) -> None:
+async def test_nothing_starts_without_a_scope(store: Store, whose: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error):
         async with record_session(helper(), session_id="s1", store=store, **whose):
             pytest.fail("the conversation must not start")
