@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.base import ChatAgent, Team
+from autogen_agentchat.conditions import MaxMessageTermination
 from autogen_agentchat.messages import TextMessage
 from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_core import CancellationToken
@@ -80,11 +82,11 @@ async def test_a_recorded_agent_leaves_no_secret_and_is_taken_up_without(path: P
 
 
 async def test_a_recorded_team_leaves_no_secret(path: Path) -> None:
-    from autogen_agentchat.base import ChatAgent, Team
-    from autogen_agentchat.conditions import MaxMessageTermination
-
     def team() -> RoundRobinGroupChat:
-        members: list[ChatAgent | Team] = [helper(name="planner"), helper(f"use {PASSWORD}", *["fine"] * 5, name="writer")]
+        members: list[ChatAgent | Team] = [
+            helper(name="planner"),
+            helper(f"use {PASSWORD}", *["fine"] * 5, name="writer"),
+        ]
         return RoundRobinGroupChat(members, termination_condition=MaxMessageTermination(3))
 
     async with await open_store(f"sqlite:///{path}") as store:

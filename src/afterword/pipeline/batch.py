@@ -107,6 +107,7 @@ async def queued(store: Store) -> list[Saved]:
 
 async def _failed(store: Store, saved: Saved, reason: str, at: datetime) -> Failure:
     """Keep why a session failed; where that cannot be kept either, it is at least told."""
+    reason = store.privacy.text(reason)
     try:
         await store.written(lambda db: sessions.mark_failed(db, saved.scope, saved.session_id, reason, at))
     except StoreError as error:

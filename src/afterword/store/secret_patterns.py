@@ -106,12 +106,13 @@ _PREFIXED = (
 """What providers' keys begin with; a digit must stand in what follows, so that no plain word is one."""
 
 _PASSWORD = (
-    r"(?:pass[ -]?(?:word|code|phrase)|passwd|pwd|passwort|kennwort|passphrase|contraseña|mot de passe|senha"
-    r"|palavra[- ]passe|wachtwoord|(?:seed|recovery) phrase)"
+    r"(?:pass[ -]?(?:word|code|phrase)|passwd|pwd|passwort|kennwort|passphrase|contrase[ñn]a|mot de passe|senha"
+    r"|palavra[- ]passe|wachtwoord|clave (?:de acceso|de(?: la|l)? wi-?fi)|(?:wi-?fi|wlan|wpa2?)[ -]?(?:key|code|schlüssel)"
+    r"|(?:seed|recovery) phrase|pw)"
 )
 _PASSWORD_HINTS = (
-    *("passw", "passc", "passp", "pass ", "pass-", "pwd", "kennwort", "contraseña", "mot de passe", "senha"),
-    *("palavra", "wachtwoord", "phrase"),
+    *("passw", "passc", "passp", "pass ", "pass-", "_pass", "pwd", "kennwort", "contrase", "mot de passe", "senha"),
+    *("palavra", "wachtwoord", "phrase", "clave", "wi-fi", "wifi", "wlan", "wpa", "pw"),
 )
 _TOKEN = (
     r"(?:(?:[a-z0-9]{1,20}[_-]){0,4}(?:(?:api|access|secret|auth|private|client|encryption|signing|service|storage"
@@ -121,10 +122,11 @@ _TOKEN = (
 _IS = r"(?:is|was|=|ist|lautet|war|es|est|é|è|era|'s|’s)"
 _ASSIGNED = r"[\"'`*_\]\\]{0,4}\s{0,3}(?:=>|:=|==?|:)\s{0,3}"
 _VALUE = r"(?P<value>\\?\"[^\"\n]{1,200}\"|'[^'\n]{1,200}'|`[^`\n]{1,200}`|[“„«][^”“»\n]{1,200}[”“»]|[^\s\"'`<>“”„«»]{1,300})"
-_GAP = r"(?P<gap>,? (?:for|to|of|on|at|in|from|that|which|if|für|zum|zur|vom|von|para|de|del|pour|per|do|da) [^.!?\n;:=]{0,60}?)?"
+_GAP = r"(?P<gap>,? (?:for|to|of|on|at|in|from|that|which|if|für|zum|zur|vom|von|para|de|del|du|des|della|dello|al|pour|per|do|da) [^.!?\n;:=]{0,60}?)?"
 _PLACES = (
     r"(?:alarm|door|gate|garage|entry|entrance|entrée|access|lock ?box|key ?box|key ?safe|safe|vault|keypad|building"
-    r"|security|intercom|unlock|digicode|puerta|alarma|porte|alarme|portail|porta|portão|cancello|allarme)"
+    r"|security|intercom|unlock|digicode|puerta|alarma|porte|alarme|portail|porta|portão|cancello|allarme"
+    r"|haustür|tür|tor|schlüsselbox|schlüsselsafe|tresor|briefkasten)"
 )
 _FOREIGN_CODE = r"(?:(?:tür|alarm|zugangs|tor|haus|eingangs|zutritts|safe|entsperr)-?code)"
 _NO_SECRET_CODE = "".join(
@@ -215,14 +217,14 @@ PATTERNS: tuple[Pattern, ...] = (
     _checked(
         "password that is assigned",
         Secret.PASSWORD,
-        rf"(?:(?<![^\W_])|(?<=[a-z](?=P))){_PASSWORD}(?P<link>{_ASSIGNED}){_VALUE}",
+        rf"(?:(?<![^\W_])|(?<=[a-z](?=P)))(?:{_PASSWORD}|(?<=_)pass)(?P<link>{_ASSIGNED}){_VALUE}",
         values.password,
         *_PASSWORD_HINTS,
     ),
     _checked(
         "password in a sentence",
         Secret.PASSWORD,
-        rf"(?<![\w-]){_PASSWORD}(?:s|e)?{_GAP}(?:\s{{1,2}}|(?='s|’s)){_IS}[:,]?\s{{1,2}}{_VALUE}",
+        rf"(?<![\w-]){_PASSWORD}(?:s|e)?{_GAP}(?:(?:\s{{1,2}}|(?='s|’s)){_IS}[:,]?|:)\s{{1,2}}{_VALUE}",
         values.password,
         *_PASSWORD_HINTS,
     ),
@@ -255,7 +257,7 @@ PATTERNS: tuple[Pattern, ...] = (
     _checked(
         "token in a sentence",
         Secret.TOKEN,
-        rf"(?<![\w-]){_TOKEN}{_GAP}\s{{1,2}}{_IS}[:,]?\s{{1,2}}{_VALUE}",
+        rf"(?<![\w-]){_TOKEN}{_GAP}(?:\s{{1,2}}{_IS}[:,]?|:)\s{{1,2}}{_VALUE}",
         values.token,
         "key",
         "token",
@@ -352,7 +354,7 @@ PATTERNS: tuple[Pattern, ...] = (
 )
 
 _NAMES = (
-    (rf"(?:.*[_\-. ])?{_PASSWORD}", Secret.PASSWORD),
+    (rf"(?:.*[_\-. ])?{_PASSWORD}|.*_pass", Secret.PASSWORD),
     (r"(?:.*[_\-. ])?(?:pin|passcode|otp|tan|cvc|cvv|(?:alarm|door|access|gate|entry|lock)_?code)", Secret.CODE),
     (r"(?:.*[_\-. ])?(?:card_?number|pan)", Secret.CARD),
     (rf"(?!.*(?:page|next|continuation|cursor|sync)){_TOKEN}", Secret.TOKEN),

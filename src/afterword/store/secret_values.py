@@ -60,6 +60,8 @@ _NO_VALUE = frozenset(
 )
 _GRAMMAR = re.compile(r"(?:ed|ing|able|ible|ly|ado|ada|ido|ida|ato|ata|é|ée)$", re.IGNORECASE)
 _ASKING = re.compile(r"enter|type|choose|please|invalid|must|should|use|do|does|is|are|at\b")
+# "reset the password for user: lena77" names whose it is.
+_WHOSE = re.compile(r"\b(?:users?|usernames?|accounts?|logins?|emails?)$", re.IGNORECASE)
 _CLAUSE_END = re.compile(r"[\s\"'”]{0,3}(?:[.,;!?)\n\\]|$)|\s{1,2}(?:and|but|und|y|et|e|so|btw|by the way|please|bitte)\b", re.IGNORECASE)
 
 
@@ -101,7 +103,10 @@ def password(found: Found) -> Span | None:
     if len(value) < 3 or _is_placeholder(value) or _NOUN.match(value):
         return None
     is_quoted = start > found.start("value")
-    is_far = bool(found.groupdict().get("gap"))
+    gap = found.groupdict().get("gap") or ""
+    is_far = bool(gap)
+    if _WHOSE.search(gap):
+        return None
     if not is_quoted and _is_code(value):
         return None
     if value.isdigit():
