@@ -7,10 +7,12 @@ they take most of a second that a command line cannot spare.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 from urllib.parse import urlsplit
@@ -26,13 +28,15 @@ from afterword.extractors.errors import (
     ExtractionError,
 )
 from afterword.extractors.extractor import Usage
+from afterword.extractors.modes import MODES, PROBE, Probe, first_that_works, remember, remembered
+from afterword.extractors.modes import Mode as Mode
+from afterword.extractors.replies import mended
 
 if TYPE_CHECKING:
     from instructor import AsyncInstructor
     from openai import APIStatusError, AsyncOpenAI
 
 Message = Mapping[str, str]
-Mode = Literal["json_schema", "tools", "json"]
 T = TypeVar("T", bound=BaseModel)
 
 REASKS = 1
@@ -48,7 +52,8 @@ class ModelSettings:
 
     `base_url` None is the endpoint that the openai package takes by itself; only then may it also look for the key
     itself. `max_retries` is how often a request is sent again after 429, 5xx or a timeout; `mode` how the shape of
-    the answer is asked for. Raises `EndpointMisconfigured` where no request could be made with it.
+    the answer is asked for. With "auto" the endpoint is tried once with a tiny question; `modes_file` keeps what was
+    found for later processes. Raises `EndpointMisconfigured` where no request could be made with it.
     """
 
     model: str
@@ -56,16 +61,17 @@ class ModelSettings:
     api_key: str | None = field(default=None, repr=False)
     timeout_s: float = 60.0
     max_retries: int = 3
-    mode: Mode = "json_schema"
+    mode: Mode | Literal["auto"] = "json_schema"
     max_completion_tokens: int | None = None
+    modes_file: Path | None = None
 
     def __post_init__(self) -> None:
         if not self.model.strip():
             raise EndpointMisconfigured("no model is named; set the model, for example gpt-4o-mini")
         if self.base_url is not None and urlsplit(self.base_url).scheme not in ("http", "https"):
             raise EndpointMisconfigured("the base URL of the model endpoint must start with http:// or https://")
-        if self.mode not in ("json_schema", "tools", "json"):
-            raise EndpointMisconfigured(f"{self.mode!r} is no mode; use json_schema, tools or json")
+        if self.mode not in ("auto", *MODES):
+            raise EndpointMisconfigured(f"{self.mode!r} is no mode; use auto, {', '.join(MODES)}")
 
     @property
     def place(self) -> str:
@@ -85,7 +91,9 @@ class ModelClient:
     def __init__(self, settings: ModelSettings) -> None:
         self.settings = settings
         self._openai: AsyncOpenAI | None = None
-        self._instructor: AsyncInstructor | None = None
+        self._instructors: dict[Mode, AsyncInstructor] = {}
+        self._mode: Mode | None = None if settings.mode == "auto" else settings.mode
+        self._choosing = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         return self
@@ -97,7 +105,7 @@ class ModelClient:
 
     async def close(self) -> None:
         """Close the connections; the next question would open new ones."""
-        client, self._openai, self._instructor = self._openai, None, None
+        client, self._openai, self._instructors = self._openai, None, {}
         if client is not None:
             await client.close()
 
@@ -105,50 +113,99 @@ class ModelClient:
         """Return the model's answer in the shape of `response_model`, and what it cost.
 
         `messages` are dicts with `role` and `content`; their text is sent as it is. `Usage.calls` counts requests on
-        the wire, retries and re-asks included; where the endpoint reports no tokens they count 0.
-        Raises a leaf of `ExtractionError`, each naming model and address and what to do next.
+        the wire, retries, re-asks and the trying of modes included; where the endpoint reports no tokens they count 0.
+        Raises a leaf of `ExtractionError`, each naming model and address and what to do next, with what was spent.
         """
         tally = _Tally()
         token = _asking.set(tally)
         try:
-            outcome = await self._attempt(messages, response_model)
+            mode = await self._chosen()
+            answer = mode if isinstance(mode, ExtractionError) else await self._attempt(messages, response_model, mode)
         finally:
             _asking.reset(token)
         # Raised here, outside of any handler: the original exception holds whole prompts, and would be printed along.
-        if isinstance(outcome, ExtractionError):
-            raise outcome
-        answer, completion = outcome
-        return answer, _usage(tally, completion)
+        if isinstance(answer, ExtractionError):
+            answer.usage = tally.usage
+            raise answer
+        return answer, tally.usage
 
-    async def _attempt(self, messages: Sequence[Message], response_model: type[T]) -> tuple[T, Any] | ExtractionError:
+    async def probe(self) -> dict[Mode, ExtractionError | None]:
+        """Ask the tiny question in every mode; return what went wrong in each, None where it works.
+
+        With mode "auto" the first that works is taken, and kept in the `modes_file`.
+        """
+        token = _asking.set(_Tally())
+        try:
+            found = {mode: await self._tried(mode) for mode in MODES}
+        finally:
+            _asking.reset(token)
+        works = [mode for mode, fault in found.items() if fault is None]
+        if works and self.settings.mode == "auto":
+            self._keep(works[0])
+        return found
+
+    async def _chosen(self) -> Mode | ExtractionError:
+        """Return the mode to ask in; with "auto" what is remembered, or the first that works."""
+        async with self._choosing:
+            if self._mode is None and self.settings.modes_file is not None:
+                self._mode = remembered(self.settings.modes_file, self._place())
+            if self._mode is None:
+                found = await first_that_works(self._tried)
+                if isinstance(found, ExtractionError):
+                    return found
+                self._keep(found)
+            return self._mode or MODES[0]
+
+    async def _tried(self, mode: Mode) -> ExtractionError | None:
+        answer = await self._attempt(PROBE, Probe, mode, reasks=0)
+        return answer if isinstance(answer, ExtractionError) else None
+
+    def _keep(self, mode: Mode) -> None:
+        self._mode = mode
+        if self.settings.modes_file is not None:
+            remember(self.settings.modes_file, self._place(), mode)
+
+    def _place(self) -> str:
+        """The place as it is remembered: the address that is asked, also where the environment names it."""
+        return replace(self.settings, base_url=str(self._connection().base_url)).place
+
+    async def _attempt(
+        self, messages: Sequence[Message], response_model: type[T], mode: Mode, *, reasks: int = REASKS
+    ) -> T | ExtractionError:
         from instructor.core import InstructorError
         from openai import OpenAIError
 
         limit = self.settings.max_completion_tokens
         limits: dict[str, Any] = {} if limit is None else {"max_completion_tokens": limit}
         try:
-            return await self._opened().create_with_completion(
+            answer, completion = await self._opened(mode).create_with_completion(
                 # Never `context=`: it would render every message as a template, users' words included.
                 messages=[dict(message) for message in messages],  # type: ignore[misc]
                 response_model=response_model,
-                max_retries=REASKS,
+                max_retries=reasks,
                 model=self.settings.model,
                 **limits,
             )
         except (InstructorError, OpenAIError) as error:
             return translated(error, self.settings.place)
+        # What a filter has let through of an answer may look like a whole one.
+        return _declined(self.settings.place) if _is_declined(completion) else answer
 
-    def _opened(self) -> AsyncInstructor:
-        if self._instructor is None:
+    def _opened(self, mode: Mode) -> AsyncInstructor:
+        if mode not in self._instructors:
             import instructor
 
             modes = {"json_schema": instructor.Mode.JSON_SCHEMA, "tools": instructor.Mode.TOOLS}
-            self._openai = self._connected()
-            self._instructor = instructor.from_openai(
-                self._openai, mode=modes.get(self.settings.mode, instructor.Mode.JSON)
-            )
+            opened = instructor.from_openai(self._connection(), mode=modes.get(mode, instructor.Mode.JSON))
+            opened.on("completion:response", _received)
+            self._instructors[mode] = opened
             _silence()
-        return self._instructor
+        return self._instructors[mode]
+
+    def _connection(self) -> AsyncOpenAI:
+        if self._openai is None:
+            self._openai = self._connected()
+        return self._openai
 
     def _connected(self) -> AsyncOpenAI:
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
@@ -166,10 +223,18 @@ class ModelClient:
 
 
 class _Tally:
-    """Counts the requests of one question."""
+    """Counts the requests of one question, and the tokens that their answers report, of use or not."""
 
     def __init__(self) -> None:
-        self.calls = 0
+        self.usage = Usage()
+
+    def sent(self) -> None:
+        self.usage += Usage(calls=1)
+
+    def received(self, completion: object) -> None:
+        usage = getattr(completion, "usage", None)
+        told = [getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")]
+        self.usage += Usage(0, *(count if isinstance(count, int) else 0 for count in told))
 
 
 _asking: ContextVar[_Tally | None] = ContextVar("asking", default=None)
@@ -177,12 +242,14 @@ _asking: ContextVar[_Tally | None] = ContextVar("asking", default=None)
 
 async def _count(_request: object) -> None:
     if tally := _asking.get():
-        tally.calls += 1
+        tally.sent()
 
 
-def _usage(tally: _Tally, completion: Any) -> Usage:
-    usage = getattr(completion, "usage", None)
-    return Usage(tally.calls, getattr(usage, "prompt_tokens", 0) or 0, getattr(usage, "completion_tokens", 0) or 0)
+def _received(completion: object) -> None:
+    """Take note of an answer before instructor reads it (and adds up its usage in place)."""
+    if tally := _asking.get():
+        tally.received(completion)
+    mended(completion)
 
 
 def _withhold(record: logging.LogRecord) -> bool:
@@ -207,7 +274,7 @@ def translated(error: Exception, place: str) -> ExtractionError:
 
     cause = error.__cause__ if isinstance(error.__cause__, OpenAIError) else error
     if isinstance(error, IncompleteOutputException):
-        return AnswerCut(f"{place}: the answer was cut at its length limit; try a smaller window or a higher limit")
+        return AnswerCut(f"{place}: the answer was cut at its length limit; half of it is asked for next")
     if isinstance(cause, APIStatusError):
         return _refused_request(cause, place)
     if isinstance(cause, APITimeoutError):
@@ -224,26 +291,34 @@ def translated(error: Exception, place: str) -> ExtractionError:
 def _refused_request(error: APIStatusError, place: str) -> ExtractionError:
     status = error.status_code
     if status == 413 or str(error.code) in WINDOW_TOO_LONG:
-        return AnswerCut(f"{place}: HTTP {status}, the request is too long for the model; try a smaller window")
+        return AnswerCut(f"{place}: HTTP {status}, the request is too long for the model; half of it is tried next")
     if status in PASSING_STATUSES or status >= 500:
         return EndpointUnavailable(f"{place}: HTTP {status} after all retries; the session is tried again later")
     todo = {
         401: "check the API key",
         403: "check what the API key may use",
         404: "check the model's name and the base URL",
-    }.get(status, "check the model's name, and whether the endpoint knows this mode (json_schema, tools or json)")
-    return EndpointMisconfigured(f"{place}: HTTP {status}; {todo}")
+    }.get(status, "check the model's name, and with `afterword doctor --probe` which mode the endpoint knows")
+    return EndpointMisconfigured(f"{place}: HTTP {status}; {todo}", status=status)
 
 
 def _unusable_answer(error: Exception, place: str) -> ExtractionError:
-    choices = getattr(getattr(error, "last_completion", None), "choices", None) or []
     # With forced tools instructor gives up at a refusal before it keeps the completion; this is how it shows.
-    declined = isinstance(error.__cause__, AssertionError) or any(
-        getattr(choice.message, "refusal", None) or choice.finish_reason == "content_filter" for choice in choices
-    )
-    if declined:
-        return AnswerRefused(f"{place}: the model declined to answer; look at the session, or try another model")
+    if isinstance(error.__cause__, AssertionError) or _is_declined(getattr(error, "last_completion", None)):
+        return _declined(place)
     attempts = getattr(error, "n_attempts", 1)
     return AnswerInvalid(
         f"{place}: no answer fitted the schema in {attempts} attempts; try another mode or a more capable model"
+    )
+
+
+def _declined(place: str) -> AnswerRefused:
+    return AnswerRefused(f"{place}: the model declined to answer; look at the session, or try another model")
+
+
+def _is_declined(completion: Any) -> bool:
+    return any(
+        getattr(getattr(choice, "message", None), "refusal", None)
+        or getattr(choice, "finish_reason", None) == "content_filter"
+        for choice in getattr(completion, "choices", None) or []
     )

@@ -45,7 +45,11 @@ class Reason(StrEnum):
     EMPTY = "empty"
     TOO_LONG = "too_long"
     BAD_TIME = "bad_time"
+    QUARANTINED = "quarantined"
 
+
+FINAL = frozenset({Reason.NOT_ASSERTED, Reason.QUARANTINED})
+"""Refusals that are not shown to the extractor: nothing about them can be mended."""
 
 DETAILS = {
     Reason.TURN_UNKNOWN: "no such turn in this session",
@@ -56,6 +60,7 @@ DETAILS = {
     Reason.EMPTY: "must not be empty",
     Reason.TOO_LONG: "is too long",
     Reason.BAD_TIME: "valid_to lies before valid_from",
+    Reason.QUARANTINED: "it reads like an instruction to an assistant, not like something a person tells",
 }
 
 

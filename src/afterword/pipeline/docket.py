@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import Judge, Pair, RulesJudge, is_cleared
 from afterword.store import runs
@@ -24,7 +25,8 @@ class Judged:
 
 
 class Docket:
-    """The pairs of one scope that await a judge. `usage` is what its calls have cost so far."""
+    """The pairs of one scope that await a judge. `usage` is what its calls have cost so far, those
+    that failed included."""
 
     def __init__(self, store: Store, scope: Scope, judge: Judge) -> None:
         self._store, self._scope, self._judge = store, scope, judge
@@ -47,13 +49,15 @@ class Docket:
         batches = [open_pairs[start : start + size] for start in range(0, len(open_pairs), size)]
         asked = len(batches) if self._judge.pairs_a_call is None else calls
         for batch in batches[:asked]:
-            verdicts, cost = await self._judge.judge(batch)
+            try:
+                verdicts, cost = await self._judge.judge(batch)
+            except ExtractionError as error:
+                self.usage += error.usage
+                raise
             self._given |= {(one.earlier_id, one.later_id): one for one in verdicts}
             self.usage += cost
         wanted = [_ids(pair) for pair in pairs]
-        return Judged(
-            tuple(self._given[ids] for ids in wanted if ids in self._given), sum(map(len, batches[asked:]))
-        )
+        return Judged(tuple(self._given[ids] for ids in wanted if ids in self._given), sum(map(len, batches[asked:])))
 
 
 def _cleared(pair: Pair) -> Verdict:

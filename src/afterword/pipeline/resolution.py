@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from afterword.extractors.judge import Pair
-from afterword.store.assertions import OWNER, Act, Assertion, folded
+from afterword.store.assertions import OWNER, Act, Assertion, Verdict, folded
 from afterword.store.facts import Fact, Status
 from afterword.store.likeness import likeness, wording
+from afterword.store.lookup import Known
+from afterword.store.timeline import erased, timeline
 
 ALIKE, MARKED_ALIKE, ALIKE_IN_SESSION = 0.5, 0.4, 2.0
 """How alike two assertions must be to be judged: at all; where the later one is marked as a change or correction, or
@@ -161,3 +164,19 @@ def _is_retired(old: Fact | None, fact: Fact) -> bool:
 
 def _is_contested(fact: Fact) -> bool:
     return fact.status is Status.CONTESTED
+
+
+def moved_by(
+    live: Sequence[Assertion],
+    said: Sequence[Assertion],
+    known: Known,
+    verdicts: Sequence[Verdict],
+    now: datetime,
+) -> Changes:
+    """Return what a session changes that says `said`: `live` is all that was known, `known` what the others say."""
+    at = max((one.said_at for one in (*live, *said)), default=now)
+    before = timeline(live, known.verdicts, max(at, now))
+    everything, judged = (*known.assertions, *said), (*known.verdicts, *verdicts)
+    hidden = erased(everything, judged)
+    moved = changes(before, timeline(everything, judged, max(at, now)))
+    return replace(moved, hidden=sum(hidden.issuperset(fact.assertion_ids) for fact in before))

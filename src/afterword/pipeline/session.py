@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from afterword.extractors.candidates import Candidate
+from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Extractor, Usage, Window
-from afterword.extractors.grounding import Grounding, Reason, ground
+from afterword.extractors.grounding import Grounding, ground
 from afterword.extractors.judge import Judge, RulesJudge
 from afterword.extractors.owners import owners
 from afterword.extractors.readers import read_file, read_state
@@ -25,15 +27,15 @@ from afterword.extractors.union import union
 from afterword.extractors.windows import window_key, windows
 from afterword.pipeline.docket import Docket, Judged, gone
 from afterword.pipeline.errors import ScopeBusy, SourceInvalid
-from afterword.pipeline.resolution import Changes, changes, required_pairs
+from afterword.pipeline.reading import Reader
+from afterword.pipeline.resolution import Changes, moved_by, required_pairs
 from afterword.store import ledger, lookup, runs, sessions
-from afterword.store.assertions import Assertion, Verdict
+from afterword.store.assertions import Assertion
 from afterword.store.engine import Store, pause
 from afterword.store.errors import Overtaken, ScopeMoved
 from afterword.store.ledger import Proposal, Reading
 from afterword.store.runs import Policy
 from afterword.store.scopes import Scope
-from afterword.store.timeline import erased, timeline
 from afterword.store.transcripts import TimeBasis, Transcript, Turn
 
 PATIENT_TRIES, TRIES = 6, 20
@@ -64,7 +66,8 @@ class Saved:
 class Outcome:
     """What became of a session. `run_id` is None where there was nothing new to do.
 
-    `held` says that the scope's policy lets a person decide first; `unjudged` counts pairs left to consolidation.
+    `held` says that the scope's policy lets a person decide first; `unjudged` counts pairs left to consolidation,
+    `splits` the windows that were too long for the model and were read in halves.
     """
 
     scope: Scope
@@ -75,6 +78,7 @@ class Outcome:
     applied: bool = False
     held: bool = False
     unjudged: int = 0
+    splits: int = 0
     usage: Usage = field(default_factory=Usage)
     rejected: Mapping[str, int] = field(default_factory=dict)
     changes: Changes = field(default_factory=Changes)
@@ -115,8 +119,8 @@ async def process_session(
     swapped. With `apply=False` the proposal is stored and counts for nothing.
 
     Raises a `ReadError` where the state cannot be read, `SourceInvalid` where it has no times at all, an
-    `ExtractionError` where the extractor or the judge gave no answer, and `ScopeBusy` where others kept changing the
-    scope. In each case nothing of the session is half stored.
+    `ExtractionError` (its `usage` is all that was spent on the session) where the extractor or the judge gave no
+    answer, and `ScopeBusy` where others kept changing the scope. In each case nothing of the session is half stored.
     """
     return await _Processing(store, saved, extractor, judge or RulesJudge(), apply, clock).run()
 
@@ -142,9 +146,16 @@ class _Processing:
         self.turns: list[Turn] = []
         self.revision = 0
         self.state_saved_at: datetime | None = None
-        self.usage = Usage()
+        self.reader = Reader(extractor)
 
     async def run(self) -> Outcome:
+        try:
+            return await self._run()
+        except ExtractionError as error:
+            error.usage = self._spent  # of the whole session, what was answered before it failed included
+            raise
+
+    async def _run(self) -> Outcome:
         for attempt in range(TRIES):
             read = await self._read()
             if await self._nothing_new(read):
@@ -183,7 +194,7 @@ class _Processing:
         said = [one for reading in readings for one in reading.assertions]
         pairs = required_pairs([*said, *self._bereft(said, known)], known.assertions)
         judged = await self.docket.judge(pairs, hidden=gone(known), calls=calls)
-        moved = _changes(self.before, said, known, judged.verdicts, self.clock())
+        moved = moved_by(self.before, said, known, judged.verdicts, self.clock())
         is_held = self.apply and await self._is_held(moved)
         return _Decided(self._proposal(readings, self.revision, judged), moved, is_held, judged.unjudged)
 
@@ -255,27 +266,13 @@ class _Processing:
                 found.append(Reading(key, first, last, tuple(known[one] for one in kept[key])))
                 continue
             if key not in self.extracted:
-                grounding = await self._extract(window, read)
+                grounding = await self.reader.read(window, partial(self._ground, read))
                 refused = tuple((one.reason, one.candidate.statement, one.detail) for one in grounding.rejections)
                 self.extracted[key] = Reading(key, first, last, grounding.assertions, refused)
             found.append(self.extracted[key])
         return found
 
-    async def _extract(self, window: Window, read: _Read) -> Grounding:
-        """Return what a window gives, grounded: what fails is shown to the extractor once, then refused for good."""
-        first = await self.extractor.extract(window)
-        self.usage += first.usage
-        found = self._ground(first.candidates, read)
-        mendable = [one for one in found.rejections if one.reason != Reason.NOT_ASSERTED]
-        if not mendable:
-            return found
-        second = await self.extractor.repair(window, mendable)
-        self.usage += second.usage
-        mended = self._ground(second.candidates, read)
-        assertions = {one.id: one for one in (*found.assertions, *mended.assertions)}
-        return Grounding(tuple(assertions.values()), found.rejections)
-
-    def _ground(self, candidates: Sequence[Candidate], read: _Read) -> Grounding:
+    def _ground(self, read: _Read, candidates: Sequence[Candidate]) -> Grounding:
         scope, session_id = self.saved.scope, self.saved.session_id
         return ground(candidates, read.transcript, scope=scope, session_id=session_id, owners=read.owners)
 
@@ -319,12 +316,18 @@ class _Processing:
             calls=self._spent.calls,
             prompt_tokens=self._spent.prompt_tokens,
             completion_tokens=self._spent.completion_tokens,
-            counts={"windows": len(readings), "assertions": kept, "unjudged": judged.unjudged, **refused},
+            counts={
+                "windows": len(readings),
+                "assertions": kept,
+                "unjudged": judged.unjudged,
+                **({"splits": self.reader.splits} if self.reader.splits else {}),
+                **refused,
+            },
         )
 
     @property
     def _spent(self) -> Usage:
-        return self.usage + self.docket.usage
+        return self.reader.usage + self.docket.usage
 
     async def _written(self, db: AsyncSession, transcript: Transcript, decided: _Decided) -> int:
         """Store what was decided, in one transaction. Raises `ScopeMoved` where the scope has changed since."""
@@ -355,6 +358,7 @@ class _Processing:
             applied=self.apply and not decided.is_held,
             held=decided.is_held,
             unjudged=decided.unjudged,
+            splits=self.reader.splits,
             usage=self._spent,
             rejected=_refused(readings),
             changes=decided.moved,
@@ -375,19 +379,3 @@ def _as_kept(turns: Sequence[Turn], kept: sessions.SavedSession) -> Transcript:
 
 def _refused(readings: Sequence[Reading]) -> dict[str, int]:
     return dict(Counter(reason for reading in readings for reason, _, _ in reading.rejections))
-
-
-def _changes(
-    live: Sequence[Assertion],
-    said: Sequence[Assertion],
-    known: lookup.Known,
-    verdicts: Sequence[Verdict],
-    now: datetime,
-) -> Changes:
-    """Return what the session changes: `live` is all that was known, `known` what the other sessions say."""
-    at = max((one.said_at for one in (*live, *said)), default=now)
-    before = timeline(live, known.verdicts, max(at, now))
-    everything, judged = (*known.assertions, *said), (*known.verdicts, *verdicts)
-    hidden = erased(everything, judged)
-    moved = changes(before, timeline(everything, judged, max(at, now)))
-    return replace(moved, hidden=sum(hidden.issuperset(fact.assertion_ids) for fact in before))
