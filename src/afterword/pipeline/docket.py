@@ -34,10 +34,11 @@ class Docket:
         self.usage = Usage()
 
     async def judge(self, pairs: Sequence[Pair], *, hidden: frozenset[str], calls: int = 1) -> Judged:
-        """Return the verdicts on these pairs: the kept ones, and those of at most `calls` calls for the rest (a judge that
-        costs nothing judges all).
+        """Return the verdicts on these pairs: the kept ones, and those of at most `calls` calls for the rest (a judge
+        that costs nothing judges all).
 
-        What is `hidden` (somebody has asked for it to be gone) is in no prompt; code alone may compare it. Raises an `ExtractionError` where the judge gave no answer.
+        What is `hidden` (somebody has asked for it to be gone) is in no prompt; code alone may compare it. Raises an
+        `ExtractionError` where the judge gave no answer.
         """
         async with self._store.read() as db:
             self._given |= await runs.kept_verdicts(db, self._scope, pairs, self._judge.version)

@@ -177,8 +177,8 @@ class _Processing:
         )
 
     async def _insist(self, read: _Read, readings: Sequence[Reading]) -> tuple[int, _Decided]:
-        """Decide while every other writer of the scope waits. Nobody is asked meanwhile: what only a call could judge is
-        left to consolidation."""
+        """Decide while every other writer of the scope waits. Nobody is asked meanwhile: what only a call could judge
+        is left to consolidation."""
         scope, session_id = self.saved.scope, self.saved.session_id
         async with self.store.write() as db:
             await ledger.hold(db, scope)
