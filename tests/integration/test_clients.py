@@ -23,7 +23,7 @@ from afterword.extractors.errors import (
     EndpointUnavailable,
     ExtractionError,
 )
-from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, schema_echoed
+from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, completion, schema_echoed
 
 PRIVATE = "my therapist is Dr. Quillfeather"
 KEY = "sk-secret-key-of-lena"
@@ -253,3 +253,22 @@ def test_importing_loads_neither_openai_nor_instructor(module: str) -> None:
     check = f"import sys, afterword.extractors.{module}; print({{'openai', 'instructor'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("fault", ["cut", "refusal", "another shape", "empty", "withheld", "rate limit", "no choices"])
+async def test_what_a_failed_question_has_cost_is_on_its_error(fault: str, mode: Mode) -> None:
+    """Useless answers are paid for like good ones."""
+    reply, _ = FAULTS[fault]
+    assert isinstance(reply, Reply)
+    with ScriptedEndpoint(lambda request: reply) as endpoint, pytest.raises(ExtractionError) as caught:
+        await asked(settings(endpoint, mode))
+    bills = [completion(request, reply)["usage"] for request in endpoint.requests]
+    expected = (
+        (0, 0)
+        if fault == "rate limit"
+        else tuple(sum(bill[name] for bill in bills) for name in ("prompt_tokens", "completion_tokens"))
+    )
+    spent = caught.value.usage
+    assert spent.calls == len(endpoint.requests)
+    assert (spent.prompt_tokens, spent.completion_tokens) == expected

@@ -274,7 +274,9 @@ def translated(error: Exception, place: str) -> ExtractionError:
 
     cause = error.__cause__ if isinstance(error.__cause__, OpenAIError) else error
     if isinstance(error, IncompleteOutputException):
-        return AnswerCut(f"{place}: the answer was cut at its length limit; half of it is asked for next")
+        return AnswerCut(
+            f"{place}: the answer was cut at its length limit; take a model with more room, or ask for less"
+        )
     if isinstance(cause, APIStatusError):
         return _refused_request(cause, place)
     if isinstance(cause, APITimeoutError):
@@ -291,7 +293,9 @@ def translated(error: Exception, place: str) -> ExtractionError:
 def _refused_request(error: APIStatusError, place: str) -> ExtractionError:
     status = error.status_code
     if status == 413 or str(error.code) in WINDOW_TOO_LONG:
-        return AnswerCut(f"{place}: HTTP {status}, the request is too long for the model; half of it is tried next")
+        return AnswerCut(
+            f"{place}: HTTP {status}, the request is too long; take a model with more room, or ask for less"
+        )
     if status in PASSING_STATUSES or status >= 500:
         return EndpointUnavailable(f"{place}: HTTP {status} after all retries; the session is tried again later")
     todo = {

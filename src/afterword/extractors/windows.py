@@ -25,6 +25,7 @@ SMALLEST_TOKENS = 150
 """A window of so few tokens is not halved any more: what is too long for the model then is not the window."""
 
 _KEY_DIGITS = 40
+_BORDERS = ("\n", ". ", " ")
 
 
 def windows(transcript: Transcript, owners: tuple[str, ...], *, budget_tokens: int = 6_000) -> list[Window]:
@@ -81,7 +82,7 @@ def _middle(text: str) -> int:
     """Return the end of the line, sentence or word (the first of these that there is) nearest the middle of a text,
     within the middle half of it."""
     middle, reach = len(text) // 2, len(text) // 4
-    for mark in ("\n", ". ", " "):
+    for mark in _BORDERS:
         before = text.rfind(mark, middle - reach, middle) + len(mark)
         after = text.find(mark, middle, middle + reach) + len(mark)
         found = [end for end in (before, after) if end >= max(len(mark), middle - reach)]
@@ -131,14 +132,15 @@ def _pieces(turn: Turn, budget: int) -> Iterator[Turn]:
 
 
 def _piece_end(text: str, start: int, limit: int) -> int:
-    """Return where to cut so that `limit` bytes are not exceeded: after a white space of the last half, if any."""
+    """Return where to cut so that `limit` bytes are not exceeded: after the last line, sentence or word (the first of
+    these that there is) of the last half."""
     end = start + len(_head(text[start : start + limit], limit))
     if end >= len(text):
         return len(text)
-    for mark in ("\n", " "):
+    for mark in _BORDERS:
         cut = text.rfind(mark, start + (end - start) // 2, end)
         if cut >= 0:
-            return cut + 1
+            return cut + len(mark)
     return end
 
 

@@ -37,7 +37,7 @@ class Reader:
         halves = halved(window)
         if halves is None:
             first, last = window.turns[0].number, window.turns[-1].number
-            raise AnswerCut(f"{cut}; turns {first} to {last} alone are too long already", cut.usage)
+            raise AnswerCut(f"{cut} (turns {first} to {last} alone are too long already)", cut.usage)
         self.splits += 1
         return _joined([await self.read(half, ground) for half in halves])
 

@@ -51,7 +51,7 @@ _PASTED = _any(
     rf"\b(?:instruction|message|note|notice|attention|important|memo|reminder)s?\b[^.!?\n]{{0,30}}\b(?:to|for) "
     rf"(?:\w+ ){{0,2}}?{_MACHINE}\b[^.!?\n]{{0,40}}:",
     rf"(?:^|[\[(<{{*\"]|--) ?(?:to |attention |dear |hey |note to )?(?:the |any |all |every )?{_MACHINE}\b"
-    r"[^.!?:\n]{0,30}\b(?:read|process|pars|summari|review|index|crawl|scrap|visit)\w*\b[^.!?:\n]{0,40}:",
+    r"[^.,!?:\n]{0,14}\b(?:read|process|pars|summari|review|index|crawl|scrap|visit)\w*\b[^.!?:\n]{0,40}:",
     rf"\b(?:AI|assistants?|AI agents?|chat ?bots?|LLMs?) (?:must|shall) (?:\w+ )?(?:remember that|memori[sz]e|"
     rf"(?:save|store|record|write)\b[^.\n]{{0,40}}\b(?:{_MEMORY}|as a fact))\b",
     rf"\b(?:do not|don't|never|without|must not|not to|not) {_UNTOLD} (?:the |this |your )?(?:user|human|operator)s?"
