@@ -60,6 +60,10 @@ def list_runs(user: str | None, scope: str | None, *, as_json: bool) -> None:
     console().print(table(f"{whose}: {len(found)} runs", names, rows))
 
 
+Says = dict[int, list[str]]
+"""Of each held run the statements that await a decision."""
+
+
 def run_json(one: Run) -> dict[str, Any]:
     """Return a run as machines get it."""
     return {
@@ -127,20 +131,29 @@ def review(
     if chosen:
         _decide(whose, *chosen[0], as_json=as_json)
         return
-    contests, held, hanging = in_store(lambda store: _to_review(store, whose))
+    contests, held, hanging, says = in_store(lambda store: _to_review(store, whose))
     if as_json:
         listed = [_contest_json(number, one) for number, one in enumerate(contests, 1)]
         unfit = [_dependent_json(one) for one in hanging]
-        print_json({"contests": listed, "held": [run_json(one) for one in held], "dependents": unfit})
+        print_json({"contests": listed, "held": _held_json(held, says), "dependents": unfit})
         return
-    _show_waiting(whose, contests, held)
+    _show_waiting(whose, contests, held, says)
     _show_dependents(hanging)
 
 
-async def _to_review(store: Store, whose: Scope) -> tuple[list[Contest], list[Run], list[Dependent]]:
+async def _to_review(store: Store, whose: Scope) -> tuple[list[Contest], list[Run], list[Dependent], Says]:
     contests, held = await _waiting(store, whose)
     async with store.read() as db:
-        return contests, held, dependents(await lookup.facts(db, whose, at=now()))
+        proposals = {one.id: (await ledger_runs.proposal_of(db, one))[0] for one in held}
+        hanging = dependents(await lookup.facts(db, whose, at=now()))
+    says = {
+        run: [said.statement for part in one.readings for said in part.assertions] for run, one in proposals.items()
+    }
+    return contests, held, hanging, says
+
+
+def _held_json(held: list[Run], says: Says) -> list[dict[str, Any]]:
+    return [{**run_json(one), "statements": says[one.id]} for one in held]
 
 
 async def _waiting(store: Store, whose: Scope) -> tuple[list[Contest], list[Run]]:
@@ -148,7 +161,7 @@ async def _waiting(store: Store, whose: Scope) -> tuple[list[Contest], list[Run]
         return await reviews.contests(db, whose), await ledger_runs.runs(db, whose, statuses=[RunStatus.HELD])
 
 
-def _show_waiting(whose: Scope, contests: list[Contest], held: list[Run]) -> None:
+def _show_waiting(whose: Scope, contests: list[Contest], held: list[Run], says: Says) -> None:
     out = console()
     out.print(f"{whose}: {len(contests)} contested, {len(held)} held")
     for number, one in enumerate(contests, 1):
@@ -157,6 +170,8 @@ def _show_waiting(whose: Scope, contests: list[Contest], held: list[Run]) -> Non
         out.print(f"   later   ({day(one.later.said_at)}): {one.later.statement}  “{_quotes(one.later)}”")
     for run in held:
         out.print(f"\nrun:{run.id} {run.source}: {_counts(run)}")
+        for statement in says[run.id]:
+            out.print(f"   + {statement}")
     if contests or held:
         out.print("\ndecide with --approve, --reject or --keep-both and the number (or run:ID)")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import uuid4
 
@@ -70,7 +70,7 @@ async def enter(store: Store, scope: Scope, entry: Entry, *, at: datetime) -> in
         proposal = _proposal(scope, source, "application", at, known, [said], verdicts)
         if is_instruction(said.subject, said.attribute, said.value, said.statement):
             _log.warning("an entry of %s reads like an instruction to an assistant: see `afterword review`", scope)
-            return await ledger.propose(db, proposal, is_held=True)
+            return await ledger.propose(db, replace(proposal, counts={"quarantined": 1}), is_held=True)
         return await _applied(db, scope, proposal)
 
     return await store.written(work)
