@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from afterword import settings
-from afterword.settings import Settings, SettingsInvalid, profile_path
+from afterword.settings import ModelOptions, Settings, SettingsInvalid, profile_path
 from afterword.store.engine import Store
 from afterword.store.errors import StoreError
 
@@ -25,15 +25,17 @@ class Check:
     mend: str = ""
 
 
-async def examine() -> list[Check]:
-    """Return every check, the settings first; nothing is changed and no model is asked."""
+async def examine(*, probe: bool = False) -> list[Check]:
+    """Return every check, the settings first. Nothing is changed; a model is asked only with `probe`, in every mode,
+    and with mode "auto" the first that works is remembered."""
     checks = [_packages()]
     try:
         configured = settings.load()
     except SettingsInvalid as error:
         return [*checks, Check("settings", False, str(error), "mend the profile or the variable that is named")]
     checks.append(Check("settings", True, f"profile: {profile_path() or 'none, defaults and environment'}"))
-    return [*checks, *await _store(configured), _secrets(configured), _extractor(configured)]
+    checks += [*await _store(configured), _secrets(configured), _extractor(configured)]
+    return [*checks, await _probed(configured.model)] if probe else checks
 
 
 def _packages() -> Check:
@@ -80,5 +82,25 @@ def _extractor(configured: Settings) -> Check:
     model = configured.model
     place = model.base_url or os.environ.get("OPENAI_BASE_URL") or "api.openai.com"
     has_key = bool(model.api_key or os.environ.get("OPENAI_API_KEY"))
-    found = f"model {model.name} at {place}, key {'set' if has_key else 'missing'}"
+    found = f"model {model.name} at {place}, key {'set' if has_key else 'missing'}, mode {model.mode}"
     return Check("extractor", has_key, found, "set OPENAI_API_KEY")
+
+
+async def _probed(options: ModelOptions) -> Check:
+    """Ask the model a tiny question in every mode."""
+    from afterword.cli.models import model_settings
+    from afterword.extractors.clients import ModelClient
+    from afterword.extractors.errors import ExtractionError
+
+    try:
+        async with ModelClient(model_settings(options)) as client:
+            found = await client.probe()
+    except ExtractionError as error:
+        return Check("model", False, "not asked", str(error))
+    works = [mode for mode, fault in found.items() if fault is None]
+    told = ", ".join(f"{mode} {'works' if mode in works else 'fails'}" for mode in found)
+    if not works:
+        return Check("model", False, told, str(next(iter(found.values()))))
+    chosen = options.mode if options.mode != "auto" else works[0]
+    kept = f"auto: {chosen} is used" if options.mode == "auto" else f"{chosen} is set"
+    return Check("model", chosen in works, f"{told}; {kept}", f'set mode = "{works[0]}" or "auto"')

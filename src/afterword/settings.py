@@ -43,14 +43,17 @@ class StoreOptions(BaseModel):
 
 
 class ModelOptions(BaseModel):
-    """Which model extracts. Without a key of its own, `OPENAI_API_KEY` is used; `base_url` likewise."""
+    """Which model extracts. Without a key of its own, `OPENAI_API_KEY` is used; `base_url` likewise.
+
+    With `mode` "auto" the endpoint is tried once, and what it understands is kept in `modes_path()`.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
     name: str = "gpt-4o-mini"
     base_url: str | None = None
     api_key: SecretStr | None = None
-    mode: Literal["json_schema", "tools", "json"] = "json_schema"
+    mode: Literal["auto", "json_schema", "tools", "json"] = "auto"
     timeout_s: float = Field(default=60.0, gt=0)
     max_retries: int = Field(default=3, ge=0)
     max_completion_tokens: int | None = Field(default=None, gt=0)
@@ -128,6 +131,12 @@ def profile_path() -> Path | None:
     if named:
         return Path(named)
     return PROFILE if PROFILE.is_file() else None
+
+
+def modes_path() -> Path:
+    """Return the file that remembers which mode an endpoint understands; without it, it is only tried again."""
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path("~/.cache").expanduser()) / "afterword" / "modes.json"
 
 
 def load() -> Settings:

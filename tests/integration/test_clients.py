@@ -23,7 +23,7 @@ from afterword.extractors.errors import (
     EndpointUnavailable,
     ExtractionError,
 )
-from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, schema_echoed
+from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, completion, schema_echoed
 
 PRIVATE = "my therapist is Dr. Quillfeather"
 KEY = "sk-secret-key-of-lena"
@@ -99,7 +99,9 @@ FAULTS: dict[str, tuple[Reply | Callable[[Json], Reply], type[ExtractionError]]]
     "withheld": (Reply(finish_reason="content_filter"), AnswerRefused),
     "no choices": (Reply(choices=False), AnswerInvalid),
     "empty": (Reply(""), AnswerInvalid),
-    "prose": (Reply(f"Sure! {PRIVATE}: {GRAZ.content}"), AnswerInvalid),
+    "two answers in prose": (Reply(f"Sure! {PRIVATE}: {GRAZ.content} or {GRAZ.content}"), AnswerInvalid),
+    "withheld, with half an answer": (replace(GRAZ, finish_reason="content_filter"), AnswerRefused),
+    "words of no encoding": (Reply(body=b'{"choices": "\xff\xfe"}'), AnswerInvalid),
     "no JSON": (Reply(PRIVATE), AnswerInvalid),
     "another shape": (Reply('{"town": "' + PRIVATE + '"}'), AnswerInvalid),
     "the schema itself": (schema_echoed, AnswerInvalid),
@@ -251,3 +253,22 @@ def test_importing_loads_neither_openai_nor_instructor(module: str) -> None:
     check = f"import sys, afterword.extractors.{module}; print({{'openai', 'instructor'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("fault", ["cut", "refusal", "another shape", "empty", "withheld", "rate limit", "no choices"])
+async def test_what_a_failed_question_has_cost_is_on_its_error(fault: str, mode: Mode) -> None:
+    """Useless answers are paid for like good ones."""
+    reply, _ = FAULTS[fault]
+    assert isinstance(reply, Reply)
+    with ScriptedEndpoint(lambda request: reply) as endpoint, pytest.raises(ExtractionError) as caught:
+        await asked(settings(endpoint, mode))
+    bills = [completion(request, reply)["usage"] for request in endpoint.requests]
+    expected = (
+        (0, 0)
+        if fault == "rate limit"
+        else tuple(sum(bill[name] for bill in bills) for name in ("prompt_tokens", "completion_tokens"))
+    )
+    spent = caught.value.usage
+    assert spent.calls == len(endpoint.requests)
+    assert (spent.prompt_tokens, spent.completion_tokens) == expected

@@ -16,7 +16,7 @@ from afterword.extractors.errors import AnswerInvalid, EndpointUnavailable
 from afterword.extractors.judge import Judge, Pair
 from afterword.extractors.model_judge import PAIRS_A_CALL, ModelJudge
 from afterword.extractors.prompts import load
-from afterword.extractors.testing import Reply, ScriptedEndpoint
+from afterword.extractors.testing import Json, Reply, ScriptedEndpoint
 from afterword.store.assertions import Act, Assertion, Authority, Cue, Evidence, EvidenceKind, Kind, Relation, Verdict
 from afterword.store.scopes import Scope
 
@@ -225,3 +225,30 @@ async def test_it_is_a_judge_and_its_version_names_model_and_prompt() -> None:
 def test_the_fixed_prompt_stays_small() -> None:
     """A word is about 1.3 tokens: the judge's fixed part stays below 900."""
     assert len(load("judge-2").text.split()) * 1.3 < 900
+
+
+async def test_a_question_that_is_too_long_is_asked_in_halves() -> None:
+    """A judge that cannot answer all pairs at once must not keep the session from ever being processed."""
+
+    def respond(request: Json) -> Reply:
+        if request["messages"][1]["content"].count(". earlier") > 1:
+            return Reply("{", finish_reason="length")
+        return findings(finding(1, "retracts"))
+
+    with ScriptedEndpoint(respond) as endpoint:
+        async with judge(endpoint) as model:
+            verdicts, usage = await model.judge(PAIRS)
+    assert [(one.earlier_id, one.later_id) for one in verdicts] == [
+        ("id-window", "id-aisle"),
+        ("id-window", "id-seats"),
+    ]
+    assert usage.calls == len(endpoint.requests) == 3
+
+
+async def test_what_a_judge_that_fails_has_cost_is_on_its_error() -> None:
+    with ScriptedEndpoint([findings(GOOD[0]), Reply(status=503)]) as endpoint:
+        async with judge(endpoint) as model:
+            with pytest.raises(EndpointUnavailable) as caught:
+                await model.judge(PAIRS)
+    assert caught.value.usage.calls == 2
+    assert caught.value.usage.prompt_tokens > 0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.extractors.windows import CONTEXT_TOKENS, TOKENS_PER_TURN, window_key, windows
+from afterword.extractors.windows import CONTEXT_TOKENS, TOKENS_PER_TURN, halved, window_key, windows
 from afterword.store.tokens import tokens
 from afterword.store.transcripts import Role, Transcript, Turn
 
@@ -104,3 +104,35 @@ def test_the_key_depends_on_words_times_people_and_version_but_not_on_the_place(
 @pytest.mark.parametrize(("text", "estimate"), [("", 0), ("abc", 1), ("abcd", 2), ("äöü", 2), ("\ud800", 1)])
 def test_the_estimate_is_a_third_of_the_bytes_rounded_up(text: str, estimate: int) -> None:
     assert tokens(text) == estimate
+
+
+@given(texts=st.lists(st.text(max_size=1_500), min_size=1, max_size=12))
+def test_halving_keeps_every_word_in_order_until_nothing_is_left_to_halve(texts: list[str]) -> None:
+    [window] = windows(transcript(*texts), ("user",), budget_tokens=100_000)
+    parts, small = [window], []
+    while parts:
+        halves = halved(parts[0])
+        small += [] if halves else [parts[0]]
+        parts[:1] = halves or ()
+    read: dict[int, str] = {}
+    for part in small:
+        assert part.turns
+        assert sum(tokens(turn.text) + TOKENS_PER_TURN for turn in part.context) <= CONTEXT_TOKENS
+        for turn in part.turns:
+            read[turn.number] = read.get(turn.number, "") + turn.text
+    assert list(read.values()) == texts
+
+
+def test_a_window_is_halved_at_the_border_of_turns_nearest_its_middle() -> None:
+    [window] = windows(transcript("a" * 900, "b" * 300, "c" * 300, "d" * 900), ("user",))
+    first, second = halved(window) or (window, window)
+    assert [[turn.number for turn in half.turns] for half in (first, second)] == [[1, 2], [3, 4]]
+    assert [turn.number for turn in second.context] == [1, 2]
+
+
+def test_a_turn_alone_is_halved_after_a_sentence() -> None:
+    [window] = windows(transcript("One two three. " * 60), ("user",))
+    first, second = halved(window) or (window, window)
+    assert first.turns[0].text.endswith("three. ")
+    assert (first.turns[0].number, second.turns[0].number) == (1, 1)
+    assert second.context[0].text == first.turns[0].text

@@ -157,8 +157,9 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         """Keep a sentence on the application's word; the same sentence again supports the fact that is there.
 
         Takes text, Markdown and JSON. `metadata` may give kind, subject, attribute, value, valid_from and valid_to
-        (dates or instants, ISO). Raises ValueError for bytes, images, an empty text or metadata that does not fit, and
-        `StoreError` where it could not be kept.
+        (dates or instants, ISO). What reads like an instruction to an assistant awaits a person (`afterword review`).
+        Raises ValueError for bytes, images, an empty text or metadata that does not fit, and `StoreError` where it
+        could not be kept.
         """
         entry = entry_of(content)
         adding = asyncio.ensure_future(self._enter(entry))

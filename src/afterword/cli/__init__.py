@@ -172,11 +172,14 @@ def migrate(as_json: Json = False) -> None:
 
 
 @app.command()
-def doctor(as_json: Json = False) -> None:
+def doctor(
+    probe: Annotated[bool, typer.Option("--probe", help="Also ask the model a tiny question in every mode.")] = False,
+    as_json: Json = False,
+) -> None:
     """Say what is configured, what can be reached, and how to mend the rest."""
     from afterword.cli import upkeep
 
-    upkeep.doctor(as_json=as_json)
+    upkeep.doctor(probe=probe, as_json=as_json)
 
 
 @app.command()

@@ -71,6 +71,10 @@ def _spent(one: Run, spent: Mapping[int | None, Spent]) -> Spent:
     return known or Spent(one.calls, one.prompt_tokens, 0, one.completion_tokens, unpriced_calls=one.calls)
 
 
+Says = dict[int, list[str]]
+"""Of each held run the statements that await a decision."""
+
+
 def run_json(one: Run) -> dict[str, Any]:
     """Return a run as machines get it."""
     return {
@@ -156,7 +160,7 @@ def review(
     _show_unclear(unclear)
 
 
-async def _to_review(store: Store, whose: Scope) -> tuple[list[Contest], list[Run], list[Fact], dict[int, list[str]]]:
+async def _to_review(store: Store, whose: Scope) -> tuple[list[Contest], list[Run], list[Fact], Says]:
     """Return what awaits a person, the facts that there are, and what each held run says."""
     contests, held = await _waiting(store, whose)
     async with store.read() as db:
@@ -170,7 +174,7 @@ async def _waiting(store: Store, whose: Scope) -> tuple[list[Contest], list[Run]
         return await reviews.contests(db, whose), await ledger_runs.runs(db, whose, statuses=[RunStatus.HELD])
 
 
-def _show_waiting(whose: Scope, contests: list[Contest], held: list[Run], says: dict[int, list[str]]) -> None:
+def _show_waiting(whose: Scope, contests: list[Contest], held: list[Run], says: Says) -> None:
     out = console()
     out.print(f"{whose}: {len(contests)} contested, {len(held)} held")
     for number, one in enumerate(contests, 1):
@@ -180,7 +184,7 @@ def _show_waiting(whose: Scope, contests: list[Contest], held: list[Run], says: 
     for run in held:
         out.print(f"\nrun:{run.id} {run.purpose} {run.source}: {_counts(run)}")
         for statement in says[run.id]:
-            out.print(f"   {statement}")
+            out.print(f"   + {statement}")
     if contests or held:
         out.print("\ndecide with --approve, --reject or --keep-both and the number (or run:ID)")
 

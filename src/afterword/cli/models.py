@@ -14,7 +14,7 @@ from afterword.extractors.model_judge import ModelJudge
 from afterword.extractors.prices import Price, shipped
 from afterword.extractors.rules import RulesExtractor
 from afterword.pipeline.budget import Budget, Purse
-from afterword.settings import ModelOptions, Settings
+from afterword.settings import ModelOptions, Settings, modes_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +37,20 @@ async def working(kind: str, options: ModelOptions) -> AsyncIterator[Workers]:
 
 def asking(options: ModelOptions) -> ModelClient:
     """Return a client of the configured model; use it with `async with`."""
-    return ModelClient(
-        ModelSettings(
-            model=options.name,
-            base_url=options.base_url,
-            api_key=options.api_key.get_secret_value() if options.api_key else None,
-            timeout_s=options.timeout_s,
-            max_retries=options.max_retries,
-            mode=options.mode,
-            max_completion_tokens=options.max_completion_tokens,
-        )
+    return ModelClient(model_settings(options))
+
+
+def model_settings(options: ModelOptions) -> ModelSettings:
+    """Return what a client of the configured model needs. Raises `EndpointMisconfigured` where none could use it."""
+    return ModelSettings(
+        model=options.name,
+        base_url=options.base_url,
+        api_key=options.api_key.get_secret_value() if options.api_key else None,
+        timeout_s=options.timeout_s,
+        max_retries=options.max_retries,
+        mode=options.mode,
+        max_completion_tokens=options.max_completion_tokens,
+        modes_file=modes_path(),
     )
 
 

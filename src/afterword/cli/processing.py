@@ -14,6 +14,7 @@ from afterword.cli.models import purse, working
 from afterword.cli.output import UsageInvalid, chosen_scope, console, fact_json, opened, print_json, table, told_skipped
 from afterword.cli.progress import interruptible, reporting
 from afterword.cli.spending import spent_json
+from afterword.extractors.grounding import Reason
 from afterword.pipeline.batch import Failure, Left, queued, run_batch
 from afterword.pipeline.budget import Purse
 from afterword.pipeline.consolidation import CONSOLIDATION, Consolidated
@@ -221,6 +222,7 @@ def outcome_json(one: Outcome | Failure) -> dict[str, Any]:
         "refused": dict(one.rejected),
         **_changes_json(one.changes),
         "unjudged": one.unjudged,
+        "splits": one.splits,
         "calls": one.usage.calls,
         "prompt_tokens": one.usage.prompt_tokens,
         "completion_tokens": one.usage.completion_tokens,
@@ -308,6 +310,8 @@ def _show_changes(one: Outcome) -> None:
         or moved.hidden
         or one.held
         or one.unjudged
+        or one.splits
+        or one.rejected.get(Reason.QUARANTINED)
         or one.transcript.skipped
     ):
         out.print(f"{one.session_id} of {one.scope}")
@@ -316,5 +320,11 @@ def _show_changes(one: Outcome) -> None:
         out.print("  ! held for `afterword review` by the policy of this memory")
     if one.unjudged:
         out.print(f"  ! {one.unjudged} pairs are left to `afterword consolidate`")
+    if one.splits:
+        out.print(f"  . read in {one.splits} halves more: too long for the model at once")
+    if quarantined := one.rejected.get(Reason.QUARANTINED):
+        out.print(
+            f"  ! {quarantined} quarantined: like instructions to an assistant; see `afterword why {one.session_id}`"
+        )
     for reason, count in sorted(one.transcript.skipped.items()):
         out.print(f"  . {told_skipped(reason, count)}")

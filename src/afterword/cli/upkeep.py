@@ -137,9 +137,9 @@ def migrate(*, as_json: bool) -> None:
         console().print(f"tables: {before or 'none'} -> {after}" if before != after else f"tables: {after}, up to date")
 
 
-def doctor(*, as_json: bool) -> None:
+def doctor(*, probe: bool, as_json: bool) -> None:
     """Print every check, and exit with 1 where one fails."""
-    found = asyncio.run(checks.examine())
+    found = asyncio.run(checks.examine(probe=probe))
     if as_json:
         print_json([{"check": one.name, "ok": one.ok, "found": one.found, "mend": one.mend} for one in found])
     else:

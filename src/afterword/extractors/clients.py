@@ -7,11 +7,13 @@ they take most of a second that a command line cannot spare.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 from urllib.parse import urlsplit
@@ -28,6 +30,9 @@ from afterword.extractors.errors import (
 )
 from afterword.extractors.extractor import Usage
 from afterword.extractors.metering import Bill, Question, current, metered
+from afterword.extractors.modes import MODES, PROBE, Probe, first_that_works, remember, remembered
+from afterword.extractors.modes import Mode as Mode
+from afterword.extractors.replies import mended
 from afterword.store.tokens import tokens
 
 if TYPE_CHECKING:
@@ -35,7 +40,6 @@ if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
 
 Message = Mapping[str, str]
-Mode = Literal["json_schema", "tools", "json"]
 T = TypeVar("T", bound=BaseModel)
 
 REASKS = 1
@@ -54,7 +58,8 @@ class ModelSettings:
 
     `base_url` None is the endpoint that the openai package takes by itself; only then may it also look for the key
     itself. `max_retries` is how often a request is sent again after 429, 5xx or a timeout; `mode` how the shape of
-    the answer is asked for. Raises `EndpointMisconfigured` where no request could be made with it.
+    the answer is asked for. With "auto" the endpoint is tried once with a tiny question; `modes_file` keeps what was
+    found for later processes. Raises `EndpointMisconfigured` where no request could be made with it.
     """
 
     model: str
@@ -62,16 +67,17 @@ class ModelSettings:
     api_key: str | None = field(default=None, repr=False)
     timeout_s: float = 60.0
     max_retries: int = 3
-    mode: Mode = "json_schema"
+    mode: Mode | Literal["auto"] = "json_schema"
     max_completion_tokens: int | None = None
+    modes_file: Path | None = None
 
     def __post_init__(self) -> None:
         if not self.model.strip():
             raise EndpointMisconfigured("no model is named; set the model, for example gpt-4o-mini")
         if self.base_url is not None and urlsplit(self.base_url).scheme not in ("http", "https"):
             raise EndpointMisconfigured("the base URL of the model endpoint must start with http:// or https://")
-        if self.mode not in ("json_schema", "tools", "json"):
-            raise EndpointMisconfigured(f"{self.mode!r} is no mode; use json_schema, tools or json")
+        if self.mode not in ("auto", *MODES):
+            raise EndpointMisconfigured(f"{self.mode!r} is no mode; use auto, {', '.join(MODES)}")
 
     @property
     def place(self) -> str:
@@ -91,7 +97,9 @@ class ModelClient:
     def __init__(self, settings: ModelSettings) -> None:
         self.settings = settings
         self._openai: AsyncOpenAI | None = None
-        self._instructor: AsyncInstructor | None = None
+        self._instructors: dict[Mode, AsyncInstructor] = {}
+        self._mode: Mode | None = None if settings.mode == "auto" else settings.mode
+        self._choosing = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         return self
@@ -103,7 +111,7 @@ class ModelClient:
 
     async def close(self) -> None:
         """Close the connections; the next question would open new ones."""
-        client, self._openai, self._instructor = self._openai, None, None
+        client, self._openai, self._instructors = self._openai, None, {}
         if client is not None:
             await client.close()
 
@@ -113,25 +121,25 @@ class ModelClient:
         """Return the model's answer in the shape of `response_model`, and what it cost.
 
         `messages` are dicts with `role` and `content`; their text is sent as it is. `Usage.calls` counts requests on
-        the wire, retries and re-asks included; where the endpoint reports no tokens they count 0. `purpose` is what a
-        meter keeps the cost under; a meter may refuse the question with an error of its own before it is asked.
-        Raises a leaf of `ExtractionError`, each naming model and address and what to do next, with what it cost.
+        the wire, retries, re-asks and the trying of modes included; where the endpoint reports no tokens they count 0.
+        `purpose` is what a meter keeps the cost under; a meter may refuse the question with an error of its own before
+        it is asked. Raises a leaf of `ExtractionError`, each naming model and address and what to do next, with what was
+        spent.
         """
         question = self.question(messages, response_model, purpose)
         async with metered(question) as bill:
             tally = _Tally()
             token = _asking.set(tally)
             try:
-                outcome = await self._attempt(messages, response_model, question.completion_limit or None)
+                outcome = await self._answer(messages, response_model, question.completion_limit or None)
             finally:
                 _asking.reset(token)
-            usage = tally.usage
             tally.put_on(bill, question, is_answered=not isinstance(outcome, ExtractionError))
         # Raised here, outside of any handler: the original exception holds whole prompts, and would be printed along.
         if isinstance(outcome, ExtractionError):
-            outcome.usage = usage
+            outcome.usage = tally.usage
             raise outcome
-        return outcome, usage
+        return outcome, tally.usage
 
     def question(self, messages: Sequence[Message], response_model: type[BaseModel], purpose: str) -> Question:
         """Return what asking this would be: the size of its prompt, on the high side, and the limit of its answer."""
@@ -143,19 +151,73 @@ class ModelClient:
         prompt_tokens = words + shape + TOKENS_PER_MESSAGE * len(messages)
         return Question(self.settings.model, purpose, prompt_tokens, limit, answers=REASKS + 1)
 
-    async def _attempt(
+    async def probe(self) -> dict[Mode, ExtractionError | None]:
+        """Ask the tiny question in every mode; return what went wrong in each, None where it works.
+
+        With mode "auto" the first that works is taken, and kept in the `modes_file`.
+        """
+        token = _asking.set(_Tally())
+        try:
+            found = {mode: await self._tried(mode) for mode in MODES}
+        finally:
+            _asking.reset(token)
+        works = [mode for mode, fault in found.items() if fault is None]
+        if works and self.settings.mode == "auto":
+            self._keep(works[0])
+        return found
+
+    async def _chosen(self) -> Mode | ExtractionError:
+        """Return the mode to ask in; with "auto" what is remembered, or the first that works."""
+        async with self._choosing:
+            if self._mode is None and self.settings.modes_file is not None:
+                self._mode = remembered(self.settings.modes_file, self._place())
+            if self._mode is None:
+                found = await first_that_works(self._tried)
+                if isinstance(found, ExtractionError):
+                    return found
+                self._keep(found)
+            return self._mode or MODES[0]
+
+    async def _tried(self, mode: Mode) -> ExtractionError | None:
+        answer = await self._attempt(PROBE, Probe, mode, None, reasks=0)
+        return answer if isinstance(answer, ExtractionError) else None
+
+    def _keep(self, mode: Mode) -> None:
+        self._mode = mode
+        if self.settings.modes_file is not None:
+            remember(self.settings.modes_file, self._place(), mode)
+
+    def _place(self) -> str:
+        """The place as it is remembered: the address that is asked, also where the environment names it."""
+        return replace(self.settings, base_url=str(self._connection().base_url)).place
+
+    async def _answer(
         self, messages: Sequence[Message], response_model: type[T], limit: int | None
+    ) -> T | ExtractionError:
+        mode = await self._chosen()
+        if isinstance(mode, ExtractionError):
+            return mode
+        return await self._attempt(messages, response_model, mode, limit)
+
+    async def _attempt(
+        self,
+        messages: Sequence[Message],
+        response_model: type[T],
+        mode: Mode,
+        limit: int | None,
+        *,
+        reasks: int = REASKS,
     ) -> T | ExtractionError:
         from instructor.core import InstructorError
         from openai import APITimeoutError, OpenAIError
 
         limits: dict[str, Any] = {} if limit is None else {"max_completion_tokens": limit}
         try:
-            answer, _ = await self._opened().create_with_completion(
+            answer, completion = await self._opened(mode).create_with_completion(
                 # Never `context=`: it would render every message as a template, users' words included.
                 messages=[dict(message) for message in messages],  # type: ignore[misc]
                 response_model=response_model,
-                max_retries=REASKS,
+                max_retries=reasks,
                 model=self.settings.model,
                 **limits,
             )
@@ -163,20 +225,24 @@ class ModelClient:
             if tally := _asking.get():
                 tally.is_timeout = isinstance(error.__cause__ or error, APITimeoutError)
             return translated(error, self.settings.place)
-        return answer
+        # What a filter has let through of an answer may look like a whole one.
+        return _declined(self.settings.place) if _is_declined(completion) else answer
 
-    def _opened(self) -> AsyncInstructor:
-        if self._instructor is None:
+    def _opened(self, mode: Mode) -> AsyncInstructor:
+        if mode not in self._instructors:
             import instructor
 
             modes = {"json_schema": instructor.Mode.JSON_SCHEMA, "tools": instructor.Mode.TOOLS}
-            self._openai = self._connected()
-            self._instructor = instructor.from_openai(
-                self._openai, mode=modes.get(self.settings.mode, instructor.Mode.JSON)
-            )
-            self._instructor.on("completion:response", _add)
+            opened = instructor.from_openai(self._connection(), mode=modes.get(mode, instructor.Mode.JSON))
+            opened.on("completion:response", _received)
+            self._instructors[mode] = opened
             _silence()
-        return self._instructor
+        return self._instructors[mode]
+
+    def _connection(self) -> AsyncOpenAI:
+        if self._openai is None:
+            self._openai = self._connected()
+        return self._openai
 
     def _connected(self) -> AsyncOpenAI:
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
@@ -249,6 +315,11 @@ def _number(of: object, name: str) -> int:
     value = getattr(of, name, 0)
     return value if isinstance(value, int) and value > 0 else 0
 
+def _received(completion: object) -> None:
+    """Take note of an answer before instructor reads it (and adds up its usage in place)."""
+    _add(completion)
+    mended(completion)
+
 
 def _withhold(record: logging.LogRecord) -> bool:
     return record.levelno <= logging.DEBUG or _asking.get() is None
@@ -272,7 +343,9 @@ def translated(error: Exception, place: str) -> ExtractionError:
 
     cause = error.__cause__ if isinstance(error.__cause__, OpenAIError) else error
     if isinstance(error, IncompleteOutputException):
-        return AnswerCut(f"{place}: the answer was cut at its length limit; try a smaller window or a higher limit")
+        return AnswerCut(
+            f"{place}: the answer was cut at its length limit; take a model with more room, or ask for less"
+        )
     if isinstance(cause, APIStatusError):
         return _refused_request(cause, place)
     if isinstance(cause, APITimeoutError):
@@ -289,26 +362,36 @@ def translated(error: Exception, place: str) -> ExtractionError:
 def _refused_request(error: APIStatusError, place: str) -> ExtractionError:
     status = error.status_code
     if status == 413 or str(error.code) in WINDOW_TOO_LONG:
-        return AnswerCut(f"{place}: HTTP {status}, the request is too long for the model; try a smaller window")
+        return AnswerCut(
+            f"{place}: HTTP {status}, the request is too long; take a model with more room, or ask for less"
+        )
     if status in PASSING_STATUSES or status >= 500:
         return EndpointUnavailable(f"{place}: HTTP {status} after all retries; the session is tried again later")
     todo = {
         401: "check the API key",
         403: "check what the API key may use",
         404: "check the model's name and the base URL",
-    }.get(status, "check the model's name, and whether the endpoint knows this mode (json_schema, tools or json)")
-    return EndpointMisconfigured(f"{place}: HTTP {status}; {todo}")
+    }.get(status, "check the model's name, and with `afterword doctor --probe` which mode the endpoint knows")
+    return EndpointMisconfigured(f"{place}: HTTP {status}; {todo}", status=status)
 
 
 def _unusable_answer(error: Exception, place: str) -> ExtractionError:
-    choices = getattr(getattr(error, "last_completion", None), "choices", None) or []
     # With forced tools instructor gives up at a refusal before it keeps the completion; this is how it shows.
-    declined = isinstance(error.__cause__, AssertionError) or any(
-        getattr(choice.message, "refusal", None) or choice.finish_reason == "content_filter" for choice in choices
-    )
-    if declined:
-        return AnswerRefused(f"{place}: the model declined to answer; look at the session, or try another model")
+    if isinstance(error.__cause__, AssertionError) or _is_declined(getattr(error, "last_completion", None)):
+        return _declined(place)
     attempts = getattr(error, "n_attempts", 1)
     return AnswerInvalid(
         f"{place}: no answer fitted the schema in {attempts} attempts; try another mode or a more capable model"
+    )
+
+
+def _declined(place: str) -> AnswerRefused:
+    return AnswerRefused(f"{place}: the model declined to answer; look at the session, or try another model")
+
+
+def _is_declined(completion: Any) -> bool:
+    return any(
+        getattr(getattr(choice, "message", None), "refusal", None)
+        or getattr(choice, "finish_reason", None) == "content_filter"
+        for choice in getattr(completion, "choices", None) or []
     )

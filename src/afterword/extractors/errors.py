@@ -1,5 +1,7 @@
 """What can go wrong between a saved state and grounded candidates, one leaf for each reaction of the caller."""
 
+from __future__ import annotations
+
 from afterword.extractors.extractor import Usage
 from afterword.store.errors import AfterwordError
 
@@ -21,9 +23,14 @@ class LayoutUnknown(ReadError):
 
 
 class ExtractionError(AfterwordError):
-    """Extraction did not give an answer; the session stays queued with the reason. `usage` is what it cost anyway."""
+    """Extraction did not give an answer; the session stays queued with the reason.
 
-    usage: Usage = Usage()
+    `usage` is what was spent all the same: requests, and the tokens of answers of no use as far as the endpoint told.
+    """
+
+    def __init__(self, message: str, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.usage = usage or Usage()
 
 
 class AnswerInvalid(ExtractionError):
@@ -31,7 +38,7 @@ class AnswerInvalid(ExtractionError):
 
 
 class AnswerCut(ExtractionError):
-    """The model's answer was cut at its length limit; a smaller window is tried next."""
+    """The window was too long for the model, or its answer was; half of it is tried next."""
 
 
 class AnswerRefused(ExtractionError):
@@ -43,4 +50,11 @@ class EndpointUnavailable(ExtractionError):
 
 
 class EndpointMisconfigured(ExtractionError):
-    """The endpoint refuses the request as such: key, model name or address is wrong."""
+    """The endpoint refuses the request as such: key, model name or address is wrong.
+
+    `status` is the HTTP status, None where no request was made at all.
+    """
+
+    def __init__(self, message: str, usage: Usage | None = None, *, status: int | None = None) -> None:
+        super().__init__(message, usage)
+        self.status = status

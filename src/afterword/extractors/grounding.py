@@ -25,6 +25,7 @@ from afterword.store.assertions import (
     assertion_id,
     folded,
 )
+from afterword.store.quarantine import is_instruction, is_pasted_with_instruction
 from afterword.store.redaction import is_masked
 from afterword.store.scopes import Scope, ScopeKind
 from afterword.store.transcripts import Role, Transcript, Turn
@@ -47,7 +48,11 @@ class Reason(StrEnum):
     EMPTY = "empty"
     TOO_LONG = "too_long"
     BAD_TIME = "bad_time"
+    QUARANTINED = "quarantined"
 
+
+FINAL = frozenset({Reason.NOT_ASSERTED, Reason.QUARANTINED, Reason.SECRET})
+"""Refusals that are not shown to the extractor: nothing about them can be mended."""
 
 DETAILS = {
     Reason.TURN_UNKNOWN: "no such turn in this session",
@@ -59,6 +64,7 @@ DETAILS = {
     Reason.EMPTY: "must not be empty",
     Reason.TOO_LONG: "is too long",
     Reason.BAD_TIME: "valid_to lies before valid_from",
+    Reason.QUARANTINED: "it reads like an instruction to an assistant, not like something a person tells",
 }
 
 
@@ -103,7 +109,8 @@ def ground(
     Quotes are compared with runs of white space, typographic quotation marks, apostrophes and dashes folded, nothing
     else, and kept exactly as they stand in the turn. An agent's words count only beside a person's words of a later
     turn; words of tools, systems, memories and thoughts are left out. A request to take something back may be a
-    question; everything else must be stated. Raises ValueError where a cited turn of a person has no time.
+    question; everything else must be stated. What reads like an instruction to an assistant, or was pasted with one, is
+    quarantined. Raises ValueError where a cited turn of a person has no time.
     """
     session = _Ground(
         turns={turn.number: turn for turn in transcript.turns},
@@ -135,6 +142,8 @@ def _assertion(candidate: Candidate, session: _Ground) -> Assertion:
     if is_masked(value):
         raise _RefusedError(Reason.SECRET, "value")
     limited_to, outcome = _note(candidate.limited_to, "limited_to"), _note(candidate.outcome, "outcome")
+    if candidate.act is Act.STATE:
+        _check_harmless(evidence, session, subject, value, statement, limited_to, outcome)
     times = [at.isoformat() if at else None for at in (valid_from, valid_to, last.said_at)]
     content = (candidate.act, candidate.kind, subject, attribute, value, statement, *times)
     marks = (candidate.cue, limited_to, outcome, last.time_is_guess)
@@ -173,6 +182,18 @@ def _check_modality(candidate: Candidate) -> None:
     asked_to_take_back = candidate.act is not Act.STATE and candidate.modality is Modality.ASKED
     if candidate.modality is not Modality.STATED and not asked_to_take_back:
         raise _RefusedError(Reason.NOT_ASSERTED, candidate.modality.value)
+
+
+def _check_harmless(evidence: tuple[Evidence, ...], session: _Ground, *told: str | None) -> None:
+    """Refuse what commands an assistant, or was pasted together with such a command."""
+    pasted = any(
+        is_pasted_with_instruction(
+            session.turns[item.turn or 0].text, item.start or 0, (item.start or 0) + len(item.quote)
+        )
+        for item in evidence
+    )
+    if pasted or is_instruction(*told):
+        raise _RefusedError(Reason.QUARANTINED)
 
 
 def _is_person(turn: Turn) -> bool:

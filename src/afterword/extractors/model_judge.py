@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from afterword.extractors.clients import Message, ModelClient
-from afterword.extractors.errors import AnswerInvalid
+from afterword.extractors.errors import AnswerCut, AnswerInvalid, ExtractionError
 from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import Pair
 from afterword.extractors.prompts import load
@@ -50,6 +51,13 @@ class Findings(BaseModel):
     findings: list[Finding]
 
 
+@dataclass(slots=True)
+class _Spent:
+    """What the questions about one list of pairs have cost so far."""
+
+    usage: Usage = field(default_factory=Usage)
+
+
 class ModelJudge:
     """Relates pairs as a language model reads them.
 
@@ -70,29 +78,54 @@ class ModelJudge:
     async def judge(self, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
         """Return a verdict for every pair, those that stand beside each other included; no pairs, no question.
 
-        Raises ValueError for more than `PAIRS_A_CALL` pairs, `AnswerInvalid` where a pair was left out, made up or
-        answered in a way that it does not allow, twice in a row, and any other `ExtractionError` of the client.
+        Where the question or its answer is too long, it is asked in halves. Raises ValueError for more than
+        `PAIRS_A_CALL` pairs, `AnswerInvalid` where a pair was left out, made up or answered in a way that it does not
+        allow, twice in a row, and any other `ExtractionError` of the client; its `usage` is all that was spent.
         """
         if len(pairs) > PAIRS_A_CALL:
             raise ValueError(f"{len(pairs)} pairs; at most {PAIRS_A_CALL} fit one question")
         if not pairs:
             return [], Usage()
-        numbered = _numbered(pairs)
+        spent = _Spent()
+        try:
+            return await self._judged(list(_numbered(pairs).values()), spent), spent.usage
+        except ExtractionError as error:
+            error.usage = spent.usage
+            raise
+
+    async def _judged(self, pairs: Sequence[Pair], spent: _Spent) -> list[Verdict]:
+        try:
+            return await self._related(_numbered(pairs), spent)
+        except AnswerCut:
+            if len(pairs) == 1:
+                raise
+        middle = len(pairs) // 2
+        return [one for half in (pairs[:middle], pairs[middle:]) for one in await self._judged(half, spent)]
+
+    async def _related(self, numbered: Mapping[int, Pair], spent: _Spent) -> list[Verdict]:
         messages: list[Message] = [
             {"role": "system", "content": self._prompt.text},
             {"role": "user", "content": shown(numbered)},
         ]
-        answer, usage = await self._client.ask(messages, Findings, purpose="judging")
+        answer = await self._ask(messages, spent)
         if faults := _faults(answer, numbered):
             messages += _objection(answer, faults)
-            answer, more = await self._client.ask(messages, Findings, purpose="judging")
-            usage += more
+            answer = await self._ask(messages, spent)
             if faults := _faults(answer, numbered):
                 raise AnswerInvalid(
                     f"{self._client.settings.place}: the judge's answer stayed wrong ({'; '.join(faults)}); "
                     "the session is tried again later, or try a more capable model"
                 )
-        return self._verdicts(answer, numbered), usage
+        return self._verdicts(answer, numbered)
+
+    async def _ask(self, messages: Sequence[Message], spent: _Spent) -> Findings:
+        try:
+            answer, usage = await self._client.ask(messages, Findings)
+        except ExtractionError as error:
+            spent.usage += error.usage
+            raise
+        spent.usage += usage
+        return answer
 
     def _verdicts(self, answer: Findings, numbered: Mapping[int, Pair]) -> list[Verdict]:
         verdicts = []

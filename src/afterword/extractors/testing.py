@@ -37,8 +37,9 @@ class Reply:
 
     `content` is the model's own text: sent as the arguments of the tool where the request forces one, else as the
     message. Everything after it makes a fault of it: a `status` other than 200 (with `code` in the error's body), a
-    `finish_reason` ("length": cut, "content_filter": withheld), a `refusal`, another tool's name, no choices, no
-    usage, a body that is no chat completion at all, or no answer until the client gives up.
+    `finish_reason` ("length": cut, "content_filter": withheld), a `refusal`, another tool's name, further `calls` of
+    the tool (their arguments, beside `content`), no choices, no usage, a body that is no chat completion at all, or no
+    answer until the client gives up.
     """
 
     content: str = ""
@@ -47,9 +48,10 @@ class Reply:
     finish_reason: str = "stop"
     refusal: str | None = None
     tool_name: str | None = None
+    calls: Sequence[str] = ()
     choices: bool = True
     usage: bool = True
-    body: str | None = None
+    body: str | bytes | None = None
     hangs: bool = False
     headers: Mapping[str, str] = field(default_factory=lambda: {"retry-after-ms": "1"})
 
@@ -224,9 +226,9 @@ def completion(request: Json, reply: Reply) -> Json:
     if reply.refusal is not None:
         message = {"role": "assistant", "content": None, "refusal": reply.refusal}
     elif tool:
-        function = {"name": reply.tool_name or tool, "arguments": reply.content}
-        call = {"id": "call_1", "type": "function", "function": function}
-        message = {"role": "assistant", "content": None, "tool_calls": [call]}
+        functions = [{"name": reply.tool_name or tool, "arguments": text} for text in (reply.content, *reply.calls)]
+        calls = [{"id": f"call_{n}", "type": "function", "function": one} for n, one in enumerate(functions, 1)]
+        message = {"role": "assistant", "content": None, "tool_calls": calls}
     choices = [{"index": 0, "message": message, "finish_reason": reply.finish_reason}]
     prompt, answer = len(json.dumps(request["messages"])) // 4, len(reply.content) // 4
     usage = {"prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt + answer}
@@ -234,12 +236,16 @@ def completion(request: Json, reply: Reply) -> Json:
     return {**body, "choices": choices if reply.choices else [], **({"usage": usage} if reply.usage else {})}
 
 
-def _body(request: Json, reply: Reply) -> str:
+def _body(request: Json, reply: Reply) -> bytes:
     if reply.body is not None:
-        return reply.body
+        return reply.body if isinstance(reply.body, bytes) else reply.body.encode()
+    return json.dumps(_content(request, reply), ensure_ascii=False).encode()
+
+
+def _content(request: Json, reply: Reply) -> Json:
     if reply.status != 200:
-        return json.dumps({"error": {"message": reply.content or f"scripted {reply.status}", "code": reply.code}})
-    return json.dumps(completion(request, reply), ensure_ascii=False)
+        return {"error": {"message": reply.content or f"scripted {reply.status}", "code": reply.code}}
+    return completion(request, reply)
 
 
 class _Server(ThreadingHTTPServer):
@@ -254,7 +260,7 @@ def _handler(endpoint: ScriptedEndpoint) -> type[BaseHTTPRequestHandler]:
             reply = endpoint.respond(request, self.headers.get("Authorization", ""))
             # A client that has given up is no fault of the endpoint.
             with suppress(ConnectionError):
-                self._send(reply, _body(request, reply).encode())
+                self._send(reply, _body(request, reply))
 
         def _send(self, reply: Reply, body: bytes) -> None:
             self.send_response(reply.status)

@@ -11,7 +11,6 @@ from difflib import SequenceMatcher
 
 from afterword.store.transcripts import Role, TimeBasis, Transcript, Turn
 
-
 # Where times come from, nearest to the saying first.
 NEAREST = (TimeBasis.TURNS, TimeBasis.RECORDER, TimeBasis.MANIFEST, TimeBasis.FILE)
 LARGEST_COMPARED = 4_000_000

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from afterword.extractors.extractor import Window
 from afterword.store.assertions import digest
@@ -20,7 +21,11 @@ CONTEXT_TOKENS = 1_000
 TOKENS_PER_TURN = 8
 """What a turn costs besides its words: number, speaker and line break."""
 
+SMALLEST_TOKENS = 150
+"""A window of so few tokens is not halved any more: what is too long for the model then is not the window."""
+
 _KEY_DIGITS = 40
+_BORDERS = ("\n", ". ", " ")
 
 
 def windows(transcript: Transcript, owners: tuple[str, ...], *, budget_tokens: int = 6_000) -> list[Window]:
@@ -47,6 +52,43 @@ def windows(transcript: Transcript, owners: tuple[str, ...], *, budget_tokens: i
         found.append(window)
         start = end
     return found
+
+
+def halved(window: Window) -> tuple[Window, Window] | None:
+    """Return the window in two, cut at the border of turns nearest its middle; None where it is too small for that.
+
+    A turn is cut, after a line, a sentence or a word, only where it alone is the window; both parts keep its number.
+    Each half has the turns before it as context, and both the place, the owners and the people of the whole.
+    """
+    if sum(map(_cost, window.turns)) <= SMALLEST_TOKENS:
+        return None
+    first, second = _at_border(window.turns) if len(window.turns) > 1 else _inside(window.turns[0])
+    before = (*window.context, *first)
+    return replace(window, turns=first), replace(window, turns=second, context=_context(before, len(before)))
+
+
+def _at_border(turns: tuple[Turn, ...]) -> tuple[tuple[Turn, ...], tuple[Turn, ...]]:
+    costs = list(accumulate(map(_cost, turns)))
+    border = min(range(1, len(turns)), key=lambda end: abs(2 * costs[end - 1] - costs[-1]))
+    return turns[:border], turns[border:]
+
+
+def _inside(turn: Turn) -> tuple[tuple[Turn, ...], tuple[Turn, ...]]:
+    middle = _middle(turn.text)
+    return (replace(turn, text=turn.text[:middle]),), (replace(turn, text=turn.text[middle:]),)
+
+
+def _middle(text: str) -> int:
+    """Return the end of the line, sentence or word (the first of these that there is) nearest the middle of a text,
+    within the middle half of it."""
+    middle, reach = len(text) // 2, len(text) // 4
+    for mark in _BORDERS:
+        before = text.rfind(mark, middle - reach, middle) + len(mark)
+        after = text.find(mark, middle, middle + reach) + len(mark)
+        found = [end for end in (before, after) if end >= max(len(mark), middle - reach)]
+        if found:
+            return min(found, key=lambda end: abs(end - middle))
+    return middle
 
 
 def window_key(window: Window, extractor_version: str) -> str:
@@ -90,14 +132,15 @@ def _pieces(turn: Turn, budget: int) -> Iterator[Turn]:
 
 
 def _piece_end(text: str, start: int, limit: int) -> int:
-    """Return where to cut so that `limit` bytes are not exceeded: after a white space of the last half, if any."""
+    """Return where to cut so that `limit` bytes are not exceeded: after the last line, sentence or word (the first of
+    these that there is) of the last half."""
     end = start + len(_head(text[start : start + limit], limit))
     if end >= len(text):
         return len(text)
-    for mark in ("\n", " "):
+    for mark in _BORDERS:
         cut = text.rfind(mark, start + (end - start) // 2, end)
         if cut >= 0:
-            return cut + 1
+            return cut + len(mark)
     return end
 
 

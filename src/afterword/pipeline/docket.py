@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import Judge, Pair, RulesJudge, is_cleared
 from afterword.pipeline.errors import BudgetReached
@@ -25,7 +26,8 @@ class Judged:
 
 
 class Docket:
-    """The pairs of one scope that await a judge. `usage` is what its calls have cost so far."""
+    """The pairs of one scope that await a judge. `usage` is what its calls have cost so far, those
+    that failed included."""
 
     def __init__(self, store: Store, scope: Scope, judge: Judge) -> None:
         self._store, self._scope, self._judge = store, scope, judge
@@ -33,10 +35,11 @@ class Docket:
         self.usage = Usage()
 
     async def judge(self, pairs: Sequence[Pair], *, hidden: frozenset[str], calls: int = 1) -> Judged:
-        """Return the verdicts on these pairs: the kept ones, and those of at most `calls` calls for the rest (a judge that
-        costs nothing judges all); where a budget is reached, of fewer.
+        """Return the verdicts on these pairs: the kept ones, and those of at most `calls` calls for the rest (a judge
+        that costs nothing judges all); where a budget is reached, of fewer.
 
-        What is `hidden` (somebody has asked for it to be gone) is in no prompt; code alone may compare it. Raises an `ExtractionError` where the judge gave no answer.
+        What is `hidden` (somebody has asked for it to be gone) is in no prompt; code alone may compare it. Raises an
+        `ExtractionError` where the judge gave no answer.
         """
         async with self._store.read() as db:
             self._given |= await runs.kept_verdicts(db, self._scope, pairs, self._judge.version)
@@ -54,13 +57,14 @@ class Docket:
                 # What was extracted and judged so far is paid for; the rest is left to consolidation.
                 asked = number
                 break
+            except ExtractionError as error:
+                self.usage += error.usage
+                raise
             verdicts = [replace(one, reason=self._store.privacy.text(one.reason)) for one in judged]
             self._given |= {(one.earlier_id, one.later_id): one for one in verdicts}
             self.usage += cost
         wanted = [_ids(pair) for pair in pairs]
-        return Judged(
-            tuple(self._given[ids] for ids in wanted if ids in self._given), sum(map(len, batches[asked:]))
-        )
+        return Judged(tuple(self._given[ids] for ids in wanted if ids in self._given), sum(map(len, batches[asked:])))
 
 
 def _cleared(pair: Pair) -> Verdict:

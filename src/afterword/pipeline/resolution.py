@@ -175,14 +175,14 @@ def _is_contested(fact: Fact) -> bool:
     return fact.status is Status.CONTESTED
 
 
-def changed_by_session(
+def moved_by(
     live: Sequence[Assertion],
     said: Sequence[Assertion],
     known: Known,
     verdicts: Sequence[Verdict],
     now: datetime,
 ) -> Changes:
-    """Return what the session changes: `live` is all that was known, `known` what the other sessions say."""
+    """Return what a session changes that says `said`: `live` is all that was known, `known` what the others say."""
     at = max((one.said_at for one in (*live, *said)), default=now)
     before = timeline(live, known.verdicts, max(at, now))
     everything, judged = (*known.assertions, *said), (*known.verdicts, *verdicts)

@@ -10,13 +10,15 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from afterword.extractors.candidates import Candidate
+from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Extractor, Usage, Window
-from afterword.extractors.grounding import Grounding, Reason, ground
+from afterword.extractors.grounding import Grounding, ground
 from afterword.extractors.judge import Judge, RulesJudge
 from afterword.extractors.masking import masked
 from afterword.extractors.owners import owners
@@ -27,7 +29,8 @@ from afterword.extractors.windows import window_key, windows
 from afterword.pipeline.budget import Account, Budget, Purse, purse_of
 from afterword.pipeline.docket import Docket, Judged, gone
 from afterword.pipeline.errors import ScopeBusy, SourceInvalid
-from afterword.pipeline.resolution import Changes, changed_by_session, required_pairs
+from afterword.pipeline.reading import Reader
+from afterword.pipeline.resolution import Changes, moved_by, required_pairs
 from afterword.store import ledger, lookup, runs, sessions
 from afterword.store.assertions import Assertion
 from afterword.store.engine import Store, pause
@@ -68,7 +71,8 @@ class Saved:
 class Outcome:
     """What became of a session. `run_id` is None where there was nothing new to do.
 
-    `held` says that the scope's policy lets a person decide first; `unjudged` counts pairs left to consolidation.
+    `held` says that the scope's policy lets a person decide first; `unjudged` counts pairs left to consolidation,
+    `splits` the windows that were too long for the model and were read in halves.
     """
 
     scope: Scope
@@ -79,6 +83,7 @@ class Outcome:
     applied: bool = False
     held: bool = False
     unjudged: int = 0
+    splits: int = 0
     usage: Usage = field(default_factory=Usage)
     rejected: Mapping[str, int] = field(default_factory=dict)
     changes: Changes = field(default_factory=Changes)
@@ -121,8 +126,9 @@ async def process_session(
     within the `budget` (a `Purse` is one that sessions share), and its cost is kept.
 
     Raises a `ReadError` where the state cannot be read, `SourceInvalid` where it has no times at all, an
-    `ExtractionError` where the extractor or the judge gave no answer, `BudgetReached` where there is no room for an
-    extraction, and `ScopeBusy` where others kept changing the scope. Nothing of the session is half stored then.
+    `ExtractionError` (its `usage` is all that was spent on the session) where the extractor or the judge gave no
+    answer, `BudgetReached` where there is no room for an extraction, and `ScopeBusy` where others kept changing the
+    scope. In each case nothing of the session is half stored.
     """
     if saved.off_the_record:
         nothing = Transcript((), layout=OFF_THE_RECORD, skipped={OFF_THE_RECORD: 1})
@@ -164,9 +170,16 @@ class _Processing:
         self.turns: list[Turn] = []
         self.revision = 0
         self.state_saved_at: datetime | None = None
-        self.usage = Usage()
+        self.reader = Reader(extractor)
 
     async def run(self) -> Outcome:
+        try:
+            return await self._run()
+        except ExtractionError as error:
+            error.usage = self._spent  # of the whole session, what was answered before it failed included
+            raise
+
+    async def _run(self) -> Outcome:
         for attempt in range(TRIES):
             read = await self.read()
             if await self._nothing_new(read):
@@ -188,8 +201,8 @@ class _Processing:
         )
 
     async def _insist(self, read: _Read, readings: Sequence[Reading]) -> tuple[int, _Decided]:
-        """Decide while every other writer of the scope waits. Nobody is asked meanwhile: what only a call could judge is
-        left to consolidation."""
+        """Decide while every other writer of the scope waits. Nobody is asked meanwhile: what only a call could judge
+        is left to consolidation."""
         scope, session_id = self.saved.scope, self.saved.session_id
         async with self.store.write() as db:
             await ledger.hold(db, scope)
@@ -205,7 +218,7 @@ class _Processing:
         said = [one for reading in readings for one in reading.assertions]
         pairs = required_pairs([*said, *self._bereft(said, known)], known.assertions)
         judged = await self.docket.judge(pairs, hidden=gone(known), calls=calls)
-        moved = changed_by_session(self.before, said, known, judged.verdicts, self.clock())
+        moved = moved_by(self.before, said, known, judged.verdicts, self.clock())
         is_held = self.apply and await self._is_held(moved)
         return _Decided(self._proposal(readings, self.revision, judged), moved, is_held, judged.unjudged)
 
@@ -278,27 +291,13 @@ class _Processing:
                 found.append(Reading(key, first, last, tuple(known[one] for one in kept[key])))
                 continue
             if key not in self.extracted:
-                grounding = await self._extract(window, read)
+                grounding = await self.reader.read(window, partial(self._ground, read))
                 refused = tuple((one.reason, one.candidate.statement, one.detail) for one in grounding.rejections)
                 self.extracted[key] = Reading(key, first, last, grounding.assertions, refused)
             found.append(self.extracted[key])
         return found
 
-    async def _extract(self, window: Window, read: _Read) -> Grounding:
-        """Return what a window gives, grounded: what fails is shown to the extractor once, then refused for good."""
-        first = await self.extractor.extract(window)
-        self.usage += first.usage
-        found = self._ground(first.candidates, read)
-        mendable = [one for one in found.rejections if one.reason not in (Reason.NOT_ASSERTED, Reason.SECRET)]
-        if not mendable:
-            return found
-        second = await self.extractor.repair(window, mendable)
-        self.usage += second.usage
-        mended = self._ground(second.candidates, read)
-        assertions = {one.id: one for one in (*found.assertions, *mended.assertions)}
-        return Grounding(tuple(assertions.values()), found.rejections)
-
-    def _ground(self, candidates: Sequence[Candidate], read: _Read) -> Grounding:
+    def _ground(self, read: _Read, candidates: Sequence[Candidate]) -> Grounding:
         scope, session_id, clean = self.saved.scope, self.saved.session_id, masked(candidates, self.store.privacy)
         return ground(clean, read.transcript, scope=scope, session_id=session_id, owners=read.owners)
 
@@ -342,12 +341,18 @@ class _Processing:
             calls=self._spent.calls,
             prompt_tokens=self._spent.prompt_tokens,
             completion_tokens=self._spent.completion_tokens,
-            counts={"windows": len(readings), "assertions": kept, "unjudged": judged.unjudged, **refused},
+            counts={
+                "windows": len(readings),
+                "assertions": kept,
+                "unjudged": judged.unjudged,
+                **({"splits": self.reader.splits} if self.reader.splits else {}),
+                **refused,
+            },
         )
 
     @property
     def _spent(self) -> Usage:
-        return self.usage + self.docket.usage
+        return self.reader.usage + self.docket.usage
 
     async def _written(self, db: AsyncSession, transcript: Transcript, decided: _Decided) -> int:
         """Store what was decided, in one transaction. Raises `ScopeMoved` where the scope has changed since."""
@@ -378,6 +383,7 @@ class _Processing:
             applied=self.apply and not decided.is_held,
             held=decided.is_held,
             unjudged=decided.unjudged,
+            splits=self.reader.splits,
             usage=self._spent,
             rejected=_refused(readings),
             changes=decided.moved,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -29,7 +30,10 @@ from afterword.store.facts import Fact, Status
 from afterword.store.ledger import Proposal, Reading
 from afterword.store.lookup import Known
 from afterword.store.privacy import Privacy
+from afterword.store.quarantine import is_instruction
 from afterword.store.scopes import Scope
+
+_log = logging.getLogger(__name__)
 
 JUDGE = "rules-1"
 # A clock may not have moved on between two acts; the order of saying must.
@@ -54,7 +58,8 @@ async def enter(store: Store, scope: Scope, entry: Entry, *, at: datetime) -> in
     """Keep what the application says, at the authority of an application; return the run, which `undo` takes back.
 
     A sentence of the same kind that is already there gets one more supporter instead of a double. Secrets in it are
-    masked. Raises `Overtaken`
+    masked. One that reads like an instruction to an assistant does not count before a person approves of the run in a
+    review. Raises `Overtaken`
     where other writers were faster every time, and `StoreError` where the store does not answer.
     """
     source = f"application:{uuid4().hex}"
@@ -65,7 +70,11 @@ async def enter(store: Store, scope: Scope, entry: Entry, *, at: datetime) -> in
         said = _entry_assertion(scope, entry, source, moment(at, known.assertions))
         equal = [one for one in known.assertions if is_repeated(one, said)]
         verdicts = [_same(max(equal, key=lambda one: one.order), said)] if equal else []
-        return await _applied(db, scope, _proposal(scope, source, "application", at, known, [said], verdicts))
+        proposal = _proposal(scope, source, "application", at, known, [said], verdicts)
+        if is_instruction(said.subject, said.attribute, said.value, said.statement):
+            _log.warning("an entry of %s reads like an instruction to an assistant: see `afterword review`", scope)
+            return await ledger.propose(db, replace(proposal, counts={"quarantined": 1}), is_held=True)
+        return await _applied(db, scope, proposal)
 
     return await store.written(work)
 

@@ -1,0 +1,109 @@
+"""What reads like an instruction to an assistant, and is therefore never served as a fact. Pure.
+
+A memory is read by agents, so a sentence that commands them would do so in every later session. How a person wants to
+be served ("always answer in Spanish", "never use emojis") is a preference and passes; what is caught are the forms that
+commands of web pages, tool results and documents take, in plain words. What is caught is held back and shown, never
+lost.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+AROUND = 400
+"""How many characters before and after a quote, on its lines, are looked at for what it was pasted with."""
+
+_MACHINE = (
+    r"(?:AIs?|A\.I\.|LLMs?|(?:large )?language models?|chat ?bots?|crawlers?|automated (?:readers?|agents?|systems?)|"
+    r"(?:AI|virtual|digital|automated) (?:assistants?|agents?|models?|systems?|bots?|readers?))"
+)
+_FORMER = r"(?:previous|prior|earlier|preceding|above|former|existing|original|other)"
+_RULES = r"(?:instructions|prompts|rules|guidelines|directives|directions|restrictions|commands)"
+_UNTOLD = r"(?:tell|inform|alert|notify|warn|ask|mention (?:it|this|that) to|reveal (?:it|this|that) to)(?:ing)?"
+_KEEP = r"(?:remember|save|store|record|memori[sz]e|add|update|note)"
+_MEMORY = r"(?:(?:your|its|the (?:assistant|AI)'s) )?(?:(?:long[- ]term|persistent|permanent) )?memory"
+_END = r"(?=\s*(?:$|[.,;:!?)\]\"'<]|(?:about|of) (?:this|it|that|these)\b|why\b|first\b))"
+_STARTS = r"(?:^|[.;:!?\])\"'] *|\bplease |\bthen |\balso )"
+_ADDRESS = r"https?://"
+_PRIVATE = (
+    r"(?:conversations?|chats?|histor(?:y|ies)|transcripts?|memor(?:y|ies)|facts|passwords?|credentials|tokens?|keys?|"
+    r"secrets?|(?:personal|private|user|customer) \w+|everything|messages|contents?)"
+)
+
+
+def _any(*parts: str) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{part})" for part in parts), re.IGNORECASE | re.MULTILINE)
+
+
+_PASTED = _any(
+    # "ignore all previous instructions", not a person's "ignore my previous message"
+    rf"\b(?:ignor|disregard|overrid|overrul|bypass|forget)\w* (?:(?!my\b|our\b)\w+ ){{0,3}}?{_FORMER} (?:\w+ )?"
+    rf"{_RULES}\b",
+    r"\b(?:ignor|disregard|overrid|bypass|forget)\w* (?:(?!my\b|our\b)\w+ ){0,2}?(?:system|developer|safety) "
+    r"(?:prompt|message|instruction|rule|guideline)s?\b",
+    r"\b(?:ignor|disregard|forget)\w* (?:everything|all|anything) (?:above|before this|you (?:were|have been) told)\b",
+    r"<\|(?:im_start|im_end|system|user|assistant|endoftext)\|>|\[/?INST\]|<</?SYS>>|</?system>",
+    # "SYSTEM: you ...", "Assistant: save ...", but not "System: Linux" and not a pasted dialogue
+    rf"(?<!\w )\b(?:system|assistant|developer|AI|chat ?bot)(?: (?:prompt|message|note|override|update))? ?: "
+    rf"?(?:you\b|please |now |always |never |(?:the )?(?:AI|assistant)\b|ignore|{_KEEP} |do not|send |recommend )",
+    # "IMPORTANT INSTRUCTION FOR AI ASSISTANTS:", "[[to the AI that reads this:", "<!-- AI agents processing this page:"
+    rf"\b(?:instruction|message|note|notice|attention|important|memo|reminder)s?\b[^.!?\n]{{0,30}}\b(?:to|for) "
+    rf"(?:\w+ ){{0,2}}?{_MACHINE}\b[^.!?\n]{{0,40}}:",
+    rf"(?:^|[\[(<{{*\"]|--) ?(?:to |attention |dear |hey |note to )?(?:the |any |all |every )?{_MACHINE}\b"
+    r"[^.,!?:\n]{0,14}\b(?:read|process|pars|summari|review|index|crawl|scrap|visit)\w*\b[^.!?:\n]{0,40}:",
+    rf"\b(?:AI|assistants?|AI agents?|chat ?bots?|LLMs?) (?:must|shall) (?:\w+ )?(?:remember that|memori[sz]e|"
+    rf"(?:save|store|record|write)\b[^.\n]{{0,40}}\b(?:{_MEMORY}|as a fact))\b",
+    rf"\b(?:do not|don't|never|without|must not|not to|not) {_UNTOLD} (?:the |this |your )?(?:user|human|operator)s?"
+    rf"{_END}",
+    r"\b(?:keep|hide) (?:this|it|that) (?:a )?(?:secret |hidden )?from (?:the |your )?(?:user|human)s?\b",
+    rf"!\[[^\]]*\]\({_ADDRESS}[^)\s]*[?=$][^)]*\)",
+    # the same in other languages
+    r"\bignorier\w* (?:\w+ ){0,2}(?:vorherigen|vorigen|bisherigen|obigen) (?:anweisungen|instruktionen|regeln)",
+    r"\bignor\w* (?:\w+ ){0,3}(?:instrucciones|reglas|indicaciones) (?:anteriores|previas)",
+    r"\bignor\w* (?:\w+ ){0,3}(?:instructions|consignes|règles) (?:précédentes|antérieures|ci-dessus)",
+    r"\bignor\w* (?:\w+ ){0,3}(?:istruzioni|regole) precedenti|\bignor\w* (?:\w+ ){0,3}instruções anteriores",
+    r"\bnegeer (?:\w+ ){0,2}(?:vorige|eerdere|voorgaande) (?:instructies|regels)",
+)
+"""What nobody says of themselves: it gives away the text around it too."""
+
+_COMMANDING = _any(
+    r"^ ?(?:system|developer)(?: (?:prompt|message|note|override|instruction))?s? ?:",
+    r"\byou (?:must|shall)\b|\byou (?:will|should|are to) (?:now|henceforth)\b",
+    r"\byou are (?:now|henceforth|no longer) (?:an? |the |in |bound|required|allowed|free)",
+    r"\b(?:from now on|henceforth),? you\b",
+    rf"\b{_KEEP}\b[^.!?\n]{{0,40}}\b(?:to|in|into) {_MEMORY}\b(?! (?:card|leak|pool|map))[^.!?\n]{{0,5}}(?:that\b|:)",
+    r"\b(?:record|save|store|add) (?:it |this )?as a fact\b",
+    rf"{_STARTS}(?:do not|don't|never) {_UNTOLD} (?:the |this |your )?(?:owner|customer|client)s?{_END}",
+    rf"{_STARTS}(?:send|post|forward|upload|submit|transmit|exfiltrate|leak|append|copy|report)\b[^.!?\n]{{0,80}} to "
+    rf"{_ADDRESS}",
+    rf"\b(?:send|post|forward|upload|submit|transmit|exfiltrate|leak|append)\b[^.!?\n]{{0,40}}\b{_PRIVATE}\b"
+    rf"[^.!?\n]{{0,40}} to {_ADDRESS}",
+    r"\b(?:reveal|print|output|repeat|leak|show)\b[^.!?\n]{0,30}\b(?:system prompt|your (?:instructions|prompt)|hidden "
+    r"instructions)\b",
+    r"\b(?:enter|enable|activate|switch to) (?:DAN|god|jailbreak|unrestricted) mode\b",
+)
+"""What a fact, written in the third person, never says."""
+
+
+def is_instruction(*told: str | None) -> bool:
+    """Return whether any of the texts of a fact (sentence, value, ...) reads like a command to an assistant."""
+    return any(_PASTED.search(text) or _COMMANDING.search(text) for text in map(_plain, told) if text)
+
+
+def is_pasted_with_instruction(text: str, start: int, end: int) -> bool:
+    """Return whether the words at `start` to `end` of what a person sent stand in lines that command an assistant.
+
+    A person who pastes a page or a message has not said what it tells an assistant to remember.
+    """
+    first = max(text.rfind("\n", 0, start) + 1, start - AROUND)
+    last = text.find("\n", end)
+    last = min(len(text) if last < 0 else last, end + AROUND)
+    return bool(_PASTED.search(_plain(text[first:last])))
+
+
+def _plain(text: str | None) -> str:
+    """Return the text without what hides words from a pattern: compatibility forms, invisible characters."""
+    folded = unicodedata.normalize("NFKC", text or "").replace("’", "'")
+    shown = "".join(sign for sign in folded if unicodedata.category(sign) != "Cf")
+    return re.sub(r"[^\S\n]+", " ", shown)
