@@ -246,6 +246,7 @@ async def test_a_fault_is_told_leaves_the_session_queued_and_costs_no_fact(
         healthy = stack.enter_context(ScriptedEndpoint(right_reply))
         store = await stack.enter_async_context(Store(f"sqlite:///{shutil.copy(begun, tmp_path)}"))
         (ended,) = await met(store, fault, stage, mode)
+        assert not isinstance(ended, Left)
         show([ended], dry_run=False)
         printed = " ".join(capsys.readouterr().out.split())
         error = FAULTS[fault].error
