@@ -3,27 +3,24 @@
     python benchmarks/recall_quality.py [--ablate] [--out benchmarks/recall_quality.md]
 
 LoCoMo without category 5: the turns that answer a question among all turns, and in a mixed list of facts and turns
-within a token budget (a fact counts as the turns it rests on). BEAM: the messages of the user. The settings were chosen
-on conversations 26, 30 and 41; 42 and 43 were held back. The scenario questions: is every needed fact in the block at 600
-tokens, with the gold facts as the store? The data is read by path (AFTERWORD_BENCH_DATA, AFTERWORD_SHARED) and never
-copied. The lines "with vectors" need the extra `afterword[local]`.
+within a token budget (a fact counts as the turns it rests on). BEAM: the messages of the user. The settings were
+chosen on conversations 26, 30 and 41; 42 and 43 were held back. The scenario questions: is every needed fact in the
+block at 600 tokens, with the gold facts as the store? The data is read by path (AFTERWORD_BENCH_DATA, AFTERWORD_SHARED)
+and never copied. The lines "with vectors" need the extra `afterword[local]`.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
-from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from afterword.store.embedding import EmbeddingUnavailable, LocalEmbedder, Vectors
-from afterword.store.ranking import WEIGHTS, Index, Unit, Weights, said_once
-from afterword.store.tokens import tokens
+from afterword.store.embedding import LocalEmbedder, Vectors
+from afterword.store.ranking import Index, Unit, Weights, said_once
 
 SHARED = Path(os.environ.get("AFTERWORD_SHARED", Path(__file__).parent.parent.parent / "shared"))
 DATA = Path(os.environ.get("AFTERWORD_BENCH_DATA", SHARED / "data/benchmarks"))

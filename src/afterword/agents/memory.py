@@ -20,7 +20,7 @@ from afterword.store import entries
 from afterword.store.assertions import Kind
 from afterword.store.engine import Store, open_store, store_url
 from afterword.store.facts import Fact
-from afterword.store.recall import Recall, Remembered, recall, search
+from afterword.store.recall import Recall, recall, search
 from afterword.store.rendering import block, label, opening
 from afterword.store.scopes import Scope
 
@@ -78,7 +78,6 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         self._label = label(self._scope)
         self._given = store
         self._opened: Store | None = None
-        self._remembered = Remembered()
         self._late: asyncio.Task[Recall] | None = None
         self._budget_tokens = budget_tokens
         self._timeout_s = timeout_s
@@ -140,7 +139,6 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         """Close the store if this memory opened it; it is opened again at the next use. Nothing is deleted."""
         self._give_up_late()
         opened, self._opened = self._opened, None
-        self._remembered = Remembered()
         if opened is not None:
             await opened.close()
 
@@ -180,13 +178,12 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             query,
             at=self._clock(),
             budget_tokens=self._budget_tokens,
-            remembered=self._remembered,
         )
 
     async def _search(self, query: str, limit: int | None, kinds: Collection[Kind] | None) -> Recall:
         store = await self._store()
         at = self._clock()
-        return await search(store, self._scope, query, at=at, limit=limit, kinds=kinds, remembered=self._remembered)
+        return await search(store, self._scope, query, at=at, limit=limit, kinds=kinds)
 
     async def _enter(self, entry: entries.Entry) -> None:
         await entries.enter(await self._store(), self._scope, entry, at=self._clock())
@@ -195,7 +192,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         """Place the block of what is known, and return the facts in it."""
         query = latest_question(await model_context.get_messages())
         found = await self._in_time(self._recall(query), None)
-        if await place(model_context, block(found.facts, label=self._label), mark=opening(self._label)):
+        if await place(model_context, block(found.facts, label=self._label, turns=found.turns), mark=opening(self._label)):
             return found.facts
         _log.warning("memory %s: the context has no room for a block beside the message", self._label)
         return ()

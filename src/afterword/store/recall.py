@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 
-from afterword.store import lookup
 from afterword.store.assertions import Kind
 from afterword.store.engine import Store
 from afterword.store.facts import Fact
-from afterword.store.ranking import rank
+from afterword.store.ranking import Meaning, said_once
+from afterword.store.remembering import Remembered as Remembered
+from afterword.store.remembering import remembered as remembered_of
 from afterword.store.rendering import block, fitted, in_order, label
 from afterword.store.scopes import Scope
-from afterword.store.timeline import Course, facts_at
-from afterword.store.tokens import tokens
+from afterword.store.snapshots import Held
+from afterword.store.transcripts import SourceTurn
+from afterword.store.tokens import LETTERS_PER_TOKEN, most_tokens
+from afterword.store.views import STANDING, View, turn_id
 
-STANDING = frozenset({Kind.PREFERENCE, Kind.DECISION})
+_ABOUT_THE_PAST = re.compile(
+    r"\b(?:used to|previous(?:ly)?|former(?:ly)?|before (?:that|then|this|it|i|we|my|our|the)|originally|earlier|back then"
+    r"|in the past|no longer|any ?more|did (?:i|we) (?:use|have|live|work)|old(?:er)?|prior|first|at first|history"
+    r"|changed?|switched|instead of|(?:19|20)\d\d|in (?:january|february|march|april|may|june|july|august|september"
+    r"|october|november|december)|last (?:year|month|winter|spring|summer|autumn|fall))\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,21 +35,24 @@ class Recall:
     """The facts chosen, and the score of each for the query (0 where it was not the query that chose it).
 
     `whole` says that nothing was left out, `stored` how many facts could have been chosen: 0 means that nothing is
-    known, no facts with `stored` above 0 that nothing known is relevant.
+    known, no facts with `stored` above 0 that nothing known is relevant. `turns` are source turns chosen beside the
+    facts, best first, with their scores in `turn_scores`. A fact that is no longer so has a status that says it.
     """
 
     facts: tuple[Fact, ...]
     scores: tuple[float, ...]
     whole: bool
     stored: int
+    turns: tuple[SourceTurn, ...] = ()
+    turn_scores: tuple[float, ...] = ()
 
 
-@dataclass(slots=True)
-class Remembered:
-    """What was read of one scope of one store, kept for the next question while the scope's revision is the same."""
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """What the query is about, best first; a fact that held once comes with its former status."""
 
-    revision: int = -1
-    courses: Sequence[Course] = ()
+    found: tuple[tuple[Fact | SourceTurn, float], ...] = ()
+    scores: dict[str, float] = field(default_factory=dict)
 
 
 async def recall(
@@ -56,13 +70,29 @@ async def recall(
 
     Every current or contested fact of the scope where all of them fit. Else preferences and decisions first, up to half
     the budget (those about the query before others, the later said before the earlier), then what the query is about,
-    then what was said last. `remembered` spares reading what has not changed. Raises TypeError without a scope, and
+    facts and the turns they rest on in one ranked list, then what was said last. `limit` bounds facts and turns
+    together. `remembered` is where views are kept, by default with the store. Raises TypeError without a scope, and
     `StoreError` where the store does not answer.
     """
-    facts = await _served(store, scope, at, kinds, remembered or Remembered())
-    scored = {fact.id: score for fact, score in rank(query, facts)}
-    chosen = choose(facts, scored, label=label(scope), budget_tokens=budget_tokens, limit=limit)
-    return _recall(chosen, scored, stored=len(facts))
+    view = await _view(store, scope, at, remembered)
+    served = _served(view, kinds)
+    past = bool(view.past) and bool(_ABOUT_THE_PAST.search(query))
+    whole = _whole(view, served, label=label(scope), budget_tokens=budget_tokens)
+    if limit is not None and len(served) > limit:
+        whole = None
+    if whole is not None and not past:
+        return _recall(whole, {}, stored=len(served))
+    ranked = _ranked(view, query, kinds=kinds, past=past, once=True)
+    about = [one for one, _ in ranked.found]
+    if whole is not None:
+        wanted: Iterator[Fact | SourceTurn] = chain(whole, (one for one in about if isinstance(one, Fact)))
+    else:
+        wanted = _wanted(view, about, kinds, label=label(scope), budget_tokens=budget_tokens)
+    chosen = fitted(wanted, label=label(scope), budget_tokens=budget_tokens)[:limit]
+    facts = in_order(sorted((one for one in chosen if isinstance(one, Fact)), key=view.place))
+    return _recall(
+        [*facts, *(one for one in chosen if isinstance(one, SourceTurn))], ranked.scores, stored=len(served)
+    )
 
 
 async def search(
@@ -73,51 +103,82 @@ async def search(
     at: datetime,
     limit: int | None = None,
     kinds: Collection[Kind] | None = None,
+    turns: bool = False,
     remembered: Remembered | None = None,
 ) -> Recall:
-    """Return only the facts that share words with the query, best first. An empty query finds every fact, in order.
+    """Return only what the query is about, best first: facts, and with `turns` the turns they rest on too.
 
-    Raises TypeError without a scope, and `StoreError` where the store does not answer.
+    `limit` bounds facts and turns together. An empty query finds every fact, in order. Raises TypeError without a scope,
+    and `StoreError` where the store does not answer.
     """
-    facts = await _served(store, scope, at, kinds, remembered or Remembered())
-    ranked = rank(query, facts)
-    found = [fact for fact, _ in ranked] if query.strip() else in_order(facts)
-    return _recall(found[:limit], {fact.id: score for fact, score in ranked}, stored=len(facts))
+    view = await _view(store, scope, at, remembered)
+    served = _served(view, kinds)
+    if not query.strip():
+        return _recall(in_order(view.fact(one) for one in served)[:limit], {}, stored=len(served))
+    ranked = _ranked(view, query, kinds=kinds, past=bool(_ABOUT_THE_PAST.search(query)))
+    found = [one for one, _ in ranked.found if turns or isinstance(one, Fact)]
+    return _recall(found[:limit], ranked.scores, stored=len(served))
 
 
-def choose(
-    facts: Sequence[Fact], scored: dict[str, float], *, label: str, budget_tokens: int, limit: int | None = None
-) -> list[Fact]:
-    """Return the facts that an agent is told, in the order of the block; `scored` holds each relevant one's score."""
-    if (limit is None or len(facts) <= limit) and tokens(block(facts, label=label)) <= budget_tokens:
-        return in_order(facts)
-    place = {fact.id: number for number, fact in enumerate(facts)}
-    by_use = sorted(facts, key=lambda fact: (-scored.get(fact.id, 0.0), -place[fact.id]))
-    standing = fitted((one for one in by_use if one.kind in STANDING), label=label, budget_tokens=budget_tokens // 2)
-    first = {fact.id for fact in standing}
-    wanted = [*standing, *(fact for fact in by_use if fact.id not in first)]
-    kept = fitted(wanted, label=label, budget_tokens=budget_tokens)[:limit]
-    return in_order(sorted(kept, key=lambda fact: place[fact.id]))
-
-
-async def _served(
-    store: Store, scope: Scope, at: datetime, kinds: Collection[Kind] | None, remembered: Remembered
-) -> list[Fact]:
+async def _view(store: Store, scope: Scope, at: datetime, remembered: Remembered | None) -> View:
     if not isinstance(scope, Scope):
         raise TypeError(f"whose facts? give a Scope, for example Scope.user('lena'), not {type(scope).__name__}")
-    async with store.read() as db:
-        revision = await lookup.revision_of(db, scope)
-        if remembered.revision != revision:
-            remembered.courses = await lookup.kept_courses(db, scope)
-            remembered.revision = revision
-    facts = facts_at(remembered.courses, at)
-    return [fact for fact in facts if fact.is_served and (kinds is None or fact.kind in kinds)]
+    return await (remembered or remembered_of(store)).view(store, scope, at)
 
 
-def _recall(facts: Sequence[Fact], scored: dict[str, float], *, stored: int) -> Recall:
+def _ranked(
+    view: View, query: str, *, kinds: Collection[Kind] | None, past: bool, once: bool = False, meaning: Meaning | None = None
+) -> Ranked:
+    """Return what the query is about. Turns carry no kind: they are left out where kinds are asked for."""
+    units = view.index.ranked(query, meaning=meaning)
+    if once:
+        units = said_once(units)
+    if past:
+        units = sorted([*units, *view.past_index.ranked(query)], key=lambda one: -one[1])
+    found: list[tuple[Fact | SourceTurn, float]] = []
+    for unit, score in units:
+        held = view.by_id.get(unit.id)
+        if held is None and kinds is None:
+            found.append((view.turns[unit.id], score))
+        elif held is not None and (kinds is None or held.kind in kinds):
+            found.append((view.fact(held), score))
+    return Ranked(tuple(found), {unit.id: score for unit, score in units})
+
+
+def _served(view: View, kinds: Collection[Kind] | None) -> list[Held]:
+    return view.served if kinds is None else [one for one in view.served if one.kind in kinds]
+
+
+def _whole(view: View, served: Sequence[Held], *, label: str, budget_tokens: int) -> list[Fact] | None:
+    """Return all that is served where it fits the budget; sentences that are far too long are not laid out for it."""
+    most = LETTERS_PER_TOKEN * budget_tokens
+    if len(served) > budget_tokens or sum(len(one.statement) for one in served) > most:
+        return None
+    facts = in_order(view.fact(one) for one in served)
+    return facts if most_tokens(block(facts, label=label)) <= budget_tokens else None
+
+
+def _wanted(
+    view: View, about: Sequence[Fact | SourceTurn], kinds: Collection[Kind] | None, *, label: str, budget_tokens: int
+) -> Iterator[Fact | SourceTurn]:
+    """Return what an agent is told while there is room, most wanted first."""
+    standing = chain(
+        (one for one in about if isinstance(one, Fact) and one.kind in STANDING and one.is_served),
+        (view.fact(one) for one in view.standing if kinds is None or one.kind in kinds),
+    )
+    pinned = fitted(standing, label=label, budget_tokens=budget_tokens // 2)
+    latest = (view.fact(one) for one in reversed(view.served) if kinds is None or one.kind in kinds)
+    return chain(pinned, about, latest)
+
+
+def _recall(chosen: Sequence[Fact | SourceTurn], scores: dict[str, float], *, stored: int) -> Recall:
+    facts = [one for one in chosen if isinstance(one, Fact)]
+    turns = [one for one in chosen if isinstance(one, SourceTurn)]
     return Recall(
         facts=tuple(facts),
-        scores=tuple(scored.get(fact.id, 0.0) for fact in facts),
-        whole=len(facts) == stored,
+        scores=tuple(scores.get(fact.id, 0.0) for fact in facts),
+        whole=sum(fact.is_served for fact in facts) == stored,
         stored=stored,
+        turns=tuple(turns),
+        turn_scores=tuple(scores.get(turn_id(turn.place), 0.0) for turn in turns),
     )
