@@ -42,11 +42,15 @@ class Tally:
     withdrawn_shown: int = 0
 
 
-async def measure(folder: Path) -> Tally:
-    """Return the tally over every scenario of the folder."""
+def scenarios(folder: Path) -> list[Values]:
+    """Return the scenarios of a folder."""
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+
+
+async def measure(found: list[Values]) -> Tally:
+    """Return the tally over all scenarios."""
     tally = Tally()
-    for path in sorted(folder.glob("*.json")):
-        scenario = json.loads(path.read_text(encoding="utf-8"))
+    for scenario in found:
         async with Store("sqlite://") as store:
             await store.migrate()
             await _keep(store, scenario)

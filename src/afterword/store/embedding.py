@@ -80,10 +80,11 @@ class Vectors:
     def __init__(self, vectors: Sequence[Vector | bytes | None]) -> None:
         numpy = _numpy()
         known = [place for place, vector in enumerate(vectors) if vector is not None]
-        rows = [_unpacked(vectors[place]) for place in known]
+        rows = _rows([vectors[place] for place in known])
         self._places = numpy.asarray(known)
         self._count = len(vectors)
-        self._rows = numpy.asarray(rows, dtype=numpy.float32)
+        self.missing = len(vectors) - len(known)
+        self._rows = numpy.array(rows, dtype=numpy.float32)
         self._mean = self._rows.mean(axis=0) if known else None
         if known:
             self._rows -= self._mean
@@ -124,8 +125,12 @@ def vector_key(text: str) -> str:
     return digest(text)
 
 
-def _unpacked(vector: Vector | bytes | None) -> Any:
-    return _numpy().frombuffer(vector, dtype="<f2") if isinstance(vector, bytes) else vector
+def _rows(vectors: Sequence[Vector | bytes | None]) -> Any:
+    numpy = _numpy()
+    packed_ones = [one for one in vectors if isinstance(one, bytes)]
+    if vectors and len(packed_ones) == len(vectors):
+        return numpy.frombuffer(b"".join(packed_ones), dtype="<f2").reshape(len(vectors), -1)
+    return [numpy.frombuffer(one, dtype="<f2") if isinstance(one, bytes) else one for one in vectors]
 
 
 def _numpy() -> Any:

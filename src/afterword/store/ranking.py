@@ -17,7 +17,7 @@ from afterword.store.words import terms as terms
 
 K1 = 0.9
 B = 0.4
-MOST_CANDIDATES = 500
+MOST_CANDIDATES = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,20 +166,23 @@ class Index:
     def _in_context(self, base: Mapping[int, float], wanted: set[str], weights: Weights) -> dict[int, float]:
         """Return the scores of these units and of what stands beside them, with all that speaks for each."""
         scored = dict(base)
-        for place, score in base.items():
-            if self._room[place] >= 0:
-                self._spread(scored, place, score, weights)
-        rooms = self._conversations.scores(wanted)
+        if self._standing:
+            for place, score in base.items():
+                if self._room[place] >= 0:
+                    self._spread(scored, place, score, weights)
+        rooms = self._conversations.scores(wanted) if self._standing else {}
         best = max(rooms.values(), default=1.0)
         for place in scored:
-            unit = self.units[place]
-            scored[place] += weights.named * bool(self._names[place] & wanted)
+            if self._names[place] and not self._names[place].isdisjoint(wanted):
+                scored[place] += weights.named
             if self._room[place] >= 0:
                 scored[place] += weights.conversation * rooms.get(self._room[place], 0.0) / best
-                scored[place] -= weights.asking * unit.asks
+                scored[place] -= weights.asking * self.units[place].asks
             else:
-                support = max((base.get(source, 0.0) for source in self._sources[place]), default=0.0)
-                scored[place] += weights.fact + weights.sources * support
+                scored[place] += weights.fact
+                if self._sources[place]:
+                    support = max(base.get(source, 0.0) for source in self._sources[place])
+                    scored[place] += weights.sources * support
         return scored
 
     def _spread(self, scored: dict[int, float], place: int, score: float, weights: Weights) -> None:

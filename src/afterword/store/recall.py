@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
+from itertools import chain, islice
 
 from afterword.store.assertions import Kind
+from afterword.store.embedding import Embedder
 from afterword.store.engine import Store
 from afterword.store.facts import Fact
-from afterword.store.ranking import Meaning, said_once
+from afterword.store.ranking import Meaning, Unit, said_once
 from afterword.store.remembering import Remembered as Remembered
 from afterword.store.remembering import remembered as remembered_of
 from afterword.store.rendering import block, fitted, in_order, label
@@ -19,6 +20,7 @@ from afterword.store.scopes import Scope
 from afterword.store.snapshots import Held
 from afterword.store.transcripts import SourceTurn
 from afterword.store.tokens import LETTERS_PER_TOKEN, most_tokens
+from afterword.store.vectors import meaning
 from afterword.store.views import STANDING, View, turn_id
 
 _ABOUT_THE_PAST = re.compile(
@@ -47,14 +49,6 @@ class Recall:
     turn_scores: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """What the query is about, best first; a fact that held once comes with its former status."""
-
-    found: tuple[tuple[Fact | SourceTurn, float], ...] = ()
-    scores: dict[str, float] = field(default_factory=dict)
-
-
 async def recall(
     store: Store,
     scope: Scope,
@@ -65,33 +59,37 @@ async def recall(
     limit: int | None = None,
     kinds: Collection[Kind] | None = None,
     remembered: Remembered | None = None,
+    embedder: Embedder | None = None,
 ) -> Recall:
     """Return the facts for an agent's block, by kind and in the order of saying, within the budget.
 
     Every current or contested fact of the scope where all of them fit. Else preferences and decisions first, up to half
     the budget (those about the query before others, the later said before the earlier), then what the query is about,
     facts and the turns they rest on in one ranked list, then what was said last. `limit` bounds facts and turns
-    together. `remembered` is where views are kept, by default with the store. Raises TypeError without a scope, and
-    `StoreError` where the store does not answer.
+    together. `remembered` is where views are kept, by default with the store; with an `embedder` meaning counts beside
+    words, as far as there are vectors. Raises TypeError without a scope, and `StoreError` where the store does not
+    answer.
     """
-    view = await _view(store, scope, at, remembered)
+    kept = remembered or remembered_of(store)
+    view = await _view(store, scope, at, kept)
     served = _served(view, kinds)
     past = bool(view.past) and bool(_ABOUT_THE_PAST.search(query))
     whole = _whole(view, served, label=label(scope), budget_tokens=budget_tokens)
     if limit is not None and len(served) > limit:
         whole = None
     if whole is not None and not past:
-        return _recall(whole, {}, stored=len(served))
-    ranked = _ranked(view, query, kinds=kinds, past=past, once=True)
-    about = [one for one, _ in ranked.found]
+        return _recall(whole, [], stored=len(served))
+    near = await meaning(store, kept, view, query, embedder) if embedder is not None else None
+    units = said_once(_ranked(view, query, past=past, meaning=near))
+    about = _laid_out(view, units, kinds)
     if whole is not None:
         wanted: Iterator[Fact | SourceTurn] = chain(whole, (one for one in about if isinstance(one, Fact)))
     else:
-        wanted = _wanted(view, about, kinds, label=label(scope), budget_tokens=budget_tokens)
+        wanted = _wanted(view, units, kinds, label=label(scope), budget_tokens=budget_tokens)
     chosen = fitted(wanted, label=label(scope), budget_tokens=budget_tokens)[:limit]
     facts = in_order(sorted((one for one in chosen if isinstance(one, Fact)), key=view.place))
     return _recall(
-        [*facts, *(one for one in chosen if isinstance(one, SourceTurn))], ranked.scores, stored=len(served)
+        [*facts, *(one for one in chosen if isinstance(one, SourceTurn))], units, stored=len(served)
     )
 
 
@@ -105,44 +103,47 @@ async def search(
     kinds: Collection[Kind] | None = None,
     turns: bool = False,
     remembered: Remembered | None = None,
+    embedder: Embedder | None = None,
 ) -> Recall:
     """Return only what the query is about, best first: facts, and with `turns` the turns they rest on too.
 
     `limit` bounds facts and turns together. An empty query finds every fact, in order. Raises TypeError without a scope,
     and `StoreError` where the store does not answer.
     """
-    view = await _view(store, scope, at, remembered)
+    kept = remembered or remembered_of(store)
+    view = await _view(store, scope, at, kept)
     served = _served(view, kinds)
     if not query.strip():
-        return _recall(in_order(view.fact(one) for one in served)[:limit], {}, stored=len(served))
-    ranked = _ranked(view, query, kinds=kinds, past=bool(_ABOUT_THE_PAST.search(query)))
-    found = [one for one, _ in ranked.found if turns or isinstance(one, Fact)]
-    return _recall(found[:limit], ranked.scores, stored=len(served))
+        return _recall(in_order(view.fact(one) for one in served)[:limit], [], stored=len(served))
+    near = await meaning(store, kept, view, query, embedder) if embedder is not None else None
+    units = _ranked(view, query, past=bool(_ABOUT_THE_PAST.search(query)), meaning=near)
+    found = (one for one in _laid_out(view, units, kinds) if turns or isinstance(one, Fact))
+    return _recall(list(islice(found, limit)), units, stored=len(served))
 
 
-async def _view(store: Store, scope: Scope, at: datetime, remembered: Remembered | None) -> View:
+async def _view(store: Store, scope: Scope, at: datetime, kept: Remembered) -> View:
     if not isinstance(scope, Scope):
         raise TypeError(f"whose facts? give a Scope, for example Scope.user('lena'), not {type(scope).__name__}")
-    return await (remembered or remembered_of(store)).view(store, scope, at)
+    return await kept.view(store, scope, at)
 
 
-def _ranked(
-    view: View, query: str, *, kinds: Collection[Kind] | None, past: bool, once: bool = False, meaning: Meaning | None = None
-) -> Ranked:
-    """Return what the query is about. Turns carry no kind: they are left out where kinds are asked for."""
+Units = list[tuple[Unit, float]]
+
+
+def _ranked(view: View, query: str, *, past: bool, meaning: Meaning | None) -> Units:
+    """Return what the query is about, best first; with `past` also what held once."""
     units = view.index.ranked(query, meaning=meaning)
-    if once:
-        units = said_once(units)
-    if past:
-        units = sorted([*units, *view.past_index.ranked(query)], key=lambda one: -one[1])
-    found: list[tuple[Fact | SourceTurn, float]] = []
-    for unit, score in units:
+    return sorted([*units, *view.past_index.ranked(query)], key=lambda one: -one[1]) if past else units
+
+
+def _laid_out(view: View, units: Units, kinds: Collection[Kind] | None) -> Iterator[Fact | SourceTurn]:
+    """Yield the facts and turns of the units. Turns are of no kind: they are left out where kinds are asked for."""
+    for unit, _ in units:
         held = view.by_id.get(unit.id)
         if held is None and kinds is None:
-            found.append((view.turns[unit.id], score))
+            yield view.turns[unit.id]
         elif held is not None and (kinds is None or held.kind in kinds):
-            found.append((view.fact(held), score))
-    return Ranked(tuple(found), {unit.id: score for unit, score in units})
+            yield view.fact(held)
 
 
 def _served(view: View, kinds: Collection[Kind] | None) -> list[Held]:
@@ -159,19 +160,21 @@ def _whole(view: View, served: Sequence[Held], *, label: str, budget_tokens: int
 
 
 def _wanted(
-    view: View, about: Sequence[Fact | SourceTurn], kinds: Collection[Kind] | None, *, label: str, budget_tokens: int
+    view: View, units: Units, kinds: Collection[Kind] | None, *, label: str, budget_tokens: int
 ) -> Iterator[Fact | SourceTurn]:
     """Return what an agent is told while there is room, most wanted first."""
+    wanted = STANDING if kinds is None else STANDING & set(kinds)
     standing = chain(
-        (one for one in about if isinstance(one, Fact) and one.kind in STANDING and one.is_served),
-        (view.fact(one) for one in view.standing if kinds is None or one.kind in kinds),
+        (one for one in _laid_out(view, units, wanted) if isinstance(one, Fact) and one.is_served),
+        (view.fact(one) for one in view.standing if one.kind in wanted),
     )
     pinned = fitted(standing, label=label, budget_tokens=budget_tokens // 2)
     latest = (view.fact(one) for one in reversed(view.served) if kinds is None or one.kind in kinds)
-    return chain(pinned, about, latest)
+    return chain(pinned, _laid_out(view, units, kinds), latest)
 
 
-def _recall(chosen: Sequence[Fact | SourceTurn], scores: dict[str, float], *, stored: int) -> Recall:
+def _recall(chosen: Sequence[Fact | SourceTurn], units: Units, *, stored: int) -> Recall:
+    scores = {unit.id: score for unit, score in units}
     facts = [one for one in chosen if isinstance(one, Fact)]
     turns = [one for one in chosen if isinstance(one, SourceTurn)]
     return Recall(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection
@@ -18,6 +19,8 @@ from afterword.store.scopes import Scope
 from afterword.store.snapshots import Snapshot
 from afterword.store.views import View
 from afterword.store.watch import Watch
+
+T = TypeVar("T")
 
 MOST_UNITS = 300_000
 """How many facts and turns are kept at most; some 2 kB each."""
@@ -93,16 +96,25 @@ class Remembered:
         async with store.connection(writing=False) as connection:
             return await connection.run_sync(work)
 
+    async def read(self, store: Store, work: Callable[[Connection], T]) -> T:
+        """Return what `work` reads in one transaction, on the connection that is held where there is one.
+
+        Raises `StoreError` where the store does not answer.
+        """
+        self._version(store)
+        held = await asyncio.to_thread(self._watch.read, work) if self._watch is not None else None
+        if held is not None:
+            return held
+        async with store.connection(writing=False) as connection:
+            return await connection.run_sync(work)
+
     async def _read(
         self, store: Store, scope: Scope, at: datetime, version: object, known: Mapping[str, Sequence[str]]
     ) -> View:
         def work(connection: Connection) -> Snapshot:
             return snapshots.read(connection, scope)
 
-        held = await asyncio.to_thread(self._watch.read, work) if self._watch is not None else None
-        if held is None:
-            async with store.connection(writing=False) as connection:
-                held = await connection.run_sync(work)
+        held = await self.read(store, work)
         view = await asyncio.to_thread(_ready, held, at, known)
         self._keep(scope, _Kept(view, version))
         return view

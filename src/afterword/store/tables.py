@@ -252,3 +252,17 @@ class FactAssertionRow(SQLModel, table=True):
     fact_id: str = Field(primary_key=True, foreign_key="facts.id")
     ordinal: int = Field(primary_key=True)
     assertion_id: str = Field(foreign_key="assertions.id", unique=True)
+
+
+class VectorRow(SQLModel, table=True):
+    """The vector of a text that can be found, by the model that made it; derived, and made again where it is missing.
+
+    `key` is a hash of the text, so that a vector never stands for other words than its own."""
+
+    __tablename__ = "vectors"
+
+    scope_id: int = Field(primary_key=True, foreign_key="scopes.id")
+    model: str = Field(primary_key=True)
+    dimension: int = Field(primary_key=True)
+    key: str = Field(primary_key=True)
+    content: bytes = Field(sa_type=LargeBinary)

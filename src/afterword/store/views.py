@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import cached_property
 
 from afterword.store.assertions import OWNER, Kind
+from afterword.store.embedding import Vectors
 from afterword.store.facts import Fact
 from afterword.store.ranking import Index, Unit
 from afterword.store.snapshots import Held, Snapshot
@@ -20,7 +21,8 @@ class View:
     """A snapshot at one instant: it is right from `since` until just before `until` (None: for good).
 
     `served` are the facts that hold, in the order of saying, `past` those that held once; `turns` are the turns on
-    which nothing rests but what is served. `known` holds the terms of texts that a former view has made.
+    which nothing rests but what is served. `known` holds the terms of texts that a former view has made, `vectors`
+    those of the units of the index, by model and dimension.
     """
 
     def __init__(self, snapshot: Snapshot, at: datetime, known: Mapping[str, Sequence[str]] | None = None) -> None:
@@ -29,6 +31,7 @@ class View:
         self.served = [one for one in snapshot.held if _is_served(one, at)]
         self._known: dict[str, Sequence[str]] = dict(known or {})
         self._facts: dict[str, Fact] = {}
+        self.vectors: dict[tuple[str, int], Vectors] = {}
 
     def is_right_at(self, at: datetime) -> bool:
         """Whether the same facts hold at `at`."""
