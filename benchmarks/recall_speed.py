@@ -51,11 +51,17 @@ class Given:
     model = "random-256"
     dimension = DIMENSION
 
-    async def embed(self, texts: Sequence[str]) -> list[Any]:
-        """Return one vector a text."""
+    def __init__(self) -> None:
         import numpy
 
-        return list(numpy.random.default_rng(7).standard_normal((len(texts), DIMENSION), dtype="float32"))
+        self._chance = numpy.random.default_rng(7)
+        self._made: list[Any] = []
+
+    async def embed(self, texts: Sequence[str]) -> list[Any]:
+        """Return one vector a text."""
+        while len(self._made) < len(texts):
+            self._made += list(self._chance.standard_normal((1000, DIMENSION), dtype="float32"))
+        return self._made[: len(texts)]
 
 
 def sentence(chance: random.Random, words: int = 9) -> str:
@@ -94,18 +100,24 @@ def _fact(scope: int, number: int, text: str) -> dict[Any, dict[str, Any]]:
     subject, attribute, value = "user", f"note_{number}", text.split()[-1]
     return {
         AssertionRow: {
-            **dict(id=one, scope_id=scope + 1, session_id=f"s{number // 20}", act="state", kind="entity"),
-            **dict(subject=subject, attribute=attribute, subject_key=subject, attribute_key=attribute, value=value),
-            **dict(statement=text, speaker="user", authority=6, said_at=said_at, time_is_guess=False),
+            **{"id": one, "scope_id": scope + 1, "session_id": f"s{number // 20}", "act": "state", "kind": "entity"},
+            **{
+                "subject": subject,
+                "attribute": attribute,
+                "subject_key": subject,
+                "attribute_key": attribute,
+                "value": value,
+            },
+            **{"statement": text, "speaker": "user", "authority": 6, "said_at": said_at, "time_is_guess": False},
             "recorded_at": said_at,
         },
         EvidenceRow: {
-            **dict(assertion_id=one, ordinal=0, kind="turn", quote=text, session_id=f"s{number // 20}"),
-            **dict(turn=number % 20 + 1, speaker="user", start=0),
+            **{"assertion_id": one, "ordinal": 0, "kind": "turn", "quote": text, "session_id": f"s{number // 20}"},
+            **{"turn": number % 20 + 1, "speaker": "user", "start": 0},
         },
         FactRow: {
-            **dict(id=one, scope_id=scope + 1, lead_id=one, subject_key=subject, attribute_key=attribute),
-            **dict(spans=[span], undone_as="superseded", contested_by=[]),
+            **{"id": one, "scope_id": scope + 1, "lead_id": one, "subject_key": subject, "attribute_key": attribute},
+            **{"spans": [span], "undone_as": "superseded", "contested_by": []},
         },
         FactAssertionRow: {"fact_id": one, "ordinal": 0, "assertion_id": one},
     }
@@ -115,10 +127,10 @@ async def _fill_vectors(store: Store) -> None:
     view = await Remembered().view(store, Scope.user("user-0"), NOW)
     texts = [unit.text for unit in view.index.units]
     made = await Given().embed(texts)
-    kept = dict(scope_id=1, model=Given.model, dimension=DIMENSION)
+    kept = {"scope_id": 1, "model": Given.model, "dimension": DIMENSION}
     rows = [
         {**kept, "key": vector_key(text), "content": packed(vector)}
-        for text, vector in {text: vector for text, vector in zip(texts, made, strict=True)}.items()
+        for text, vector in dict(zip(texts, made, strict=True)).items()
     ]
     async with store.connection(writing=True) as connection:
         for start in range(0, len(rows), 2000):

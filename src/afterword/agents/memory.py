@@ -18,11 +18,13 @@ from afterword.agents.contents import content_of, entry_of, text_of
 from afterword.agents.placement import latest_question, place
 from afterword.store import entries
 from afterword.store.assertions import Kind
+from afterword.store.embedding import Embedder
 from afterword.store.engine import Store, open_store, store_url
 from afterword.store.facts import Fact
 from afterword.store.recall import Recall, recall, search
 from afterword.store.rendering import block, label, opening
 from afterword.store.scopes import Scope
+from afterword.store.vectors import refresh_vectors
 
 BUDGET_TOKENS = 600
 TIMEOUT_S = 2.0
@@ -53,7 +55,8 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     `store` is an opened store, a URL, a `FromEnvironment`, or None: then `AFTERWORD_STORE__URL`, else
     `sqlite:///afterword.db`. It is opened at first use, and may be used from several event loops. The block never
     exceeds `budget_tokens`, and a turn never waits longer than `timeout_s` for the store: where it is slow or down, the
-    turn goes on without it. Raises `ScopeInvalid` unless exactly one of `user` and `scope` is given, and `StoreError`
+    turn goes on without it. With an `embedder` meaning counts beside words; vectors that are missing are made in the
+    background, and until then words alone count. It is not part of a dump. Raises `ScopeInvalid` unless exactly one of `user` and `scope` is given, and `StoreError`
     for a URL of no database that afterword uses.
     """
 
@@ -71,6 +74,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         budget_tokens: int = BUDGET_TOKENS,
         timeout_s: float = TIMEOUT_S,
         clock: Callable[[], datetime] = utc_now,
+        embedder: Embedder | None = None,
     ) -> None:
         self._scope = named_scope(user, scope)
         if isinstance(store, str):
@@ -82,6 +86,8 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         self._budget_tokens = budget_tokens
         self._timeout_s = timeout_s
         self._clock = clock
+        self._embedder = embedder
+        self._refreshing: asyncio.Task[int] | None = None
 
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
         """Put what is known into the context as one block, in place of the one before; return what was put.
@@ -138,6 +144,8 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     async def close(self) -> None:
         """Close the store if this memory opened it; it is opened again at the next use. Nothing is deleted."""
         self._give_up_late()
+        if self._refreshing is not None and self._refreshing.get_loop() is asyncio.get_running_loop():
+            self._refreshing.cancel()
         opened, self._opened = self._opened, None
         if opened is not None:
             await opened.close()
@@ -178,12 +186,13 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             query,
             at=self._clock(),
             budget_tokens=self._budget_tokens,
+            embedder=self._embedder,
         )
 
     async def _search(self, query: str, limit: int | None, kinds: Collection[Kind] | None) -> Recall:
         store = await self._store()
         at = self._clock()
-        return await search(store, self._scope, query, at=at, limit=limit, kinds=kinds)
+        return await search(store, self._scope, query, at=at, limit=limit, kinds=kinds, embedder=self._embedder)
 
     async def _enter(self, entry: entries.Entry) -> None:
         await entries.enter(await self._store(), self._scope, entry, at=self._clock())
@@ -192,6 +201,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         """Place the block of what is known, and return the facts in it."""
         query = latest_question(await model_context.get_messages())
         found = await self._in_time(self._recall(query), None)
+        self._refresh(found)
         if await place(model_context, block(found.facts, label=self._label, turns=found.turns), mark=opening(self._label)):
             return found.facts
         _log.warning("memory %s: the context has no room for a block beside the message", self._label)
@@ -225,13 +235,22 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             raise TimeoutError
         return task.result()
 
+    def _refresh(self, found: Recall) -> None:
+        """Have vectors made that are missing, one such work at a time; the turn does not wait for it."""
+        if self._embedder is not None and found.without_vector and (self._refreshing is None or self._refreshing.done()):
+            self._refreshing = asyncio.ensure_future(self._refreshed(self._embedder))
+            self._refreshing.add_done_callback(_retrieved)
+
+    async def _refreshed(self, embedder: Embedder) -> int:
+        return await refresh_vectors(await self._store(), self._scope, embedder, at=self._clock())
+
     def _give_up_late(self) -> None:
         late, self._late = self._late, None
         if late is not None and late.get_loop() is asyncio.get_running_loop():
             late.cancel()
 
 
-def _retrieved(task: asyncio.Task[Recall]) -> None:
+def _retrieved(task: asyncio.Task[Any]) -> None:
     # A task that nobody waits for any more would complain of its exception when it is collected.
     if not task.cancelled():
         task.exception()

@@ -38,7 +38,8 @@ class Recall:
 
     `whole` says that nothing was left out, `stored` how many facts could have been chosen: 0 means that nothing is
     known, no facts with `stored` above 0 that nothing known is relevant. `turns` are source turns chosen beside the
-    facts, best first, with their scores in `turn_scores`. A fact that is no longer so has a status that says it.
+    facts, best first, with their scores in `turn_scores`. `without_vector` counts what could be found by meaning if its
+    vector were made. A fact that is no longer so has a status that says it.
     """
 
     facts: tuple[Fact, ...]
@@ -47,6 +48,7 @@ class Recall:
     stored: int
     turns: tuple[SourceTurn, ...] = ()
     turn_scores: tuple[float, ...] = ()
+    without_vector: int = 0
 
 
 async def recall(
@@ -79,7 +81,7 @@ async def recall(
         whole = None
     if whole is not None and not past:
         return _recall(whole, [], stored=len(served))
-    near = await meaning(store, kept, view, query, embedder) if embedder is not None else None
+    near, lacking = await meaning(store, kept, view, query, embedder) if embedder is not None else (None, 0)
     units = said_once(_ranked(view, query, past=past, meaning=near))
     about = _laid_out(view, units, kinds)
     if whole is not None:
@@ -89,7 +91,7 @@ async def recall(
     chosen = fitted(wanted, label=label(scope), budget_tokens=budget_tokens)[:limit]
     facts = in_order(sorted((one for one in chosen if isinstance(one, Fact)), key=view.place))
     return _recall(
-        [*facts, *(one for one in chosen if isinstance(one, SourceTurn))], units, stored=len(served)
+        [*facts, *(one for one in chosen if isinstance(one, SourceTurn))], units, stored=len(served), lacking=lacking
     )
 
 
@@ -115,10 +117,10 @@ async def search(
     served = _served(view, kinds)
     if not query.strip():
         return _recall(in_order(view.fact(one) for one in served)[:limit], [], stored=len(served))
-    near = await meaning(store, kept, view, query, embedder) if embedder is not None else None
+    near, lacking = await meaning(store, kept, view, query, embedder) if embedder is not None else (None, 0)
     units = _ranked(view, query, past=bool(_ABOUT_THE_PAST.search(query)), meaning=near)
     found = (one for one in _laid_out(view, units, kinds) if turns or isinstance(one, Fact))
-    return _recall(list(islice(found, limit)), units, stored=len(served))
+    return _recall(list(islice(found, limit)), units, stored=len(served), lacking=lacking)
 
 
 async def _view(store: Store, scope: Scope, at: datetime, kept: Remembered) -> View:
@@ -173,7 +175,7 @@ def _wanted(
     return chain(pinned, _laid_out(view, units, kinds), latest)
 
 
-def _recall(chosen: Sequence[Fact | SourceTurn], units: Units, *, stored: int) -> Recall:
+def _recall(chosen: Sequence[Fact | SourceTurn], units: Units, *, stored: int, lacking: int = 0) -> Recall:
     scores = {unit.id: score for unit, score in units}
     facts = [one for one in chosen if isinstance(one, Fact)]
     turns = [one for one in chosen if isinstance(one, SourceTurn)]
@@ -184,4 +186,5 @@ def _recall(chosen: Sequence[Fact | SourceTurn], units: Units, *, stored: int) -
         stored=stored,
         turns=tuple(turns),
         turn_scores=tuple(scores.get(turn_id(turn.place), 0.0) for turn in turns),
+        without_vector=lacking,
     )

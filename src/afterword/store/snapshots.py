@@ -35,27 +35,25 @@ from afterword.store.timeline import Course, Span
 from afterword.store.transcripts import Place, Role, SourceTurn
 
 Plain = Row[Any]
+LONGEST_WITHOUT_ZONE = len("2026-01-01 00:00:00.000000")
+KINDS = {str(kind): kind for kind in Kind}
+STATUSES = {str(status): status for status in Status}
 UNREAD = frozenset({"scope_id", "subject_key", "attribute_key"})
 
 
 class Held:
     """One fact through all time as the store keeps it. It is laid out as a `Course` when it is needed."""
 
-    __slots__ = ("_course", "_evidence", "_lead", "_members", "_row", "id", "kind", "sources", "spans")
+    __slots__ = ("_course", "_evidence", "_lead", "_members", "_row", "id", "kind", "said_at", "sources", "spans")
 
     def __init__(self, row: Plain, members: Sequence[Plain], evidence: Sequence[Sequence[Plain]], spans: Any) -> None:
         self.id: str = row.id
-        self._lead = next(one for one in members if one.id == row.lead_id)
-        self.kind = Kind(self._lead.kind)
-        self.spans = tuple(_span(one) for one in spans)
-        self.sources: tuple[Place, ...] = tuple(
-            dict.fromkeys(
-                (item.session_id, item.turn)
-                for said in evidence
-                for item in said
-                if item.turn is not None and item.session_id is not None
-            )
-        )
+        self._lead = members[0] if len(members) == 1 else next(one for one in members if one.id == row.lead_id)
+        self.kind = KINDS[self._lead.kind]
+        self.said_at = _moment(members[0].said_at)
+        self.spans = tuple([_span(one) for one in spans])
+        places = [(item.session_id, item.turn) for said in evidence for item in said if item.turn is not None]
+        self.sources: tuple[Place, ...] = tuple(places if len(places) < 2 else dict.fromkeys(places))
         self._row, self._members, self._evidence = row, members, evidence
         self._course: Course | None = None
 
@@ -75,16 +73,11 @@ class Held:
         return f"{self._lead.attribute} {self._lead.value}"
 
     @property
-    def said_at(self) -> datetime:
-        """When it was first said."""
-        return _moment(self._members[0].said_at)
-
-    @property
     def order(self) -> tuple[datetime, str, int, int, str]:
         """The order of saying."""
         first = self._members[0]
         turn, start = max(((item.turn or 0, item.start or 0) for item in self._evidence[0]), default=(0, 0))
-        return _moment(first.said_at), first.session_id or "", turn, start, self.id
+        return self.said_at, first.session_id or "", turn, start, self.id
 
     @property
     def rivals(self) -> list[str]:
@@ -231,7 +224,7 @@ def _spans(rows: Sequence[Plain]) -> list[Any]:
 
 def _span(one: dict[str, Any]) -> Span:
     end = datetime.fromisoformat(one["end"]) if one["end"] else None
-    return Span(datetime.fromisoformat(one["start"]), end, Status(one["ending"]), one["by"])
+    return Span(datetime.fromisoformat(one["start"]), end, STATUSES[one["ending"]], one["by"])
 
 
 def _parsed(value: Any) -> Any:
@@ -240,8 +233,10 @@ def _parsed(value: Any) -> Any:
 
 def _moment(value: Any) -> datetime:
     """Return the instant, which SQLite gives as text without a zone."""
-    moment: datetime = datetime.fromisoformat(value) if isinstance(value, str) else value
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    if isinstance(value, str):
+        value = datetime.fromisoformat(f"{value}+00:00" if len(value) <= LONGEST_WITHOUT_ZONE else value)
+    moment: datetime = value if value.tzinfo is UTC else value.astimezone(UTC)
+    return moment
 
 
 def _moment_or_none(value: Any) -> datetime | None:

@@ -27,17 +27,20 @@ _log = logging.getLogger(__name__)
 
 async def meaning(
     store: Store, kept: Remembered, view: View, query: str, embedder: Embedder
-) -> Nearness | None:
-    """Return how near each unit of the view is to the query; None where there are no vectors or none can be made."""
+) -> tuple[Nearness | None, int]:
+    """Return how near each unit of the view is to the query, and how many of them lack a vector.
+
+    None where there are no vectors, or none can be made of the query: then recall goes by words alone.
+    """
     try:
         known = await _vectors(store, kept, view, embedder)
         if known.missing == len(view.index.units):
-            return None
+            return None, known.missing
         [vector] = await embedder.embed([query])
     except EmbeddingUnavailable as error:
         _log.warning("recall goes by words alone: %s", error)
-        return None
-    return known.near(vector)
+        return None, 0
+    return known.near(vector), known.missing
 
 
 async def refresh_vectors(store: Store, scope: Scope, embedder: Embedder, *, at: datetime) -> int:

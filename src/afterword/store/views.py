@@ -114,18 +114,12 @@ def _is_served(held: Held, at: datetime) -> bool:
 
 
 def _next_change(held: Iterable[Held], at: datetime) -> datetime | None:
-    """Return when the next fact begins, ends or is said; at an instant that is an end itself, right then."""
-    moments = [moment for one in held for moment in _moments(one)]
-    later = min((moment for moment in moments if moment > at), default=None)
-    return at if at in moments else later
-
-
-def _moments(held: Held) -> Iterable[datetime]:
-    yield held.said_at
-    for span in held.spans:
-        yield span.start
-        if span.end is not None:
-            yield span.end
+    """Return when the next fact begins, ends or is said; at an instant that is such a moment itself, right then."""
+    moments = {one.said_at for one in held}
+    spans = [span for one in held for span in one.spans]
+    moments.update([span.start for span in spans])
+    moments.update([span.end for span in spans if span.end is not None])
+    return at if at in moments else min((moment for moment in moments if moment > at), default=None)
 
 
 def _fact_unit(held: Held) -> Unit:
