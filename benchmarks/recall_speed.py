@@ -232,7 +232,9 @@ async def rows(options: argparse.Namespace, folder: Path, server: Any | None) ->
 def _row(name: str, hybrid: bool, warm: Times, cold: Times, base: float, server: Any | None) -> str:
     database, way = "PostgreSQL" if server else "SQLite", "words and vectors" if hybrid else "words"
     times = " | ".join(f"{one:.2f}" for one in (*warm, *cold))
-    return f"| {database} | {name} | {way} | {times} | {f'{base:.2f}' if base else '-'} |"
+    row = f"| {database} | {name} | {way} | {times} | {f'{base:.2f}' if base else '-'} |"
+    print(row, flush=True)  # noqa: T201 - so that a long run that is stopped has told something
+    return row
 
 
 async def main() -> None:
