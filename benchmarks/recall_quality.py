@@ -4,9 +4,9 @@
 
 LoCoMo without category 5: the turns that answer a question among all turns, and in a mixed list of facts and turns
 within a token budget (a fact counts as the turns it rests on). BEAM: the messages of the user. The settings were
-chosen on conversations 26, 30 and 41, and kept where 42 and 43 agreed. The scenario questions: is every needed fact in the
-block at 600 tokens, with the gold facts as the store? The data is read by path (AFTERWORD_BENCH_DATA, AFTERWORD_SHARED)
-and never copied. The lines "with vectors" need the extra `afterword[local]`.
+chosen on conversations 26, 30 and 41, and kept where 42 and 43 agreed. The scenario questions: is every needed fact in
+the block at 600 tokens, with the gold facts as the store? The data is read by path (AFTERWORD_BENCH_DATA,
+AFTERWORD_SHARED) and never copied. The lines "with vectors" need the extra `afterword[local]`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ CHOSEN_ON = frozenset({"conv-26", "conv-30", "conv-41"})
 FACT_CATEGORIES = frozenset(
     {"information_extraction", "knowledge_update", "contradiction_resolution", "temporal_reasoning"}
 )
-HOW_TO_READ = """How to read it: a part was kept where both columns of LoCoMo agreed, so "others" was looked at while choosing and is no
+HOW_TO_READ = """\
+How to read it: a part was kept where both columns of LoCoMo agreed, so "others" was looked at while choosing and is no
 untouched test. BEAM was looked at too: neighbours by turn number and the rule for questions came from it, and its four
 categories (information extraction, knowledge update, contradiction resolution, temporal reasoning) were settled after
 seeing each one's figures; preferences, several sessions and the rest are left out, and words alone do worse there. The
