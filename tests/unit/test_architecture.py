@@ -43,14 +43,14 @@ def test_broad_excepts_are_counted(modules: dict[Path, ast.Module]) -> None:
 
 
 def test_no_path_deletes_an_assertion(modules: dict[Path, ast.Module]) -> None:
-    """Nothing is lost: what is deleted are derived facts and the former reading of a turn."""
+    """Nothing is lost: what is deleted are derived facts, vectors, and the former reading of a turn."""
     deleted = {
         ast.unparse(node.args[0])
         for tree in modules.values()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "delete" and node.args
     }
-    assert deleted == {"FactRow", "FactAssertionRow", "TurnRow"}
+    assert deleted == {"FactRow", "FactAssertionRow", "TurnRow", "VectorRow"}
 
 
 def test_live_agents_load_no_model_libraries() -> None:

@@ -20,12 +20,14 @@ from afterword.agents.placement import latest_question, place
 from afterword.agents.recalled import UNAVAILABLE, FactQueryResult, Found, Recalled, matched, merged, recalled
 from afterword.store import entries
 from afterword.store.assertions import Kind
+from afterword.store.embedding import Embedder
 from afterword.store.engine import Store, open_store, store_url
 from afterword.store.facts import Fact
-from afterword.store.recall import Recall, Remembered, recall, search
+from afterword.store.recall import Recall, recall, search
 from afterword.store.rendering import block, label, opening
 from afterword.store.scopes import Scope
-from afterword.store.tokens import tokens
+from afterword.store.tokens import most_tokens
+from afterword.store.vectors import refresh_vectors
 
 BUDGET_TOKENS = 600
 TIMEOUT_S = 2.0
@@ -61,8 +63,10 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     `store` is an opened store, a URL, a `FromEnvironment`, or None: then `AFTERWORD_STORE__URL`, else
     `sqlite:///afterword.db`. It is opened at first use, and may be used from several event loops. The block never
     exceeds `budget_tokens`, and a turn never waits longer than `timeout_s` for the store: where it is slow or down, the
-    turn goes on without it. Raises `ScopeInvalid` unless exactly one of `user` and `scope` is given, or where `also`
-    names a scope of another tenant, and `StoreError` for a URL of no database that afterword uses.
+    turn goes on without it. With an `embedder` meaning counts beside words; vectors that are missing are made in the
+    background, and until then words alone count. It is not part of a dump. Raises `ScopeInvalid` unless exactly one of
+    `user` and `scope` is given, or where `also` names a scope of another tenant, and `StoreError` for a URL of no
+    database that afterword uses.
     """
 
     component_type = "memory"
@@ -80,6 +84,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         budget_tokens: int = BUDGET_TOKENS,
         timeout_s: float = TIMEOUT_S,
         clock: Callable[[], datetime] = utc_now,
+        embedder: Embedder | None = None,
     ) -> None:
         self._scope = named_scope(user, scope)
         if isinstance(store, str):
@@ -88,11 +93,12 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         self._label = label(self._scope)
         self._given = store
         self._opened: Store | None = None
-        self._remembered: dict[Scope, Remembered] = {}
         self._late: asyncio.Task[Any] | None = None
         self._budget_tokens = budget_tokens
         self._timeout_s = timeout_s
         self._clock = clock
+        self._embedder = embedder
+        self._refreshing: asyncio.Task[None] | None = None
 
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
         """Put what is known into the context as one block, in place of the one before; return what was put.
@@ -177,8 +183,9 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     async def close(self) -> None:
         """Close the store if this memory opened it; it is opened again at the next use. Nothing is deleted."""
         self._give_up_late()
+        if self._refreshing is not None and self._refreshing.get_loop() is asyncio.get_running_loop():
+            self._refreshing.cancel()
         opened, self._opened = self._opened, None
-        self._remembered = {}
         if opened is not None:
             await opened.close()
 
@@ -226,7 +233,10 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         found = [await self._recall_of(scope, query, self._budget_tokens) for scope in self._scopes]
         if not self._also:
             return found
-        needs = [tokens(block(one.facts, label=label(scope))) for scope, one in zip(self._scopes, found, strict=True)]
+        needs = [
+            most_tokens(block(one.facts, label=label(scope), turns=one.turns))
+            for scope, one in zip(self._scopes, found, strict=True)
+        ]
         for number, share in enumerate(shares(needs, self._budget_tokens)):
             if share < needs[number]:
                 found[number] = await self._recall_of(self._scopes[number], query, share)
@@ -239,14 +249,13 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             query,
             at=self._clock(),
             budget_tokens=budget_tokens,
-            remembered=self._remembered.setdefault(scope, Remembered()),
+            embedder=self._embedder,
         )
 
     async def _search(self, query: str, limit: int | None, kinds: Collection[Kind] | None, at: datetime) -> Recalled:
         store, parts = await self._store(), []
         for scope in self._scopes:
-            remembered = self._remembered.setdefault(scope, Remembered())
-            one = await search(store, scope, query, at=at, limit=limit, kinds=kinds, remembered=remembered)
+            one = await search(store, scope, query, at=at, limit=limit, kinds=kinds, embedder=self._embedder)
             pairs = zip(one.facts, one.scores, strict=True)
             parts.append(recalled([Found(fact, score, matched(query, fact)) for fact, score in pairs], one.stored))
         return merged(parts, limit)
@@ -261,12 +270,15 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     async def _put(self, model_context: ChatCompletionContext) -> Sequence[Fact]:
         """Place the block of each scope, and return the facts in them."""
         query = latest_question(await model_context.get_messages())
+        told = list(zip(self._scopes, await self._in_time(self._recall(query), None), strict=True))
+        self._refresh([scope for scope, found in told if found.without_vector])
         shown: list[Fact] = []
         marks: list[str] = []
-        for scope, found in zip(self._scopes, await self._in_time(self._recall(query), None), strict=True):
+        for scope, found in told:
             name = label(scope)
             marks.append(opening(name))
-            if await place(model_context, block(found.facts, label=name), mark=marks[-1], besides=marks[:-1]):
+            text = block(found.facts, label=name, turns=found.turns)
+            if await place(model_context, text, mark=marks[-1], besides=marks[:-1]):
                 shown += found.facts
             else:
                 _log.warning("memory %s: the context has no room for a block beside the message", name)
@@ -299,6 +311,16 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             self._late = task
             raise TimeoutError
         return task.result()
+
+    def _refresh(self, scopes: Sequence[Scope]) -> None:
+        """Have vectors made that are missing, one such work at a time; the turn does not wait for it."""
+        if self._embedder is not None and scopes and (self._refreshing is None or self._refreshing.done()):
+            self._refreshing = asyncio.ensure_future(self._refreshed(scopes, self._embedder))
+            self._refreshing.add_done_callback(_retrieved)
+
+    async def _refreshed(self, scopes: Sequence[Scope], embedder: Embedder) -> None:
+        for scope in scopes:
+            await refresh_vectors(await self._store(), scope, embedder, at=self._clock())
 
     def _give_up_late(self) -> None:
         late, self._late = self._late, None

@@ -11,7 +11,7 @@ from autogen_core.memory import MemoryQueryResult
 
 from afterword.store.assertions import OWNER
 from afterword.store.facts import Fact
-from afterword.store.ranking import terms
+from afterword.store.words import terms
 
 
 class Outcome(StrEnum):

@@ -86,6 +86,8 @@ class Store:
         # A database in memory is one connection, and a connection has one transaction at a time.
         self._turn: AbstractAsyncContextManager[Any] = asyncio.Lock() if self.in_memory else nullcontext()
 
+        self._closing: list[Callable[[], None]] = []
+
     def __repr__(self) -> str:
         return f"Store({self.shown_url!r})"
 
@@ -192,8 +194,14 @@ class Store:
         async with self.connection(writing=False) as connection:
             await connection.run_sync(migrations.check)
 
+    def on_close(self, work: Callable[[], None]) -> None:
+        """Have something done whenever the store is closed; it may be opened again."""
+        self._closing.append(work)
+
     async def close(self) -> None:
         """Close every connection of the running loop."""
+        for work in self._closing:
+            work()
         loop = asyncio.get_running_loop()
         engines = [engine for engine in (self._shared, self._engines.pop(loop, None)) if engine is not None]
         self._shared = None

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain, islice
 
-from afterword.store import lookup
 from afterword.store.assertions import Kind
+from afterword.store.embedding import Embedder
 from afterword.store.engine import Store
 from afterword.store.facts import Fact
-from afterword.store.ranking import rank
+from afterword.store.ranking import Meaning, Unit, said_once
+from afterword.store.remembering import Remembered as Remembered
+from afterword.store.remembering import remembered as remembered_of
 from afterword.store.rendering import block, fitted, in_order, label
 from afterword.store.scopes import Scope
-from afterword.store.timeline import Course, facts_at
-from afterword.store.tokens import tokens
+from afterword.store.snapshots import Held
+from afterword.store.transcripts import SourceTurn
+from afterword.store.tokens import LETTERS_PER_TOKEN, most_tokens
+from afterword.store.vectors import meaning
+from afterword.store.views import STANDING, View, turn_id
 
-STANDING = frozenset({Kind.PREFERENCE, Kind.DECISION})
+_ABOUT_THE_PAST = re.compile(
+    r"\b(?:used to|previous(?:ly)?|former(?:ly)?|before (?:that|then|this|it|i|we|my|our|the)|originally|earlier|back then"
+    r"|in the past|no longer|any ?more|did (?:i|we) (?:use|have|live|work)|old(?:er)?|prior|first|at first|history"
+    r"|changed?|switched|instead of|(?:19|20)\d\d|in (?:january|february|march|april|may|june|july|august|september"
+    r"|october|november|december)|last (?:year|month|winter|spring|summer|autumn|fall))\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,21 +37,18 @@ class Recall:
     """The facts chosen, and the score of each for the query (0 where it was not the query that chose it).
 
     `whole` says that nothing was left out, `stored` how many facts could have been chosen: 0 means that nothing is
-    known, no facts with `stored` above 0 that nothing known is relevant.
+    known, no facts with `stored` above 0 that nothing known is relevant. `turns` are source turns chosen beside the
+    facts, best first, with their scores in `turn_scores`. `without_vector` counts what could be found by meaning if its
+    vector were made. A fact that is no longer so has a status that says it.
     """
 
     facts: tuple[Fact, ...]
     scores: tuple[float, ...]
     whole: bool
     stored: int
-
-
-@dataclass(slots=True)
-class Remembered:
-    """What was read of one scope of one store, kept for the next question while the scope's revision is the same."""
-
-    revision: int = -1
-    courses: Sequence[Course] = ()
+    turns: tuple[SourceTurn, ...] = ()
+    turn_scores: tuple[float, ...] = ()
+    without_vector: int = 0
 
 
 async def recall(
@@ -51,18 +61,38 @@ async def recall(
     limit: int | None = None,
     kinds: Collection[Kind] | None = None,
     remembered: Remembered | None = None,
+    embedder: Embedder | None = None,
 ) -> Recall:
     """Return the facts for an agent's block, by kind and in the order of saying, within the budget.
 
     Every current or contested fact of the scope where all of them fit. Else preferences and decisions first, up to half
     the budget (those about the query before others, the later said before the earlier), then what the query is about,
-    then what was said last. `remembered` spares reading what has not changed. Raises TypeError without a scope, and
-    `StoreError` where the store does not answer.
+    facts and the turns they rest on in one ranked list, then what was said last. `limit` bounds facts and turns
+    together. `remembered` is where views are kept, by default with the store; with an `embedder` meaning counts beside
+    words, as far as there are vectors. Raises TypeError without a scope, and `StoreError` where the store does not
+    answer.
     """
-    facts = await _served(store, scope, at, kinds, remembered or Remembered())
-    scored = {fact.id: score for fact, score in rank(query, facts)}
-    chosen = choose(facts, scored, label=label(scope), budget_tokens=budget_tokens, limit=limit)
-    return _recall(chosen, scored, stored=len(facts))
+    kept = remembered or remembered_of(store)
+    view = await _view(store, scope, at, kept)
+    served = _served(view, kinds)
+    past = bool(view.past) and bool(_ABOUT_THE_PAST.search(query))
+    whole = _whole(view, served, label=label(scope), budget_tokens=budget_tokens)
+    if limit is not None and len(served) > limit:
+        whole = None
+    if whole is not None and not past:
+        return _recall(whole, [], stored=len(served))
+    near, lacking = await meaning(store, kept, view, query, embedder) if embedder is not None else (None, 0)
+    units = said_once(_ranked(view, query, past=past, meaning=near))
+    about = _laid_out(view, units, kinds)
+    if whole is not None:
+        wanted: Iterator[Fact | SourceTurn] = chain(whole, (one for one in about if isinstance(one, Fact)))
+    else:
+        wanted = _wanted(view, units, kinds, label=label(scope), budget_tokens=budget_tokens)
+    chosen = fitted(wanted, label=label(scope), budget_tokens=budget_tokens)[:limit]
+    facts = in_order(sorted((one for one in chosen if isinstance(one, Fact)), key=view.place))
+    return _recall(
+        [*facts, *(one for one in chosen if isinstance(one, SourceTurn))], units, stored=len(served), lacking=lacking
+    )
 
 
 async def search(
@@ -73,51 +103,88 @@ async def search(
     at: datetime,
     limit: int | None = None,
     kinds: Collection[Kind] | None = None,
+    turns: bool = False,
     remembered: Remembered | None = None,
+    embedder: Embedder | None = None,
 ) -> Recall:
-    """Return only the facts that share words with the query, best first. An empty query finds every fact, in order.
+    """Return only what the query is about, best first: facts, and with `turns` the turns they rest on too.
 
-    Raises TypeError without a scope, and `StoreError` where the store does not answer.
+    `limit` bounds facts and turns together. An empty query finds every fact, in order. Raises TypeError without a scope,
+    and `StoreError` where the store does not answer.
     """
-    facts = await _served(store, scope, at, kinds, remembered or Remembered())
-    ranked = rank(query, facts)
-    found = [fact for fact, _ in ranked] if query.strip() else in_order(facts)
-    return _recall(found[:limit], {fact.id: score for fact, score in ranked}, stored=len(facts))
+    kept = remembered or remembered_of(store)
+    view = await _view(store, scope, at, kept)
+    served = _served(view, kinds)
+    if not query.strip():
+        return _recall(in_order(view.fact(one) for one in served)[:limit], [], stored=len(served))
+    near, lacking = await meaning(store, kept, view, query, embedder) if embedder is not None else (None, 0)
+    units = _ranked(view, query, past=bool(_ABOUT_THE_PAST.search(query)), meaning=near)
+    found = (one for one in _laid_out(view, units, kinds) if turns or isinstance(one, Fact))
+    return _recall(list(islice(found, limit)), units, stored=len(served), lacking=lacking)
 
 
-def choose(
-    facts: Sequence[Fact], scored: dict[str, float], *, label: str, budget_tokens: int, limit: int | None = None
-) -> list[Fact]:
-    """Return the facts that an agent is told, in the order of the block; `scored` holds each relevant one's score."""
-    if (limit is None or len(facts) <= limit) and tokens(block(facts, label=label)) <= budget_tokens:
-        return in_order(facts)
-    place = {fact.id: number for number, fact in enumerate(facts)}
-    by_use = sorted(facts, key=lambda fact: (-scored.get(fact.id, 0.0), -place[fact.id]))
-    standing = fitted((one for one in by_use if one.kind in STANDING), label=label, budget_tokens=budget_tokens // 2)
-    first = {fact.id for fact in standing}
-    wanted = [*standing, *(fact for fact in by_use if fact.id not in first)]
-    kept = fitted(wanted, label=label, budget_tokens=budget_tokens)[:limit]
-    return in_order(sorted(kept, key=lambda fact: place[fact.id]))
-
-
-async def _served(
-    store: Store, scope: Scope, at: datetime, kinds: Collection[Kind] | None, remembered: Remembered
-) -> list[Fact]:
+async def _view(store: Store, scope: Scope, at: datetime, kept: Remembered) -> View:
     if not isinstance(scope, Scope):
         raise TypeError(f"whose facts? give a Scope, for example Scope.user('lena'), not {type(scope).__name__}")
-    async with store.read() as db:
-        revision = await lookup.revision_of(db, scope)
-        if remembered.revision != revision:
-            remembered.courses = await lookup.kept_courses(db, scope)
-            remembered.revision = revision
-    facts = facts_at(remembered.courses, at)
-    return [fact for fact in facts if fact.is_served and (kinds is None or fact.kind in kinds)]
+    return await kept.view(store, scope, at)
 
 
-def _recall(facts: Sequence[Fact], scored: dict[str, float], *, stored: int) -> Recall:
+Units = list[tuple[Unit, float]]
+
+
+def _ranked(view: View, query: str, *, past: bool, meaning: Meaning | None) -> Units:
+    """Return what the query is about, best first; with `past` also what held once."""
+    units = view.index.ranked(query, meaning=meaning)
+    return sorted([*units, *view.past_index.ranked(query)], key=lambda one: -one[1]) if past else units
+
+
+def _laid_out(view: View, units: Units, kinds: Collection[Kind] | None) -> Iterator[Fact | SourceTurn]:
+    """Yield the facts and turns of the units. Turns are of no kind: they are left out where kinds are asked for."""
+    for unit, _ in units:
+        held = view.by_id.get(unit.id)
+        if held is None and kinds is None:
+            yield view.turns[unit.id]
+        elif held is not None and (kinds is None or held.kind in kinds):
+            yield view.fact(held)
+
+
+def _served(view: View, kinds: Collection[Kind] | None) -> list[Held]:
+    return view.served if kinds is None else [one for one in view.served if one.kind in kinds]
+
+
+def _whole(view: View, served: Sequence[Held], *, label: str, budget_tokens: int) -> list[Fact] | None:
+    """Return all that is served where it fits the budget; sentences that are far too long are not laid out for it."""
+    most = LETTERS_PER_TOKEN * budget_tokens
+    if len(served) > budget_tokens or sum(len(one.statement) for one in served) > most:
+        return None
+    facts = in_order(view.fact(one) for one in served)
+    return facts if most_tokens(block(facts, label=label)) <= budget_tokens else None
+
+
+def _wanted(
+    view: View, units: Units, kinds: Collection[Kind] | None, *, label: str, budget_tokens: int
+) -> Iterator[Fact | SourceTurn]:
+    """Return what an agent is told while there is room, most wanted first."""
+    wanted = STANDING if kinds is None else STANDING & set(kinds)
+    standing = chain(
+        (one for one in _laid_out(view, units, wanted) if isinstance(one, Fact) and one.is_served),
+        (view.fact(one) for one in view.standing if one.kind in wanted),
+    )
+    pinned = fitted(standing, label=label, budget_tokens=budget_tokens // 2)
+    latest = (view.fact(one) for one in reversed(view.served) if kinds is None or one.kind in kinds)
+    return chain(pinned, _laid_out(view, units, kinds), latest)
+
+
+def _recall(chosen: Sequence[Fact | SourceTurn], units: Units, *, stored: int, lacking: int = 0) -> Recall:
+    scores = {unit.id: score for unit, score in units}
+    facts = [one for one in chosen if isinstance(one, Fact)]
+    turns = [one for one in chosen if isinstance(one, SourceTurn)]
     return Recall(
         facts=tuple(facts),
-        scores=tuple(scored.get(fact.id, 0.0) for fact in facts),
-        whole=len(facts) == stored,
+        scores=tuple(scores.get(fact.id, 0.0) for fact in facts),
+        whole=sum(fact.is_served for fact in facts) == stored,
         stored=stored,
+        turns=tuple(turns),
+        turn_scores=tuple(scores.get(turn_id(turn.place), 0.0) for turn in turns),
+        without_vector=lacking,
     )

@@ -282,3 +282,17 @@ class SpendingRow(SQLModel, table=True):
     completion_tokens: int = 0
     micro_usd: int | None = Field(default=None, sa_type=BigInteger)
     is_estimate: bool = False
+
+
+class VectorRow(SQLModel, table=True):
+    """The vector of a text that can be found, by the model that made it; derived, and made again where it is missing.
+
+    `key` is a hash of the text, so that a vector never stands for other words than its own."""
+
+    __tablename__ = "vectors"
+
+    scope_id: int = Field(primary_key=True, foreign_key="scopes.id")
+    model: str = Field(primary_key=True)
+    dimension: int = Field(primary_key=True)
+    key: str = Field(primary_key=True)
+    content: bytes = Field(sa_type=LargeBinary)

@@ -70,3 +70,24 @@ class Transcript:
     def ended_at(self) -> datetime | None:
         """The last known time of a turn."""
         return max((turn.said_at for turn in self.turns if turn.said_at), default=None)
+
+
+Place = tuple[str, int]
+"""Where a turn stands: session id, number."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTurn:
+    """A turn of a person that a fact rests on. `in_company` says that several people speak in its session."""
+
+    session_id: str
+    number: int
+    speaker: str
+    said_at: datetime | None
+    text: str
+    in_company: bool = False
+
+    @property
+    def place(self) -> Place:
+        """Where it stands."""
+        return self.session_id, self.number

