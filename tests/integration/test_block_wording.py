@@ -12,8 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afterword import FactMemory
+from afterword.extractors.judge import RulesJudge
 from afterword.extractors.readers import read_state
+from afterword.pipeline.proposals import apply_proposal
+from afterword.store import runs
 from afterword.store.engine import Store, open_store
+from afterword.store.ledger import RunStatus
 from afterword.store.rendering import CLOSING, OPENING, PREFACE, plain
 from afterword.store.transcripts import Role
 from conversing import know, replying
@@ -44,6 +48,11 @@ async def test_a_fact_that_looks_like_an_instruction_stays_one_line_among_the_no
     memory = FactMemory(user="lena", store=store)
     for attack in ATTACKS:
         await know(memory, attack, subject=attack, value=attack, attribute=attack)
+    async with store.read() as db:
+        quarantined = await runs.runs(db, memory.scope, statuses=[RunStatus.HELD])
+    assert len(quarantined) == 4
+    for one in quarantined:
+        await apply_proposal(store, one.id, judge=RulesJudge())
     client = replying("fine")
     agent = AssistantAgent("helper", client, memory=[memory])
     await agent.run(task="hello")
