@@ -21,7 +21,7 @@ HEAD = re.compile(r"^\[(\d+)(, already read)?\] (\w+) ")
 
 RELEASED = {
     "extract-1": "98808ff26df3eec4",
-    "extract-2": "d01b6920cb91ed84",
+    "extract-2": "299014f50fde2f53",
     "judge-1": "fcb455cd7d367c2a",
     "judge-2": "f1ddcd89a169274a",
     "opinion-1": "b58e640b8853433e",
