@@ -34,7 +34,7 @@ async def examine(*, probe: bool = False) -> list[Check]:
     except SettingsInvalid as error:
         return [*checks, Check("settings", False, str(error), "mend the profile or the variable that is named")]
     checks.append(Check("settings", True, f"profile: {profile_path() or 'none, defaults and environment'}"))
-    checks += [*await _store(configured), _secrets(configured), _extractor(configured)]
+    checks += [*await _store(configured), _redaction(configured), _extractor(configured)]
     return [*checks, await _probed(configured.model)] if probe else checks
 
 
@@ -70,10 +70,10 @@ async def _store(configured: Settings) -> list[Check]:
     return checks
 
 
-def _secrets(configured: Settings) -> Check:
+def _redaction(configured: Settings) -> Check:
     kinds = sorted(configured.privacy.chosen().kinds)
     found = f"masked before anything is stored: {', '.join(kinds)}" if kinds else "stored as they are said"
-    return Check("secrets", True, found)
+    return Check("redaction", True, found)
 
 
 def _extractor(configured: Settings) -> Check:
