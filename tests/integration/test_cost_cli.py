@@ -53,7 +53,11 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
     def begin(endpoint: ScriptedEndpoint, *arguments: str, stderr: int = subprocess.PIPE) -> subprocess.Popen[str]:
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("AFTERWORD_", "OPENAI_"))}
-        model = {"AFTERWORD_MODEL__NAME": "scripted", "AFTERWORD_MODEL__BASE_URL": endpoint.base_url}
+        model = {
+            "AFTERWORD_MODEL__NAME": "scripted",
+            "AFTERWORD_MODEL__BASE_URL": endpoint.base_url,
+            "AFTERWORD_MODEL__MODE": "json_schema",
+        }
         process = subprocess.Popen(
             [sys.executable, "-m", "afterword", *arguments],
             cwd=tmp_path,

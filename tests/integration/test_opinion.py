@@ -98,7 +98,11 @@ def evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     afterword = Commands(tmp_path, monkeypatch, capsys)
 
     def run(folder: Path, endpoint: ScriptedEndpoint, *options: str, expected: int = 0) -> str:
-        model = {"AFTERWORD_MODEL__BASE_URL": endpoint.base_url, "AFTERWORD_MODEL__MAX_RETRIES": "0"}
+        model = {
+            "AFTERWORD_MODEL__BASE_URL": endpoint.base_url,
+            "AFTERWORD_MODEL__MAX_RETRIES": "0",
+            "AFTERWORD_MODEL__MODE": "json_schema",
+        }
         return afterword("eval", str(folder), "--judge-unmatched", *options, expected=expected, **model)
 
     return run
