@@ -170,8 +170,17 @@ class _Plain:
         """Whether it holds at an instant that is no boundary."""
         if self.was_wrong(one.id) or not _within(self.claim(one), at):
             return False
-        takers = [self.said[new] for (old, new) in self.takes if old == one.id and self.took_effect(new)]
-        return not any(_within(self.claim(taker), at) for taker in takers)
+        takers = [
+            (self.said[new], how) for (old, new), how in self.takes.items() if old == one.id and self.took_effect(new)
+        ]
+        return not any(_within(self.taken(taker, how), at) for taker, how in takers)
+
+    def taken(self, taker: Assertion, how: Relation) -> tuple[datetime, datetime | None]:
+        """Return the interval that it takes: of a thing that is to happen on one day, all from when that was said."""
+        start, end = self.claim(taker)
+        is_a_day = end is not None and end - start <= timedelta(days=1)
+        is_new_date = how is Relation.CHANGES and taker.valid_from is not None and start > taker.said_at and is_a_day
+        return (taker.said_at, None) if is_new_date else (start, end)
 
     def took_effect(self, name: str) -> bool:
         """Whether it was neither wrong nor taken back before it came true."""

@@ -74,6 +74,17 @@ def test_values_stand_beside_each_other_unless_judged_otherwise() -> None:
     assert statuses(9, [tea, coffee], judged("tea", "coffee", BESIDE)) == {"tea": "current", "coffee": "current"}
 
 
+def test_a_day_that_was_moved_does_not_come_back_when_the_new_one_has_passed() -> None:
+    """ "Hands in on 31 March", then "hands in on 15 May": on 16 May neither is ahead, and the first never again."""
+    open_end, moved = said("march", 1), said("may", 5, since=20, until=20)
+    for on in (6, 20, 25):
+        facts = at(on, [open_end, moved], judged("march", "may", CHANGES))
+        assert (facts["march"].status, facts["march"].valid_to) == (Status.SUPERSEDED, day(5))
+    longer = said("trial", 5, since=10, until=20)
+    facts = at(25, [open_end, longer], judged("march", "trial", CHANGES))
+    assert facts["march"].status is Status.CURRENT, "what holds for some days only gives way to what held before"
+
+
 def test_a_change_ends_the_earlier_value_when_it_was_said() -> None:
     facts = at(9, [said("window", 1), said("aisle", 5)], judged("window", "aisle", CHANGES))
     assert (facts["window"].status, facts["window"].valid_to) == (Status.SUPERSEDED, day(5))

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from afterword.store.assertions import Act, Assertion, Relation, Verdict
 from afterword.store.facts import Fact, Status
 from afterword.store.pairs import Pairs, Refused
+
+_ONE_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,8 @@ def _spans(
         for later, relation in sorted(pairs.later_on[one.id], key=lambda item: pairs.place[item[0]]):
             if later not in void and later not in never:
                 ending = Status.RETRACTED if relation is Relation.RETRACTS else Status.SUPERSEDED
-                left = _cut(left, claims[later], ending, later)
+                taken = _new_date(pairs.by_id[later], relation, claims[later])
+                left = _cut(left, taken, ending, later)
                 if not left:
                     undone.setdefault(one.id, (ending, later))
         spans[one.id] = left
@@ -178,6 +181,21 @@ def _withdrawn_before(
         for later, relation in pairs.later_on[one.id]
         if relation is Relation.RETRACTS and later not in void and claims[later][0] <= claims[one.id][0]
     }
+
+
+def _new_date(
+    later: Assertion, relation: Relation, claim: tuple[datetime, datetime | None]
+) -> tuple[datetime, datetime | None]:
+    """Return the interval that a later statement takes from an earlier one: as a rule, what it claims.
+
+    What is to happen within a day (a deadline, a defence) and changes what was said before is a new date for the same
+    thing: the former one is out from when that was said, and does not come back once the day has passed.
+    """
+    start, end = claim
+    is_ahead = later.valid_from is not None and start > later.said_at
+    if relation is Relation.CHANGES and is_ahead and end is not None and end - start <= _ONE_DAY:
+        return later.said_at, None
+    return claim
 
 
 def _cut(spans: list[Span], claim: tuple[datetime, datetime | None], ending: Status, by: str) -> list[Span]:
