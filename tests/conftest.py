@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from afterword.store import lookup
 from afterword.store.engine import Store
@@ -17,6 +18,10 @@ REPOSITORY = Path(__file__).parent.parent
 FAR = datetime(2100, 1, 1, tzinfo=UTC)
 
 Dump = list[tuple[object, ...]]
+
+# A busy machine is no failure; what must be fast is measured in benchmarks.
+settings.register_profile("afterword", deadline=None)
+settings.load_profile("afterword")
 
 
 @pytest.fixture(scope="session")

@@ -110,7 +110,9 @@ async def _options(replay: Path | None, configured: ModelOptions) -> AsyncIterat
     except (KeyError, TypeError, ValueError) as error:
         raise UsageInvalid(f"{replay} is no recording: {error}") from None
     async with ScriptedEndpoint(script) as endpoint:
-        changed = {"base_url": endpoint.base_url, "api_key": "local", "max_retries": 0}
+        # A recording answers the requests of one mode; trying others would ask for what it lacks.
+        mode = "json_schema" if configured.mode == "auto" else configured.mode
+        changed = {"base_url": endpoint.base_url, "api_key": "local", "max_retries": 0, "mode": mode}
         yield ModelOptions.model_validate({**configured.model_dump(), **changed, "name": model or configured.name})
 
 
