@@ -10,7 +10,7 @@ from afterword.extractors.judge import Judge, Pair, RulesJudge, is_cleared
 from afterword.store import runs
 from afterword.store.assertions import Relation, Verdict
 from afterword.store.engine import Store
-from afterword.store.lookup import Known
+from afterword.store.knowledge import Known
 from afterword.store.scopes import Scope
 from afterword.store.timeline import erased
 
@@ -61,9 +61,10 @@ def _cleared(pair: Pair) -> Verdict:
     return Verdict(pair[0].id, pair[1].id, Relation.RETRACTS, "everything was taken back", RulesJudge.version)
 
 
-def gone(known: Known) -> frozenset[str]:
-    """Return the ids of what somebody has asked to be gone."""
-    return erased(known.assertions, known.verdicts)
+def gone(known: Known, pairs: Sequence[Pair]) -> frozenset[str]:
+    """Return the ids of what somebody has asked to be gone, as far as these pairs are concerned."""
+    ids = {end for pair in pairs for end in _ids(pair)}
+    return erased(*known.excerpt(known.component(ids)))
 
 
 def _ids(pair: Pair) -> tuple[str, str]:

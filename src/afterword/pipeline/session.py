@@ -26,16 +26,17 @@ from afterword.extractors.union import union
 from afterword.extractors.windows import window_key, windows
 from afterword.pipeline.docket import Docket, Judged, gone
 from afterword.pipeline.errors import ScopeBusy, SourceInvalid
-from afterword.pipeline.resolution import Changes, changes, required_pairs
+from afterword.pipeline.resolution import Changes, changes, partners, required_pairs
 from afterword.store import ledger, lookup, runs, sessions
-from afterword.store.assertions import Assertion, Verdict
+from afterword.store.assertions import Assertion
 from afterword.store.engine import Store, pause
 from afterword.store.errors import Overtaken, ScopeMoved
+from afterword.store.knowledge import Known
 from afterword.store.ledger import Proposal, Reading
 from afterword.store.privacy import OFF_THE_RECORD, counted
 from afterword.store.runs import Policy
 from afterword.store.scopes import Scope
-from afterword.store.timeline import erased, timeline
+from afterword.store.timeline import courses, erased, facts_at
 from afterword.store.transcripts import TimeBasis, Transcript, Turn
 
 PATIENT_TRIES, TRIES = 6, 20
@@ -145,7 +146,8 @@ class _Processing:
         self.source = ledger.source_of(saved.session_id)
         self.extracted: dict[str, Reading] = {}
         self.docket = Docket(store, saved.scope, judge)
-        self.before: tuple[Assertion, ...] = ()
+        self.before = Known.of(0, (), ())
+        self.own: list[Assertion] = []
         self.turns: list[Turn] = []
         self.revision = 0
         self.state_saved_at: datetime | None = None
@@ -185,12 +187,15 @@ class _Processing:
             decided = await self._decided(readings, self._others(known), calls=0)
             return await self._written(db, read.transcript, decided), decided
 
-    async def _decided(self, readings: Sequence[Reading], known: lookup.Known, *, calls: int) -> _Decided:
+    async def _decided(self, readings: Sequence[Reading], known: Known, *, calls: int) -> _Decided:
         """Return what the readings mean for what is known, with at most so many calls of the judge."""
         said = [one for reading in readings for one in reading.assertions]
-        pairs = required_pairs([*said, *self._bereft(said, known)], known.assertions)
-        judged = await self.docket.judge(pairs, hidden=gone(known), calls=calls)
-        moved = _changes(self.before, said, known, judged.verdicts, self.clock())
+        told = known.moved(known.revision, come=said)
+        pairs = required_pairs([*said, *self._bereft(said, known)], told.postings)
+        judged = await self.docket.judge(pairs, hidden=gone(known, pairs), calls=calls)
+        after = told.moved(known.revision, given=judged.verdicts)
+        ids = [*(one.id for one in (*self.own, *said)), *(end for pair in pairs for end in (pair[0].id, pair[1].id))]
+        moved = _changes(self.before, after, after.touched(self.before, ids), self.clock())
         is_held = self.apply and await self._is_held(moved)
         return _Decided(self._proposal(readings, self.revision, judged), moved, is_held, judged.unjudged)
 
@@ -287,24 +292,24 @@ class _Processing:
         scope, session_id, clean = self.saved.scope, self.saved.session_id, masked(candidates, self.store.privacy)
         return ground(clean, read.transcript, scope=scope, session_id=session_id, owners=read.owners)
 
-    async def _known(self) -> lookup.Known:
+    async def _known(self) -> Known:
         """Return what is known of the scope from everything but this session."""
         async with self.store.read() as db:
             return self._others(await lookup.known(db, self.saved.scope))
 
-    def _others(self, known: lookup.Known) -> lookup.Known:
-        self.before = known.assertions
-        others = tuple(one for one in known.assertions if one.session_id != self.saved.session_id)
-        return lookup.Known(known.revision, others, known.verdicts)
+    def _others(self, known: Known) -> Known:
+        self.before = known
+        self.own = [one for one in known.assertions if one.session_id == self.saved.session_id]
+        return known.moved(known.revision, gone=self.own) if self.own else known
 
-    def _bereft(self, said: Sequence[Assertion], known: lookup.Known) -> list[Assertion]:
-        """Return what others say of subjects of which this session takes something back.
+    def _bereft(self, said: Sequence[Assertion], known: Known) -> list[Assertion]:
+        """Return what others say that was judged with what this session takes back.
 
         What was compared only with a statement that is gone now must be compared with the next one.
         """
-        kept = {one.id for one in said} | {one.id for one in known.assertions}
-        subjects = {one.slot[0] for one in self.before if one.id not in kept}
-        return [one for one in known.assertions if one.slot[0] in subjects]
+        kept = {one.id for one in said}
+        lost = [one for one in self.own if one.id not in kept]
+        return [one for one in partners(lost, self.before.postings) if one.id in known.by_id]
 
     async def _is_held(self, moved: Changes) -> bool:
         async with self.store.read() as db:
@@ -373,17 +378,10 @@ def _refused(readings: Sequence[Reading]) -> dict[str, int]:
     return dict(Counter(reason for reading in readings for reason, _, _ in reading.rejections))
 
 
-def _changes(
-    live: Sequence[Assertion],
-    said: Sequence[Assertion],
-    known: lookup.Known,
-    verdicts: Sequence[Verdict],
-    now: datetime,
-) -> Changes:
-    """Return what the session changes: `live` is all that was known, `known` what the other sessions say."""
-    at = max((one.said_at for one in (*live, *said)), default=now)
-    before = timeline(live, known.verdicts, max(at, now))
-    everything, judged = (*known.assertions, *said), (*known.verdicts, *verdicts)
-    hidden = erased(everything, judged)
-    moved = changes(before, timeline(everything, judged, max(at, now)))
-    return replace(moved, hidden=sum(hidden.issuperset(fact.assertion_ids) for fact in before))
+def _changes(before: Known, after: Known, touched: Collection[str], now: datetime) -> Changes:
+    """Return what a session changes of the facts that it touches."""
+    at = after.said_until(before.said_until(now))
+    old = facts_at(courses(*before.excerpt(touched)), at)
+    hidden = erased(*after.excerpt(touched))
+    moved = changes(old, facts_at(courses(*after.excerpt(touched)), at))
+    return replace(moved, hidden=sum(hidden.issuperset(fact.assertion_ids) for fact in old))

@@ -24,6 +24,7 @@ from sqlalchemy.pool import NullPool, StaticPool
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from afterword.store import migrations
+from afterword.store.cache import Cache, Draft
 from afterword.store.errors import Overtaken, StoreInvalid, StoreMissing, StoreOutdated, StoreUnreachable
 from afterword.store.privacy import Privacy
 
@@ -77,6 +78,7 @@ class Store:
         self.privacy = privacy or Privacy()
         self._url = store_url(url)
         self.shown_url = redacted(url)
+        self._cache = Cache()
         self._shared: AsyncEngine | None = None
         self._engines: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine] = WeakKeyDictionary()
         # A database in memory is one connection, and a connection has one transaction at a time.
@@ -145,15 +147,19 @@ class Store:
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncSession]:
         """Open a transaction that only reads: one consistent view."""
-        async with self.connection(writing=False) as connection, AsyncSession(bind=connection) as db:
+        draft = Draft(self._cache)
+        async with self.connection(writing=False) as connection, _session(connection, draft) as db:
             yield db
+        draft.commit()
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[AsyncSession]:
         """Open a transaction that writes: committed at the end, rolled back on any error, one writer at a time."""
-        async with self.connection(writing=True) as connection, AsyncSession(bind=connection) as db:
+        draft = Draft(self._cache)
+        async with self.connection(writing=True) as connection, _session(connection, draft) as db:
             yield db
             await db.flush()
+        draft.commit()
 
     async def written(self, work: Callable[[AsyncSession], Awaitable[T]]) -> T:
         """Do the work in a transaction that writes, again from its beginning where another process was faster.
@@ -195,6 +201,10 @@ class Store:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+def _session(connection: AsyncConnection, draft: Draft) -> AsyncSession:
+    return AsyncSession(bind=connection, info={Draft: draft})
 
 
 async def pause(attempt: int) -> None:

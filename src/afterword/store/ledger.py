@@ -5,6 +5,7 @@ Nothing here deletes an assertion. A run that is undone is left out, and the fac
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,7 +19,8 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 
 from afterword.store.assertions import Assertion, Verdict
 from afterword.store.errors import NotFound, ScopeMoved
-from afterword.store.lookup import CHUNK, known, scope_row
+from afterword.store.knowledge import Known
+from afterword.store.lookup import CHUNK, assertions_by_id, known, known_after, plain, scope_row
 from afterword.store.rows import (
     Values,
     assertion_values,
@@ -192,11 +194,12 @@ async def apply(db: AsyncSession, scope: Scope, run_id: int, at: datetime) -> in
     scope_now = await _locked_scope(db, run.scope_id)
     if scope_now.revision != run.counts.get("revision", scope_now.revision):
         raise ScopeMoved(f"{scope} has changed since run {run_id} was judged; judge it again")
+    before = await known(db, scope)
     scope_now.revision += 1
     run.status, run.applied_at, run.applied_revision = RunStatus.APPLIED, at, scope_now.revision
     db.add_all([scope_now, run])
     await db.flush()
-    await derive(db, scope)
+    await _follow(db, scope, scope_now, before, await _latest_of(db, run))
     return scope_now.revision
 
 
@@ -207,44 +210,67 @@ async def undo(db: AsyncSession, scope: Scope, run_id: int, at: datetime) -> int
     """
     run = await _run(db, scope, run_id, RunStatus.APPLIED)
     scope_now = await _locked_scope(db, run.scope_id)
+    before, latest = await known(db, scope), await _latest_of(db, run)
     scope_now.revision += 1
     run.status, run.undone_at = RunStatus.UNDONE, at
     db.add_all([scope_now, run])
     await db.flush()
-    await derive(db, scope)
+    await _follow(db, scope, scope_now, before, latest)
     return scope_now.revision
 
 
+async def _latest_of(db: AsyncSession, run: RunRow) -> list[int]:
+    """Return the applied runs of a run's source of which one counts, or does when the other is undone."""
+    applied = select(RunRow.id).where(
+        RunRow.scope_id == run.scope_id, RunRow.source == run.source, RunRow.status == RunStatus.APPLIED
+    )
+    found = await db.exec(applied.order_by(col(RunRow.applied_revision).desc()).limit(2))
+    return [one for one in found if one is not None]
+
+
+async def _follow(db: AsyncSession, scope: Scope, row: ScopeRow, before: Known, runs: Sequence[int]) -> None:
+    """Lay out what hangs together with what these runs say and judge, and write its facts."""
+    after, ids = await known_after(db, scope, before, row.revision, runs)
+    touched = after.touched(before, ids)
+    kept: list[str] = []
+    members = list(touched)
+    for start in range(0, len(members), CHUNK):
+        of = select(FactAssertionRow.fact_id).where(
+            col(FactAssertionRow.assertion_id).in_(members[start : start + CHUNK])
+        )
+        kept += await db.exec(of.distinct())
+    await _write(db, row.id or 0, list(dict.fromkeys(kept)), courses(*after.excerpt(touched)))
+
+
 async def derive(db: AsyncSession, scope: Scope) -> None:
-    """Lay out what is live and write the facts that differ from the kept ones."""
+    """Lay out all that is live and write the facts that differ from the kept ones, whatever was held in memory."""
     row = await scope_row(db, scope)
     if row is None or row.id is None:
         return
-    live = await known(db, scope)
-    wanted = {course.id: course for course in courses(live.assertions, live.verdicts)}
-    kept = {one.id: one for one in await db.exec(select(FactRow).where(FactRow.scope_id == row.id))}
-    of_scope = select(FactRow.id).where(FactRow.scope_id == row.id)
-    query = select(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(of_scope))
-    ties: dict[str, list[str]] = {}
-    for tie in sorted(await db.exec(query), key=lambda one: one.ordinal):
-        ties.setdefault(tie.fact_id, []).append(tie.assertion_id)
-    changed = [
-        fact_id
-        for fact_id in kept.keys() | wanted.keys()
-        if fact_id not in wanted
-        or fact_id not in kept
-        or _as_kept(kept[fact_id], ties.get(fact_id, [])) != _as_wanted(wanted[fact_id], row.id)
-    ]
-    gone, new = [one for one in changed if one in kept], [wanted[one] for one in changed if one in wanted]
-    await _rewrite(db, row.id, gone, new)
+    live = await known(db, scope, afresh=True)
+    kept = await db.exec(select(FactRow.id).where(FactRow.scope_id == row.id))
+    await _write(db, row.id, list(kept), courses(live.assertions, live.verdicts))
 
 
-def _as_kept(row: FactRow, members: list[str]) -> tuple[Values, list[str]]:
-    return row.model_dump(), members
-
-
-def _as_wanted(course: Course, scope_id: int) -> tuple[Values, list[str]]:
-    return fact_values(course, scope_id), [one.id for one in course.members]
+async def _write(db: AsyncSession, scope_id: int, kept: Sequence[str], laid_out: Sequence[Course]) -> None:
+    """Let these courses take the place of the kept facts; rows that say the same are left as they are."""
+    wanted = {course.id: course for course in laid_out}
+    rows: dict[str, Values] = {}
+    ties: dict[str, list[str]] = defaultdict(list)
+    for start in range(0, len(kept), CHUNK):
+        ids = kept[start : start + CHUNK]
+        for row in await db.exec(plain(FactRow).where(col(FactRow.id).in_(ids))):
+            rows[row.id] = dict(row._mapping)
+        members = plain(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(ids))
+        for tie in await db.exec(members.order_by(FactAssertionRow.ordinal)):
+            ties[tie.fact_id].append(tie.assertion_id)
+    same = {
+        name
+        for name, course in wanted.items()
+        if (rows.get(name), ties[name]) == (fact_values(course, scope_id), [one.id for one in course.members])
+    }
+    gone = [name for name in rows if name not in same]
+    await _rewrite(db, scope_id, gone, [course for name, course in wanted.items() if name not in same])
 
 
 async def _rewrite(db: AsyncSession, scope_id: int, gone: list[str], new: list[Course]) -> None:
@@ -327,9 +353,11 @@ async def keep_assertions(
 
 
 async def _keep_verdicts(db: AsyncSession, scope_id: int, run_id: int, proposal: Proposal) -> None:
+    if not proposal.verdicts:
+        return
     said = {one.id: one for reading in proposal.readings for one in reading.assertions}
-    live = await known(db, proposal.scope)
-    said.update((one.id, one) for one in live.assertions)
+    ends = {end for verdict in proposal.verdicts for end in (verdict.earlier_id, verdict.later_id)}
+    said |= await assertions_by_id(db, proposal.scope, list(ends - said.keys()))
     rows: list[Values] = []
     for verdict in proposal.verdicts:
         key = verdict_key(proposal.scope, said[verdict.earlier_id], said[verdict.later_id], verdict.judge)
