@@ -87,10 +87,9 @@ class Known:
         gone = [self.by_id[one.id] for one in gone if one.id in self.by_id]
         come = [one for one in {one.id: one for one in come}.values() if one.id not in self.by_id]
         dropped, given, moved = list(dropped), list(given), [*gone, *come]
-        by_id = {**self.by_id} if moved else self.by_id
-        for one in gone:
-            del by_id[one.id]
-        by_id.update((one.id, one) for one in come)
+        lost = {one.id for one in gone}
+        kept = {name: one for name, one in self.by_id.items() if name not in lost} if lost else self.by_id
+        by_id = {**kept, **{one.id: one for one in come}} if moved else self.by_id
         labels = [(folded(one.subject), one.id) for one in gone], [(folded(one.subject), one.id) for one in come]
         after = Known(
             revision,

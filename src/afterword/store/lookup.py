@@ -105,14 +105,13 @@ async def known_after(
     keys = select(RunVerdictRow.verdict_key).where(col(RunVerdictRow.run_id).in_(runs))
     tie, reading, basis = aliased(WindowAssertionRow), aliased(RunWindowRow), aliased(RunVerdictRow)
     is_live = exists().where(
-        tie.assertion_id == WindowAssertionRow.assertion_id,
-        reading.window_id == tie.window_id,
+        col(tie.assertion_id) == col(WindowAssertionRow.assertion_id),
+        col(reading.window_id) == col(tie.window_id),
         col(reading.run_id).in_(live),
     )
-    in_force = exists().where(basis.verdict_key == VerdictRow.key, col(basis.run_id).in_(live))
-    said = sqlalchemy.select(WindowAssertionRow.assertion_id, is_live.label("counts"))
-    ties = await db.exec(said.where(col(WindowAssertionRow.window_id).in_(windows)).distinct())
-    moved = {name: counts for name, counts in ties}
+    in_force = exists().where(col(basis.verdict_key) == col(VerdictRow.key), col(basis.run_id).in_(live))
+    said = select(col(WindowAssertionRow.assertion_id), is_live)
+    moved = dict((await db.exec(said.where(col(WindowAssertionRow.window_id).in_(windows)).distinct())).all())
     judged = (await db.exec(plain(VerdictRow).add_columns(in_force).where(col(VerdictRow.key).in_(keys)))).all()
     come = [name for name, counts in moved.items() if counts and name not in before.by_id]
     after = before.moved(

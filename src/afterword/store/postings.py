@@ -79,7 +79,9 @@ def with_moved(
         gone[key].add(name)
     for key, name in new:
         come[key].append(name)
-    found = {**before} if gone or come else before
+    if not gone and not come:
+        return before
+    found = dict(before)
     for key, stale in gone.items():
         found[key] = tuple(name for name in found[key] if name not in stale)
         if not found[key]:
