@@ -37,6 +37,8 @@ class Docket:
 
         What is `hidden` (somebody has asked for it to be gone) is in no prompt; code alone may compare it. Raises an `ExtractionError` where the judge gave no answer.
         """
+        if not pairs:
+            return Judged((), 0)
         async with self._store.read() as db:
             self._given |= await runs.kept_verdicts(db, self._scope, pairs, self._judge.version)
         self._given |= {_ids(pair): _cleared(pair) for pair in pairs if is_cleared(*pair)}

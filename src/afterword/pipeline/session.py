@@ -149,6 +149,9 @@ class _Processing:
         self.before = Known.of(0, (), ())
         self.own: list[Assertion] = []
         self.turns: list[Turn] = []
+        self.kept: dict[str, tuple[Assertion, ...]] = {}
+        self.last_keys: list[str] | None = None
+        self.policy = Policy.AUTO
         self.revision = 0
         self.state_saved_at: datetime | None = None
         self.usage = Usage()
@@ -182,7 +185,7 @@ class _Processing:
             await ledger.hold(db, scope)
             if await sessions.turns(db, scope, session_id) != self.turns:
                 raise ScopeMoved(f"session {session_id!r} of {scope} was read further meanwhile")
-            known = await lookup.known(db, scope)
+            known, self.policy = await lookup.known(db, scope), await runs.policy_of(db, scope)
             self.revision = known.revision
             decided = await self._decided(readings, self._others(known), calls=0)
             return await self._written(db, read.transcript, decided), decided
@@ -196,7 +199,7 @@ class _Processing:
         after = told.moved(known.revision, given=judged.verdicts)
         ids = [*(one.id for one in (*self.own, *said)), *(end for pair in pairs for end in (pair[0].id, pair[1].id))]
         moved = _changes(self.before, after, after.touched(self.before, ids), self.clock())
-        is_held = self.apply and await self._is_held(moved)
+        is_held = self.apply and self._is_held(moved)
         return _Decided(self._proposal(readings, self.revision, judged), moved, is_held, judged.unjudged)
 
     async def _read(self) -> _Read:
@@ -233,9 +236,13 @@ class _Processing:
         async with self.store.read() as db:
             # What is decided holds for the scope as it is now, when the session is read, not when it is judged.
             self.revision = await lookup.revision_of(db, scope)
-            self.state_saved_at = await sessions.saved_at(db, scope, session_id)
-            before = self.turns = await sessions.turns(db, scope, session_id)
-            kept = await sessions.find(db, scope, session_id)
+            self.last_keys = await ledger.last_keys(db, scope, self.source)
+            self.kept = await ledger.kept_readings(db, scope, self.source)
+            kept, before = await sessions.find(db, scope, session_id), list[Turn]()
+            if kept is not None:
+                before = await sessions.turns(db, scope, session_id)
+            self.state_saved_at = await sessions.saved_at(db, scope, session_id) if kept else None
+            self.turns = before
             state = self.saved.state
             if state is None and self.saved.path is None and not self.saved.reread:
                 state = await sessions.load_state(db, scope, session_id)
@@ -243,9 +250,7 @@ class _Processing:
 
     async def _nothing_new(self, read: _Read) -> bool:
         """Whether the last run read exactly these windows: undone or not, there is nothing new in the session."""
-        async with self.store.read() as db:
-            last = await ledger.last_keys(db, self.saved.scope, self.source)
-        if read.keys and (last != list(read.keys) or self.saved.reread):
+        if read.keys and (self.last_keys != list(read.keys) or self.saved.reread):
             return False
         if self.apply:
             await self.store.written(lambda db: self._keep_known(db, read.transcript))
@@ -257,15 +262,11 @@ class _Processing:
             await self._keep(db, transcript)
 
     async def _readings(self, read: _Read) -> list[Reading]:
-        async with self.store.read() as db:
-            kept = await ledger.kept_readings(db, self.saved.scope, self.source, read.keys)
-            ids = [one for ids in kept.values() for one in ids]
-            known = await lookup.assertions_by_id(db, self.saved.scope, ids)
         found: list[Reading] = []
         for window, key in zip(read.windows, read.keys, strict=True):
             first, last = window.turns[0].number, window.turns[-1].number
-            if key in kept:
-                found.append(Reading(key, first, last, tuple(known[one] for one in kept[key])))
+            if key in self.kept:
+                found.append(Reading(key, first, last, self.kept[key]))
                 continue
             if key not in self.extracted:
                 grounding = await self._extract(window, read)
@@ -295,10 +296,12 @@ class _Processing:
     async def _known(self) -> Known:
         """Return what is known of the scope from everything but this session."""
         async with self.store.read() as db:
+            self.policy = await runs.policy_of(db, self.saved.scope)
             return self._others(await lookup.known(db, self.saved.scope))
 
     def _others(self, known: Known) -> Known:
         self.before = known
+        _ = known.postings  # laid out once, they go on with all that follows from what is known
         self.own = [one for one in known.assertions if one.session_id == self.saved.session_id]
         return known.moved(known.revision, gone=self.own) if self.own else known
 
@@ -311,10 +314,8 @@ class _Processing:
         lost = [one for one in self.own if one.id not in kept]
         return [one for one in partners(lost, self.before.postings) if one.id in known.by_id]
 
-    async def _is_held(self, moved: Changes) -> bool:
-        async with self.store.read() as db:
-            policy = await runs.policy_of(db, self.saved.scope)
-        return policy is Policy.HOLD_ALL or (policy is Policy.HOLD_RETIREMENTS and bool(moved.retired))
+    def _is_held(self, moved: Changes) -> bool:
+        return self.policy is Policy.HOLD_ALL or (self.policy is Policy.HOLD_RETIREMENTS and bool(moved.retired))
 
     def _proposal(self, readings: Sequence[Reading], revision: int, judged: Judged) -> Proposal:
         kept = sum(len(reading.assertions) for reading in readings)

@@ -245,14 +245,18 @@ def _create_private(path: Path) -> None:
         raise StoreUnreachable(f"{reason}; choose another place with AFTERWORD_STORE__URL") from None
 
 
+PRAGMAS = f"""
+    PRAGMA journal_mode=WAL;
+    PRAGMA foreign_keys=ON;
+    PRAGMA secure_delete=ON;
+    PRAGMA busy_timeout={BUSY_TIMEOUT_MS};
+"""
+"""A live agent must be able to recall while the batch job commits; only WAL lets a reader pass a writer."""
+
+
 def _set_pragmas(connection: Any, _record: object) -> None:
-    cursor = connection.cursor()
-    # A live agent must be able to recall while the batch job commits; only WAL lets a reader pass a writer.
-    cursor.execute("PRAGMA journal_mode=WAL")
-    cursor.execute("PRAGMA foreign_keys=ON")
-    cursor.execute("PRAGMA secure_delete=ON")
-    cursor.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
-    cursor.close()
+    # At once: each statement of its own costs a change of threads and back.
+    connection.run_async(lambda driver: driver.executescript(PRAGMAS))
 
 
 def _begin(connection: Any) -> None:

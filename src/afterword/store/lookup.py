@@ -41,11 +41,16 @@ CHUNK = 500
 
 
 async def scope_row(db: AsyncSession, scope: Scope) -> ScopeRow | None:
-    """Return the scope's row, None where nothing was ever kept for it."""
+    """Return the scope's row, None where nothing was ever kept for it. One transaction reads it once."""
+    held = db.info.get(scope)
+    if isinstance(held, ScopeRow) and held in db:
+        return held
     query = select(ScopeRow).where(
         ScopeRow.tenant == scope.tenant, ScopeRow.kind == str(scope.kind), ScopeRow.name == scope.id
     )
-    return (await db.exec(query)).one_or_none()
+    row = (await db.exec(query)).one_or_none()
+    db.info[scope] = row
+    return row
 
 
 async def revision_of(db: AsyncSession, scope: Scope) -> int:
@@ -105,24 +110,24 @@ async def known_after(
     keys = select(RunVerdictRow.verdict_key).where(col(RunVerdictRow.run_id).in_(runs))
     tie, reading, basis = aliased(WindowAssertionRow), aliased(RunWindowRow), aliased(RunVerdictRow)
     is_live = exists().where(
-        col(tie.assertion_id) == col(WindowAssertionRow.assertion_id),
+        col(tie.assertion_id) == col(AssertionRow.id),
         col(reading.window_id) == col(tie.window_id),
         col(reading.run_id).in_(live),
     )
     in_force = exists().where(col(basis.verdict_key) == col(VerdictRow.key), col(basis.run_id).in_(live))
-    said = select(col(WindowAssertionRow.assertion_id), is_live)
-    moved = dict((await db.exec(said.where(col(WindowAssertionRow.window_id).in_(windows)).distinct())).all())
+    said = select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(windows))
+    named = plain(AssertionRow).add_columns(is_live).where(col(AssertionRow.id).in_(said))
+    moved = (await db.exec(named)).all()
     judged = (await db.exec(plain(VerdictRow).add_columns(in_force).where(col(VerdictRow.key).in_(keys)))).all()
-    come = [name for name, counts in moved.items() if counts and name not in before.by_id]
     after = before.moved(
         revision,
-        gone=[before.by_id[name] for name, counts in moved.items() if not counts and name in before.by_id],
-        come=(await assertions_by_id(db, scope, come)).values(),
+        gone=[before.by_id[one.id] for one in moved if not one[-1] and one.id in before.by_id],
+        come=await _assertions(db, [one for one in moved if one[-1] and one.id not in before.by_id], scope),
         dropped=[verdict_of(one) for one in judged if not one[-1]],
         given=[verdict_of(one) for one in judged if one[-1]],
     )
     _draft(db).keep(scope, after)
-    return after, [*moved, *(end for one in judged for end in (one.earlier_id, one.later_id))]
+    return after, [*(one.id for one in moved), *(end for one in judged for end in (one.earlier_id, one.later_id))]
 
 
 async def _loaded(db: AsyncSession, scope: Scope, scope_id: int, revision: int, known_at: datetime | None) -> Known:

@@ -86,6 +86,9 @@ def _folded(text: str) -> str:
 
 def _words(text: str) -> Iterable[str]:
     for word in _WORD.findall(text):
+        if word.isascii():
+            yield word
+            continue
         start = 0
         for run in _UNSPACED.finditer(word):
             yield from filter(None, [word[start : run.start()]])
