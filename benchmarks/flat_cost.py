@@ -105,9 +105,7 @@ async def seed(store: Store, scope: Scope, size: int, first: int) -> None:
         await connection.execute(
             insert(RunWindowRow), [{"run_id": key, "ordinal": 0, "window_id": key} for key, _ in sources]
         )
-        ties = [
-            {"window_id": first + number // 10 * 10, "assertion_id": one.id} for number, one in enumerate(said)
-        ]
+        ties = [{"window_id": first + number // 10 * 10, "assertion_id": one.id} for number, one in enumerate(said)]
         await connection.execute(insert(WindowAssertionRow), ties)
         await connection.execute(update(ScopeRow).where(col(ScopeRow.id) == scope_id).values(revision=size))
         await ledger.derive(db, scope)

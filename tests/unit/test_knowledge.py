@@ -42,9 +42,7 @@ class Namer(Judge):
 
 
 def with_names(history: History) -> History:
-    told = (
-        Told(one.id, tuple(map(named, one.whole)), tuple(map(named, one.early))) for one in history.sessions
-    )
+    told = (Told(one.id, tuple(map(named, one.whole)), tuple(map(named, one.early))) for one in history.sessions)
     return replace(history, sessions=tuple(told))
 
 

@@ -54,9 +54,7 @@ class Docket:
             self._given |= {(one.earlier_id, one.later_id): one for one in verdicts}
             self.usage += cost
         wanted = [_ids(pair) for pair in pairs]
-        return Judged(
-            tuple(self._given[ids] for ids in wanted if ids in self._given), sum(map(len, batches[asked:]))
-        )
+        return Judged(tuple(self._given[ids] for ids in wanted if ids in self._given), sum(map(len, batches[asked:])))
 
 
 def _cleared(pair: Pair) -> Verdict:

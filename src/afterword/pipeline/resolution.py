@@ -9,7 +9,7 @@ from afterword.extractors.judge import Pair
 from afterword.store.assertions import OWNER, Act, Assertion, folded
 from afterword.store.facts import Fact, Status
 from afterword.store.likeness import likeness
-from afterword.store.postings import Postings, is_vague
+from afterword.store.postings import Posting, Postings
 
 ALIKE, MARKED_ALIKE, ALIKE_IN_SESSION = 0.5, 0.4, 2.0
 """How alike two assertions must be to be judged: at all; where the later one is marked as a change or correction, or
@@ -29,51 +29,49 @@ def required_pairs(new: Sequence[Assertion], known: Iterable[Assertion] | Postin
     postings, they hold the new ones too.
     """
     postings = known if isinstance(known, Postings) else Postings.of((*known, *new))
-    found: dict[tuple[str, str], tuple[float, tuple[object, ...]]] = {}
-    for one in new:
+    found: dict[tuple[str, str], tuple[float, tuple[object, ...], tuple[object, ...]]] = {}
+    for one in (postings.by_id[said.id] for said in new):
         for other in _thinned(one, _required(one, postings)):
-            earlier, later = sorted((one, other), key=_order)
-            found[earlier.id, later.id] = -_urgency(earlier, later, postings), (earlier.order, later.order)
-    by_id = postings.by_id
-    return [(by_id[earlier], by_id[later]) for earlier, later in sorted(found, key=found.__getitem__)]
+            earlier, later = (other, one) if other.order < one.order else (one, other)
+            found[earlier.said.id, later.said.id] = -_urgency(earlier, later), earlier.order, later.order
+    ranked = sorted(found, key=found.__getitem__)
+    return [(postings.by_id[earlier].said, postings.by_id[later].said) for earlier, later in ranked]
 
 
 def partners(taken: Sequence[Assertion], postings: Postings) -> list[Assertion]:
     """Return what must be judged with any of these, which the postings hold: what, without them, must be compared with
     the next restatement."""
-    return list({other.id: other for one in taken for other in _required(one, postings)}.values())
+    met = (other.said for one in taken for other in _required(postings.by_id[one.id], postings))
+    return list({other.id: other for other in met}.values())
 
 
-def _order(one: Assertion) -> tuple[object, ...]:
-    return one.order
-
-
-def _required(one: Assertion, postings: Postings) -> list[Assertion]:
+def _required(one: Posting, postings: Postings) -> list[Posting]:
     """Return what must be judged with a statement, in the order of saying."""
-    near = (postings.by_id[name] for name in postings.near(one) if name != one.id)
-    order = one.order
     is_met = (
-        other for other in near if _is_required(*((other, one) if other.order < order else (one, other)), postings)
+        other
+        for other in postings.near(one)
+        if (_is_required(other, one) if other.order < one.order else _is_required(one, other))
     )
-    return sorted(is_met, key=_order)
+    return sorted(is_met, key=lambda other: other.order)
 
 
-def _is_required(earlier: Assertion, later: Assertion, postings: Postings) -> bool:
+def _is_required(earlier: Posting, later: Posting) -> bool:
     # Nothing said after a retraction is touched by it.
-    if earlier.act is not Act.STATE:
+    if earlier.said.act is not Act.STATE:
         return False
-    least = _least(earlier, later, postings)
-    return least == 0.0 or _likeness(earlier, later, postings) >= least
+    least = _least(earlier, later)
+    return least == 0.0 or _likeness(earlier, later) >= least
 
 
-def _least(one: Assertion, other: Assertion, postings: Postings) -> float:
-    """Return how alike an earlier and a later one must be; 0 where they are judged whatever their words."""
-    subject = other.slot[0]
-    one_subject = one.slot[0] == subject
-    if one.slot == other.slot:
+def _least(earlier: Posting, later: Posting) -> float:
+    """Return how alike the two must be; 0 where they are judged whatever their words."""
+    one, other = earlier.said, later.said
+    subject = later.slot[0]
+    one_subject = earlier.slot[0] == subject
+    if earlier.slot == later.slot:
         return 0.0
     if other.act is not Act.STATE:
-        return 0.0 if one_subject and _names(other, one, postings) else MARKED_ALIKE
+        return 0.0 if one_subject and _names(later, earlier) else MARKED_ALIKE
     if other.session_id is not None and one.session_id == other.session_id:
         return ALIKE_IN_SESSION
     if other.cue is None:
@@ -82,39 +80,38 @@ def _least(one: Assertion, other: Assertion, postings: Postings) -> float:
     return 0.0 if is_marked_anew else MARKED_ALIKE
 
 
-def _names(retraction: Assertion, statement: Assertion, postings: Postings) -> bool:
+def _names(retraction: Posting, statement: Posting) -> bool:
     """Whether a retraction takes back that statement by its words, or is too vague to tell."""
-    said = postings.wordings[retraction.id]
-    return is_vague(retraction, said) or said.value <= postings.wordings[statement.id].said
+    return retraction.is_vague or retraction.words.value <= statement.words.said
 
 
-def _likeness(one: Assertion, other: Assertion, postings: Postings) -> float:
+def _likeness(one: Posting, other: Posting) -> float:
     """Return how alike the two are; the same slot outweighs every likeness of words."""
-    same_slot = SLOT if one.slot == other.slot else 0.0
-    return same_slot + likeness(postings.wordings[one.id], postings.wordings[other.id])
+    return (SLOT if one.slot == other.slot else 0.0) + likeness(one.words, other.words)
 
 
-def _urgency(one: Assertion, other: Assertion, postings: Postings) -> float:
+def _urgency(one: Posting, other: Posting) -> float:
     """Return what ranks a pair before others: how alike the two are, and whether something is to be forgotten."""
-    return _likeness(one, other, postings) + (FORGETTING if Act.ERASE in (one.act, other.act) else 0.0)
+    return _likeness(one, other) + (FORGETTING if Act.ERASE in (one.said.act, other.said.act) else 0.0)
 
 
-def _thinned(one: Assertion, others: Iterable[Assertion]) -> Iterable[Assertion]:
+def _thinned(one: Posting, others: Iterable[Posting]) -> Iterable[Posting]:
     """Yield, of every value, the ones said next to this one, in its own session and in any."""
-    before: dict[object, Assertion] = {}
-    after: dict[object, Assertion] = {}
-    for other in others:
-        said = other.act, other.slot, folded(other.value), other.limited_to, other.valid_from, other.valid_to
+    before: dict[object, Posting] = {}
+    after: dict[object, Posting] = {}
+    for found in others:
+        other = found.said
+        said = other.act, found.slot, folded(other.value), other.limited_to, other.valid_from, other.valid_to
         # Of statements, the others of a value inherit what is judged of one; of retractions each counts by itself.
         by_whom = (other.time_is_guess, other.authority, other.speaker) if other.act is not Act.STATE else ()
         value = (*said, *by_whom)
-        is_own = other.session_id is not None and other.session_id == one.session_id
+        is_own = other.session_id is not None and other.session_id == one.said.session_id
         for key in ((value, True), (value, False)) if is_own else ((value, False),):
-            if other.order < one.order:
-                before[key] = other
+            if found.order < one.order:
+                before[key] = found
             else:
-                after.setdefault(key, other)
-    yield from {found.id: found for found in (*before.values(), *after.values())}.values()
+                after.setdefault(key, found)
+    yield from {found.said.id: found for found in (*before.values(), *after.values())}.values()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 
 import sqlalchemy
 from sqlalchemy import ColumnElement, Select, and_, exists, or_
@@ -35,6 +36,8 @@ from afterword.store.tables import (
     WindowAssertionRow,
 )
 from afterword.store.timeline import Course, courses, erased, facts_at
+
+Row = TypeVar("Row", bound=SQLModel)
 
 # Databases bound the number of parameters of one statement; this stays below every bound.
 CHUNK = 500
@@ -67,7 +70,7 @@ async def scopes_kept(db: AsyncSession) -> list[Scope]:
 
 def live_runs(scope_id: int, known_at: datetime | None = None) -> Select[Any]:
     """Select the ids of the runs that count: of each source the latest one applied and not undone (at `known_at`)."""
-    run, later = aliased(RunRow), aliased(RunRow)
+    run, later = _other(RunRow, "one_run"), _other(RunRow, "later_run")
     is_later = and_(col(later.source) == col(run.source), col(later.applied_revision) > col(run.applied_revision))
     overtaken = exists().where(_counts(later, scope_id, known_at), is_later)
     return select(run.id).where(_counts(run, scope_id, known_at), ~overtaken)
@@ -80,9 +83,7 @@ def _counts(run: type[RunRow], scope_id: int, known_at: datetime | None) -> Colu
     return and_(col(run.scope_id) == scope_id, col(run.applied_at) <= known_at, ~is_undone)
 
 
-async def known(
-    db: AsyncSession, scope: Scope, known_at: datetime | None = None, *, afresh: bool = False
-) -> Known:
+async def known(db: AsyncSession, scope: Scope, known_at: datetime | None = None, *, afresh: bool = False) -> Known:
     """Return the live assertions and verdicts of a scope, as known now or at an instant.
 
     What is known now is held in memory while the scope's revision stays the same; `afresh` reads it all the same.
@@ -108,7 +109,8 @@ async def known_after(
     live = live_runs(row.id if row and row.id else 0)
     windows = select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(runs))
     keys = select(RunVerdictRow.verdict_key).where(col(RunVerdictRow.run_id).in_(runs))
-    tie, reading, basis = aliased(WindowAssertionRow), aliased(RunWindowRow), aliased(RunVerdictRow)
+    tie, reading = _other(WindowAssertionRow, "tie"), _other(RunWindowRow, "reading")
+    basis = _other(RunVerdictRow, "basis")
     is_live = exists().where(
         col(tie.assertion_id) == col(AssertionRow.id),
         col(reading.window_id) == col(tie.window_id),
@@ -146,6 +148,11 @@ def _draft(db: AsyncSession) -> Draft:
     draft = db.info.setdefault(Draft, Draft(Cache()))
     assert isinstance(draft, Draft)
     return draft
+
+
+@cache
+def _other(table: type[Row], name: str) -> type[Row]:
+    return aliased(table, name=name)
 
 
 def plain(table: type[SQLModel]) -> Any:

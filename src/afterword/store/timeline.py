@@ -73,9 +73,7 @@ def facts_at(laid_out: Sequence[Course], at: datetime) -> list[Fact]:
     return [fact for fact in found if fact is not None]
 
 
-def courses(
-    assertions: Iterable[Assertion], verdicts: Iterable[Verdict], names: Names | None = None
-) -> list[Course]:
+def courses(assertions: Iterable[Assertion], verdicts: Iterable[Verdict], names: Names | None = None) -> list[Course]:
     """Lay assertions out over all time, one course for each fact, in the order of saying.
 
     Verdicts on assertions that are not given are left out. `names` are those of the whole scope, where the assertions
@@ -97,9 +95,7 @@ def refused(assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> lis
     return _pairs(assertions, verdicts).refused
 
 
-def erased(
-    assertions: Iterable[Assertion], verdicts: Iterable[Verdict], names: Names | None = None
-) -> frozenset[str]:
+def erased(assertions: Iterable[Assertion], verdicts: Iterable[Verdict], names: Names | None = None) -> frozenset[str]:
     """Return the ids of the statements that someone has asked to be gone: no read, prompt, block or export has them."""
     return _pairs(assertions, verdicts, names).erased()
 
