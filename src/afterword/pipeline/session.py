@@ -306,7 +306,7 @@ class _Processing:
     def _others(self, known: Known) -> Known:
         self.before = known
         _ = known.postings  # laid out once, they go on with all that follows from what is known
-        self.own = [one for one in known.assertions if one.session_id == self.saved.session_id]
+        self.own = known.said_in(self.saved.session_id)
         return known.moved(known.revision, gone=self.own) if self.own else known
 
     def _bereft(self, said: Sequence[Assertion], known: Known) -> list[Assertion]:
@@ -385,7 +385,7 @@ def _refused(readings: Sequence[Reading]) -> dict[str, int]:
 
 def _changes(before: Known, after: Known, touched: Collection[str], now: datetime) -> Changes:
     """Return what a session changes of the facts that it touches."""
-    at = after.said_until(before.said_until(now))
+    at = max(one for one in (now, before.last_said_at, after.last_said_at) if one is not None)
     old = facts_at(courses(*before.excerpt(touched)), at)
     hidden = erased(*after.excerpt(touched))
     moved = changes(old, facts_at(courses(*after.excerpt(touched)), at))

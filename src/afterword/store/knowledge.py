@@ -7,69 +7,79 @@ session that is being judged goes on reading what it began with.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
-from typing import TypeVar
 
 from afterword.store.assertions import PERSON, Assertion, Relation, Verdict, folded
 from afterword.store.pairs import deciding
-from afterword.store.postings import Postings, with_moved
+from afterword.store.layers import Layers, grouped, regrouped
+from afterword.store.postings import Postings
 from afterword.store.subjects import Labels, Names, spread
 
-V = TypeVar("V")
 Excerpt = tuple[list[Assertion], list[Verdict], Names]
 
 
 class Known:
     """Everything live in one scope at one revision: assertions by id, and of each the verdicts on it.
 
-    `under` holds the ids of what is said of each subject (folded).
+    `under` holds the ids of what is said of each subject (folded), `within` those of what each session says, and
+    `last_said_at` when the last of it was said.
     """
 
     def __init__(
         self,
         revision: int,
-        by_id: Mapping[str, Assertion],
-        judged: Mapping[str, tuple[Verdict, ...]],
-        under: Mapping[str, tuple[str, ...]],
-        names: Names,
-        joins: Mapping[tuple[str, str], Labels],
+        by_id: Layers[str, Assertion],
+        judged: Layers[str, tuple[Verdict, ...]],
+        under: Layers[str, tuple[str, ...]],
+        within: Layers[str, tuple[str, ...]],
+        last_said_at: datetime | None,
     ) -> None:
         self.revision, self.by_id, self.judged = revision, by_id, judged
-        self.under, self.names, self._joins = under, names, joins
+        self.under, self.within, self.last_said_at = under, within, last_said_at
+        self.names = Names({}, ())
+        self._joins: Mapping[tuple[str, str], Labels] = {}
 
     @classmethod
     def of(cls, revision: int, assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> Known:
         """Return what these make together; verdicts may name what is not live."""
         by_id = {one.id: one for one in assertions}
+        said = list(by_id.values())
         judged: dict[str, list[Verdict]] = defaultdict(list)
         for one in verdicts:
             judged[one.earlier_id].append(one)
             judged[one.later_id].append(one)
-        under: dict[str, list[str]] = defaultdict(list)
-        for said in by_id.values():
-            under[folded(said.subject)].append(said.id)
-        known = cls(revision, by_id, _tuples(judged), _tuples(under), Names({}, ()), {})
-        pairs = {_pair(one) for found in known.judged.values() for one in found if one.joins_subjects}
-        known._joins = known._joining(pairs)
-        known.names = Names({label: known._written(label) for label in under}, known._joins.values())
+        known = cls(
+            revision,
+            Layers(by_id),
+            Layers({name: tuple(found) for name, found in judged.items()}),
+            grouped(_labels(said)),
+            grouped(_tellers(said)),
+            max((each.said_at for each in said), default=None),
+        )
+        known._joins = known._joining({_pair(one) for found in judged.values() for one in found if one.joins_subjects})
+        known.names = Names({label: known._written(label) for label in known.under}, known._joins.values())
         return known
 
     @cached_property
     def postings(self) -> Postings:
         """Where to look for what bears on a statement."""
-        return Postings.of(self.by_id.values())
+        return Postings.of(self.assertions)
 
     @property
     def assertions(self) -> tuple[Assertion, ...]:
         """All that is live."""
-        return tuple(self.by_id.values())
+        return tuple(self.by_id.all().values())
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """All verdicts in force."""
-        return tuple(one for name, found in self.judged.items() for one in found if one.earlier_id == name)
+        return tuple(one for name, found in self.judged.all().items() for one in found if one.earlier_id == name)
+
+    def said_in(self, session_id: str) -> list[Assertion]:
+        """Return what a session says."""
+        return [self.by_id[name] for name in self.within.get(session_id, ())]
 
     def moved(
         self,
@@ -86,22 +96,20 @@ class Known:
         """
         gone = [self.by_id[one.id] for one in gone if one.id in self.by_id]
         come = [one for one in {one.id: one for one in come}.values() if one.id not in self.by_id]
-        dropped, given, moved = list(dropped), list(given), [*gone, *come]
-        lost = {one.id for one in gone}
-        kept = {name: one for name, one in self.by_id.items() if name not in lost} if lost else self.by_id
-        by_id = {**kept, **{one.id: one for one in come}} if moved else self.by_id
-        labels = [(folded(one.subject), one.id) for one in gone], [(folded(one.subject), one.id) for one in come]
+        dropped, given = list(dropped), list(given)
         after = Known(
             revision,
-            by_id,
+            self.by_id.moved({**{one.id: None for one in gone}, **{one.id: one for one in come}}),
             _judged(self.judged, [*dropped, *given], given),
-            with_moved(self.under, *labels),
-            self.names,
-            self._joins,
+            regrouped(self.under, _labels(gone), _labels(come)),
+            regrouped(self.within, _tellers(gone), _tellers(come)),
+            None,
         )
+        after.last_said_at = self._last_said_at(after, gone, come)
         if "postings" in self.__dict__:
-            after.postings = self.postings.moved(gone, come) if moved else self.postings
-        after._rename(moved, [*dropped, *given])
+            after.postings = self.postings.moved(gone, come)
+        after.names, after._joins = self.names, self._joins
+        after._rename([*gone, *come], [*dropped, *given])
         return after
 
     def component(self, ids: Iterable[str], *others: Known) -> set[str]:
@@ -127,9 +135,10 @@ class Known:
         verdicts = dict.fromkeys(one for name in ids for one in self.judged.get(name, ()))
         return [self.by_id[one] for one in ids], list(verdicts), self.names
 
-    def said_until(self, at: datetime) -> datetime:
-        """Return when the last of it was said, or `at` where that is later."""
-        return max(at, max((one.said_at for one in self.by_id.values()), default=at))
+    def _last_said_at(self, after: Known, gone: list[Assertion], come: list[Assertion]) -> datetime | None:
+        if any(one.said_at == self.last_said_at for one in gone):
+            return max((one.said_at for one in after.assertions), default=None)
+        return max((at for at in (self.last_said_at, *(one.said_at for one in come)) if at), default=None)
 
     def _bound(self, name: str) -> list[str]:
         if name not in self.by_id:
@@ -183,19 +192,19 @@ def _pair(verdict: Verdict) -> tuple[str, str]:
 
 
 def _judged(
-    before: Mapping[str, tuple[Verdict, ...]], stale: list[Verdict], given: list[Verdict]
-) -> Mapping[str, tuple[Verdict, ...]]:
-    if not stale:
-        return before
-    found = {**before}
+    before: Layers[str, tuple[Verdict, ...]], stale: list[Verdict], given: list[Verdict]
+) -> Layers[str, tuple[Verdict, ...]]:
     keys = {(*_pair(one), one.judge) for one in stale}
+    changes: dict[str, tuple[Verdict, ...] | None] = {}
     for name in {end for one in stale for end in _pair(one)}:
-        left = tuple(one for one in before.get(name, ()) if (*_pair(one), one.judge) not in keys)
-        found[name] = (*left, *(one for one in given if name in _pair(one)))
-        if not found[name]:
-            del found[name]
-    return found
+        left = (one for one in before.get(name, ()) if (*_pair(one), one.judge) not in keys)
+        changes[name] = (*left, *(one for one in given if name in _pair(one))) or None
+    return before.moved(changes)
 
 
-def _tuples(lists: Mapping[str, list[V]]) -> dict[str, tuple[V, ...]]:
-    return {name: tuple(items) for name, items in lists.items()}
+def _labels(said: Iterable[Assertion]) -> Iterator[tuple[str, str]]:
+    return ((folded(one.subject), one.id) for one in said)
+
+
+def _tellers(said: Iterable[Assertion]) -> Iterator[tuple[str, str]]:
+    return ((one.session_id, one.id) for one in said if one.session_id is not None)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
 
 from afterword.store.assertions import OWNER, Act, Assertion
+from afterword.store.layers import Layers, grouped, regrouped
 from afterword.store.likeness import Wording, wording
-
-K = TypeVar("K", bound=Hashable)
 
 _ABOUT, _VAGUE = 1, 2
 
@@ -45,25 +42,20 @@ class Posting:
 class Postings:
     """The statements of a scope by what may tie others to them. Never changed in place."""
 
-    def __init__(self, by_id: Mapping[str, Posting], ids: Mapping[Hashable, tuple[str, ...]]) -> None:
+    def __init__(self, by_id: Layers[str, Posting], ids: Layers[Hashable, tuple[str, ...]]) -> None:
         self.by_id, self._ids = by_id, ids
 
     @classmethod
     def of(cls, assertions: Iterable[Assertion]) -> Postings:
         """Return the postings of these statements."""
         by_id = {one.id: Posting.of(one) for one in assertions}
-        ids: dict[Hashable, list[str]] = defaultdict(list)
-        for name, one in by_id.items():
-            for key in one.keys:
-                ids[key].append(name)
-        return cls(by_id, {key: tuple(found) for key, found in ids.items()})
+        return cls(Layers(by_id), grouped(_ties(by_id)))
 
     def moved(self, gone: Sequence[Assertion], come: Sequence[Assertion]) -> Postings:
         """Return the postings after statements that are there have gone and others come."""
         lost, new = {one.id: self.by_id[one.id] for one in gone}, {one.id: Posting.of(one) for one in come}
-        kept = {name: one for name, one in self.by_id.items() if name not in lost} if lost else self.by_id
-        left, come_to = ([(key, name) for name, one in moved.items() for key in one.keys] for moved in (lost, new))
-        return Postings({**kept, **new}, with_moved(self._ids, left, come_to))
+        by_id = self.by_id.moved({**dict.fromkeys(lost), **new})
+        return Postings(by_id, regrouped(self._ids, _ties(lost), _ties(new)))
 
     def near(self, one: Posting) -> list[Posting]:
         """Return all others that may bear on a statement."""
@@ -75,23 +67,5 @@ class Postings:
         return [self.by_id[name] for name in found]
 
 
-def with_moved(
-    before: Mapping[K, tuple[str, ...]], left: Iterable[tuple[K, str]], new: Iterable[tuple[K, str]]
-) -> Mapping[K, tuple[str, ...]]:
-    """Return the ids by key, without those that have left their key, and with the new ones."""
-    gone: dict[K, set[str]] = defaultdict(set)
-    come: dict[K, list[str]] = defaultdict(list)
-    for key, name in left:
-        gone[key].add(name)
-    for key, name in new:
-        come[key].append(name)
-    if not gone and not come:
-        return before
-    found = dict(before)
-    for key, stale in gone.items():
-        found[key] = tuple(name for name in found[key] if name not in stale)
-        if not found[key]:
-            del found[key]
-    for key, names in come.items():
-        found[key] = (*found.get(key, ()), *names)
-    return found
+def _ties(by_id: Mapping[str, Posting]) -> Iterator[tuple[Hashable, str]]:
+    return ((key, name) for name, one in by_id.items() for key in one.keys)
