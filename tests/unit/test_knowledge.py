@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from afterword.pipeline.resolution import required_pairs
 from afterword.store import knowledge
 from afterword.store.assertions import PERSON, RETIRING, Assertion, Relation, Verdict
 from afterword.store.cache import Cache, Draft
 from afterword.store.knowledge import Known
-from afterword.store.postings import Postings
+from afterword.store.layers import Layers, grouped, regrouped
 from afterword.store.scopes import Scope
 from afterword.store.subjects import Names
 from afterword.store.timeline import Course, courses
-from histories import LENA, Book, Digits, Dump, History, Judge, Told, day, dumped, histories, holds_for, statement
+from histories import LENA, Book, Digits, Dump, History, Judge, Told, dumped, histories, holds_for, statement
 
 NAMES = ("user", "Jan", "Jan Petrik", "jan petrik", "Jan Oduya", "Petrik", "Jan Oduya Lang", "the launch")
 
@@ -133,3 +134,52 @@ def test_a_change_that_is_followed_too_short_is_found(
     plant(monkeypatch)
     with pytest.raises(AssertionError):
         holds_for(60, histories(Namer).map(with_names), the_parts_are_the_whole, is_fixed=True)
+
+
+def known(revision: int, *numbers: int) -> Known:
+    return Known.of(revision, [statement(0, f"s{number}", 1, number) for number in numbers], ())
+
+
+def test_others_see_what_a_transaction_has_found_out_once_it_is_committed() -> None:
+    cache = Cache()
+    draft, after = Draft(cache), known(1, 1)
+    draft.keep(LENA, after)
+    assert (draft.find(LENA, 1), Draft(cache).find(LENA, 1)) == (after, None)
+    draft.commit()
+    assert Draft(cache).find(LENA, 1) is after
+    assert Draft(cache).find(LENA, 2) is None
+
+
+def test_what_was_used_least_lately_is_let_go_first() -> None:
+    cache, scopes = Cache(most=4), [Scope.user(name) for name in "abc"]
+    for scope in scopes[:2]:
+        cache.keep(scope, known(1, 1, 2))
+    assert cache.find(scopes[0], 1)
+    cache.keep(scopes[2], known(1, 1))
+    assert [cache.find(scope, 1) is not None for scope in scopes] == [True, False, True]
+    cache.keep(scopes[1], known(2, *range(9)))
+    assert cache.find(scopes[1], 2), "one that is too large is held alone"
+    assert cache.find(scopes[0], 1) is None
+
+
+@given(st.lists(st.dictionaries(st.integers(0, 9), st.none() | st.integers(1, 9)), max_size=6), st.integers(0, 4))
+def test_layers_are_what_was_changed_one_by_one(changes: list[dict[int, int | None]], most: int) -> None:
+    expected: dict[int, int] = {0: 1, 1: 1, 2: 1}
+    layers = first = Layers(dict(expected), most=most)
+    for change in changes:
+        layers = layers.moved(change)
+        for key, value in change.items():
+            expected.pop(key, None)
+            expected |= {} if value is None else {key: value}
+        assert layers == expected
+        assert (len(layers), set(layers)) == (len(expected), expected.keys())
+        assert [key in layers for key in range(9)] == [key in expected for key in range(9)]
+    assert first == {0: 1, 1: 1, 2: 1}
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abc")), unique=True), st.data())
+def test_regrouped_is_grouped_anew(pairs: list[tuple[int, str]], data: st.DataObject) -> None:
+    left = data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
+    new = [(key, name.upper()) for key, name in left[::2]]
+    expected = grouped([pair for pair in pairs if pair not in left] + new)
+    assert regrouped(grouped(pairs), left, new) == expected

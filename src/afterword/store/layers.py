@@ -16,15 +16,15 @@ MOST_ON_TOP = 4_000
 class Layers(Mapping[K, V]):
     """What was there, and above it what has changed since; None stands for what has gone."""
 
-    def __init__(self, base: dict[K, V], top: dict[K, V | None] | None = None) -> None:
-        self._base, self._top = base, top or {}
+    def __init__(self, base: dict[K, V], top: dict[K, V | None] | None = None, *, most: int = MOST_ON_TOP) -> None:
+        self._base, self._top, self._most = base, top or {}, most
 
     def moved(self, changes: Mapping[K, V | None]) -> Layers[K, V]:
         """Return the mapping with these changes."""
         if not changes:
             return self
-        moved = Layers(self._base, {**self._top, **changes})
-        return moved if len(moved._top) <= MOST_ON_TOP else Layers(moved.all())
+        moved = Layers(self._base, {**self._top, **changes}, most=self._most)
+        return moved if len(moved._top) <= self._most else Layers(moved.all(), most=self._most)
 
     def all(self) -> dict[K, V]:
         """Return all of it as a dict of its own."""

@@ -70,17 +70,25 @@ async def scopes_kept(db: AsyncSession) -> list[Scope]:
 
 def live_runs(scope_id: int, known_at: datetime | None = None) -> Select[Any]:
     """Select the ids of the runs that count: of each source the latest one applied and not undone (at `known_at`)."""
-    run, later = _other(RunRow, "one_run"), _other(RunRow, "later_run")
-    is_later = and_(col(later.source) == col(run.source), col(later.applied_revision) > col(run.applied_revision))
-    overtaken = exists().where(_counts(later, scope_id, known_at), is_later)
-    return select(run.id).where(_counts(run, scope_id, known_at), ~overtaken)
+    run = _other(RunRow, "one_run")
+    return select(run.id).where(col(run.scope_id) == scope_id, _is_live(run, known_at))
 
 
-def _counts(run: type[RunRow], scope_id: int, known_at: datetime | None) -> ColumnElement[bool]:
+def _is_live(run: type[RunRow], known_at: datetime | None = None) -> ColumnElement[bool]:
+    later = _other(RunRow, "later_run")
+    is_later = and_(
+        col(later.scope_id) == col(run.scope_id),
+        col(later.source) == col(run.source),
+        col(later.applied_revision) > col(run.applied_revision),
+    )
+    return and_(_counts(run, known_at), ~exists().where(is_later, _counts(later, known_at)))
+
+
+def _counts(run: type[RunRow], known_at: datetime | None) -> ColumnElement[bool]:
     if known_at is None:
-        return and_(col(run.scope_id) == scope_id, col(run.status) == "applied")
+        return col(run.status) == "applied"
     is_undone = and_(col(run.undone_at).is_not(None), col(run.undone_at) <= known_at)
-    return and_(col(run.scope_id) == scope_id, col(run.applied_at) <= known_at, ~is_undone)
+    return and_(col(run.applied_at) <= known_at, ~is_undone)
 
 
 async def known(db: AsyncSession, scope: Scope, known_at: datetime | None = None, *, afresh: bool = False) -> Known:
@@ -105,18 +113,16 @@ async def known_after(
     db: AsyncSession, scope: Scope, before: Known, revision: int, runs: Sequence[int]
 ) -> tuple[Known, list[str]]:
     """Return what is known now that some runs have come to count, or no longer do, and the ids of what they touch."""
-    row = await scope_row(db, scope)
-    live = live_runs(row.id if row and row.id else 0)
+    run, tie, reading = _other(RunRow, "one_run"), _other(WindowAssertionRow, "tie"), _other(RunWindowRow, "reading")
+    basis = _other(RunVerdictRow, "basis")
     windows = select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(runs))
     keys = select(RunVerdictRow.verdict_key).where(col(RunVerdictRow.run_id).in_(runs))
-    tie, reading = _other(WindowAssertionRow, "tie"), _other(RunWindowRow, "reading")
-    basis = _other(RunVerdictRow, "basis")
-    is_live = exists().where(
-        col(tie.assertion_id) == col(AssertionRow.id),
-        col(reading.window_id) == col(tie.window_id),
-        col(reading.run_id).in_(live),
-    )
-    in_force = exists().where(col(basis.verdict_key) == col(VerdictRow.key), col(basis.run_id).in_(live))
+    # One within the other: a planner without statistics would begin with all runs, of which there are as many as sessions.
+    counts = exists().where(col(run.id) == col(reading.run_id), _is_live(run))
+    is_read = exists().where(col(reading.window_id) == col(tie.window_id), counts)
+    is_live = exists().where(col(tie.assertion_id) == col(AssertionRow.id), is_read)
+    stands = exists().where(col(run.id) == col(basis.run_id), _is_live(run))
+    in_force = exists().where(col(basis.verdict_key) == col(VerdictRow.key), stands)
     said = select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(windows))
     named = plain(AssertionRow).add_columns(is_live).where(col(AssertionRow.id).in_(said))
     moved = (await db.exec(named)).all()
@@ -165,11 +171,10 @@ async def assertions_by_id(db: AsyncSession, scope: Scope, ids: Sequence[str]) -
     row = await scope_row(db, scope) if ids else None
     found: list[AssertionRow] = []
     for start in range(0, len(ids) if row else 0, CHUNK):
-        query = plain(AssertionRow).where(
-            AssertionRow.scope_id == (row.id if row else None), col(AssertionRow.id).in_(ids[start : start + CHUNK])
-        )
-        found += (await db.exec(query)).all()
-    return {one.id: one for one in await _assertions(db, found, scope)}
+        # By their ids alone: asked for the scope as well, a planner without statistics goes through all of it.
+        found += await db.exec(plain(AssertionRow).where(col(AssertionRow.id).in_(ids[start : start + CHUNK])))
+    own = [one for one in found if row and one.scope_id == row.id]
+    return {one.id: one for one in await _assertions(db, own, scope)}
 
 
 async def facts(db: AsyncSession, scope: Scope, *, at: datetime, known_at: datetime | None = None) -> list[Fact]:
