@@ -2,10 +2,10 @@
 
     python benchmarks/flat_cost.py [--stores 1x0 1x1000 1x10000 1x100000 100x10000] [--out benchmarks/flat_cost.md]
 
-One scope is filled with invented facts of other attributes, and a few of the same, ten a session; then sessions of three
-new facts are processed against a scripted endpoint that answers at once, and counts requests and the characters of every
-prompt. Cold is the first session after the store was opened, warm the median of the ten that follow. A store of 100x10000
-is one of a hundred scopes of ten thousand facts each, of which one has the sessions.
+One scope is filled with invented facts of other attributes, and a few of the same, ten a session; then sessions of
+three new facts are processed against a scripted endpoint, which counts requests and the characters of every prompt.
+Cold is the first session after the store was opened, warm the median of the ten that follow. A store of 100x10000 is
+one of a hundred scopes of ten thousand facts each, of which one has the sessions.
 """
 
 from __future__ import annotations

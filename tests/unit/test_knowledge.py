@@ -172,7 +172,7 @@ def test_layers_are_what_was_changed_one_by_one(changes: list[dict[int, int | No
             expected.pop(key, None)
             expected |= {} if value is None else {key: value}
         assert layers == expected
-        assert (len(layers), set(layers)) == (len(expected), expected.keys())
+        assert (len(layers), set(layers)) == (len(expected), set(expected))
         assert [key in layers for key in range(9)] == [key in expected for key in range(9)]
     assert first == {0: 1, 1: 1, 2: 1}
 
