@@ -197,7 +197,8 @@ class _Processing:
         pairs = required_pairs([*said, *self._bereft(said, known)], told.postings)
         judged = await self.docket.judge(pairs, hidden=gone(known, pairs), calls=calls)
         after = told.moved(known.revision, given=judged.verdicts)
-        ids = [*(one.id for one in (*self.own, *said)), *(end for pair in pairs for end in (pair[0].id, pair[1].id))]
+        ends = (end for one in judged.verdicts for end in (one.earlier_id, one.later_id))
+        ids = [*(one.id for one in (*self.own, *said)), *ends]
         moved = _changes(self.before, after, after.touched(self.before, ids), self.clock())
         is_held = self.apply and self._is_held(moved)
         return _Decided(self._proposal(readings, self.revision, judged), moved, is_held, judged.unjudged)
@@ -209,11 +210,7 @@ class _Processing:
         before = list(privacy.turns(before))  # they may have been kept before secrets were masked
         if self.saved.reread and kept is not None:
             return self._windows(sessions.as_kept(before, kept))
-        fresh = (
-            read_file(path, humans=humans, privacy=privacy)
-            if path
-            else read_state(state, humans=humans, privacy=privacy)
-        )
+        fresh = read_file(path, humans=humans, privacy=privacy) if path else read_state(state, humans=humans, privacy=privacy)
         timed = dated(
             fresh,
             started_at=self.saved.started_at,

@@ -8,8 +8,8 @@ from threading import Lock
 from afterword.store.knowledge import Known
 from afterword.store.scopes import Scope
 
-MOST = 200_000
-"""How many assertions are held at most; of one scope that has more, it alone."""
+MOST = 100_000
+"""How many assertions are held at most, at about 3 kB each; a scope that has more is held alone."""
 
 
 class Cache:

@@ -192,7 +192,7 @@ class Store:
         """Close every connection of the running loop."""
         loop = asyncio.get_running_loop()
         engines = [engine for engine in (self._shared, self._engines.pop(loop, None)) if engine is not None]
-        self._shared = None
+        self._shared, self._cache = None, Cache()
         for engine in engines:
             await engine.dispose()
 
@@ -221,7 +221,9 @@ async def open_store(url: str | None = None, *, create: bool = True, privacy: Pr
     """
     store = Store(url or os.environ.get("AFTERWORD_STORE__URL") or DEFAULT_URL, privacy=privacy)
     if not create and store.path is not None and not store.path.exists():
-        raise StoreMissing(f"there is no store at {store.path}; `afterword run` makes one, AFTERWORD_STORE__URL names it")
+        raise StoreMissing(
+            f"there is no store at {store.path}; `afterword run` makes one, AFTERWORD_STORE__URL names it"
+        )
     async with AsyncExitStack() as on_failure:
         on_failure.push_async_callback(store.close)
         try:

@@ -95,11 +95,12 @@ class Known:
         A verdict that is given takes the place of the same judge's on the same pair.
         """
         gone = [self.by_id[one.id] for one in gone if one.id in self.by_id]
-        come = [one for one in {one.id: one for one in come}.values() if one.id not in self.by_id]
+        lost = {one.id for one in gone}
+        come = [one for one in {one.id: one for one in come}.values() if one.id in lost or one.id not in self.by_id]
         dropped, given = list(dropped), list(given)
         after = Known(
             revision,
-            self.by_id.moved({**{one.id: None for one in gone}, **{one.id: one for one in come}}),
+            self.by_id.moved({**dict.fromkeys(lost), **{one.id: one for one in come}}),
             _judged(self.judged, [*dropped, *given], given),
             regrouped(self.under, _labels(gone), _labels(come)),
             regrouped(self.within, _tellers(gone), _tellers(come)),

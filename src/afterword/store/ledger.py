@@ -181,6 +181,7 @@ async def propose(
     await db.flush()
     if run.id is None:
         raise NotFound("the run got no id")
+    db.info[RunRow] = run  # applied in the same transaction it need not be read: the session forgets what nobody holds
     windows = [await _keep_reading(db, scope_id, proposal, reading) for reading in proposal.readings]
     read = [{"run_id": run.id, "ordinal": ordinal, "window_id": key} for ordinal, key in enumerate(windows)]
     await _insert(db, RunWindowRow, read)
