@@ -15,8 +15,9 @@ import pytest
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Usage, Window
 from afterword.extractors.testing import OracleExtractor
+from afterword.pipeline.proposals import undo_run
 from afterword.pipeline.session import Saved, process_session
-from afterword.store import ledger, lookup
+from afterword.store import ledger, lookup, runs
 from afterword.store.assertions import Assertion, Verdict, digest
 from afterword.store.engine import Store
 from afterword.store.ledger import Proposal, Reading
@@ -68,7 +69,9 @@ async def kept(store: Store) -> Dump:
     """Return the facts as the store keeps them, after checking that they are those of what counts."""
     async with store.read() as db:
         laid_out = await lookup.kept_courses(db, LENA)
-        live = await lookup.known(db, LENA)
+        held, live = await lookup.known(db, LENA), await lookup.known(db, LENA, afresh=True)
+    assert set(held.assertions) == set(live.assertions)
+    assert set(held.verdicts) == set(live.verdicts)
     assert dumped(laid_out) == dumped(courses(live.assertions, live.verdicts))
     return dumped(laid_out)
 
@@ -187,3 +190,30 @@ def test_a_session_processed_as_it_grows_is_as_if_processed_once(empty: Path, sh
         assert found[0] == found[1]
 
     holds_for(25 * share, histories(CoherentJudge, least=4, is_trusted=True), check)
+
+
+@share
+def test_an_undone_session_is_as_if_it_had_never_been_processed(empty: Path, share: int) -> None:
+    """What was compared only with what is gone is compared with the next restatement, and with nothing else again."""
+
+    def check(history: History) -> None:
+        wholes = [(told.id, len(told.whole)) for told in history.shuffled()]
+        undone = wholes[history.moves[0] % len(wholes)]
+        found: list[Dump] = []
+
+        async def undo(store: Store) -> None:
+            await processed(store, history, wholes)
+            async with store.read() as db:
+                made = await runs.runs(db, LENA)
+            run_id = next(one.id for one in made if one.source == ledger.source_of(undone[0]))
+            await undo_run(store, run_id, judge=Weighed(CoherentJudge(history.judge.seed)), clock=lambda: day(31))
+            found.append(await kept(store))
+
+        async def never(store: Store) -> None:
+            found.append(await processed(store, history, [one for one in wholes if one != undone]))
+
+        in_a_store(empty, undo)
+        in_a_store(empty, never)
+        assert found[0] == found[1]
+
+    holds_for(10 * share, histories(CoherentJudge, least=6, is_trusted=True), check)

@@ -18,8 +18,8 @@ from afterword.store.assertions import Verdict
 from afterword.store.engine import Store, pause
 from afterword.store.errors import Overtaken, ScopeMoved
 from afterword.store.facts import Fact
+from afterword.store.knowledge import Known
 from afterword.store.ledger import Proposal
-from afterword.store.lookup import Known
 from afterword.store.runs import Policy
 from afterword.store.scopes import Scope
 from afterword.store.timeline import timeline
@@ -58,7 +58,7 @@ class Coverage:
 async def coverage(store: Store, scope: Scope, judge: Judge) -> Coverage:
     """Return how many required pairs of a scope have a verdict of this judge (or of a person)."""
     known = await _known(store, scope)
-    pairs = required_pairs(known.assertions, ())
+    pairs = required_pairs(known.assertions, known.postings)
     if judge.pairs_a_call is None:
         return Coverage(len(pairs), len(pairs))
     async with store.read() as db:
@@ -95,7 +95,7 @@ async def _consolidated(
     for attempt in range(TRIES):
         known = await _known(store, scope)
         pairs = _open_pairs(known, judge)
-        judged = await docket.judge(pairs, hidden=gone(known), calls=CALLS)
+        judged = await docket.judge(pairs, hidden=gone(known, pairs), calls=CALLS)
         if not judged.verdicts:
             return Consolidated(scope, None, unjudged=judged.unjudged, usage=docket.usage)
         before, after = _facts(known, (), clock()), _facts(known, judged.verdicts, clock())
@@ -121,7 +121,7 @@ async def _known(store: Store, scope: Scope) -> Known:
 def _open_pairs(known: Known, judge: Judge) -> list[Pair]:
     """Return the required pairs on which no verdict of this judge is in force."""
     settled = {(one.earlier_id, one.later_id) for one in known.verdicts if one.judge == judge.version}
-    return [pair for pair in required_pairs(known.assertions, ()) if (pair[0].id, pair[1].id) not in settled]
+    return [pair for pair in required_pairs(known.assertions, known.postings) if (pair[0].id, pair[1].id) not in settled]
 
 
 def _facts(known: Known, verdicts: tuple[Verdict, ...], now: datetime) -> list[Fact]:

@@ -12,7 +12,7 @@ from afterword.pipeline.errors import BudgetReached
 from afterword.store import runs
 from afterword.store.assertions import Relation, Verdict
 from afterword.store.engine import Store
-from afterword.store.lookup import Known
+from afterword.store.knowledge import Known
 from afterword.store.scopes import Scope
 from afterword.store.timeline import erased
 
@@ -41,6 +41,8 @@ class Docket:
         What is `hidden` (somebody has asked for it to be gone) is in no prompt; code alone may compare it. Raises an
         `ExtractionError` where the judge gave no answer.
         """
+        if not pairs:
+            return Judged((), 0)
         async with self._store.read() as db:
             self._given |= await runs.kept_verdicts(db, self._scope, pairs, self._judge.version)
         self._given |= {_ids(pair): _cleared(pair) for pair in pairs if is_cleared(*pair)}
@@ -71,9 +73,10 @@ def _cleared(pair: Pair) -> Verdict:
     return Verdict(pair[0].id, pair[1].id, Relation.RETRACTS, "everything was taken back", RulesJudge.version)
 
 
-def gone(known: Known) -> frozenset[str]:
-    """Return the ids of what somebody has asked to be gone."""
-    return erased(known.assertions, known.verdicts)
+def gone(known: Known, pairs: Sequence[Pair]) -> frozenset[str]:
+    """Return the ids of what somebody has asked to be gone, as far as these pairs are concerned."""
+    ids = {end for pair in pairs for end in _ids(pair)}
+    return erased(*known.excerpt(known.component(ids)))
 
 
 def _ids(pair: Pair) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -13,11 +13,12 @@ from afterword.pipeline.budget import Account, Budget, Purse, purse_of
 from afterword.pipeline.consolidation import consolidation
 from afterword.pipeline.docket import Docket, gone
 from afterword.pipeline.errors import ProposalOutdated, ScopeBusy
-from afterword.pipeline.resolution import required_pairs
+from afterword.pipeline.resolution import partners, required_pairs
 from afterword.store import ledger, lookup, runs, sessions
-from afterword.store.assertions import Verdict
+from afterword.store.assertions import Assertion, Verdict
 from afterword.store.engine import Store, pause
 from afterword.store.errors import Overtaken
+from afterword.store.knowledge import Known
 from afterword.store.runs import Run
 from afterword.store.scopes import Scope
 
@@ -63,10 +64,10 @@ async def _applied(store: Store, run_id: int, judge: Judge, clock: Callable[[], 
                     return await runs.run(db, run_id)
             docket = docket or Docket(store, found.scope, judge)
             said = [one for reading in proposal.readings for one in reading.assertions]
-            own = {one.id for one in said}
             sessions = {one.session_id for one in said if one.session_id is not None}
-            others = [one for one in known.assertions if one.id not in own and one.session_id not in sessions]
-            judged = await docket.judge(required_pairs(said, others), hidden=gone(known))
+            rest = known.moved(known.revision, gone=[one for one in known.assertions if one.session_id in sessions])
+            pairs = required_pairs(said, rest.moved(known.revision, come=said).postings)
+            judged = await docket.judge(pairs, hidden=gone(known, pairs))
             verdicts = {(one.earlier_id, one.later_id, one.judge): one for one in (*proposal.verdicts, *judged.verdicts)}
             fresh = replace(
                 proposal, revision=known.revision, verdicts=tuple(verdicts.values()), started_at=clock()
@@ -114,13 +115,15 @@ async def undo_run(
     async def work(db: AsyncSession) -> Run:
         found = await runs.run(db, run_id)
         proposal, _ = await runs.proposal_of(db, found)
-        before = {one.id for one in (await lookup.known(db, found.scope)).assertions}
+        before = await lookup.known(db, found.scope)
         await ledger.undo(db, found.scope, run_id, clock())
         known = await lookup.known(db, found.scope)
-        taken = [one for reading in proposal.readings for one in reading.assertions]
-        back = [one for one in known.assertions if one.id not in before]
-        subjects = {one.slot[0] for one in (*taken, *back)}
-        verdicts = await _standing(db, known, subjects, found.scope, judge)
+        taken = [one for one in before.assertions if one.id not in known.by_id]
+        left = [one for one in known.assertions if one.id not in before.by_id]
+        left += partners(taken, before.postings)
+        ends = (end for one in proposal.verdicts for end in (one.earlier_id, one.later_id))
+        left += (known.by_id[end] for end in ends if end in known.by_id)
+        verdicts = await _standing(db, known, [one for one in left if one.id in known.by_id], found.scope, judge)
         if verdicts:
             closing = consolidation(found.scope, judge, known, verdicts, clock())
             await ledger.apply(db, found.scope, await ledger.propose(db, closing), clock())
@@ -130,12 +133,12 @@ async def undo_run(
 
 
 async def _standing(
-    db: AsyncSession, known: lookup.Known, subjects: set[str], scope: Scope, judge: Judge
+    db: AsyncSession, known: Known, left: Sequence[Assertion], scope: Scope, judge: Judge
 ) -> tuple[Verdict, ...]:
-    """Return the verdicts on what is said of these subjects that no run stands on any more, or none ever has."""
-    left = [one for one in known.assertions if one.slot[0] in subjects]
-    in_force = {(one.earlier_id, one.later_id) for one in known.verdicts}
-    pairs = [pair for pair in required_pairs(left, known.assertions) if (pair[0].id, pair[1].id) not in in_force]
+    """Return the verdicts on these that no run stands on any more, or none ever has."""
+    in_force = {(one.earlier_id, one.later_id) for side in left for one in known.judged.get(side.id, ())}
+    required = required_pairs(list(dict.fromkeys(left)), known.postings)
+    pairs = [pair for pair in required if (pair[0].id, pair[1].id) not in in_force]
     kept = await runs.kept_verdicts(db, scope, pairs, judge.version)
     fresh: list[Verdict] = []
     if judge.pairs_a_call is None:

@@ -30,11 +30,12 @@ from afterword.pipeline.budget import Account, Budget, Purse, purse_of
 from afterword.pipeline.docket import Docket, Judged, gone
 from afterword.pipeline.errors import ScopeBusy, SourceInvalid
 from afterword.pipeline.reading import Reader
-from afterword.pipeline.resolution import Changes, moved_by, required_pairs
+from afterword.pipeline.resolution import Changes, moved_by, partners, required_pairs
 from afterword.store import ledger, lookup, runs, sessions
 from afterword.store.assertions import Assertion
 from afterword.store.engine import Store, pause
 from afterword.store.errors import Overtaken, ScopeMoved
+from afterword.store.knowledge import Known
 from afterword.store.ledger import Proposal, Reading
 from afterword.store.privacy import OFF_THE_RECORD, counted
 from afterword.store.runs import Policy
@@ -166,8 +167,12 @@ class _Processing:
         self.source = ledger.source_of(saved.session_id)
         self.extracted: dict[str, Reading] = {}
         self.docket = Docket(store, saved.scope, judge)
-        self.before: tuple[Assertion, ...] = ()
+        self.before = Known.of(0, (), ())
+        self.own: list[Assertion] = []
         self.turns: list[Turn] = []
+        self.kept: dict[str, tuple[Assertion, ...]] = {}
+        self.last_keys: list[str] | None = None
+        self.policy = Policy.AUTO
         self.revision = 0
         self.state_saved_at: datetime | None = None
         self.reader = Reader(extractor)
@@ -208,18 +213,22 @@ class _Processing:
             await ledger.hold(db, scope)
             if await sessions.turns(db, scope, session_id) != self.turns:
                 raise ScopeMoved(f"session {session_id!r} of {scope} was read further meanwhile")
-            known = await lookup.known(db, scope)
+            known, self.policy = await lookup.known(db, scope), await runs.policy_of(db, scope)
             self.revision = known.revision
             decided = await self._decided(readings, self._others(known), calls=0)
             return await self._written(db, read.transcript, decided), decided
 
-    async def _decided(self, readings: Sequence[Reading], known: lookup.Known, *, calls: int) -> _Decided:
+    async def _decided(self, readings: Sequence[Reading], known: Known, *, calls: int) -> _Decided:
         """Return what the readings mean for what is known, with at most so many calls of the judge."""
         said = [one for reading in readings for one in reading.assertions]
-        pairs = required_pairs([*said, *self._bereft(said, known)], known.assertions)
-        judged = await self.docket.judge(pairs, hidden=gone(known), calls=calls)
-        moved = moved_by(self.before, said, known, judged.verdicts, self.clock())
-        is_held = self.apply and await self._is_held(moved)
+        told = known.moved(known.revision, come=said)
+        pairs = required_pairs([*said, *self._bereft(said, known)], told.postings)
+        judged = await self.docket.judge(pairs, hidden=gone(known, pairs), calls=calls)
+        after = told.moved(known.revision, given=judged.verdicts)
+        ends = (end for one in judged.verdicts for end in (one.earlier_id, one.later_id))
+        ids = [*(one.id for one in (*self.own, *said)), *ends]
+        moved = moved_by(self.before, after, after.touched(self.before, ids), self.clock())
+        is_held = self.apply and self._is_held(moved)
         return _Decided(self._proposal(readings, self.revision, judged), moved, is_held, judged.unjudged)
 
     async def read(self) -> _Read:
@@ -256,9 +265,13 @@ class _Processing:
         async with self.store.read() as db:
             # What is decided holds for the scope as it is now, when the session is read, not when it is judged.
             self.revision = await lookup.revision_of(db, scope)
-            self.state_saved_at = await sessions.saved_at(db, scope, session_id)
-            before = self.turns = await sessions.turns(db, scope, session_id)
-            kept = await sessions.find(db, scope, session_id)
+            self.last_keys = await ledger.last_keys(db, scope, self.source)
+            self.kept = await ledger.kept_readings(db, scope, self.source)
+            kept, before = await sessions.find(db, scope, session_id), list[Turn]()
+            if kept is not None:
+                before = await sessions.turns(db, scope, session_id)
+            self.state_saved_at = await sessions.saved_at(db, scope, session_id) if kept else None
+            self.turns = before
             state = self.saved.state
             if state is None and self.saved.path is None and not self.saved.reread:
                 state = await sessions.load_state(db, scope, session_id)
@@ -266,9 +279,7 @@ class _Processing:
 
     async def _nothing_new(self, read: _Read) -> bool:
         """Whether the last run read exactly these windows: undone or not, there is nothing new in the session."""
-        async with self.store.read() as db:
-            last = await ledger.last_keys(db, self.saved.scope, self.source)
-        if read.keys and (last != list(read.keys) or self.saved.reread):
+        if read.keys and (self.last_keys != list(read.keys) or self.saved.reread):
             return False
         if self.apply:
             await self.store.written(lambda db: self._keep_known(db, read.transcript))
@@ -280,15 +291,11 @@ class _Processing:
             await self._keep(db, transcript)
 
     async def _readings(self, read: _Read) -> list[Reading]:
-        async with self.store.read() as db:
-            kept = await ledger.kept_readings(db, self.saved.scope, self.source, read.keys)
-            ids = [one for ids in kept.values() for one in ids]
-            known = await lookup.assertions_by_id(db, self.saved.scope, ids)
         found: list[Reading] = []
         for window, key in zip(read.windows, read.keys, strict=True):
             first, last = window.turns[0].number, window.turns[-1].number
-            if key in kept:
-                found.append(Reading(key, first, last, tuple(known[one] for one in kept[key])))
+            if key in self.kept:
+                found.append(Reading(key, first, last, self.kept[key]))
                 continue
             if key not in self.extracted:
                 grounding = await self.reader.read(window, partial(self._ground, read))
@@ -301,29 +308,29 @@ class _Processing:
         scope, session_id, clean = self.saved.scope, self.saved.session_id, masked(candidates, self.store.privacy)
         return ground(clean, read.transcript, scope=scope, session_id=session_id, owners=read.owners)
 
-    async def _known(self) -> lookup.Known:
+    async def _known(self) -> Known:
         """Return what is known of the scope from everything but this session."""
         async with self.store.read() as db:
+            self.policy = await runs.policy_of(db, self.saved.scope)
             return self._others(await lookup.known(db, self.saved.scope))
 
-    def _others(self, known: lookup.Known) -> lookup.Known:
-        self.before = known.assertions
-        others = tuple(one for one in known.assertions if one.session_id != self.saved.session_id)
-        return lookup.Known(known.revision, others, known.verdicts)
+    def _others(self, known: Known) -> Known:
+        self.before = known
+        _ = known.postings  # laid out once, they go on with all that follows from what is known
+        self.own = known.said_in(self.saved.session_id)
+        return known.moved(known.revision, gone=self.own) if self.own else known
 
-    def _bereft(self, said: Sequence[Assertion], known: lookup.Known) -> list[Assertion]:
-        """Return what others say of subjects of which this session takes something back.
+    def _bereft(self, said: Sequence[Assertion], known: Known) -> list[Assertion]:
+        """Return what others say that was judged with what this session takes back.
 
         What was compared only with a statement that is gone now must be compared with the next one.
         """
-        kept = {one.id for one in said} | {one.id for one in known.assertions}
-        subjects = {one.slot[0] for one in self.before if one.id not in kept}
-        return [one for one in known.assertions if one.slot[0] in subjects]
+        kept = {one.id for one in said}
+        lost = [one for one in self.own if one.id not in kept]
+        return [one for one in partners(lost, self.before.postings) if one.id in known.by_id]
 
-    async def _is_held(self, moved: Changes) -> bool:
-        async with self.store.read() as db:
-            policy = await runs.policy_of(db, self.saved.scope)
-        return policy is Policy.HOLD_ALL or (policy is Policy.HOLD_RETIREMENTS and bool(moved.retired))
+    def _is_held(self, moved: Changes) -> bool:
+        return self.policy is Policy.HOLD_ALL or (self.policy is Policy.HOLD_RETIREMENTS and bool(moved.retired))
 
     def _proposal(self, readings: Sequence[Reading], revision: int, judged: Judged) -> Proposal:
         kept = sum(len(reading.assertions) for reading in readings)
@@ -390,5 +397,5 @@ class _Processing:
         )
 
 
-def _refused(readings: Sequence[Reading]) -> dict[str, int]:
-    return dict(Counter(reason for reading in readings for reason, _, _ in reading.rejections))
+def _refused(readings: Sequence[Reading]) -> Counter[str]:
+    return Counter(reason for reading in readings for reason, _, _ in reading.rejections)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum, StrEnum
+from functools import lru_cache
 
 from afterword.store.scopes import Scope
 
@@ -158,6 +159,7 @@ class Verdict:
         return (2 if self.judge == PERSON else 0 if self.judge.startswith("rules") else 1), self.judge
 
 
+@lru_cache(maxsize=10_000)
 def folded(text: str) -> str:
     """Return the text for comparison: case and runs of white space aside."""
     return " ".join(text.casefold().split())

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import threading
 import re
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from pathlib import Path
@@ -25,6 +25,7 @@ from sqlalchemy.pool import NullPool, StaticPool
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from afterword.store import migrations
+from afterword.store.cache import Cache, Draft
 from afterword.store.errors import Overtaken, StoreInvalid, StoreMissing, StoreOutdated, StoreUnreachable
 from afterword.store.privacy import Privacy
 
@@ -81,6 +82,7 @@ class Store:
         self.privacy = privacy or Privacy()
         self._url = store_url(url)
         self.shown_url = redacted(url)
+        self._cache = Cache()
         self._shared: AsyncEngine | None = None
         self._engines: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine] = WeakKeyDictionary()
         # A database in memory is one connection, and a connection has one transaction at a time.
@@ -151,15 +153,19 @@ class Store:
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncSession]:
         """Open a transaction that only reads: one consistent view."""
-        async with self.connection(writing=False) as connection, AsyncSession(bind=connection) as db:
+        draft = Draft(self._cache)
+        async with self.connection(writing=False) as connection, _session(connection, draft) as db:
             yield db
+        draft.commit()
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[AsyncSession]:
         """Open a transaction that writes: committed at the end, rolled back on any error, one writer at a time."""
-        async with self.connection(writing=True) as connection, AsyncSession(bind=connection) as db:
+        draft = Draft(self._cache)
+        async with self.connection(writing=True) as connection, _session(connection, draft) as db:
             yield db
             await db.flush()
+        draft.commit()
 
     async def written(self, work: Callable[[AsyncSession], Awaitable[T]]) -> T:
         """Do the work in a transaction that writes, again from its beginning where another process was faster.
@@ -204,7 +210,7 @@ class Store:
             work()
         loop = asyncio.get_running_loop()
         engines = [engine for engine in (self._shared, self._engines.pop(loop, None)) if engine is not None]
-        self._shared = None
+        self._shared, self._cache = None, Cache()
         for engine in engines:
             await engine.dispose()
 
@@ -213,6 +219,10 @@ class Store:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+def _session(connection: AsyncConnection, draft: Draft) -> AsyncSession:
+    return AsyncSession(bind=connection, info={Draft: draft})
 
 
 async def pause(attempt: int) -> None:
@@ -229,7 +239,9 @@ async def open_store(url: str | None = None, *, create: bool = True, privacy: Pr
     """
     store = Store(url or os.environ.get("AFTERWORD_STORE__URL") or DEFAULT_URL, privacy=privacy)
     if not create and store.path is not None and not store.path.exists():
-        raise StoreMissing(f"there is no store at {store.path}; `afterword run` makes one, AFTERWORD_STORE__URL names it")
+        raise StoreMissing(
+            f"there is no store at {store.path}; `afterword run` makes one, AFTERWORD_STORE__URL names it"
+        )
     async with AsyncExitStack() as on_failure:
         on_failure.push_async_callback(store.close)
         try:
@@ -253,14 +265,18 @@ def _create_private(path: Path) -> None:
         raise StoreUnreachable(f"{reason}; choose another place with AFTERWORD_STORE__URL") from None
 
 
+PRAGMAS = f"""
+    PRAGMA journal_mode=WAL;
+    PRAGMA foreign_keys=ON;
+    PRAGMA secure_delete=ON;
+    PRAGMA busy_timeout={BUSY_TIMEOUT_MS};
+"""
+"""A live agent must be able to recall while the batch job commits; only WAL lets a reader pass a writer."""
+
+
 def _set_pragmas(connection: Any, _record: object) -> None:
-    cursor = connection.cursor()
-    # A live agent must be able to recall while the batch job commits; only WAL lets a reader pass a writer.
-    cursor.execute("PRAGMA journal_mode=WAL")
-    cursor.execute("PRAGMA foreign_keys=ON")
-    cursor.execute("PRAGMA secure_delete=ON")
-    cursor.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
-    cursor.close()
+    # At once: each statement of its own costs a change of threads and back.
+    connection.run_async(lambda driver: driver.executescript(PRAGMAS))
 
 
 def _begin(connection: Any) -> None:

@@ -27,8 +27,8 @@ from afterword.store.assertions import (
 )
 from afterword.store.engine import Store
 from afterword.store.facts import Fact, Status
+from afterword.store.knowledge import Known
 from afterword.store.ledger import Proposal, Reading
-from afterword.store.lookup import Known
 from afterword.store.privacy import Privacy
 from afterword.store.quarantine import is_instruction
 from afterword.store.scopes import Scope

@@ -5,6 +5,7 @@ Nothing here deletes an assertion. A run that is undone is left out, and the fac
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,12 +14,14 @@ from typing import Any
 
 from sqlalchemy import delete, insert, update
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm.attributes import set_committed_value
 from sqlmodel import SQLModel, col, select
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from afterword.store.assertions import Assertion, Verdict
 from afterword.store.errors import NotFound, ScopeMoved
-from afterword.store.lookup import CHUNK, known, scope_row
+from afterword.store.knowledge import Known
+from afterword.store.lookup import CHUNK, assertions_by_id, known, known_after, plain, revision_of, scope_row
 from afterword.store.rows import (
     Values,
     assertion_values,
@@ -107,28 +110,31 @@ def source_of(session_id: str) -> str:
 
 async def ensure_scope(db: AsyncSession, scope: Scope) -> int:
     """Return the key of the scope's row, which is made where it is missing."""
-    values = {"tenant": scope.tenant, "kind": str(scope.kind), "name": scope.id, "revision": 0, "policy": "auto"}
-    await _insert_missing(db, ScopeRow, [values])
     row = await scope_row(db, scope)
+    if row is None:
+        values = {"tenant": scope.tenant, "kind": str(scope.kind), "name": scope.id, "revision": 0, "policy": "auto"}
+        await _insert_missing(db, ScopeRow, [values])
+        row = await scope_row(db, scope)
     if row is None or row.id is None:
         raise NotFound(f"the scope {scope} could not be made")
     return row.id
 
 
-async def kept_readings(db: AsyncSession, scope: Scope, source: str, keys: Sequence[str]) -> dict[str, list[str]]:
-    """Return the windows that were read before: of each key the ids of its assertions."""
+async def kept_readings(db: AsyncSession, scope: Scope, source: str) -> dict[str, tuple[Assertion, ...]]:
+    """Return the windows of a source that were ever read: of each key its assertions."""
     row = await scope_row(db, scope)
     if row is None:
         return {}
-    query = select(WindowRow).where(
-        WindowRow.scope_id == row.id, WindowRow.source == source, col(WindowRow.key).in_(keys)
-    )
+    query = plain(WindowRow).where(WindowRow.scope_id == row.id, WindowRow.source == source)
     windows = {one.id: one.key for one in await db.exec(query)}
-    ties = select(WindowAssertionRow).where(col(WindowAssertionRow.window_id).in_(windows))
+    if not windows:
+        return {}
+    ties = plain(WindowAssertionRow).where(col(WindowAssertionRow.window_id).in_(windows))
     found: dict[str, list[str]] = {key: [] for key in windows.values()}
     for tie in await db.exec(ties):
         found[windows[tie.window_id]].append(tie.assertion_id)
-    return found
+    said = await assertions_by_id(db, scope, [one for ids in found.values() for one in ids])
+    return {key: tuple(said[one] for one in ids) for key, ids in found.items()}
 
 
 async def last_keys(db: AsyncSession, scope: Scope, source: str) -> list[str] | None:
@@ -180,9 +186,10 @@ async def propose(
     await db.flush()
     if run.id is None:
         raise NotFound("the run got no id")
-    for ordinal, reading in enumerate(proposal.readings):
-        window_id = await _keep_reading(db, scope_id, proposal, reading)
-        await db.exec(insert(RunWindowRow).values(run_id=run.id, ordinal=ordinal, window_id=window_id))
+    db.info[RunRow] = run  # applied in the same transaction it need not be read: the session forgets what nobody holds
+    windows = [await _keep_reading(db, scope_id, proposal, reading) for reading in proposal.readings]
+    read = [{"run_id": run.id, "ordinal": ordinal, "window_id": key} for ordinal, key in enumerate(windows)]
+    await _insert(db, RunWindowRow, read)
     await _keep_verdicts(db, scope_id, run.id, proposal)
     return run.id
 
@@ -194,15 +201,15 @@ async def apply(db: AsyncSession, scope: Scope, run_id: int, at: datetime) -> in
     proposal: then nothing is changed.
     """
     run = await _run(db, scope, run_id, *WAITING)
-    scope_now = await _locked_scope(db, run.scope_id)
-    if scope_now.revision != run.counts.get("revision", scope_now.revision):
+    if await revision_of(db, scope) != run.counts.get("revision", await revision_of(db, scope)):
         raise ScopeMoved(f"{scope} has changed since run {run_id} was judged; judge it again")
-    scope_now.revision += 1
-    run.status, run.applied_at, run.applied_revision = RunStatus.APPLIED, at, scope_now.revision
-    db.add_all([scope_now, run])
+    before = await known(db, scope)
+    revision = await _moved_on(db, run.scope_id)
+    run.status, run.applied_at, run.applied_revision = RunStatus.APPLIED, at, revision
+    db.add(run)
     await db.flush()
-    await derive(db, scope)
-    return scope_now.revision
+    await _follow(db, scope, run.scope_id, before, await _latest_of(db, run))
+    return revision
 
 
 async def undo(db: AsyncSession, scope: Scope, run_id: int, at: datetime) -> int:
@@ -211,45 +218,67 @@ async def undo(db: AsyncSession, scope: Scope, run_id: int, at: datetime) -> int
     Raises `NotFound` where there is no such applied run.
     """
     run = await _run(db, scope, run_id, RunStatus.APPLIED)
-    scope_now = await _locked_scope(db, run.scope_id)
-    scope_now.revision += 1
+    before, latest = await known(db, scope), await _latest_of(db, run)
+    revision = await _moved_on(db, run.scope_id)
     run.status, run.undone_at = RunStatus.UNDONE, at
-    db.add_all([scope_now, run])
+    db.add(run)
     await db.flush()
-    await derive(db, scope)
-    return scope_now.revision
+    await _follow(db, scope, run.scope_id, before, latest)
+    return revision
+
+
+async def _latest_of(db: AsyncSession, run: RunRow) -> list[int]:
+    """Return the applied runs of a run's source of which one counts, or does when the other is undone."""
+    applied = select(RunRow.id).where(
+        RunRow.scope_id == run.scope_id, RunRow.source == run.source, RunRow.status == RunStatus.APPLIED
+    )
+    found = await db.exec(applied.order_by(col(RunRow.applied_revision).desc()).limit(2))
+    return [one for one in found if one is not None]
+
+
+async def _follow(db: AsyncSession, scope: Scope, scope_id: int, before: Known, runs: Sequence[int]) -> None:
+    """Lay out what hangs together with what these runs say and judge, and write its facts."""
+    after, ids = await known_after(db, scope, before, await revision_of(db, scope), runs)
+    touched = after.touched(before, ids)
+    kept: list[str] = []
+    members = list(touched)
+    for start in range(0, len(members), CHUNK):
+        of = select(FactAssertionRow.fact_id).where(
+            col(FactAssertionRow.assertion_id).in_(members[start : start + CHUNK])
+        )
+        kept += await db.exec(of.distinct())
+    await _write(db, scope_id, list(dict.fromkeys(kept)), courses(*after.excerpt(touched)))
 
 
 async def derive(db: AsyncSession, scope: Scope) -> None:
-    """Lay out what is live and write the facts that differ from the kept ones."""
+    """Lay out all that is live and write the facts that differ from the kept ones, whatever was held in memory."""
     row = await scope_row(db, scope)
     if row is None or row.id is None:
         return
-    live = await known(db, scope)
-    wanted = {course.id: course for course in courses(live.assertions, live.verdicts)}
-    kept = {one.id: one for one in await db.exec(select(FactRow).where(FactRow.scope_id == row.id))}
-    of_scope = select(FactRow.id).where(FactRow.scope_id == row.id)
-    query = select(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(of_scope))
-    ties: dict[str, list[str]] = {}
-    for tie in sorted(await db.exec(query), key=lambda one: one.ordinal):
-        ties.setdefault(tie.fact_id, []).append(tie.assertion_id)
-    changed = [
-        fact_id
-        for fact_id in kept.keys() | wanted.keys()
-        if fact_id not in wanted
-        or fact_id not in kept
-        or _as_kept(kept[fact_id], ties.get(fact_id, [])) != _as_wanted(wanted[fact_id], row.id)
-    ]
-    gone, new = [one for one in changed if one in kept], [wanted[one] for one in changed if one in wanted]
-    await _rewrite(db, row.id, gone, new)
+    live = await known(db, scope, afresh=True)
+    kept = await db.exec(select(FactRow.id).where(FactRow.scope_id == row.id))
+    await _write(db, row.id, list(kept), courses(live.assertions, live.verdicts))
 
 
-def _as_kept(row: FactRow, members: list[str]) -> tuple[Values, list[str]]:
-    return row.model_dump(), members
-
-
-def _as_wanted(course: Course, scope_id: int) -> tuple[Values, list[str]]:
-    return fact_values(course, scope_id), [one.id for one in course.members]
+async def _write(db: AsyncSession, scope_id: int, kept: Sequence[str], laid_out: Sequence[Course]) -> None:
+    """Let these courses take the place of the kept facts; rows that say the same are left as they are."""
+    wanted = {course.id: course for course in laid_out}
+    rows: dict[str, Values] = {}
+    ties: dict[str, list[str]] = defaultdict(list)
+    for start in range(0, len(kept), CHUNK):
+        ids = kept[start : start + CHUNK]
+        for row in await db.exec(plain(FactRow).where(col(FactRow.id).in_(ids))):
+            rows[row.id] = dict(row._mapping)
+        members = plain(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(ids))
+        for tie in await db.exec(members.order_by(FactAssertionRow.ordinal)):
+            ties[tie.fact_id].append(tie.assertion_id)
+    same = {
+        name
+        for name, course in wanted.items()
+        if (rows.get(name), ties[name]) == (fact_values(course, scope_id), [one.id for one in course.members])
+    }
+    gone = [name for name in rows if name not in same]
+    await _rewrite(db, scope_id, gone, [course for name, course in wanted.items() if name not in same])
 
 
 async def _rewrite(db: AsyncSession, scope_id: int, gone: list[str], new: list[Course]) -> None:
@@ -282,45 +311,39 @@ async def _run(db: AsyncSession, scope: Scope, run_id: int, *statuses: str) -> R
 
 async def hold(db: AsyncSession, scope: Scope) -> None:
     """Let every other writer of the scope wait until this transaction ends."""
-    await _locked_scope(db, await ensure_scope(db, scope))
+    await _moved_on(db, await ensure_scope(db, scope), by=0)
 
 
-async def _locked_scope(db: AsyncSession, scope_id: int) -> ScopeRow:
-    # The row is written first, so that two writers of one scope queue up here and not at their commits.
-    await db.exec(update(ScopeRow).where(col(ScopeRow.id) == scope_id).values(revision=ScopeRow.revision))
-    row = await db.get(ScopeRow, scope_id, populate_existing=True)
+async def _moved_on(db: AsyncSession, scope_id: int, *, by: int = 1) -> int:
+    """Count up the revision of a scope and return it. Writing it makes two writers of one scope queue up here, and not
+    at their commits."""
+    counted = update(ScopeRow).where(col(ScopeRow.id) == scope_id).values(revision=ScopeRow.revision + by)
+    unwatched = counted.execution_options(synchronize_session=False)
+    revision = (await db.exec(unwatched.returning(col(ScopeRow.revision)))).scalar_one()
+    row = await db.get(ScopeRow, scope_id)
     if row is None:
         raise NotFound(f"scope {scope_id} is gone")
-    return row
+    set_committed_value(row, "revision", revision)
+    return int(revision)
 
 
 async def _keep_reading(db: AsyncSession, scope_id: int, proposal: Proposal, reading: Reading) -> int:
-    query = select(WindowRow.id).where(
-        WindowRow.scope_id == scope_id, WindowRow.source == proposal.source, WindowRow.key == reading.key
-    )
-    known_id = (await db.exec(query)).first()
-    if known_id is not None:
-        return known_id
-    window = WindowRow(
-        scope_id=scope_id,
-        source=proposal.source,
-        key=reading.key,
-        first_turn=reading.first_turn,
-        last_turn=reading.last_turn,
-    )
-    db.add(window)
-    await db.flush()
-    if window.id is None:
-        raise NotFound("the window got no id")
+    of = {"scope_id": scope_id, "source": proposal.source, "key": reading.key}
+    turns = {"first_turn": reading.first_turn, "last_turn": reading.last_turn}
+    insert_new = (await _dialect(db)).insert(WindowRow).on_conflict_do_nothing()
+    window_id = (await db.exec(insert_new.values(**of, **turns).returning(col(WindowRow.id)))).scalar()
+    if window_id is None:
+        kept = select(WindowRow.id).where(*(col(getattr(WindowRow, name)) == value for name, value in of.items()))
+        return (await db.exec(kept)).one() or 0
     await keep_assertions(db, scope_id, reading.assertions, proposal.started_at)
-    ties = [{"window_id": window.id, "assertion_id": one.id} for one in reading.assertions]
+    ties = [{"window_id": window_id, "assertion_id": one.id} for one in reading.assertions]
     await _insert_missing(db, WindowAssertionRow, ties)
     refused = [
-        {"window_id": window.id, "ordinal": ordinal, "reason": reason, "statement": statement, "detail": detail}
+        {"window_id": window_id, "ordinal": ordinal, "reason": reason, "statement": statement, "detail": detail}
         for ordinal, (reason, statement, detail) in enumerate(reading.rejections)
     ]
     await _insert(db, RejectionRow, refused)
-    return window.id
+    return int(window_id)
 
 
 async def keep_assertions(
@@ -332,9 +355,11 @@ async def keep_assertions(
 
 
 async def _keep_verdicts(db: AsyncSession, scope_id: int, run_id: int, proposal: Proposal) -> None:
+    if not proposal.verdicts:
+        return
     said = {one.id: one for reading in proposal.readings for one in reading.assertions}
-    live = await known(db, proposal.scope)
-    said.update((one.id, one) for one in live.assertions)
+    ends = {end for verdict in proposal.verdicts for end in (verdict.earlier_id, verdict.later_id)}
+    said |= await assertions_by_id(db, proposal.scope, list(ends - said.keys()))
     rows: list[Values] = []
     for verdict in proposal.verdicts:
         key = verdict_key(proposal.scope, said[verdict.earlier_id], said[verdict.later_id], verdict.judge)
@@ -353,5 +378,8 @@ async def _insert_missing(db: AsyncSession, table: type[SQLModel], rows: list[Va
     if not rows:
         return
     connection = await db.connection()
-    dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
-    await connection.execute(dialect.insert(table).on_conflict_do_nothing(), rows)
+    await connection.execute((await _dialect(db)).insert(table).on_conflict_do_nothing(), rows)
+
+
+async def _dialect(db: AsyncSession) -> Any:
+    return postgresql if (await db.connection()).dialect.name == "postgresql" else sqlite

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from afterword.store.assertions import OWNER, Assertion, folded
 from afterword.store.ranking import terms
@@ -86,5 +87,6 @@ def _cosine(one: frozenset[str], other: frozenset[str]) -> float:
     return float(common / (len(one) * len(other)) ** 0.5) if common else 0.0
 
 
+@lru_cache(maxsize=10_000)
 def _stems(text: str) -> frozenset[str]:
     return frozenset(stem for stem in terms(text) if stem not in _FRAMES and not _YEAR.fullmatch(stem))

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Select, and_, func, or_
-from sqlmodel import col, select
+import sqlalchemy
+from sqlalchemy import ColumnElement, Select, and_, exists, or_
+from sqlalchemy.orm import aliased
+from sqlmodel import SQLModel, col, select
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from afterword.store.assertions import Assertion, Verdict
+from afterword.store.cache import Cache, Draft
 from afterword.store.errors import NotFound
 from afterword.store.facts import Fact
+from afterword.store.knowledge import Known
 from afterword.store.rows import assertion_of, course_of, verdict_of
 from afterword.store.scopes import Scope
 from afterword.store.tables import (
@@ -32,25 +37,23 @@ from afterword.store.tables import (
 )
 from afterword.store.timeline import Course, courses, erased, facts_at
 
+Row = TypeVar("Row", bound=SQLModel)
+
 # Databases bound the number of parameters of one statement; this stays below every bound.
 CHUNK = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """Everything live in one scope at one revision."""
-
-    revision: int
-    assertions: tuple[Assertion, ...]
-    verdicts: tuple[Verdict, ...]
-
-
 async def scope_row(db: AsyncSession, scope: Scope) -> ScopeRow | None:
-    """Return the scope's row, None where nothing was ever kept for it."""
+    """Return the scope's row, None where nothing was ever kept for it. One transaction reads it once."""
+    held = db.info.get(scope)
+    if isinstance(held, ScopeRow) and held in db:
+        return held
     query = select(ScopeRow).where(
         ScopeRow.tenant == scope.tenant, ScopeRow.kind == str(scope.kind), ScopeRow.name == scope.id
     )
-    return (await db.exec(query)).one_or_none()
+    row = (await db.exec(query)).one_or_none()
+    db.info[scope] = row
+    return row
 
 
 async def revision_of(db: AsyncSession, scope: Scope) -> int:
@@ -67,41 +70,111 @@ async def scopes_kept(db: AsyncSession) -> list[Scope]:
 
 def live_runs(scope_id: int, known_at: datetime | None = None) -> Select[Any]:
     """Select the ids of the runs that count: of each source the latest one applied and not undone (at `known_at`)."""
-    counted: ColumnElement[bool] = and_(col(RunRow.scope_id) == scope_id, col(RunRow.status) == "applied")
-    if known_at is not None:
-        counted = and_(
-            col(RunRow.scope_id) == scope_id,
-            col(RunRow.applied_at) <= known_at,
-            or_(col(RunRow.undone_at).is_(None), col(RunRow.undone_at) > known_at),
-        )
-    latest = select(func.max(RunRow.applied_revision)).where(counted).group_by(RunRow.source)
-    return select(RunRow.id).where(counted, col(RunRow.applied_revision).in_(latest))
+    run = _other(RunRow, "one_run")
+    return select(run.id).where(col(run.scope_id) == scope_id, _is_live(run, known_at))
 
 
-async def known(db: AsyncSession, scope: Scope, known_at: datetime | None = None) -> Known:
-    """Return the live assertions and verdicts of a scope, as known now or at an instant."""
+def _is_live(run: type[RunRow], known_at: datetime | None = None) -> ColumnElement[bool]:
+    later = _other(RunRow, "later_run")
+    is_later = and_(
+        col(later.scope_id) == col(run.scope_id),
+        col(later.source) == col(run.source),
+        col(later.applied_revision) > col(run.applied_revision),
+    )
+    return and_(_counts(run, known_at), ~exists().where(is_later, _counts(later, known_at)))
+
+
+def _counts(run: type[RunRow], known_at: datetime | None) -> ColumnElement[bool]:
+    if known_at is None:
+        return col(run.status) == "applied"
+    is_undone = and_(col(run.undone_at).is_not(None), col(run.undone_at) <= known_at)
+    return and_(col(run.applied_at) <= known_at, ~is_undone)
+
+
+async def known(db: AsyncSession, scope: Scope, known_at: datetime | None = None, *, afresh: bool = False) -> Known:
+    """Return the live assertions and verdicts of a scope, as known now or at an instant.
+
+    What is known now is held in memory while the scope's revision stays the same; `afresh` reads it all the same.
+    """
     row = await scope_row(db, scope)
     if row is None or row.id is None:
-        return Known(0, (), ())
-    runs = live_runs(row.id, known_at)
+        return Known.of(0, (), ())
+    if known_at is not None:
+        return await _loaded(db, scope, row.id, row.revision, known_at)
+    draft = _draft(db)
+    held = None if afresh else draft.find(scope, row.revision)
+    if held is None:
+        held = await _loaded(db, scope, row.id, row.revision, None)
+        draft.keep(scope, held)
+    return held
+
+
+async def known_after(
+    db: AsyncSession, scope: Scope, before: Known, revision: int, runs: Sequence[int]
+) -> tuple[Known, list[str]]:
+    """Return what is known now that some runs have come to count, or no longer do, and the ids of what they touch."""
+    run, tie, reading = _other(RunRow, "one_run"), _other(WindowAssertionRow, "tie"), _other(RunWindowRow, "reading")
+    basis = _other(RunVerdictRow, "basis")
+    windows = select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(runs))
+    keys = select(RunVerdictRow.verdict_key).where(col(RunVerdictRow.run_id).in_(runs))
+    # One within the other: a planner without statistics would begin with all runs, of which there are as many as sessions.
+    counts = exists().where(col(run.id) == col(reading.run_id), _is_live(run))
+    is_read = exists().where(col(reading.window_id) == col(tie.window_id), counts)
+    is_live = exists().where(col(tie.assertion_id) == col(AssertionRow.id), is_read)
+    stands = exists().where(col(run.id) == col(basis.run_id), _is_live(run))
+    in_force = exists().where(col(basis.verdict_key) == col(VerdictRow.key), stands)
+    said = select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(windows))
+    named = plain(AssertionRow).add_columns(is_live).where(col(AssertionRow.id).in_(said))
+    moved = (await db.exec(named)).all()
+    judged = (await db.exec(plain(VerdictRow).add_columns(in_force).where(col(VerdictRow.key).in_(keys)))).all()
+    after = before.moved(
+        revision,
+        gone=[before.by_id[one.id] for one in moved if not one[-1] and one.id in before.by_id],
+        come=await _assertions(db, [one for one in moved if one[-1] and one.id not in before.by_id], scope),
+        dropped=[verdict_of(one) for one in judged if not one[-1]],
+        given=[verdict_of(one) for one in judged if one[-1]],
+    )
+    _draft(db).keep(scope, after)
+    return after, [*(one.id for one in moved), *(end for one in judged for end in (one.earlier_id, one.later_id))]
+
+
+async def _loaded(db: AsyncSession, scope: Scope, scope_id: int, revision: int, known_at: datetime | None) -> Known:
+    runs = live_runs(scope_id, known_at)
     windows = select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(runs))
     ids = select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(windows))
-    rows = (await db.exec(select(AssertionRow).where(col(AssertionRow.id).in_(ids)))).all()
     keys = select(RunVerdictRow.verdict_key).where(col(RunVerdictRow.run_id).in_(runs))
-    verdicts = (await db.exec(select(VerdictRow).where(col(VerdictRow.key).in_(keys)))).all()
-    return Known(row.revision, tuple(await _assertions(db, rows, scope)), tuple(verdict_of(one) for one in verdicts))
+    rows = (await db.exec(plain(AssertionRow).where(col(AssertionRow.id).in_(ids)))).all()
+    evidence = (await db.exec(plain(EvidenceRow).where(col(EvidenceRow.assertion_id).in_(ids)))).all()
+    verdicts = (await db.exec(plain(VerdictRow).where(col(VerdictRow.key).in_(keys)))).all()
+    return Known.of(revision, _with_evidence(rows, evidence, scope), map(verdict_of, verdicts))
+
+
+def _draft(db: AsyncSession) -> Draft:
+    """Return what this transaction has found out; one that no store has opened shares nothing."""
+    draft = db.info.setdefault(Draft, Draft(Cache()))
+    assert isinstance(draft, Draft)
+    return draft
+
+
+@cache
+def _other(table: type[Row], name: str) -> type[Row]:
+    return aliased(table, name=name)
+
+
+def plain(table: type[SQLModel]) -> Any:
+    """Select the columns of a table: rows that are only read, which come faster than objects that may be changed."""
+    return sqlalchemy.select(sqlalchemy.inspect(table).local_table)
 
 
 async def assertions_by_id(db: AsyncSession, scope: Scope, ids: Sequence[str]) -> dict[str, Assertion]:
     """Return the assertions of this scope that bear these ids, live or not."""
-    row = await scope_row(db, scope)
+    row = await scope_row(db, scope) if ids else None
     found: list[AssertionRow] = []
     for start in range(0, len(ids) if row else 0, CHUNK):
-        query = select(AssertionRow).where(
-            AssertionRow.scope_id == (row.id if row else None), col(AssertionRow.id).in_(ids[start : start + CHUNK])
-        )
-        found += (await db.exec(query)).all()
-    return {one.id: one for one in await _assertions(db, found, scope)}
+        # By their ids alone: asked for the scope as well, a planner without statistics goes through all of it.
+        found += await db.exec(plain(AssertionRow).where(col(AssertionRow.id).in_(ids[start : start + CHUNK])))
+    own = [one for one in found if row and one.scope_id == row.id]
+    return {one.id: one for one in await _assertions(db, own, scope)}
 
 
 async def facts(db: AsyncSession, scope: Scope, *, at: datetime, known_at: datetime | None = None) -> list[Fact]:
@@ -122,14 +195,14 @@ async def kept_courses(db: AsyncSession, scope: Scope) -> list[Course]:
     row = await scope_row(db, scope)
     if row is None:
         return []
-    kept = (await db.exec(select(FactRow).where(FactRow.scope_id == row.id))).all()
+    kept = (await db.exec(plain(FactRow).where(FactRow.scope_id == row.id))).all()
     of_scope = select(FactRow.id).where(FactRow.scope_id == row.id)
-    ties = (await db.exec(select(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(of_scope)))).all()
+    ties = (await db.exec(plain(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(of_scope)))).all()
     members: dict[str, list[FactAssertionRow]] = defaultdict(list)
     for tie in ties:
         members[tie.fact_id].append(tie)
     said = select(FactAssertionRow.assertion_id).where(col(FactAssertionRow.fact_id).in_(of_scope))
-    rows = (await db.exec(select(AssertionRow).where(col(AssertionRow.id).in_(said)))).all()
+    rows = (await db.exec(plain(AssertionRow).where(col(AssertionRow.id).in_(said)))).all()
     assertions = {one.id: one for one in await _assertions(db, rows, scope)}
     recorded = {one.id: one.recorded_at for one in rows}
     laid_out = [course_of(fact, members[fact.id], assertions) for fact in kept]
@@ -183,10 +256,16 @@ async def rejections(db: AsyncSession, scope: Scope, session_id: str) -> list[tu
 
 
 async def _assertions(db: AsyncSession, rows: Sequence[AssertionRow], scope: Scope) -> list[Assertion]:
-    evidence: dict[str, list[EvidenceRow]] = defaultdict(list)
+    evidence: list[EvidenceRow] = []
     ids = [row.id for row in rows]
     for start in range(0, len(ids), CHUNK):
-        query = select(EvidenceRow).where(col(EvidenceRow.assertion_id).in_(ids[start : start + CHUNK]))
-        for item in await db.exec(query):
-            evidence[item.assertion_id].append(item)
-    return [assertion_of(row, evidence[row.id], scope) for row in rows]
+        query = plain(EvidenceRow).where(col(EvidenceRow.assertion_id).in_(ids[start : start + CHUNK]))
+        evidence += await db.exec(query)
+    return _with_evidence(rows, evidence, scope)
+
+
+def _with_evidence(rows: Sequence[AssertionRow], evidence: Iterable[EvidenceRow], scope: Scope) -> list[Assertion]:
+    of: dict[str, list[EvidenceRow]] = defaultdict(list)
+    for item in evidence:
+        of[item.assertion_id].append(item)
+    return [assertion_of(row, of[row.id], scope) for row in rows]

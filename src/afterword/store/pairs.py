@@ -8,9 +8,14 @@ from dataclasses import dataclass
 
 from afterword.store.assertions import PERSON, RETIRING, Act, Assertion, Relation, Verdict, folded
 from afterword.store.guard import refusal
-from afterword.store.subjects import Subjects
+from afterword.store.subjects import Names, Subjects
 
 _STRENGTH = {Relation.NARROWS: 0, Relation.CHANGES: 1, Relation.RETRACTS: 2, Relation.CORRECTS: 3}
+
+
+def deciding(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return which of several verdicts on one pair counts."""
+    return max(verdicts, key=lambda one: (one.rank, one.relation, one.reason, one.joins_subjects, one.parts_subjects))
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +29,14 @@ class Refused:
 class Pairs:
     """Which assertion bears on which: judged pairs, and what follows from them for restatements of either side."""
 
-    def __init__(self, ordered: list[Assertion], verdicts: Iterable[Verdict]) -> None:
+    def __init__(self, ordered: list[Assertion], verdicts: Iterable[Verdict], names: Names | None = None) -> None:
         self.ordered = ordered
         self.by_id = {one.id: one for one in ordered}
         place = {one.id: index for index, one in enumerate(ordered)}
         self.place = place
         self.decided = self._decided(verdicts)
         self.judged = {pair: verdict.relation for pair, verdict in self.decided.items()}
-        self.subjects = Subjects(self.by_id, self.decided.values())
+        self.subjects = Subjects(self.by_id, self.decided.values(), names)
         self.refused: list[Refused] = []
         self.root = self._roots()
         self.families: dict[str, list[Assertion]] = defaultdict(list)
@@ -57,9 +62,7 @@ class Pairs:
             if pair[0] in self.place and pair[1] in self.place:
                 if self.place[pair[0]] >= self.place[pair[1]]:
                     raise ValueError(f"{verdict.earlier_id} was not said before {verdict.later_id}")
-                found[pair] = max(
-                    found.get(pair, verdict), verdict, key=lambda one: (one.rank, one.relation, one.reason, one.joins_subjects, one.parts_subjects)
-                )
+                found[pair] = deciding((found.get(pair, verdict), verdict))
         return found
 
     def _roots(self) -> dict[str, str]:

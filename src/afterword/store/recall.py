@@ -18,8 +18,8 @@ from afterword.store.remembering import remembered as remembered_of
 from afterword.store.rendering import block, fitted, in_order, label
 from afterword.store.scopes import Scope
 from afterword.store.snapshots import Held
-from afterword.store.transcripts import SourceTurn
 from afterword.store.tokens import LETTERS_PER_TOKEN, most_tokens
+from afterword.store.transcripts import SourceTurn
 from afterword.store.vectors import meaning
 from afterword.store.views import STANDING, View, turn_id
 

@@ -10,8 +10,8 @@ from typing import TypeVar
 from afterword.store.assertions import Kind, digest
 from afterword.store.facts import Fact, Status
 from afterword.store.scopes import Scope
-from afterword.store.transcripts import SourceTurn
 from afterword.store.tokens import most_tokens
+from afterword.store.transcripts import SourceTurn
 
 OPENING = "<afterword:memory"
 CLOSING = "</afterword:memory>"

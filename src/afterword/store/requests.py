@@ -31,8 +31,8 @@ from afterword.store.engine import Store
 from afterword.store.entries import Entry, is_repeated, moment
 from afterword.store.errors import NotFound
 from afterword.store.facts import Fact
+from afterword.store.knowledge import Known
 from afterword.store.ledger import Proposal, Reading, RunStatus
-from afterword.store.lookup import Known
 from afterword.store.runs import Policy
 from afterword.store.scopes import Scope
 

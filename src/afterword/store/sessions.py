@@ -17,11 +17,11 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 
 from afterword.store.errors import NotFound, StateConflict
 from afterword.store.ledger import ensure_scope
-from afterword.store.lookup import scope_row
+from afterword.store.lookup import plain, scope_row
+from afterword.store.redaction import redacted
 from afterword.store.rows import turn_of, turn_values
 from afterword.store.scopes import Scope
 from afterword.store.tables import ScopeRow, SessionRow, StateRow, TurnRow
-from afterword.store.redaction import redacted
 from afterword.store.transcripts import TimeBasis, Transcript, Turn
 
 
@@ -67,6 +67,7 @@ async def save_state(
     Raises `StateConflict` where the session was saved by another kind of component.
     """
     row = await _ensure(db, scope, session_id, at)
+    await db.flush()
     if row.id is None:
         raise NotFound("the session got no key")
     kept = await db.get(StateRow, row.id)
@@ -142,7 +143,11 @@ async def turns(db: AsyncSession, scope: Scope, session_id: str) -> list[Turn]:
     row = await _find(db, scope, session_id)
     if row is None:
         return []
-    found = await db.exec(select(TurnRow).where(TurnRow.session_pk == row.id).order_by(col(TurnRow.number)))
+    return await _turns(db, row)
+
+
+async def _turns(db: AsyncSession, row: SessionRow) -> list[Turn]:
+    found = await db.exec(plain(TurnRow).where(TurnRow.session_pk == row.id).order_by(TurnRow.number))
     return [turn_of(one) for one in found]
 
 
@@ -166,8 +171,6 @@ async def keep_transcript(
     With `is_done` the session counts as processed, and an earlier failure as mended.
     """
     row = await _ensure(db, scope, session_id, at)
-    if row.id is None:
-        raise NotFound("the session got no key")
     row.layout, row.time_basis = transcript.layout, str(transcript.time_basis) if transcript.time_basis else None
     row.started_at, row.ended_at = transcript.started_at, transcript.ended_at
     row.humans = [name for name in transcript.humans if name not in transcript.assumed]
@@ -176,9 +179,13 @@ async def keep_transcript(
     if is_done:
         row.progress, row.failure, row.attempts = Progress.DONE, None, 0
     db.add(row)
-    kept = {one.number: one for one in await turns(db, scope, session_id)}
+    kept = {one.number: one for one in await _turns(db, row)} if row.id else {}
+    await db.flush()
+    if row.id is None:
+        raise NotFound("the session got no key")
     changed = [turn for turn in transcript.turns if kept.get(turn.number) != turn]
-    stale = sorted({turn.number for turn in changed} | (kept.keys() - {turn.number for turn in transcript.turns}))
+    same = {turn.number for turn in transcript.turns} - {turn.number for turn in changed}
+    stale = sorted(kept.keys() - same)
     for start in range(0, len(stale), 500):
         await db.exec(
             delete(TurnRow).where(
@@ -216,7 +223,6 @@ async def _ensure(db: AsyncSession, scope: Scope, session_id: str, at: datetime)
     if row is None:
         row = SessionRow(scope_id=scope_id, session_id=session_id, progress=Progress.PENDING, updated_at=at)
         db.add(row)
-        await db.flush()
     return row
 
 

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from afterword.store.assertions import Act, Assertion, Relation, Verdict
 from afterword.store.facts import Fact, Status
 from afterword.store.pairs import Pairs, Refused
+from afterword.store.subjects import Names
 
 _ONE_DAY = timedelta(days=1)
 
@@ -74,13 +75,14 @@ def facts_at(laid_out: Sequence[Course], at: datetime) -> list[Fact]:
     return [fact for fact in found if fact is not None]
 
 
-def courses(assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> list[Course]:
+def courses(assertions: Iterable[Assertion], verdicts: Iterable[Verdict], names: Names | None = None) -> list[Course]:
     """Lay assertions out over all time, one course for each fact, in the order of saying.
 
-    Verdicts on assertions that are not given are left out. Raises ValueError where a verdict names a pair against its
+    Verdicts on assertions that are not given are left out. `names` are those of the whole scope, where the assertions
+    are only a part of it. Raises ValueError where a verdict names a pair against its
     order of saying.
     """
-    pairs = _pairs(assertions, verdicts)
+    pairs = _pairs(assertions, verdicts, names)
     void = _void(pairs)
     claims = _claims(pairs, void)
     spans, undone = _spans(pairs, void, claims)
@@ -95,13 +97,13 @@ def refused(assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> lis
     return _pairs(assertions, verdicts).refused
 
 
-def erased(assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> frozenset[str]:
+def erased(assertions: Iterable[Assertion], verdicts: Iterable[Verdict], names: Names | None = None) -> frozenset[str]:
     """Return the ids of the statements that someone has asked to be gone: no read, prompt, block or export has them."""
-    return _pairs(assertions, verdicts).erased()
+    return _pairs(assertions, verdicts, names).erased()
 
 
-def _pairs(assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> Pairs:
-    return Pairs(sorted({one.id: one for one in assertions}.values(), key=lambda one: one.order), verdicts)
+def _pairs(assertions: Iterable[Assertion], verdicts: Iterable[Verdict], names: Names | None = None) -> Pairs:
+    return Pairs(sorted({one.id: one for one in assertions}.values(), key=lambda one: one.order), verdicts, names)
 
 
 def _void(pairs: Pairs) -> dict[str, str]:

@@ -11,8 +11,8 @@ from afterword.store.embedding import Vectors
 from afterword.store.facts import Fact
 from afterword.store.ranking import Index, Unit
 from afterword.store.snapshots import Held, Snapshot
-from afterword.store.transcripts import SourceTurn
 from afterword.store.timeline import facts_at
+from afterword.store.transcripts import SourceTurn
 
 STANDING = frozenset({Kind.PREFERENCE, Kind.DECISION})
 
