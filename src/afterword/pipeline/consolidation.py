@@ -20,7 +20,6 @@ from afterword.store.errors import Overtaken, ScopeMoved
 from afterword.store.facts import Fact
 from afterword.store.knowledge import Known
 from afterword.store.ledger import Proposal
-from afterword.store.runs import Policy
 from afterword.store.scopes import Scope
 from afterword.store.timeline import timeline
 
@@ -135,7 +134,7 @@ async def _is_held(store: Store, scope: Scope, before: list[Fact], moved: Change
         return True
     async with store.read() as db:
         policy = await runs.policy_of(db, scope)
-    return policy is Policy.HOLD_ALL or (policy is Policy.HOLD_RETIREMENTS and bool(moved.retired))
+    return policy.holds(retires=bool(moved.retired))
 
 
 def consolidation(

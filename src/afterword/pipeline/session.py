@@ -228,7 +228,7 @@ class _Processing:
         ends = (end for one in judged.verdicts for end in (one.earlier_id, one.later_id))
         ids = [*(one.id for one in (*self.own, *said)), *ends]
         moved = moved_by(self.before, after, after.touched(self.before, ids), self.clock())
-        is_held = self.apply and self._is_held(moved)
+        is_held = self.apply and self.policy.holds(retires=bool(moved.retired))
         return _Decided(self._proposal(readings, self.revision, judged), moved, is_held, judged.unjudged)
 
     async def read(self) -> _Read:
@@ -328,9 +328,6 @@ class _Processing:
         kept = {one.id for one in said}
         lost = [one for one in self.own if one.id not in kept]
         return [one for one in partners(lost, self.before.postings) if one.id in known.by_id]
-
-    def _is_held(self, moved: Changes) -> bool:
-        return self.policy is Policy.HOLD_ALL or (self.policy is Policy.HOLD_RETIREMENTS and bool(moved.retired))
 
     def _proposal(self, readings: Sequence[Reading], revision: int, judged: Judged) -> Proposal:
         kept = sum(len(reading.assertions) for reading in readings)

@@ -33,7 +33,6 @@ from afterword.store.errors import NotFound
 from afterword.store.facts import Fact
 from afterword.store.knowledge import Known
 from afterword.store.ledger import Proposal, Reading, RunStatus
-from afterword.store.runs import Policy
 from afterword.store.scopes import Scope
 
 REMEMBER, WITHDRAW = "remember", "withdraw"
@@ -169,7 +168,7 @@ async def _refused(db: AsyncSession, scope: Scope, source: str) -> Request | Non
 async def _is_policy(db: AsyncSession, scope: Scope, verdicts: Sequence[Verdict]) -> bool:
     policy = await runs.policy_of(db, scope)
     retires = any(one.relation in RETIRING for one in verdicts)
-    return policy is Policy.HOLD_ALL or (policy is Policy.HOLD_RETIREMENTS and retires)
+    return policy.holds(retires=retires)
 
 
 def _verdicts(known: Known, said: Assertion, relate: Relate) -> list[Verdict]:

@@ -36,6 +36,10 @@ class Policy(StrEnum):
     HOLD_RETIREMENTS = "hold-retirements"
     HOLD_ALL = "hold-all"
 
+    def holds(self, *, retires: bool) -> bool:
+        """Whether a run waits for a person, by whether it retires anything."""
+        return self is Policy.HOLD_ALL or (self is Policy.HOLD_RETIREMENTS and retires)
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
