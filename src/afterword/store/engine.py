@@ -137,7 +137,10 @@ class Store:
         """Open one transaction on a plain connection. Raises `StoreUnreachable` where the database does not answer."""
         try:
             async with self._turn, self._engine().connect() as plain:
-                options = {"afterword_writing": writing}
+                options: dict[str, Any] = {"afterword_writing": writing}
+                if self.dialect != "sqlite" and not writing:
+                    # One consistent view is enough to read: serialisable readers would be overtaken by writers.
+                    options["isolation_level"] = "REPEATABLE READ"
                 connection = await plain.execution_options(**options)
                 async with connection.begin():
                     yield connection

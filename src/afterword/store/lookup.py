@@ -68,10 +68,14 @@ async def scopes_kept(db: AsyncSession) -> list[Scope]:
     return [Scope.parse(f"{row.tenant}/{row.kind}/{row.name}") for row in rows]
 
 
-def live_runs(scope_id: int, known_at: datetime | None = None) -> Select[Any]:
-    """Select the ids of the runs that count: of each source the latest one applied and not undone (at `known_at`)."""
+def live_runs(scope_id: int, known_at: datetime | None = None, *, source: str | None = None) -> Select[Any]:
+    """Select the ids of the runs that count: of each source the latest one applied and not undone (at `known_at`).
+
+    With `source` only the run of that one.
+    """
     run = _other(RunRow, "one_run")
-    return select(run.id).where(col(run.scope_id) == scope_id, _is_live(run, known_at))
+    of_source = () if source is None else (col(run.source) == source,)
+    return select(run.id).where(col(run.scope_id) == scope_id, _is_live(run, known_at), *of_source)
 
 
 def _is_live(run: type[RunRow], known_at: datetime | None = None) -> ColumnElement[bool]:
@@ -248,7 +252,7 @@ async def rejections(db: AsyncSession, scope: Scope, session_id: str) -> list[tu
     row = await scope_row(db, scope)
     if row is None or row.id is None:
         return []
-    runs = live_runs(row.id).where(col(RunRow.source) == f"session:{session_id}")
+    runs = live_runs(row.id, source=f"session:{session_id}")
     windows = select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(runs))
     query = select(RejectionRow).where(col(RejectionRow.window_id).in_(windows))
     found = await db.exec(query.order_by(col(RejectionRow.window_id), col(RejectionRow.ordinal)))
