@@ -93,8 +93,8 @@ class ExtractorAgent(BaseChatAgent):
     Earlier messages are kept as context. A team needs `custom_message_types=[StructuredMessage[ExtractedFacts]]`.
     `humans` are names of people, beside user, human and user_proxy. The scope (default: a user called "user") says who
     speaks of themselves. Secrets are masked, and what is said off the record is not heard (`privacy`).
-    Nothing is stored: that is what `process_session` is for. An `ExtractionError` ends the call, and the next call reads
-    the same messages again.
+    Nothing is stored: that is what `process_session` is for. An `ExtractionError` ends the call, and the next call
+    reads the same messages again.
     """
 
     def __init__(

@@ -56,10 +56,10 @@ async def record_session(
 
     It is saved on every way out, errors and cancellation too; then the error that ended the block is the one that is
     raised, and a failing save is only logged. End a team's run within the block: a team that still runs is saved as it
-    stands. `humans` are names of people, for speakers whose names do not say so. Secrets are masked in what is kept, and
-    what people said off the record is left out of it; with `off_the_record` nothing is kept at all. Raises `ScopeInvalid` unless exactly
-    one of `user` and `scope` is given, `StateConflict` for an empty session id or where another kind of agent saved
-    this session, and `StoreError` where the state could not be kept.
+    stands. `humans` are names of people, for speakers whose names do not say so. Secrets are masked in what is kept,
+    and what people said off the record is left out of it; with `off_the_record` nothing is kept at all. Raises
+    `ScopeInvalid` unless exactly one of `user` and `scope` is given, `StateConflict` for an empty session id or where
+    another kind of agent saved this session, and `StoreError` where the state could not be kept.
     """
     session = _Session(agent_or_team, named_scope(user, scope), session_id, store, tuple(humans))
     if not session_id.strip():
@@ -173,9 +173,7 @@ def _private(
     return clean, first if clean == state else _read(clean, humans, session_id, privacy)
 
 
-def _read(
-    state: Mapping[str, Any], humans: Collection[str], session_id: str, privacy: Privacy
-) -> Transcript | None:
+def _read(state: Mapping[str, Any], humans: Collection[str], session_id: str, privacy: Privacy) -> Transcript | None:
     """Return what a state says, None where it cannot be read: then it is kept all the same."""
     from afterword.extractors.errors import ReadError
     from afterword.extractors.readers import read_state

@@ -123,8 +123,8 @@ class ModelClient:
         `messages` are dicts with `role` and `content`; their text is sent as it is. `Usage.calls` counts requests on
         the wire, retries, re-asks and the trying of modes included; where the endpoint reports no tokens they count 0.
         `purpose` is what a meter keeps the cost under; a meter may refuse the question with an error of its own before
-        it is asked. Raises a leaf of `ExtractionError`, each naming model and address and what to do next, with what was
-        spent.
+        it is asked. Raises a leaf of `ExtractionError`, each naming model and address and what to do next, with what
+        was spent.
         """
         question = self.question(messages, response_model, purpose)
         async with metered(question) as bill:
@@ -314,6 +314,7 @@ def _add(completion: object) -> None:
 def _number(of: object, name: str) -> int:
     value = getattr(of, name, 0)
     return value if isinstance(value, int) and value > 0 else 0
+
 
 def _received(completion: object) -> None:
     """Take note of an answer before instructor reads it (and adds up its usage in place)."""

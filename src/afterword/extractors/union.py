@@ -80,12 +80,19 @@ def _stretches(before: Sequence[Turn], after: Sequence[Turn]) -> list[tuple[bool
     # Comparing costs the square; what is neither at the beginning nor at the end is kept twice rather than lost.
     tail = _shared(old[head:][::-1], new[head:][::-1])
     old_end, new_end = len(old) - tail, len(new) - tail
-    return [(True, 0, head, 0, head), (False, head, old_end, head, new_end), (True, old_end, len(old), new_end, len(new))]
+    return [
+        (True, 0, head, 0, head),
+        (False, head, old_end, head, new_end),
+        (True, old_end, len(old), new_end, len(new)),
+    ]
 
 
 def _shared(old: Sequence[tuple[str, str]], new: Sequence[tuple[str, str]]) -> int:
     """Return how many items the beginnings of two lists share."""
-    return next((place for place, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new)))
+    return next(
+        (place for place, (one, other) in enumerate(zip(old, new, strict=False)) if one != other),
+        min(len(old), len(new)),
+    )
 
 
 def _said(turn: Turn) -> tuple[str, str]:

@@ -120,7 +120,9 @@ async def _known(store: Store, scope: Scope) -> Known:
 def _open_pairs(known: Known, judge: Judge) -> list[Pair]:
     """Return the required pairs on which no verdict of this judge is in force."""
     settled = {(one.earlier_id, one.later_id) for one in known.verdicts if one.judge == judge.version}
-    return [pair for pair in required_pairs(known.assertions, known.postings) if (pair[0].id, pair[1].id) not in settled]
+    return [
+        pair for pair in required_pairs(known.assertions, known.postings) if (pair[0].id, pair[1].id) not in settled
+    ]
 
 
 def _facts(known: Known, verdicts: tuple[Verdict, ...], now: datetime) -> list[Fact]:

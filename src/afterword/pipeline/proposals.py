@@ -37,8 +37,9 @@ async def apply_proposal(
 
     Where the scope has not changed since, that is the proposed run itself. Where it has, the same assertions are judged
     against what has come since, and the run that is applied is a new one in place of the proposed. Raises `NotFound`
-    where there is no such proposal, `ProposalOutdated` where its session has been read further since, an `ExtractionError` where the judge gave no answer, `ScopeBusy` where others kept
-    changing the scope. What the `budget` leaves no room to judge is left to consolidation.
+    where there is no such proposal, `ProposalOutdated` where its session has been read further since, an
+    `ExtractionError` where the judge gave no answer, `ScopeBusy` where others kept changing the scope. What the
+    `budget` leaves no room to judge is left to consolidation.
     """
     async with store.read() as db:
         found = await runs.run(db, run_id)
@@ -68,10 +69,10 @@ async def _applied(store: Store, run_id: int, judge: Judge, clock: Callable[[], 
             rest = known.moved(known.revision, gone=[one for one in known.assertions if one.session_id in sessions])
             pairs = required_pairs(said, rest.moved(known.revision, come=said).postings)
             judged = await docket.judge(pairs, hidden=gone(known, pairs))
-            verdicts = {(one.earlier_id, one.later_id, one.judge): one for one in (*proposal.verdicts, *judged.verdicts)}
-            fresh = replace(
-                proposal, revision=known.revision, verdicts=tuple(verdicts.values()), started_at=clock()
-            )
+            verdicts = {
+                (one.earlier_id, one.later_id, one.judge): one for one in (*proposal.verdicts, *judged.verdicts)
+            }
+            fresh = replace(proposal, revision=known.revision, verdicts=tuple(verdicts.values()), started_at=clock())
             async with store.write() as db:
                 key = await _keep_read(db, found, clock()) or session_pk
                 await ledger.reject(db, found.scope, run_id)
@@ -92,7 +93,9 @@ async def _keep_read(db: AsyncSession, found: Run, at: datetime) -> int | None:
     session_id = found.source.removeprefix(ledger.source_of(""))
     kept = await sessions.turns(db, found.scope, session_id)
     if [turn.text for turn in kept] != [turn.text for turn in transcript.turns][: len(kept)]:
-        raise ProposalOutdated(f"session {session_id!r} has been read further since run {found.id} was proposed; run it again")
+        raise ProposalOutdated(
+            f"session {session_id!r} has been read further since run {found.id} was proposed; run it again"
+        )
     saved_at = await sessions.saved_at(db, found.scope, session_id)
     is_done = saved_at is None or saved_at <= found.started_at
     return await sessions.keep_transcript(db, found.scope, session_id, transcript, at, is_done=is_done)

@@ -19,8 +19,8 @@ ALIKE, MARKED_ALIKE, ALIKE_IN_SESSION = 0.5, 0.4, 2.0
 takes something back; and within one session, whose extractor has seen both. Measured on recorded extractions."""
 
 SLOT, FORGETTING = 10.0, 1.0
-"""What the same slot adds to likeness (more than any words do), and a request to forget to the rank of its pairs: it names
-things loosely, and what it may mean is judged before what is only worded alike."""
+"""What the same slot adds to likeness (more than any words do), and a request to forget to the rank of its pairs: it
+names things loosely, and what it may mean is judged before what is only worded alike."""
 
 
 def required_pairs(new: Sequence[Assertion], known: Iterable[Assertion] | Postings) -> list[Pair]:

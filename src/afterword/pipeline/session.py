@@ -238,7 +238,11 @@ class _Processing:
         before = list(privacy.turns(before))  # they may have been kept before secrets were masked
         if self.saved.reread and kept is not None:
             return self._windows(counted(sessions.as_kept(before, kept)))
-        fresh = read_file(path, humans=humans, privacy=privacy) if path else read_state(state, humans=humans, privacy=privacy)
+        fresh = (
+            read_file(path, humans=humans, privacy=privacy)
+            if path
+            else read_state(state, humans=humans, privacy=privacy)
+        )
         timed = dated(
             fresh,
             started_at=self.saved.started_at,

@@ -112,7 +112,9 @@ def _by_manifest(manifest: Path, scope: Scope | None) -> list[Saved]:
     found = [_listed(entry, manifest, scope) for entry in entries]
     twice = [one for one, count in Counter((one.scope, one.session_id) for one in found).items() if count > 1]
     if twice:
-        raise SourceInvalid(f"{manifest} lists session {twice[0][1]!r} of {twice[0][0]} twice; give each an id of its own")
+        raise SourceInvalid(
+            f"{manifest} lists session {twice[0][1]!r} of {twice[0][0]} twice; give each an id of its own"
+        )
     return found
 
 

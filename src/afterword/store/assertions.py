@@ -114,7 +114,7 @@ class Assertion:
 
     @property
     def order(self) -> tuple[datetime, str, int, int, str]:
-        """The order of saying, total and the same whatever the order of arrival: by time, turn, and place in the turn."""
+        """The order of saying, total whatever the order of arrival: by time, turn, and place in the turn."""
         turn, start = max(((item.turn or 0, item.start or 0) for item in self.evidence), default=(0, 0))
         return self.said_at, self.session_id or "", turn, start, self.id
 

@@ -190,7 +190,7 @@ class Store:
         Raises `StoreTooNew` where a newer afterword wrote the store.
         """
         # Alembic keeps the migration that it runs in globals of the process; others wait, whatever loop they run in.
-        while not _MIGRATING.acquire(blocking=False):
+        while not _MIGRATING.acquire(blocking=False):  # noqa: ASYNC110 - an event belongs to one loop
             await asyncio.sleep(_MIGRATING_PAUSE_S)
         try:
             async with self.connection(writing=True) as connection:
@@ -237,8 +237,8 @@ async def open_store(url: str | None = None, *, create: bool = True, privacy: Pr
     """Return a store whose tables are there and up to date.
 
     `url` defaults to `AFTERWORD_STORE__URL`, else `sqlite:///afterword.db`. SQLite stores are made (unless `create` is
-    False) and brought up to date here; a PostgreSQL store waits for `afterword migrate`. `privacy` as for `Store`. Raises `StoreMissing`,
-    `StoreUnreachable`, `StoreOutdated` or `StoreTooNew`.
+    False) and brought up to date here; a PostgreSQL store waits for `afterword migrate`. `privacy` as for `Store`.
+    Raises `StoreMissing`, `StoreUnreachable`, `StoreOutdated` or `StoreTooNew`.
     """
     store = Store(url or os.environ.get("AFTERWORD_STORE__URL") or DEFAULT_URL, privacy=privacy)
     if not create and store.path is not None and not store.path.exists():

@@ -80,7 +80,8 @@ class Proposal:
     """What a run would do: the readings of its source, in order, and the verdicts that it stands on.
 
     `source` names what is read: of the applied runs of one source only the latest counts. `purpose` says what kind of
-    run it is (session, application, clear, review, consolidation). `revision` is the scope's revision that the verdicts were judged at.
+    run it is (session, application, clear, review, consolidation). `revision` is the scope's revision that the verdicts
+    were judged at.
     """
 
     scope: Scope

@@ -121,7 +121,8 @@ async def known_after(
     basis = _other(RunVerdictRow, "basis")
     windows = select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(runs))
     keys = select(RunVerdictRow.verdict_key).where(col(RunVerdictRow.run_id).in_(runs))
-    # One within the other: a planner without statistics would begin with all runs, of which there are as many as sessions.
+    # One within the other: a planner without statistics would begin with all runs, of which there are as many as
+    # sessions.
     counts = exists().where(col(run.id) == col(reading.run_id), _is_live(run))
     is_read = exists().where(col(reading.window_id) == col(tie.window_id), counts)
     is_live = exists().where(col(tie.assertion_id) == col(AssertionRow.id), is_read)

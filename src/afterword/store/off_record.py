@@ -1,7 +1,7 @@
 """What was said off the record: never stored, never extracted. Pure.
 
-A person says so at the beginning of a turn. "off the record: ..." hides that turn and the answers to it, "off the record
-from now on" and "/off-record" everything until "back on the record" or "/on-record". What is hidden leaves a
+A person says so at the beginning of a turn. "off the record: ..." hides that turn and the answers to it, "off the
+record from now on" and "/off-record" everything until "back on the record" or "/on-record". What is hidden leaves a
 placeholder, so that turns keep their numbers, and a saved state that is taken up again stays off the record.
 """
 
@@ -48,13 +48,13 @@ class Mark(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Markers:
-    """The phrases that take a conversation off the record and back, whatever the letter case; with none, nothing does."""
+    """The phrases that take a conversation off the record and back, whatever the letter case."""
 
     off: tuple[str, ...] = OFF
     on: tuple[str, ...] = ON
 
     def read(self, text: str) -> Mark | None:
-        """Return what a person's turn says about the record; words in a sentence ("he told me off the record") say none."""
+        """Return what a person's turn says about the record; "he told me off the record" says nothing."""
         if text.startswith(HIDDEN_FROM_HERE):
             return Mark.OFF
         if text.strip() == HIDDEN:

@@ -41,7 +41,9 @@ class Privacy:
         """Return the turns without secrets and without what was said off the record."""
         masking = self.masking()
         shown = ((turn, masking.text(turn.text)) for turn in turns)
-        return off_record([turn if text == turn.text else replace(turn, text=text) for turn, text in shown], self.markers)
+        return off_record(
+            [turn if text == turn.text else replace(turn, text=text) for turn, text in shown], self.markers
+        )
 
     def state(self, state: Mapping[str, Any], humans: Collection[str] | None = None) -> dict[str, Any]:
         """Return a saved state that AutoGen can load, without secrets.

@@ -146,7 +146,9 @@ class Index:
         wanted = set(terms(query))
         base = self._base(wanted, meaning, weights)
         scored = self._in_context(base, wanted, weights)
-        return [(self.units[place], score) for place, score in sorted(scored.items(), key=lambda one: (-one[1], one[0]))]
+        return [
+            (self.units[place], score) for place, score in sorted(scored.items(), key=lambda one: (-one[1], one[0]))
+        ]
 
     def _base(self, wanted: set[str], meaning: Meaning | None, weights: Weights) -> dict[int, float]:
         """Return the score by words, and by meaning where that is known, of the best units."""

@@ -24,8 +24,8 @@ from afterword.store.vectors import meaning
 from afterword.store.views import STANDING, View, turn_id
 
 _ABOUT_THE_PAST = re.compile(
-    r"\b(?:used to|previous(?:ly)?|former(?:ly)?|before (?:that|then|this|it|i|we|my|our|the)|originally|earlier|back then"
-    r"|in the past|no longer|any ?more|did (?:i|we) (?:use|have|live|work)|old(?:er)?|prior|first|at first|history"
+    r"\b(?:used to|previous(?:ly)?|former(?:ly)?|before (?:that|then|this|it|i|we|my|our|the)|originally|earlier"
+    r"|back then    r"|in the past|no longer|any ?more|did (?:i|we) (?:use|have|live|work)|old(?:er)?|prior|first|at first|history"
     r"|changed?|switched|instead of|(?:19|20)\d\d|in (?:january|february|march|april|may|june|july|august|september"
     r"|october|november|december)|last (?:year|month|winter|spring|summer|autumn|fall))\b",
     re.IGNORECASE,
@@ -109,8 +109,8 @@ async def search(
 ) -> Recall:
     """Return only what the query is about, best first: facts, and with `turns` the turns they rest on too.
 
-    `limit` bounds facts and turns together. An empty query finds every fact, in order. Raises TypeError without a scope,
-    and `StoreError` where the store does not answer.
+    `limit` bounds facts and turns together. An empty query finds every fact, in order. Raises TypeError without a
+    scope, and `StoreError` where the store does not answer.
     """
     kept = remembered or remembered_of(store)
     view = await _view(store, scope, at, kept)

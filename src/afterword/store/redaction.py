@@ -23,7 +23,19 @@ _SWEEPS = 4
 _MOST_KNOWN = 100
 _DEEPEST_JSON = 3
 _NEVER = frozenset(
-    {"id", "call_id", "tool_call_id", "message_id", "thread_id", "type", "version", "source", "name", "role", "mime_type"}
+    {
+        "id",
+        "call_id",
+        "tool_call_id",
+        "message_id",
+        "thread_id",
+        "type",
+        "version",
+        "source",
+        "name",
+        "role",
+        "mime_type",
+    }
 )
 _DATA = re.compile(r"[A-Za-z0-9+/\s]{64,}={0,2}\s?|data:[\w.+-]{1,80}/[\w.+-]{1,80};base64,[A-Za-z0-9+/=_-]*")
 
@@ -41,8 +53,8 @@ def redacted_state(state: Mapping[str, Any], kinds: Collection[str] = ALL) -> tu
     """Return a copy of a saved state with its secrets masked, and how many places were masked of each kind.
 
     Masked are the strings of messages and arguments, also where a string is JSON in itself, what a secret's name
-    ("password", "api_key") holds, and a secret's repetitions. Keys, ids, names of speakers and types stay, so does image
-    data, and a number stays a number: AutoGen loads what it wrote.
+    ("password", "api_key") holds, and a secret's repetitions. Keys, ids, names of speakers and types stay, so do images,
+    and a number stays a number: AutoGen loads what it wrote.
     """
     masking = Masking(kinds)
     return masking.state(state), masking.counts
@@ -108,7 +120,9 @@ class Masking:
     def _swept(self, text: str) -> str:
         lowered = text.lower()
         for pattern in PATTERNS:
-            if pattern.kind not in self.kinds or not (not pattern.hints or any(hint in lowered for hint in pattern.hints)):
+            if pattern.kind not in self.kinds or not (
+                not pattern.hints or any(hint in lowered for hint in pattern.hints)
+            ):
                 continue
             spans = _unmasked(text, pattern.spans(text))
             if spans:
@@ -146,7 +160,9 @@ class Masking:
     def _inside(self, value: Any, key: str = "", depth: int = 0) -> Any:
         """Return a value of a state, which stands under `key`, masked; `depth` counts the JSON strings around it."""
         if isinstance(value, str):
-            return value if key in _NEVER or (key == "data" and _DATA.fullmatch(value)) else self._leaf(value, key, depth)
+            return (
+                value if key in _NEVER or (key == "data" and _DATA.fullmatch(value)) else self._leaf(value, key, depth)
+            )
         if isinstance(value, Mapping):
             return {name: self._inside(inner, str(name), depth) for name, inner in value.items()}
         if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What a person decides: contested facts are settled, facts edited and confirmed. Each act is a run that can be undone."""
+"""What a person decides: contested facts are settled, facts edited and confirmed; each act can be undone."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ async def edit(store: Store, scope: Scope, fact: Fact, meant: Wording, *, is_cha
     value, statement, subject = store.privacy.fields(fact.attribute, meant.value, meant.statement, meant.subject)
     relation = Relation.CHANGES if is_change else Relation.CORRECTS
 
-    def decide(known: Known, by_id: dict[str, Assertion]) -> tuple[list[Assertion], list[Verdict]]:
+    def decide(_: Known, by_id: dict[str, Assertion]) -> tuple[list[Assertion], list[Verdict]]:
         members = [by_id[one] for one in fact.assertion_ids]
         worded = replace(members[0], statement=statement, value=value, subject=subject)
         lead = replace(worded, valid_from=None, valid_to=None, cue=None)
@@ -109,7 +109,7 @@ async def edit(store: Store, scope: Scope, fact: Fact, meant: Wording, *, is_cha
 async def confirm(store: Store, scope: Scope, fact: Fact, *, at: datetime) -> int:
     """Let a person stand for a fact as it is; return the run."""
 
-    def decide(known: Known, by_id: dict[str, Assertion]) -> tuple[list[Assertion], list[Verdict]]:
+    def decide(_: Known, by_id: dict[str, Assertion]) -> tuple[list[Assertion], list[Verdict]]:
         members = [by_id[one] for one in fact.assertion_ids]
         said = _by_person(members[0], Act.STATE, Authority.CONFIRMED, members, at)
         return [said], [Verdict(members[-1].id, said.id, Relation.SAME, "confirmed by a person", PERSON)]

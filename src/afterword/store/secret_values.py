@@ -36,7 +36,10 @@ _MEASURE = re.compile(
     r"|(?:gpt|claude|llama|gemini|mistral|o\d)-",
     re.IGNORECASE,
 )
-_NOUN = re.compile(r"(?:[a-z]{1,20}_|new|old|confirm|current|user|hashed)?(?:passwords?|passwd|pwd|tokens?|secrets?|keys?)_?\d?$", re.IGNORECASE)
+_NOUN = re.compile(
+    r"(?:[a-z]{1,20}_|new|old|confirm|current|user|hashed)?(?:passwords?|passwd|pwd|tokens?|secrets?|keys?)_?\d?$",
+    re.IGNORECASE,
+)
 # Words that may stand where a password could: "the password is wrong".
 _NO_VALUE = frozenset(
     (
@@ -62,7 +65,9 @@ _GRAMMAR = re.compile(r"(?:ed|ing|able|ible|ly|ado|ada|ido|ida|ato|ata|é|ée)$"
 _ASKING = re.compile(r"enter|type|choose|please|invalid|must|should|use|do|does|is|are|at\b")
 # "reset the password for user: lena77" names whose it is.
 _WHOSE = re.compile(r"\b(?:users?|usernames?|accounts?|logins?|emails?)$", re.IGNORECASE)
-_CLAUSE_END = re.compile(r"[\s\"'”]{0,3}(?:[.,;!?)\n\\]|$)|\s{1,2}(?:and|but|und|y|et|e|so|btw|by the way|please|bitte)\b", re.IGNORECASE)
+_CLAUSE_END = re.compile(
+    r"[\s\"'”]{0,3}(?:[.,;!?)\n\\]|$)|\s{1,2}(?:and|but|und|y|et|e|so|btw|by the way|please|bitte)\b", re.IGNORECASE
+)
 
 
 def whole(found: Found) -> Span | None:
@@ -164,7 +169,9 @@ def code(found: Found) -> Span | None:
     """A code of a door: at least three digits, and no time, date or year of a sentence."""
     start, end = found.span("value")
     value = found.string[start:end].rstrip("-")
-    if sum(sign.isdigit() for sign in value) < 3 or re.fullmatch(r"\d{4}-\d\d-\d\d.*|\d+(?:st|nd|rd|th|am|pm|s|h|x)", value):
+    if sum(sign.isdigit() for sign in value) < 3 or re.fullmatch(
+        r"\d{4}-\d\d-\d\d.*|\d+(?:st|nd|rd|th|am|pm|s|h|x)", value
+    ):
         return None
     return start, start + len(value)
 
@@ -231,7 +238,10 @@ def _is_issued(digits: str) -> bool:
     length, two, four = len(digits), int(digits[:2]), int(digits[:4])
     return (
         (digits[0] == "4" and length in (13, 16, 19))
-        or (length == 16 and (51 <= two <= 55 or 2221 <= four <= 2720 or 3528 <= four <= 3589 or four == 6011 or two == 65))
+        or (
+            length == 16
+            and (51 <= two <= 55 or 2221 <= four <= 2720 or 3528 <= four <= 3589 or four == 6011 or two == 65)
+        )
         or (length == 15 and two in (34, 37))
         or (length == 14 and (two in (36, 38) or 3000 <= four <= 3059))
         or (16 <= length <= 19 and two == 62)

@@ -63,8 +63,8 @@ async def save_state(
 ) -> None:
     """Keep the state of a session in place of the one before, and queue the session for processing.
 
-    `component` names the kind of agent or team; `humans` are names of people, added to those already known of the session.
-    Raises `StateConflict` where the session was saved by another kind of component.
+    `component` names the kind of agent or team; `humans` are names of people, added to those already known of the
+    session. Raises `StateConflict` where the session was saved by another kind of component.
     """
     row = await _ensure(db, scope, session_id, at)
     await db.flush()

@@ -167,9 +167,7 @@ def _evidence(key: int) -> Select[Any]:
     names = ("assertion_id", "kind", "quote", "session_id", "turn", "speaker", "start")
     joined = (
         select(*_plain(EvidenceRow, *names))
-        .join_from(
-            EvidenceRow, FactAssertionRow, col(FactAssertionRow.assertion_id) == col(EvidenceRow.assertion_id)
-        )
+        .join_from(EvidenceRow, FactAssertionRow, col(FactAssertionRow.assertion_id) == col(EvidenceRow.assertion_id))
         .join(FactRow, col(FactRow.id) == col(FactAssertionRow.fact_id))
     )
     return joined.where(col(FactRow.scope_id) == key).order_by(col(EvidenceRow.ordinal))
@@ -177,9 +175,9 @@ def _evidence(key: int) -> Select[Any]:
 
 def _turns(key: int) -> Select[Any]:
     names = ("number", "speaker", "said_at", "text")
-    joined = select(
-        *_plain(SessionRow, "session_id", "humans", "assumed"), *_plain(TurnRow, *names)
-    ).join_from(TurnRow, SessionRow, col(SessionRow.id) == col(TurnRow.session_pk))
+    joined = select(*_plain(SessionRow, "session_id", "humans", "assumed"), *_plain(TurnRow, *names)).join_from(
+        TurnRow, SessionRow, col(SessionRow.id) == col(TurnRow.session_pk)
+    )
     cited = (
         select(col(EvidenceRow.assertion_id))
         .join(AssertionRow, col(AssertionRow.id) == col(EvidenceRow.assertion_id))
@@ -197,9 +195,7 @@ def _otherwise(key: int) -> Select[Any]:
     """Select the turns of what is live and belongs to no fact: retractions, and what someone asked to be gone."""
     windows = select(col(RunWindowRow.window_id)).where(col(RunWindowRow.run_id).in_(live_runs(key)))
     live = select(col(WindowAssertionRow.assertion_id)).where(col(WindowAssertionRow.window_id).in_(windows))
-    told = select(col(FactAssertionRow.assertion_id)).where(
-        col(FactAssertionRow.assertion_id) == col(AssertionRow.id)
-    )
+    told = select(col(FactAssertionRow.assertion_id)).where(col(FactAssertionRow.assertion_id) == col(AssertionRow.id))
     joined = select(*_plain(EvidenceRow, "session_id", "turn")).join_from(
         AssertionRow, EvidenceRow, col(EvidenceRow.assertion_id) == col(AssertionRow.id)
     )
@@ -215,7 +211,7 @@ def _gathered(rows: Sequence[Plain], place: int) -> dict[str, list[Plain]]:
 
 
 def _spans(rows: Sequence[Plain]) -> list[Any]:
-    """Return the spans of each fact; SQLite gives JSON as text, and one long text is read faster than many short ones."""
+    """Return the spans of each fact; where JSON comes as text, one long text is read faster than many."""
     if rows and isinstance(rows[0].spans, str):
         parsed: list[Any] = json.loads("[" + ",".join(row.spans for row in rows) + "]")
         return parsed

@@ -87,8 +87,8 @@ class TurnRow(SQLModel, table=True):
 
 class RunRow(SQLModel, table=True):
     """One processing. `source` is what it reads (a session's key, or its own where the application speaks): of the
-    applied runs of one source only the latest counts. `applied_revision` orders them. `transcript` is what a dry run read
-    (JSON, compressed), kept as the session's turns only when the run is applied."""
+    applied runs of one source only the latest counts. `applied_revision` orders them. `transcript` is what a dry run
+    read (JSON, compressed), kept as the session's turns only when the run is applied."""
 
     __tablename__ = "runs"
     __table_args__ = (Index(None, "scope_id", "source"),)

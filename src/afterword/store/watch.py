@@ -1,7 +1,7 @@
 """A held reading connection to a SQLite file: whether anybody has changed it costs microseconds to ask.
 
-Opening a connection for every turn costs some ten milliseconds. This one only reads, and in WAL mode neither waits for a
-writer nor keeps one waiting. It is given up where the file is another one by now, or the process forked.
+Opening a connection for every turn costs some ten milliseconds. This one only reads, and in WAL mode neither waits for
+a writer nor keeps one waiting. It is given up where the file is another one by now, or the process forked.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class Watch:
             try:
                 plain = self._opened()
                 if self._connection is None:
-                    engine = create_engine("sqlite://", poolclass=StaticPool, creator=lambda: plain, pool_reset_on_return=None)
+                    engine = create_engine(
+                        "sqlite://", poolclass=StaticPool, creator=lambda: plain, pool_reset_on_return=None
+                    )
                     self._connection = engine.connect()
                 with self._connection.begin():
                     self._connection.exec_driver_sql("BEGIN")

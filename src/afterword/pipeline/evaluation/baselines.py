@@ -20,7 +20,9 @@ class EveryUserTurn:
     async def extract(self, window: Window) -> Extraction:
         """Return every person's words as candidates; it understands nothing and costs nothing."""
         said = (turn for turn in window.turns if turn.role is Role.HUMAN)
-        return Extraction(tuple(_kept(turn, part) for turn in said for part in textwrap.wrap(turn.text, LONGEST["statement"])))
+        return Extraction(
+            tuple(_kept(turn, part) for turn in said for part in textwrap.wrap(turn.text, LONGEST["statement"]))
+        )
 
     async def repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:  # noqa: ARG002
         """Return nothing: there is nothing to mend in a copy."""
@@ -29,6 +31,4 @@ class EveryUserTurn:
 
 def _kept(turn: Turn, part: str) -> Candidate:
     value, cited = part[: LONGEST["value"]], [Citation(turn=turn.number, quote=part)]
-    return Candidate(
-        kind=Kind.ENTITY, subject="user", attribute="said", value=value, statement=part, evidence=cited
-    )
+    return Candidate(kind=Kind.ENTITY, subject="user", attribute="said", value=value, statement=part, evidence=cited)

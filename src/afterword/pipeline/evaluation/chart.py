@@ -8,7 +8,15 @@ from html import escape
 from afterword.pipeline.evaluation.results import Result
 from afterword.pipeline.evaluation.scorecard import LABELS
 
-SHOWN = ("fact_recall", "current_recall", "precision", "update_correct", "retracted_gone", "kind_correct", "evidence_ok")
+SHOWN = (
+    "fact_recall",
+    "current_recall",
+    "precision",
+    "update_correct",
+    "retracted_gone",
+    "kind_correct",
+    "evidence_ok",
+)
 COLOURS = ("#1b6ca8", "#e08e0b", "#8a8a8a", "#6b4fa0")
 LEFT, WIDTH, BAR, GAP, TOP, RIGHT = 230, 420, 14, 14, 56, 70
 FONT = 'font-family="system-ui, sans-serif" font-size="12"'

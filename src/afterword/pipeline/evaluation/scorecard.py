@@ -74,7 +74,9 @@ def written_into(text: str, block: str, place: str) -> str:
     Raises `SourceInvalid`, naming `place`, where the markers do not stand in it once each, in order.
     """
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-        raise SourceInvalid(f"{place} needs one line {BEGIN!r} and below it one line {END!r}; put them where it belongs")
+        raise SourceInvalid(
+            f"{place} needs one line {BEGIN!r} and below it one line {END!r}; put them where it belongs"
+        )
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n{block}\n{END}{after}"
