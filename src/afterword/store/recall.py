@@ -25,7 +25,8 @@ from afterword.store.views import STANDING, View, turn_id
 
 _ABOUT_THE_PAST = re.compile(
     r"\b(?:used to|previous(?:ly)?|former(?:ly)?|before (?:that|then|this|it|i|we|my|our|the)|originally|earlier"
-    r"|back then    r"|in the past|no longer|any ?more|did (?:i|we) (?:use|have|live|work)|old(?:er)?|prior|first|at first|history"
+    r"|back then|in the past|no longer|any ?more|did (?:i|we) (?:use|have|live|work)|old(?:er)?|prior|first|at first"
+    r"|history"
     r"|changed?|switched|instead of|(?:19|20)\d\d|in (?:january|february|march|april|may|june|july|august|september"
     r"|october|november|december)|last (?:year|month|winter|spring|summer|autumn|fall))\b",
     re.IGNORECASE,

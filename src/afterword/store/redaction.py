@@ -53,8 +53,8 @@ def redacted_state(state: Mapping[str, Any], kinds: Collection[str] = ALL) -> tu
     """Return a copy of a saved state with its secrets masked, and how many places were masked of each kind.
 
     Masked are the strings of messages and arguments, also where a string is JSON in itself, what a secret's name
-    ("password", "api_key") holds, and a secret's repetitions. Keys, ids, names of speakers and types stay, so do images,
-    and a number stays a number: AutoGen loads what it wrote.
+    ("password", "api_key") holds, and a secret's repetitions. Keys, ids, names of speakers and types stay, so do
+    images, and a number stays a number: AutoGen loads what it wrote.
     """
     masking = Masking(kinds)
     return masking.state(state), masking.counts
