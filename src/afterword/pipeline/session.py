@@ -201,9 +201,7 @@ class _Processing:
                 await pause(attempt)
                 continue
             return self._outcome(read, run_id, readings, decided)
-        raise ScopeBusy(
-            f"{self.saved.scope} kept changing while session {self.saved.session_id!r} was judged; run it again"
-        )
+        raise ScopeBusy(f"{self.saved.scope} kept changing while {self.saved.session_id!r} was judged; run it again")
 
     async def _insist(self, read: _Read, readings: Sequence[Reading]) -> tuple[int, _Decided]:
         """Decide while every other writer of the scope waits. Nobody is asked meanwhile: what only a call could judge

@@ -85,16 +85,7 @@ _PREFIXED = (
     ("google", r"AIza[\w-]{30,}+", "aiza"),
     ("google oauth", r"(?:GOCSPX-[\w-]{20,}+|ya29\.[\w-]{20,}+)", "gocspx-", "ya29."),
     ("aws", r"(?:AKIA|ASIA)[0-9A-Z]{16}", "akia", "asia"),
-    (
-        "github",
-        r"(?:gh[opsur]_[A-Za-z0-9]{20,}+|github_pat_\w{20,}+)",
-        "gho_",
-        "ghp_",
-        "ghs_",
-        "ghu_",
-        "ghr_",
-        "github_pat_",
-    ),
+    ("github", r"(?:gh[opsur]_[A-Za-z0-9]{20,}+|github_pat_\w{20,}+)", *"gho_ ghp_ ghs_ ghu_ ghr_ github_pat_".split()),
     ("gitlab", r"gl(?:pat|dt|rt|cbt|ptt)-[\w.-]{18,}+", "glpat-", "gldt-", "glrt-", "glcbt-", "glptt-"),
     ("slack", r"xox[abeoprs]-[\w-]{10,}+|xapp-\d-[\w-]{10,}+", "xox", "xapp-"),
     ("stripe", r"(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9]{16,}+", "k_live_", "k_test_", "whsec_"),
@@ -108,20 +99,7 @@ _PREFIXED = (
         r"(?:dop_v1_[0-9a-f]{60,}+|dapi[0-9a-f]{32}|shp(?:at|ss|ca|pa)_[0-9a-fA-F]{32}|gsk_\w{40,}+|xai-\w{40,}+"
         r"|lin_api_\w{30,}+|ntn_\w{40,}+|hv[sbr]\.[\w-]{24,}+|glsa_\w{32,}+|sbp_[0-9a-f]{40}|dckr_pat_[\w-]{20,}+"
         r"|figd_[\w-]{30,}+|NRAK-[0-9A-Z]{20,}+|r8_\w{30,}+|AGE-SECRET-KEY-1[0-9A-Z]{50,}+|ATATT3[\w=-]{30,}+)",
-        *(
-            "dop_v1_",
-            "dapi",
-            "shpat_",
-            "shpss_",
-            "shpca_",
-            "shppa_",
-            "gsk_",
-            "xai-",
-            "lin_api_",
-            "ntn_",
-            "hvs.",
-            "hvb.",
-        ),
+        *"dop_v1_ dapi shpat_ shpss_ shpca_ shppa_ gsk_ xai- lin_api_ ntn_ hvs. hvb.".split(),
         *("hvr.", "glsa_", "sbp_", "dckr_pat_", "figd_", "nrak-", "r8_", "age-secret-key-1", "atatt3"),
     ),
 )
@@ -154,20 +132,7 @@ _FOREIGN_CODE = r"(?:(?:tür|alarm|zugangs|tor|haus|eingangs|zutritts|safe|entsp
 _NO_SECRET_CODE = "".join(
     f"(?<!{word} )"
     for word in (
-        *(
-            "error",
-            "status",
-            "exit",
-            "zip",
-            "area",
-            "post",
-            "postal",
-            "promo",
-            "source",
-            "country",
-            "fault",
-            "discount",
-        ),
+        *"error status exit zip area post postal promo source country fault discount".split(),
         *("return", "response", "dress", "product", "coupon", "voucher", "colour", "color", "order", "building"),
     )
 )

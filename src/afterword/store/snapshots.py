@@ -84,6 +84,11 @@ class Held:
         """The facts that it may stand against."""
         return list(_parsed(self._row.contested_by))
 
+    @property
+    def may_be(self) -> list[str]:
+        """Those whom it may be about, where that is open: then it is told to nobody."""
+        return list(_parsed(self._row.may_be))
+
     def course(self, scope: Scope) -> Course:
         """Return the fact through all time."""
         if self._course is None:
@@ -95,6 +100,7 @@ class Held:
                 undone_as=Status(self._row.undone_as),
                 undone_by=self._row.undone_by,
                 contested_by=tuple(self.rivals),
+                may_be=tuple(self.may_be),
                 recorded_at=min(_moment(row.recorded_at) for row in self._members),
             )
         return self._course
@@ -151,7 +157,7 @@ def _plain(table: type[SQLModel], *names: str) -> list[Any]:
 
 
 def _facts(key: int) -> Select[Any]:
-    columns = _plain(FactRow, "id", "lead_id", "spans", "undone_as", "undone_by", "contested_by")
+    columns = _plain(FactRow, "id", "lead_id", "spans", "undone_as", "undone_by", "contested_by", "may_be")
     return select(*columns).where(col(FactRow.scope_id) == key)
 
 

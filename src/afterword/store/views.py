@@ -65,7 +65,7 @@ class View:
         """The facts that held once and do not now; what was wrong from the start never held."""
         served = {one.id for one in self.served}
         gone = (one for one in self.snapshot.held if one.id not in served and one.said_at <= self.since)
-        return [one for one in gone if any(span.start <= self.since for span in one.spans)]
+        return [one for one in gone if not one.may_be and any(span.start <= self.since for span in one.spans)]
 
     @cached_property
     def turns(self) -> dict[str, SourceTurn]:
@@ -105,6 +105,8 @@ class View:
 
 def _is_served(held: Held, at: datetime) -> bool:
     """Whether the fact holds, or is announced: the light form of what the timeline says of its status."""
+    if held.may_be:
+        return False
     if any(span.holds_at(at) for span in held.spans):
         return True
     if held.said_at > at:
