@@ -57,6 +57,7 @@ class ModelOptions(BaseModel):
     timeout_s: float = Field(default=60.0, gt=0)
     max_retries: int = Field(default=3, ge=0)
     max_completion_tokens: int | None = Field(default=None, gt=0)
+    statement_language: str | None = Field(default=None, pattern=r"^[^\W\d_][\w -]{1,39}$")
 
 
 class BudgetOptions(BaseModel):

@@ -16,7 +16,8 @@ from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.clients import Mode, ModelClient, ModelSettings
 from afterword.extractors.errors import AnswerInvalid, EndpointMisconfigured
 from afterword.extractors.extractor import Extractor, Rejection, Window
-from afterword.extractors.model import ModelExtractor
+from afterword.extractors.model import EXTRACT, ModelExtractor
+from afterword.extractors.prompts import load
 from afterword.extractors.testing import OracleExtractor, Reply, ScriptedEndpoint, facts, replayed, request_key
 from afterword.store.assertions import Kind
 from afterword.store.transcripts import Role, Turn
@@ -133,6 +134,20 @@ async def test_the_version_names_model_and_prompts() -> None:
     with ScriptedEndpoint() as endpoint:
         async with extractor(endpoint) as model:
             assert model.version == "model:scripted:extract-2+repair-1"
+
+
+async def test_statements_can_be_asked_for_in_one_language() -> None:
+    """One memory may hold sessions in several languages; what was read for another one is read again."""
+    with ScriptedEndpoint([facts(candidate())] * 3) as endpoint:
+        async with ModelClient(ModelSettings("scripted", base_url=endpoint.base_url)) as client:
+            plain, told = ModelExtractor(client), ModelExtractor(client, language="English")
+            await plain.extract(window())
+            await told.extract(window())
+    own, english = (request["messages"][0]["content"] for request in endpoint.requests)
+    assert own == load(EXTRACT).text
+    assert english.startswith(own)
+    assert "in English, whatever the language of the session" in english
+    assert told.version == f"{plain.version}+English"
 
 
 async def test_recorded_replies_are_played_back(tmp_path: Path) -> None:

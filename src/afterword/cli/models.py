@@ -32,7 +32,7 @@ async def working(kind: str, options: ModelOptions) -> AsyncIterator[Workers]:
         yield Workers(RulesExtractor(), RulesJudge())
         return
     async with asking(options) as client:
-        yield Workers(ModelExtractor(client), ModelJudge(client))
+        yield Workers(ModelExtractor(client, language=options.statement_language), ModelJudge(client))
 
 
 def asking(options: ModelOptions) -> ModelClient:
