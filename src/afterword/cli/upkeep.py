@@ -26,6 +26,7 @@ from afterword.store.ledger import RunStatus
 from afterword.store.privacy import OFF_THE_RECORD, SECRETS_MASKED
 from afterword.store.scopes import Scope
 from afterword.store.spendings import Spent
+from afterword.store.timeline import erased
 
 DAYS_SHOWN = 14
 
@@ -38,7 +39,7 @@ def status(*, as_json: bool) -> None:
         return
     out = console()
     out.print(f"store: {told['store']}")
-    names = ("scope", "current", "all", "sessions", "contested", "held", "pairs", "judged")
+    names = ("scope", "current", "all", "sessions", "contested", "pending", "held", "to_forget", "pairs", "judged")
     rows = [(*(one.get(name) for name in names), money(spent.scopes[one["scope"]])) for one in told["scopes"]]
     out.print(table("memories", (*names, "cost"), rows))
     out.print(f"sessions: {', '.join(f'{count} {name}' for name, count in told['sessions'].items()) or 'none'}")
@@ -99,6 +100,7 @@ async def _status(store: Store) -> dict[str, Any]:
         for scope in await lookup.scopes_kept(db):
             held = await lookup.facts(db, scope, at=at)
             waiting = await ledger_runs.runs(db, scope, statuses=[RunStatus.HELD])
+            live = await lookup.known(db, scope)
             scopes.append(
                 {
                     "scope": str(scope),
@@ -106,7 +108,9 @@ async def _status(store: Store) -> dict[str, Any]:
                     "all": len(held),
                     "sessions": sum(one.scope == scope for one in known),
                     "contested": sum(fact.status is Status.CONTESTED for fact in held),
+                    "pending": sum(fact.status is Status.PENDING for fact in held),
                     "held": len(waiting),
+                    "to_forget": len(erased(live.assertions, live.verdicts)),
                 }
             )
     return {

@@ -1,0 +1,64 @@
+"""What `afterword status` tells of a memory: what is pending, and what waits to be forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from afterword.cli import upkeep
+from afterword.extractors.candidates import Candidate, Citation
+from afterword.extractors.extractor import Window
+from afterword.extractors.testing import OracleExtractor
+from afterword.pipeline.session import Saved, process_session
+from afterword.store.assertions import Act, Kind
+from afterword.store.engine import open_store
+from afterword.store.scopes import Scope
+
+LENA = Scope.user("lena")
+
+
+def find(window: Window) -> list[Candidate]:
+    """Understand `Jan Petrik likes tea`, and `forget tea` of the user."""
+    found = []
+    for turn in window.turns:
+        subject, _, drink = turn.text.rpartition(" likes ")
+        act = Act.STATE if drink != turn.text else Act.ERASE
+        found.append(
+            Candidate(
+                kind=Kind.PREFERENCE,
+                subject=subject or "user",
+                attribute="drink",
+                value=drink.removeprefix("forget "),
+                statement=turn.text,
+                evidence=[Citation(turn=turn.number, quote=turn.text)],
+                act=act,
+            )
+        )
+    return found
+
+
+async def said(url: str, session_id: str, day: int, *texts: str) -> None:
+    messages = [{"content": text, "source": "user", "type": "UserMessage"} for text in texts]
+    state = {"type": "AssistantAgentState", "llm_context": {"messages": messages}}
+    at = datetime(2026, 3, day, tzinfo=UTC)
+    async with await open_store(url) as store:
+        saved = Saved(LENA, session_id, state=state, started_at=at, ended_at=at)
+        await process_session(store, saved, extractor=OracleExtractor(find))
+
+
+def test_what_is_pending_and_what_waits_to_be_forgotten_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{tmp_path}/facts.db"
+    monkeypatch.setenv("AFTERWORD_STORE__URL", url)
+    monkeypatch.chdir(tmp_path)
+    names = ("Jan Petrik likes tea", "Jan Oduya likes rum", "Jan likes milk", "user likes beer")
+    asyncio.run(said(url, "a", 1, *names))
+    asyncio.run(said(url, "b", 2, "forget beer"))
+    upkeep.status(as_json=True)
+    (told,) = json.loads(capsys.readouterr().out)["scopes"]
+    assert (told["pending"], told["to_forget"], told["current"]) == (1, 1, 2)
