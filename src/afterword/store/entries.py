@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -10,7 +9,7 @@ from uuid import uuid4
 
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from afterword.store import ledger, lookup
+from afterword.store import ledger, lookup, telemetry
 from afterword.store.assertions import (
     EVERYTHING,
     OWNER,
@@ -28,12 +27,12 @@ from afterword.store.assertions import (
 from afterword.store.engine import Store
 from afterword.store.facts import Fact, Status
 from afterword.store.knowledge import Known
-from afterword.store.ledger import Proposal, Reading
 from afterword.store.privacy import Privacy
+from afterword.store.proposing import Proposal, Reading
 from afterword.store.quarantine import is_instruction
 from afterword.store.scopes import Scope
 
-_log = logging.getLogger(__name__)
+_log = telemetry.logs(__name__)
 
 JUDGE = "rules-1"
 # A clock may not have moved on between two acts; the order of saying must.

@@ -23,6 +23,12 @@ class StoreInvalid(StoreError):
     is_usage = True
 
 
+class FileInvalid(StoreError):
+    """A file is not what it should be, is damaged or cut short, or stands where a new one was to be made."""
+
+    is_usage = True
+
+
 class StoreUnreachable(StoreError):
     """The database did not answer, or refuses to be opened."""
 

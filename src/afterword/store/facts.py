@@ -30,7 +30,8 @@ class Fact:
     `last_said_at` when it was last said, repeated or confirmed, `recorded_at` when it was learned. `support` counts the
     sessions (and the application's or people's entries) that say it. `retired_by` is the assertion that ended it,
     `contested_by` the facts it stands against, `may_be` those whom it may be about where
-    its subject is a name that fits several (it is pending then, and told to nobody).
+    its subject is a name that fits several (it is pending then, and told to nobody). `former` is the value whose place
+    it took, where a block has room to tell it.
     """
 
     id: str
@@ -55,6 +56,7 @@ class Fact:
     outcome: str | None = None
     dated: bool = False
     last_said_at: datetime | None = None
+    former: str | None = None
 
     @property
     def is_served(self) -> bool:

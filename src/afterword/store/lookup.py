@@ -10,10 +10,11 @@ from functools import cache
 from typing import Any, TypeVar
 
 import sqlalchemy
-from sqlalchemy import ColumnElement, Select, and_, exists, or_
+from sqlalchemy import BindParameter, ColumnElement, Select, and_, bindparam, exists, inspect, or_
 from sqlalchemy.orm import aliased
 from sqlmodel import SQLModel, col, select
 from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel.sql.expression import SelectOfScalar
 
 from afterword.store.assertions import Assertion, Verdict
 from afterword.store.cache import Cache, Draft
@@ -22,6 +23,7 @@ from afterword.store.facts import Fact
 from afterword.store.knowledge import Known
 from afterword.store.rows import assertion_of, course_of, verdict_of
 from afterword.store.scopes import Scope
+from afterword.store.statements import fetched
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -46,14 +48,21 @@ CHUNK = 500
 async def scope_row(db: AsyncSession, scope: Scope) -> ScopeRow | None:
     """Return the scope's row, None where nothing was ever kept for it. One transaction reads it once."""
     held = db.info.get(scope)
-    if isinstance(held, ScopeRow) and held in db:
+    if isinstance(held, ScopeRow) and held in db and not inspect(held).expired:
         return held
-    query = select(ScopeRow).where(
-        ScopeRow.tenant == scope.tenant, ScopeRow.kind == str(scope.kind), ScopeRow.name == scope.id
-    )
-    row = (await db.exec(query)).one_or_none()
+    named = {"tenant": scope.tenant, "kind": str(scope.kind), "name": scope.id}
+    row = (await db.exec(_scope_query(), params=named)).one_or_none()
     db.info[scope] = row
     return row
+
+
+@cache
+def _scope_query() -> SelectOfScalar[ScopeRow]:
+    return select(ScopeRow).where(
+        col(ScopeRow.tenant) == bindparam("tenant"),
+        col(ScopeRow.kind) == bindparam("kind"),
+        col(ScopeRow.name) == bindparam("name"),
+    )
 
 
 async def revision_of(db: AsyncSession, scope: Scope) -> int:
@@ -117,8 +126,25 @@ async def known_after(
     db: AsyncSession, scope: Scope, before: Known, revision: int, runs: Sequence[int]
 ) -> tuple[Known, list[str]]:
     """Return what is known now that some runs have come to count, or no longer do, and the ids of what they touch."""
+    said, ruled = _of_runs()
+    moved, judged = await fetched(db, said, {"runs": runs}), await fetched(db, ruled, {"runs": runs})
+    after = before.moved(
+        revision,
+        gone=[before.by_id[one.id] for one in moved if not one[-1] and one.id in before.by_id],
+        come=await _assertions(db, [one for one in moved if one[-1] and one.id not in before.by_id], scope),
+        dropped=[verdict_of(one) for one in judged if not one[-1]],
+        given=[verdict_of(one) for one in judged if one[-1]],
+    )
+    _draft(db).keep(scope, after)
+    return after, [*(one.id for one in moved), *(end for one in judged for end in (one.earlier_id, one.later_id))]
+
+
+@cache
+def _of_runs() -> tuple[Any, Any]:
+    """Select what some `runs` say, and the verdicts that they stand on, each with whether it is live."""
     run, tie, reading = _other(RunRow, "one_run"), _other(WindowAssertionRow, "tie"), _other(RunWindowRow, "reading")
     basis = _other(RunVerdictRow, "basis")
+    runs: BindParameter[int] = bindparam("runs", expanding=True)
     windows = select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(runs))
     keys = select(RunVerdictRow.verdict_key).where(col(RunVerdictRow.run_id).in_(runs))
     # One within the other: a planner without statistics would begin with all runs, of which there are as many as
@@ -130,17 +156,7 @@ async def known_after(
     in_force = exists().where(col(basis.verdict_key) == col(VerdictRow.key), stands)
     said = select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(windows))
     named = plain(AssertionRow).add_columns(is_live).where(col(AssertionRow.id).in_(said))
-    moved = (await db.exec(named)).all()
-    judged = (await db.exec(plain(VerdictRow).add_columns(in_force).where(col(VerdictRow.key).in_(keys)))).all()
-    after = before.moved(
-        revision,
-        gone=[before.by_id[one.id] for one in moved if not one[-1] and one.id in before.by_id],
-        come=await _assertions(db, [one for one in moved if one[-1] and one.id not in before.by_id], scope),
-        dropped=[verdict_of(one) for one in judged if not one[-1]],
-        given=[verdict_of(one) for one in judged if one[-1]],
-    )
-    _draft(db).keep(scope, after)
-    return after, [*(one.id for one in moved), *(end for one in judged for end in (one.earlier_id, one.later_id))]
+    return named, plain(VerdictRow).add_columns(in_force).where(col(VerdictRow.key).in_(keys))
 
 
 async def _loaded(db: AsyncSession, scope: Scope, scope_id: int, revision: int, known_at: datetime | None) -> Known:
@@ -171,13 +187,20 @@ def plain(table: type[SQLModel]) -> Any:
     return sqlalchemy.select(sqlalchemy.inspect(table).local_table)
 
 
+@cache
+def among(table: type[SQLModel], column: str) -> Any:
+    """Select the rows of a table in which a column is one of the `keys`."""
+    selected = plain(table)
+    return selected.where(selected.selected_columns[column].in_(bindparam("keys", expanding=True)))
+
+
 async def assertions_by_id(db: AsyncSession, scope: Scope, ids: Sequence[str]) -> dict[str, Assertion]:
     """Return the assertions of this scope that bear these ids, live or not."""
     row = await scope_row(db, scope) if ids else None
     found: list[AssertionRow] = []
     for start in range(0, len(ids) if row else 0, CHUNK):
         # By their ids alone: asked for the scope as well, a planner without statistics goes through all of it.
-        found += await db.exec(plain(AssertionRow).where(col(AssertionRow.id).in_(ids[start : start + CHUNK])))
+        found += await fetched(db, among(AssertionRow, "id"), {"keys": ids[start : start + CHUNK]})
     own = [one for one in found if row and one.scope_id == row.id]
     return {one.id: one for one in await _assertions(db, own, scope)}
 
@@ -264,8 +287,7 @@ async def _assertions(db: AsyncSession, rows: Sequence[AssertionRow], scope: Sco
     evidence: list[EvidenceRow] = []
     ids = [row.id for row in rows]
     for start in range(0, len(ids), CHUNK):
-        query = plain(EvidenceRow).where(col(EvidenceRow.assertion_id).in_(ids[start : start + CHUNK]))
-        evidence += await db.exec(query)
+        evidence += await fetched(db, among(EvidenceRow, "assertion_id"), {"keys": ids[start : start + CHUNK]})
     return _with_evidence(rows, evidence, scope)
 
 

@@ -34,8 +34,9 @@ class Privacy:
         """Return the value of an attribute and other fields of one statement: what is a secret in one is one in all."""
         masking = Masking(self.kinds, thorough=True)
         value = masking.named(attribute, value)
-        first = [masking.text(text) for text in (value, *others)]
-        return tuple(masking.text(text) for text in first)
+        first = tuple(masking.text(text) for text in (value, *others))
+        # What was learned last may stand in the first of them.
+        return tuple(masking.text(text) for text in first) if masking.counts else first
 
     def turns(self, turns: Iterable[Turn]) -> tuple[Turn, ...]:
         """Return the turns without secrets and without what was said off the record."""

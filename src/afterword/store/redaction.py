@@ -19,6 +19,7 @@ ALL = frozenset(Secret)
 
 MASK = re.compile(r"\[redacted: [a-z ]{1,40}\]")
 
+_HINTS = tuple(dict.fromkeys(hint for pattern in PATTERNS for hint in pattern.hints))
 _SWEEPS = 4
 _MOST_KNOWN = 100
 _DEEPEST_JSON = 3
@@ -119,10 +120,9 @@ class Masking:
 
     def _swept(self, text: str) -> str:
         lowered = text.lower()
+        hints = {hint for hint in _HINTS if hint in lowered}
         for pattern in PATTERNS:
-            if pattern.kind not in self.kinds or not (
-                not pattern.hints or any(hint in lowered for hint in pattern.hints)
-            ):
+            if pattern.kind not in self.kinds or (pattern.hints and hints.isdisjoint(pattern.hints)):
                 continue
             spans = _unmasked(text, pattern.spans(text))
             if spans:

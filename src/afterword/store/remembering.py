@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection
@@ -17,13 +17,17 @@ from afterword.store import snapshots
 from afterword.store.engine import Store
 from afterword.store.scopes import Scope
 from afterword.store.snapshots import Snapshot
+from afterword.store.telemetry import Count, count
 from afterword.store.views import View
 from afterword.store.watch import Watch
+
+if TYPE_CHECKING:
+    from afterword.store.poll import Poll
 
 T = TypeVar("T")
 
 MOST_UNITS = 300_000
-"""How many facts and turns are kept at most; some 2 kB each."""
+"""How many facts and turns are kept at most; some 4 kB each, and what their vectors take."""
 
 
 @dataclass(slots=True)
@@ -44,6 +48,7 @@ class Remembered:
         self._kept: OrderedDict[Scope, _Kept] = OrderedDict()
         self._lock = threading.Lock()
         self._watch: Watch | None = None
+        self._poll: Poll | None = None
 
     async def view(self, store: Store, scope: Scope, at: datetime) -> View:
         """Return what the scope holds at an instant. Raises `StoreError` where the store does not answer."""
@@ -52,16 +57,18 @@ class Remembered:
         if kept is not None and (version is None or kept.version != version):
             revision = await self._revision(store, scope)
             if revision != kept.view.snapshot.revision:
-                return await self._read(store, scope, at, version, kept.view.known)
+                count(Count.CACHE, cache="view", hit=False)
+                return await self._read(store, scope, at, version, kept.view)
             kept.version = version
+        count(Count.CACHE, cache="view", hit=kept is not None)
         if kept is None:
-            return await self._read(store, scope, at, version, {})
+            return await self._read(store, scope, at, version, None)
         with self._lock:
             self._kept[scope] = kept
             self._kept.move_to_end(scope)
         if kept.view.is_right_at(at):
             return kept.view
-        view = View(kept.view.snapshot, at, kept.view.known)
+        view = View(kept.view.snapshot, at, kept.view)
         if at >= kept.view.since:
             kept.view = view
         return view
@@ -77,12 +84,14 @@ class Remembered:
             self._kept.clear()
         if self._watch is not None:
             self._watch.close()
+        if self._poll is not None:
+            self._poll.close()
 
     def _version(self, store: Store) -> object:
         """Return what changes with the store's file; None where there is no file, or it cannot be held."""
-        if store.path is None:
-            return None
         if self._watch is None:
+            if store.path is None:
+                return None
             self._watch = Watch(store.path)
         return self._watch.version()
 
@@ -90,11 +99,22 @@ class Remembered:
         def work(connection: Connection) -> int:
             return snapshots.revision(connection, scope)[1]
 
-        held = self._watch.read(work) if self._watch is not None else None
+        if store.dialect == "postgresql":
+            held = await self._polled(store).revision(scope)
+        else:
+            held = self._watch.read(work) if self._watch is not None else None
         if held is not None:
             return held
         async with store.connection(writing=False) as connection:
             return await connection.run_sync(work)
+
+    def _polled(self, store: Store) -> Poll:
+        if self._poll is None:
+            # Loaded by those alone who have a server.
+            from afterword.store.poll import Poll
+
+            self._poll = Poll(store.connect_arguments)
+        return self._poll
 
     async def read(self, store: Store, work: Callable[[Connection], T]) -> T:
         """Return what `work` reads in one transaction, on the connection that is held where there is one.
@@ -108,14 +128,12 @@ class Remembered:
         async with store.connection(writing=False) as connection:
             return await connection.run_sync(work)
 
-    async def _read(
-        self, store: Store, scope: Scope, at: datetime, version: object, known: Mapping[str, Sequence[str]]
-    ) -> View:
+    async def _read(self, store: Store, scope: Scope, at: datetime, version: object, before: View | None) -> View:
         def work(connection: Connection) -> Snapshot:
-            return snapshots.read(connection, scope)
+            return snapshots.read(connection, scope, before.snapshot if before else None)
 
         held = await self.read(store, work)
-        view = await asyncio.to_thread(_ready, held, at, known)
+        view = await asyncio.to_thread(_ready, held, at, before)
         self._keep(scope, _Kept(view, version))
         return view
 
@@ -129,8 +147,8 @@ class Remembered:
                 total -= dropped.view.size
 
 
-def _ready(snapshot: Snapshot, at: datetime, known: Mapping[str, Sequence[str]]) -> View:
-    view = View(snapshot, at, known)
+def _ready(snapshot: Snapshot, at: datetime, before: View | None) -> View:
+    view = View(snapshot, at, before)
     view.index  # noqa: B018 - made here, off the event loop
     return view
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -61,11 +62,13 @@ def block(facts: Iterable[Fact], *, label: str, turns: Iterable[SourceTurn] = ()
     return "\n".join([opening(label), PREFACE, *lines, CLOSING]) if lines else ""
 
 
-def fitted(items: Iterable[Item], *, label: str, budget_tokens: int) -> list[Item]:
+def fitted(items: Iterable[Item], *, label: str, budget_tokens: int, costs: dict[str, int] | None = None) -> list[Item]:
     """Return the facts and turns, taken in the given order, whose block stays within the budget.
 
     One too long is passed over, one given twice counts once. After 50 in a row that have no room the rest is not tried.
+    `costs` keeps the tokens of each line for another time, as long as the same facts are told.
     """
+    costs = {} if costs is None else costs
     room = budget_tokens - most_tokens("\n".join([opening(label), PREFACE, CLOSING]))
     kept: dict[str, Item] = {}
     headings: set[str] = set()
@@ -74,7 +77,9 @@ def fitted(items: Iterable[Item], *, label: str, budget_tokens: int) -> list[Ite
         key, heading = _key(one), _heading(one)
         if key in kept:
             continue
-        cost = most_tokens(line(one)) + (0 if heading in headings else most_tokens(heading))
+        if key not in costs:
+            costs[key] = most_tokens(line(one))
+        cost = costs[key] + (0 if heading in headings else most_tokens(heading))
         passed = passed + 1 if cost > room else 0
         if cost <= room:
             room -= cost
@@ -83,6 +88,32 @@ def fitted(items: Iterable[Item], *, label: str, budget_tokens: int) -> list[Ite
         elif passed >= MOST_PASSED:
             break
     return list(kept.values())
+
+
+def recounted(
+    facts: Sequence[Fact],
+    former: Callable[[Fact], str | None],
+    *,
+    label: str,
+    turns: Iterable[SourceTurn] = (),
+    budget_tokens: int,
+) -> list[Fact]:
+    """Return the facts of a block, in their order, each with its former value while the block has room for it.
+
+    `former` gives the value whose place a fact took. Within the budget without any of them, the block stays within it.
+    """
+    known = {fact.id: value for fact in facts if (value := former(fact))}
+    if not known:
+        return list(facts)
+    room = budget_tokens - most_tokens(block(facts, label=label, turns=turns))
+    told: dict[str, Fact] = {}
+    for fact in (one for one in in_order(facts) if one.id in known):
+        more = replace(fact, former=known[fact.id])
+        cost = most_tokens(line(more)) - most_tokens(line(fact))
+        if cost <= room:
+            room -= cost
+            told[fact.id] = more
+    return [told.get(fact.id, fact) for fact in facts]
 
 
 def in_order(facts: Iterable[Fact]) -> list[Fact]:
@@ -132,6 +163,7 @@ def _notes(fact: Fact, statement: str) -> Sequence[str]:
     limit, outcome = plain(fact.limited_to or ""), plain(fact.outcome or "")
     return (
         _validity(fact),
+        f"before: {plain(fact.former)}" if fact.former and fact.is_served else "",
         f"only for: {limit}" if limit and limit.casefold() not in said else "",
         f"outcome: {outcome}" if outcome and outcome.casefold() not in said else "",
         "contested" if fact.status is Status.CONTESTED else "",
@@ -146,6 +178,9 @@ def _validity(fact: Fact) -> str:
             parts.append(f"from {_day(fact.valid_from)}")
         elif fact.dated and fact.valid_from < fact.said_at:
             parts.append(f"since {_day(fact.valid_from)}")
+        elif fact.former and fact.is_served:
+            # Nobody said since when; the month in which it was told is as near as that is known.
+            parts.append(f"since {_day(fact.valid_from)[: len('2026-01')]}")
     if fact.valid_to is not None:
         parts.append(f"until {_day(fact.valid_to)}")
     return " ".join(parts)

@@ -32,7 +32,8 @@ from afterword.store.entries import Entry, is_repeated, moment
 from afterword.store.errors import NotFound
 from afterword.store.facts import Fact
 from afterword.store.knowledge import Known
-from afterword.store.ledger import Proposal, Reading, RunStatus
+from afterword.store.ledger import RunStatus
+from afterword.store.proposing import Proposal, Reading
 from afterword.store.scopes import Scope
 
 REMEMBER, WITHDRAW = "remember", "withdraw"

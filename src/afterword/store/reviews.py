@@ -26,8 +26,8 @@ from afterword.store.engine import Store
 from afterword.store.errors import NotFound
 from afterword.store.facts import Fact
 from afterword.store.knowledge import Known
-from afterword.store.ledger import Proposal, Reading
 from afterword.store.pairs import Refused
+from afterword.store.proposing import Proposal, Reading
 from afterword.store.scopes import Scope
 from afterword.store.timeline import refused
 

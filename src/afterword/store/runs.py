@@ -12,10 +12,12 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 
 from afterword.store.assertions import Assertion, Verdict
 from afterword.store.errors import NotFound
-from afterword.store.ledger import Proposal, Reading, ensure_scope
-from afterword.store.lookup import CHUNK, assertions_by_id, scope_row, scopes_kept
+from afterword.store.ledger import ensure_scope
+from afterword.store.lookup import CHUNK, among, assertions_by_id, scope_row, scopes_kept
+from afterword.store.proposing import Proposal, Reading
 from afterword.store.rows import unpacked, verdict_key, verdict_of
 from afterword.store.scopes import Scope
+from afterword.store.statements import fetched
 from afterword.store.tables import (
     RejectionRow,
     RunRow,
@@ -138,8 +140,7 @@ async def kept_verdicts(
     keys = {verdict_key(scope, earlier, later, judge): (earlier.id, later.id) for earlier, later in pairs}
     wanted, found = list(keys), {}
     for start in range(0, len(wanted), CHUNK):
-        query = select(VerdictRow).where(col(VerdictRow.key).in_(wanted[start : start + CHUNK]))
-        for row in await db.exec(query):
+        for row in await fetched(db, among(VerdictRow, "key"), {"keys": wanted[start : start + CHUNK]}):
             found[keys[row.key]] = verdict_of(row)
     return found
 

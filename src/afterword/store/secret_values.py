@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 
 Found = re.Match[str]
 Span = tuple[int, int]
@@ -19,6 +21,15 @@ IBAN_LENGTHS = {
         ).split()
     )
 }
+
+_ISSUERS: tuple[tuple[tuple[int, ...], tuple[range, ...]], ...] = (
+    ((13, 16, 19), (range(4000, 5000),)),
+    ((16,), (range(5100, 5600), range(2221, 2721), range(3528, 3590), range(6011, 6012), range(6500, 6600))),
+    ((15,), (range(3400, 3500), range(3700, 3800))),
+    ((14,), (range(3600, 3700), range(3800, 3900), range(3000, 3060))),
+    ((16, 17, 18, 19), (range(6200, 6300),)),
+)
+"""How long the numbers of cards are whose first four digits lie in one of the ranges."""
 
 _TRAILING = ".,;:?)]}\\*…"
 _QUOTES = "\"'`“”„«»"
@@ -101,29 +112,48 @@ def likely(found: Found) -> Span | None:
     return None if no_value or _is_code(value) else (start, end)
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A value and how it stands: between quotation marks, parted from the word for it, as the last of its clause."""
+
+    value: str
+    is_quoted: bool
+    is_far: bool
+    is_last: bool
+
+
 def password(found: Found) -> Span | None:
     """A password that is assigned or told: a striking value; a plain word only where nothing else can be meant."""
     start, end = _bare(found)
-    value = found.string[start:end]
-    if len(value) < 3 or _is_placeholder(value) or _NOUN.match(value):
-        return None
+    value, gap = found.string[start:end], found.groupdict().get("gap") or ""
     is_quoted = start > found.start("value")
-    gap = found.groupdict().get("gap") or ""
-    is_far = bool(gap)
-    if _WHOSE.search(gap):
+    if _names_no_password(value) or _WHOSE.search(gap) or (not is_quoted and _is_code(value)):
         return None
-    if not is_quoted and _is_code(value):
-        return None
-    if value.isdigit():
-        return (start, end) if len(value) >= 4 and not is_far else None
-    if _is_mixed(value) or _has_symbol(value):
-        return None if _MEASURE.match(value) or (is_far and not is_quoted and not _is_mixed(value)) else (start, end)
-    if " " in value:
-        return (start, end) if is_quoted and not is_far and _are_no_sentence(value) else None
-    word = value.rstrip("!")
-    if is_far or len(word) < 4 or word.casefold() in _NO_VALUE or _GRAMMAR.search(word):
-        return None
-    return (start, end) if is_quoted or _CLAUSE_END.match(found.string, end) else None
+    told = _Told(value, is_quoted, bool(gap), bool(_CLAUSE_END.match(found.string, end)))
+    is_one = next((judge for has_shape, judge in _PASSWORD_SHAPES if has_shape(value)), _is_word_password)
+    return (start, end) if is_one(told) else None
+
+
+def _names_no_password(value: str) -> bool:
+    return len(value) < 3 or _is_placeholder(value) or bool(_NOUN.match(value))
+
+
+def _is_number_password(told: _Told) -> bool:
+    return len(told.value) >= 4 and not told.is_far
+
+
+def _is_striking_password(told: _Told) -> bool:
+    return not _MEASURE.match(told.value) and (not told.is_far or told.is_quoted or _is_mixed(told.value))
+
+
+def _is_phrase_password(told: _Told) -> bool:
+    return told.is_quoted and not told.is_far and _are_no_sentence(told.value)
+
+
+def _is_word_password(told: _Told) -> bool:
+    word = told.value.rstrip("!")
+    is_plain = len(word) < 4 or word.casefold() in _NO_VALUE or bool(_GRAMMAR.search(word))
+    return not told.is_far and not is_plain and (told.is_quoted or told.is_last)
 
 
 def passphrase(found: Found) -> Span | None:
@@ -226,6 +256,22 @@ def _has_symbol(value: str) -> bool:
     return any(sign in "@#$%^&*!+=~?" for sign in value[:-1]) and any(sign.isalpha() for sign in value)
 
 
+def _is_striking(value: str) -> bool:
+    return _is_mixed(value) or _has_symbol(value)
+
+
+def _has_words(value: str) -> bool:
+    return " " in value
+
+
+_PASSWORD_SHAPES: tuple[tuple[Callable[[str], bool], Callable[[_Told], bool]], ...] = (
+    (str.isdigit, _is_number_password),
+    (_is_striking, _is_striking_password),
+    (_has_words, _is_phrase_password),
+)
+"""What a value looks like, and when one that looks so is a password: the first shape that fits decides, else a word."""
+
+
 def _is_placeholder(value: str) -> bool:
     return bool(_PLACEHOLDER.match(value))
 
@@ -235,17 +281,8 @@ def _is_code(value: str) -> bool:
 
 
 def _is_issued(digits: str) -> bool:
-    length, two, four = len(digits), int(digits[:2]), int(digits[:4])
-    return (
-        (digits[0] == "4" and length in (13, 16, 19))
-        or (
-            length == 16
-            and (51 <= two <= 55 or 2221 <= four <= 2720 or 3528 <= four <= 3589 or four == 6011 or two == 65)
-        )
-        or (length == 15 and two in (34, 37))
-        or (length == 14 and (two in (36, 38) or 3000 <= four <= 3059))
-        or (16 <= length <= 19 and two == 62)
-    )
+    first = int(digits[:4])
+    return any(len(digits) in lengths and any(first in one for one in ranges) for lengths, ranges in _ISSUERS)
 
 
 def _luhn(digits: str) -> bool:
@@ -269,4 +306,4 @@ def is_distinct(secret: str) -> bool:
     """Whether a secret is recognised by itself wherever it is repeated: no plain word, no short number, no year."""
     if re.fullmatch(r"[\d #*-]+", secret):
         return sum(sign.isdigit() for sign in secret) >= 4 and not re.fullmatch(r"(?:19|20)\d\d", secret)
-    return len(secret) >= 6 and (_is_mixed(secret) or _has_symbol(secret))
+    return len(secret) >= 6 and _is_striking(secret)

@@ -9,33 +9,48 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
-from sqlalchemy import delete
+from sqlalchemy import bindparam, delete, or_, update
 from sqlmodel import col, select
 from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel.sql.expression import SelectOfScalar
 
 from afterword.store.errors import NotFound, StateConflict
-from afterword.store.ledger import ensure_scope
-from afterword.store.lookup import plain, scope_row
+from afterword.store.inserts import insert_rows
+from afterword.store.ledger import hold
+from afterword.store.lookup import CHUNK, among, scope_row
 from afterword.store.redaction import redacted
+from afterword.store.retries import Retries
 from afterword.store.rows import turn_of, turn_values
 from afterword.store.scopes import Scope
+from afterword.store.statements import fetched
 from afterword.store.tables import ScopeRow, SessionRow, StateRow, TurnRow
+from afterword.store.telemetry import Count, Stage, count, note, staged
 from afterword.store.transcripts import TimeBasis, Transcript, Turn
+
+_RETRIES = Retries()
 
 
 class Progress(StrEnum):
-    """How far the processing of a session has come."""
+    """How far the processing of a session has come; `set aside` is what failed so often that a person must look."""
 
     PENDING = "pending"
     DONE = "done"
     FAILED = "failed"
+    SET_ASIDE = "set aside"
+
+
+WAITING = (Progress.PENDING, Progress.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
 class SavedSession:
-    """A session as the store keeps it. `humans` are known to be people, `assumed` only taken for them."""
+    """A session as the store keeps it. `humans` are known to be people, `assumed` only taken for them.
+
+    `attempts` counts the failures since it was last done, `next_try_at` is when it is tried again.
+    """
 
     scope: Scope
     session_id: str
@@ -49,6 +64,9 @@ class SavedSession:
     time_basis: str | None
     layout: str | None
     skipped: Mapping[str, int]
+    attempts: int
+    next_try_at: datetime | None
+    updated_at: datetime
 
 
 async def save_state(
@@ -77,6 +95,7 @@ async def save_state(
     await db.merge(StateRow(session_pk=row.id, component=component, content=content, saved_at=at))
     row.humans = list(dict.fromkeys([*row.humans, *humans]))
     row.progress, row.updated_at = Progress.PENDING, at
+    row.attempts, row.next_try_at = 0, None  # what failed before is not what is there now
     db.add(row)
     await db.flush()
 
@@ -127,14 +146,46 @@ async def sessions(
     return [_saved(row, Scope.parse(f"{of.tenant}/{of.kind}/{of.name}")) for row, of in await db.exec(query)]
 
 
-async def queued(db: AsyncSession) -> list[SavedSession]:
-    """Return the sessions that wait to be processed and whose saved state is kept, oldest first."""
+async def queued(
+    db: AsyncSession, *, at: datetime | None = None, progress: Sequence[Progress] = WAITING
+) -> list[SavedSession]:
+    """Return the sessions that wait to be processed and whose saved state is kept, oldest first.
+
+    With `at` those whose pause after a failure has passed by then; else all. What is set aside does not wait.
+    """
     query = (
         select(SessionRow, ScopeRow)
         .where(col(SessionRow.scope_id) == col(ScopeRow.id), col(SessionRow.id).in_(select(StateRow.session_pk)))
-        .where(col(SessionRow.progress) != Progress.DONE)
+        .where(col(SessionRow.progress).in_(progress))
         .order_by(col(SessionRow.updated_at))
     )
+    if at is not None:
+        query = query.where(or_(col(SessionRow.next_try_at).is_(None), col(SessionRow.next_try_at) <= at))
+    return [_saved(row, Scope.parse(f"{of.tenant}/{of.kind}/{of.name}")) for row, of in await db.exec(query)]
+
+
+async def keys_of_pending(db: AsyncSession) -> list[tuple[int, int]]:
+    """Return the keys of the recorded sessions that wait, each with its scope's, oldest first."""
+    query = (
+        select(SessionRow.id, SessionRow.scope_id)
+        .where(col(SessionRow.id).in_(select(StateRow.session_pk)), SessionRow.progress == Progress.PENDING)
+        .order_by(col(SessionRow.updated_at))
+    )
+    return [(key, of) for key, of in await db.exec(query) if key is not None]
+
+
+async def by_key(db: AsyncSession, key: int) -> SavedSession | None:
+    """Return the session with this key, None where there is none any more."""
+    row = await db.get(SessionRow, key)
+    of = await db.get(ScopeRow, row.scope_id) if row else None
+    return _saved(row, Scope.parse(f"{of.tenant}/{of.kind}/{of.name}")) if row and of else None
+
+
+async def troubled(db: AsyncSession) -> list[SavedSession]:
+    """Return the sessions that failed and wait for another try, or were set aside."""
+    query = select(SessionRow, ScopeRow).where(col(SessionRow.scope_id) == col(ScopeRow.id))
+    query = query.where(col(SessionRow.progress).in_((Progress.FAILED, Progress.SET_ASIDE)))
+    query = query.order_by(col(SessionRow.id))
     return [_saved(row, Scope.parse(f"{of.tenant}/{of.kind}/{of.name}")) for row, of in await db.exec(query)]
 
 
@@ -147,8 +198,8 @@ async def turns(db: AsyncSession, scope: Scope, session_id: str) -> list[Turn]:
 
 
 async def _turns(db: AsyncSession, row: SessionRow) -> list[Turn]:
-    found = await db.exec(plain(TurnRow).where(TurnRow.session_pk == row.id).order_by(TurnRow.number))
-    return [turn_of(one) for one in found]
+    found = await fetched(db, among(TurnRow, "session_pk"), {"keys": [row.id]})
+    return [turn_of(one) for one in sorted(found, key=lambda one: one.number)]
 
 
 def as_kept(turns: Sequence[Turn], kept: SavedSession) -> Transcript:
@@ -177,7 +228,7 @@ async def keep_transcript(
     row.assumed, row.skipped = list(transcript.assumed), dict(transcript.skipped)
     row.updated_at = at
     if is_done:
-        row.progress, row.failure, row.attempts = Progress.DONE, None, 0
+        row.progress, row.failure, row.attempts, row.next_try_at = Progress.DONE, None, 0, None
     db.add(row)
     kept = {one.number: one for one in await _turns(db, row)} if row.id else {}
     await db.flush()
@@ -192,17 +243,64 @@ async def keep_transcript(
                 col(TurnRow.session_pk) == row.id, col(TurnRow.number).in_(stale[start : start + 500])
             )
         )
-    db.add_all([TurnRow(**turn_values(turn, row.id)) for turn in changed])
-    await db.flush()
+    await insert_rows(db, TurnRow, [turn_values(turn, row.id) for turn in changed])
     return row.id
 
 
-async def mark_failed(db: AsyncSession, scope: Scope, session_id: str, reason: str, at: datetime) -> None:
-    """Keep why a session could not be processed; it stays queued. The reason holds no words of the session."""
+async def mark_failed(
+    db: AsyncSession,
+    scope: Scope,
+    session_id: str,
+    reason: str,
+    at: datetime,
+    *,
+    retries: Retries = _RETRIES,
+    begun_at: datetime | None = None,
+) -> Progress:
+    """Keep why a session could not be processed, and when it is tried again; tried often enough, it is set aside.
+    Return which of both.
+
+    What another process has done since the try was begun stays done. The reason holds no words of the session.
+    """
     row = await _ensure(db, scope, session_id, at)
+    if begun_at is not None and row.progress == Progress.DONE and row.updated_at > begun_at:
+        return Progress.DONE
     # A file's or an endpoint's name may hold what nobody foresaw.
     reason, _ = redacted(reason)
-    row.progress, row.failure, row.attempts, row.updated_at = Progress.FAILED, reason, row.attempts + 1, at
+    row.failure, row.attempts, row.updated_at = reason, row.attempts + 1, at
+    row.next_try_at = retries.next_try_at(row.attempts, at)
+    row.progress = Progress.FAILED if row.next_try_at else Progress.SET_ASIDE
+    db.add(row)
+    await db.flush()
+    return row.progress
+
+
+@staged(Stage.RETRY)
+async def requeue(db: AsyncSession, at: datetime) -> int:
+    """Queue again the recorded sessions that failed and whose pause has passed by then; return how many."""
+    found = await queued(db, at=at, progress=(Progress.FAILED,))
+    for start in range(0, len(found), CHUNK):
+        keys = [one.key for one in found[start : start + CHUNK]]
+        await db.exec(update(SessionRow).where(col(SessionRow.id).in_(keys)).values(progress=Progress.PENDING))
+    note(sessions=len(found))
+    count(Count.RETRIES, len(found), by="schedule")
+    return len(found)
+
+
+@staged(Stage.RETRY, "scope", "session_id")
+async def put_back(db: AsyncSession, scope: Scope, session_id: str) -> None:
+    """Let a session that failed be tried again at once, as often as a new one; its reason is kept until it is done.
+
+    Raises `NotFound` where this scope has no such session, and `StateConflict` where it did not fail.
+    """
+    row = await _find(db, scope, session_id)
+    if row is None:
+        raise NotFound(f"no session {session_id!r} in {scope}; see `afterword status`")
+    if row.progress not in (Progress.FAILED, Progress.SET_ASIDE):
+        raise StateConflict(f"session {session_id!r} of {scope} is {row.progress}: there is nothing to try again")
+    row.progress, row.attempts, row.next_try_at = Progress.PENDING, 0, None
+    note(sessions=1)
+    count(Count.RETRIES, by="person")
     db.add(row)
     await db.flush()
 
@@ -211,14 +309,20 @@ async def _find(db: AsyncSession, scope: Scope, session_id: str) -> SessionRow |
     of = await scope_row(db, scope)
     if of is None:
         return None
-    query = select(SessionRow).where(SessionRow.scope_id == of.id, SessionRow.session_id == session_id)
-    return (await db.exec(query)).one_or_none()
+    return (await db.exec(_query(), params={"scope_key": of.id, "named": session_id})).one_or_none()
+
+
+@cache
+def _query() -> SelectOfScalar[SessionRow]:
+    return select(SessionRow).where(
+        col(SessionRow.scope_id) == bindparam("scope_key"), col(SessionRow.session_id) == bindparam("named")
+    )
 
 
 async def _ensure(db: AsyncSession, scope: Scope, session_id: str, at: datetime) -> SessionRow:
     if not session_id.strip() or any(unicodedata.category(sign) in ("Cc", "Cs") for sign in session_id):
         raise StateConflict(f"{session_id!a} is no session id; give each conversation a readable id of its own")
-    scope_id = await ensure_scope(db, scope)
+    scope_id = await hold(db, scope)
     row = await _find(db, scope, session_id)
     if row is None:
         row = SessionRow(scope_id=scope_id, session_id=session_id, progress=Progress.PENDING, updated_at=at)
@@ -242,6 +346,9 @@ def _saved(row: SessionRow, scope: Scope) -> SavedSession:
         time_basis=row.time_basis,
         layout=row.layout,
         skipped=row.skipped,
+        attempts=row.attempts,
+        next_try_at=row.next_try_at,
+        updated_at=row.updated_at,
     )
 
 

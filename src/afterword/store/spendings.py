@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, case, func, update
+from sqlalchemy import ColumnElement, bindparam, case, func, insert, update
 from sqlmodel import col, select
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from afterword.store.errors import NotFound
 from afterword.store.ledger import ensure_scope
 from afterword.store.lookup import CHUNK
 from afterword.store.scopes import Scope
+from afterword.store.statements import executed, fetched
 from afterword.store.tables import ScopeRow, SpendingRow
 
 MICRO = Decimal(1_000_000)
@@ -79,34 +80,36 @@ async def enter(
     db: AsyncSession, scope: Scope, source: str, *, purpose: str, model: str, at: datetime, bound: Spent
 ) -> int:
     """Enter a question that is about to be asked at what it may cost; return the entry's id."""
-    row = SpendingRow(
-        scope_id=await ensure_scope(db, scope),
-        source=source,
-        purpose=purpose,
-        model=model,
-        day=day_of(at),
-        asked_at=at,
-        status=Answer.OPEN,
-        **_values(bound),
-    )
-    db.add(row)
-    await db.flush()
-    if row.id is None:
-        raise NotFound("the spending got no id")
-    return row.id
+    asked = {"source": source, "purpose": purpose, "model": model, "day": day_of(at), "asked_at": at}
+    of = {"scope_id": await ensure_scope(db, scope), "status": str(Answer.OPEN)}
+    ((entry,),) = await fetched(db, _entering(), {**of, **asked, **_values(bound)})
+    return int(entry)
 
 
 async def settle(db: AsyncSession, entry: int, spent: Spent, status: Answer) -> None:
     """Write what a question has cost in place of what it might have."""
-    values = {"status": str(status), **_values(spent)}
-    await db.exec(update(SpendingRow).where(col(SpendingRow.id) == entry).values(**values))
+    await executed(db, _settling(), {"entry": entry, "status": str(status), **_values(spent)})
+
+
+@cache
+def _entering() -> Any:
+    return insert(SpendingRow).returning(col(SpendingRow.id))
+
+
+@cache
+def _settling() -> Any:
+    return update(SpendingRow).where(col(SpendingRow.id) == bindparam("entry"))
 
 
 async def tie(db: AsyncSession, entries: Sequence[int], run_id: int) -> None:
     """Say which run came of these questions."""
     for start in range(0, len(entries), CHUNK):
-        chosen = col(SpendingRow.id).in_(entries[start : start + CHUNK])
-        await db.exec(update(SpendingRow).where(chosen).values(run_id=run_id))
+        await executed(db, _tying(), {"entries": entries[start : start + CHUNK], "run_id": run_id})
+
+
+@cache
+def _tying() -> Any:
+    return update(SpendingRow).where(col(SpendingRow.id).in_(bindparam("entries", expanding=True)))
 
 
 async def of_day(db: AsyncSession, day: date) -> Spent:

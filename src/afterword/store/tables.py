@@ -56,6 +56,7 @@ class SessionRow(SQLModel, table=True):
     progress: str
     failure: str | None = None
     attempts: int = 0
+    next_try_at: datetime | None = None
     updated_at: datetime
 
 
@@ -296,3 +297,54 @@ class VectorRow(SQLModel, table=True):
     dimension: int = Field(primary_key=True)
     key: str = Field(primary_key=True)
     content: bytes = Field(sa_type=LargeBinary)
+
+
+class JobRow(SQLModel, table=True):
+    """A periodic job: who does it until when (`holder`, `leased_until`), and for which due time it was last done."""
+
+    __tablename__ = "jobs"
+
+    name: str = Field(primary_key=True)
+    holder: str | None = None
+    leased_until: datetime | None = None
+    done_for: datetime | None = None
+    last_success_at: datetime | None = None
+    failure: str | None = None
+
+
+class TombstoneKeyRow(SQLModel, table=True):
+    """A random key under which tombstones are hashed: the store's own (`is_own`), and those that came with imports."""
+
+    __tablename__ = "tombstone_keys"
+
+    id: str = Field(primary_key=True)
+    key: str
+    is_own: bool = False
+
+
+class TombstoneRow(SQLModel, table=True):
+    """What keeps something forgotten from coming back; holds no words, only keyed hashes of them, and no time but
+    `until`: what was said at or before it stays forgotten."""
+
+    __tablename__ = "tombstones"
+    __table_args__ = (Index(None, "scope_id", "place"),)
+
+    id: str = Field(primary_key=True)
+    scope_id: int = Field(foreign_key="scopes.id")
+    key_id: str = Field(foreign_key="tombstone_keys.id")
+    kind: str
+    place: str
+    mark: str
+    spans: list[list[int]] = Field(default_factory=list, sa_type=JSON)
+    times: int = 0
+    until: datetime
+
+
+class ImportedRunRow(SQLModel, table=True):
+    """Which run of another store (`origin`) a run is the copy of, so that importing again copies nothing twice."""
+
+    __tablename__ = "imported_runs"
+
+    origin: str = Field(primary_key=True)
+    their_id: int = Field(primary_key=True)
+    run_id: int = Field(foreign_key="runs.id", index=True)

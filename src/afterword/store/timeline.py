@@ -17,6 +17,7 @@ from afterword.store.pairs import Pairs, Refused
 from afterword.store.subjects import Names
 
 _ONE_DAY = timedelta(days=1)
+_RETIRED = (Status.SUPERSEDED, Status.RETRACTED, Status.EXPIRED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,16 +272,12 @@ def _merged(spans: list[Span]) -> list[Span]:
 
 
 def _fact(course: Course, at: datetime, over: set[str]) -> Fact | None:
-    span, status = _decisive(course, at)
-    if status is None:
+    span, decided = _decisive(course, at)
+    if decided is None:
         return None
     rivals = tuple(rival for rival in course.contested_by if rival not in over)
-    if status is Status.CURRENT and course.may_be:
-        status = Status.PENDING
-    elif status is Status.CURRENT and rivals:
-        status = Status.CONTESTED
+    status = _marked(decided, course, rivals)
     lead = course.lead
-    retired = status not in (Status.CURRENT, Status.CONTESTED, Status.PENDING)
     return Fact(
         id=course.id,
         scope=lead.scope,
@@ -297,7 +294,7 @@ def _fact(course: Course, at: datetime, over: set[str]) -> Fact | None:
         evidence=tuple(dict.fromkeys(item for one in course.members for item in one.evidence)),
         assertion_ids=tuple(one.id for one in course.members),
         recorded_at=course.recorded_at,
-        retired_by=(span.by if span else course.undone_by) if retired else None,
+        retired_by=_retired_by(course, span, status),
         contested_by=rivals if status is Status.CONTESTED else (),
         may_be=course.may_be if status is Status.PENDING else (),
         limited_to=lead.limited_to,
@@ -305,6 +302,21 @@ def _fact(course: Course, at: datetime, over: set[str]) -> Fact | None:
         dated=lead.valid_from is not None or lead.valid_to is not None,
         last_said_at=course.members[-1].said_at,
     )
+
+
+def _marked(status: Status, course: Course, rivals: Sequence[str]) -> Status:
+    """Return the status of what holds: with a mark where it is open whom it is about, or where others deny it."""
+    if status is not Status.CURRENT:
+        return status
+    if course.may_be:
+        return Status.PENDING
+    return Status.CONTESTED if rivals else status
+
+
+def _retired_by(course: Course, span: Span | None, status: Status) -> str | None:
+    if status not in _RETIRED:
+        return None
+    return span.by if span else course.undone_by
 
 
 def _decisive(course: Course, at: datetime) -> tuple[Span | None, Status | None]:

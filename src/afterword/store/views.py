@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from functools import cached_property
 
-from afterword.store.assertions import OWNER, Kind
+from afterword.store.assertions import Kind
 from afterword.store.embedding import Vectors
 from afterword.store.facts import Fact
-from afterword.store.ranking import Index, Unit
-from afterword.store.snapshots import Held, Snapshot
+from afterword.store.formers import former_value, replaced
+from afterword.store.held import Held
+from afterword.store.ranking import Index
+from afterword.store.snapshots import Snapshot
 from afterword.store.timeline import facts_at
 from afterword.store.transcripts import SourceTurn
+from afterword.store.units import turn_id, turn_unit
 
 STANDING = frozenset({Kind.PREFERENCE, Kind.DECISION})
 
@@ -21,17 +24,22 @@ class View:
     """A snapshot at one instant: it is right from `since` until just before `until` (None: for good).
 
     `served` are the facts that hold, in the order of saying, `past` those that held once; `turns` are the turns on
-    which nothing rests but what is served. `known` holds the terms of texts that a former view has made, `vectors`
-    those of the units of the index, by model and dimension.
+    which nothing rests but what is served. `vectors` are
+    those of the units of the index, by model and dimension, `vectors_before` those of the view before, as long as
+    they are needed to make new ones.
     """
 
-    def __init__(self, snapshot: Snapshot, at: datetime, known: Mapping[str, Sequence[str]] | None = None) -> None:
+    def __init__(self, snapshot: Snapshot, at: datetime, before: View | None = None) -> None:
         self.snapshot = snapshot
         self.since, self.until = at, _next_change(snapshot.held, at)
         self.served = [one for one in snapshot.held if _is_served(one, at)]
-        self._known: dict[str, Sequence[str]] = dict(known or {})
+        self._before = before if before is not None and "index" in before.__dict__ else None
+        # What the lines of a block cost, by what they tell of.
+        self.costs: dict[str, int] = {}
         self._facts: dict[str, Fact] = {}
         self.vectors: dict[tuple[str, int], Vectors] = {}
+        held = {**before.vectors_before, **before.vectors} if before is not None else {}
+        self.vectors_before: dict[tuple[str, int], Vectors] = held
 
     def is_right_at(self, at: datetime) -> bool:
         """Whether the same facts hold at `at`."""
@@ -65,7 +73,19 @@ class View:
         """The facts that held once and do not now; what was wrong from the start never held."""
         served = {one.id for one in self.served}
         gone = (one for one in self.snapshot.held if one.id not in served and one.said_at <= self.since)
-        return [one for one in gone if not one.may_be and any(span.start <= self.since for span in one.spans)]
+        return [one for one in gone if not one.may_be and any(start <= self.since for start, _, _ in one.bounds)]
+
+    @cached_property
+    def _replaced(self) -> dict[str, list[Held]]:
+        return replaced(self.past, lambda held: held.course(self.snapshot.scope).spans)
+
+    def former(self, fact: Fact) -> str | None:
+        """Return the value that a fact took the place of, where it may be told."""
+        return former_value(fact, self._replaced, self._lived)
+
+    def _lived(self, held: Held) -> Fact | None:
+        # Where one who said it was corrected, it was wrong, also when others who said it were not.
+        return None if held.course(self.snapshot.scope).undone_by else self.fact(held)
 
     @cached_property
     def turns(self) -> dict[str, SourceTurn]:
@@ -79,19 +99,24 @@ class View:
     @cached_property
     def index(self) -> Index:
         """The index over what is served: turns, then facts."""
-        index = Index([*map(_turn_unit, self.turns.values()), *map(_fact_unit, self.served)], known=self._known)
-        self._known = dict(index.terms)
-        return index
+        before, self._before = self._before, None
+        if before is None:
+            return Index([*map(turn_unit, self.turns.values()), *[one.unit for one in self.served]])
+        units = [
+            before.index.unit(name) if before.turns.get(name) is turn else turn_unit(turn)
+            for name, turn in self.turns.items()
+        ]
+        return Index([*units, *[one.unit for one in self.served]], before=before.index)
+
+    @cached_property
+    def letters(self) -> int:
+        """How many letters the sentences of what is served have."""
+        return sum(len(one.statement) for one in self.served)
 
     @cached_property
     def past_index(self) -> Index:
         """The index over what held once."""
-        return Index([_fact_unit(one) for one in self.past])
-
-    @property
-    def known(self) -> Mapping[str, Sequence[str]]:
-        """The terms of the texts of this view, for the next one."""
-        return self._known
+        return Index([one.unit for one in self.past])
 
     def fact(self, held: Held) -> Fact:
         """Return the fact as it is at this instant."""
@@ -107,43 +132,26 @@ def _is_served(held: Held, at: datetime) -> bool:
     """Whether the fact holds, or is announced: the light form of what the timeline says of its status."""
     if held.may_be:
         return False
-    if any(span.holds_at(at) for span in held.spans):
-        return True
-    if held.said_at > at:
+    ahead = False
+    for start, end, is_last in held.bounds:
+        if start > at:
+            ahead = True
+        elif end is None or at < end or (is_last and at == end):
+            return True
+    if not ahead or held.said_at > at:
         return False
-    ahead = any(span.start > at for span in held.spans)
-    return ahead and not any(span.end is not None and span.end <= at for span in held.spans)
+    return not any(end is not None and end <= at for _, end, _ in held.bounds)
 
 
 def _next_change(held: Iterable[Held], at: datetime) -> datetime | None:
     """Return when the next fact begins, ends or is said; at an instant that is such a moment itself, right then."""
-    moments = {one.said_at for one in held}
-    spans = [span for one in held for span in one.spans]
-    moments.update([span.start for span in spans])
-    moments.update([span.end for span in spans if span.end is not None])
-    return at if at in moments else min((moment for moment in moments if moment > at), default=None)
-
-
-def _fact_unit(held: Held) -> Unit:
-    about = "" if held.subject == OWNER else held.subject
-    text = f"{_date(held.said_at)} {about} {held.statement} {held.words}"
-    return Unit(held.id, text, about, sources=tuple(map(turn_id, held.sources)))
-
-
-def _turn_unit(turn: SourceTurn) -> Unit:
-    name = turn.speaker if turn.in_company else ""
-    day = _date(turn.said_at) if turn.said_at else ""
-    asks = turn.in_company and "?" in turn.text
-    return Unit(turn_id(turn.place), f"{day} {name} {turn.text}", name, turn.session_id, turn.number, asks)
-
-
-def turn_id(place: tuple[str, int]) -> str:
-    """Return the id of a turn among the units of an index."""
-    return f"turn {place[1]} of {place[0]}"
-
-
-_MONTHS = "January February March April May June July August September October November December".split()
-
-
-def _date(moment: datetime) -> str:
-    return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}"
+    ahead: set[datetime] = set()
+    for one in held:
+        if one.said_at >= at:
+            ahead.add(one.said_at)
+        for start, end, _ in one.bounds:
+            if start >= at:
+                ahead.add(start)
+            if end is not None and end >= at:
+                ahead.add(end)
+    return min(ahead, default=None)

@@ -33,7 +33,7 @@ _UNSPACED = re.compile(
 
 def terms(text: str) -> list[str]:
     """Return the words of a text for comparison: case and accents folded, stop words left out, English stems."""
-    return [_stem(word) for word in _words(_folded(text)) if word not in STOP_WORDS]
+    return list(filter(None, map(_term, _words(_folded(text)))))
 
 
 def content_words(text: str) -> str:
@@ -78,5 +78,5 @@ _stemmer = _Stemmer()
 
 
 @lru_cache(maxsize=50_000)
-def _stem(word: str) -> str:
-    return _stemmer.stem(word)
+def _term(word: str) -> str:
+    return "" if word in STOP_WORDS else _stemmer.stem(word) or word

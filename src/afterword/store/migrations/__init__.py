@@ -13,6 +13,8 @@ from sqlalchemy import Connection
 from afterword.store.errors import StoreOutdated, StoreTooNew
 
 VERSION_TABLE = "afterword_version"
+ADVISORY_LOCK = 4711240
+"""What deployers of a PostgreSQL store hold while they migrate."""
 
 
 def _config(connection: Connection) -> Config:
@@ -48,8 +50,12 @@ def upgrade(connection: Connection) -> tuple[str | None, str]:
     _refuse_unknown(connection, before)
     if connection.dialect.name == "postgresql":
         # Two deployers at once: the second waits here, and then finds nothing left to do.
-        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(4711240)")
+        connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")
         before = version_of(connection)
+        if before == target:
+            return before, target
+        _refuse_unknown(connection, before)
     command.upgrade(_config(connection), "head")
     return before, target
 

@@ -1,0 +1,45 @@
+"""Queries that are asked often: compiled once a database, answered with plain tuples as the driver gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from sqlalchemy import Connection, Select
+from sqlalchemy.sql.compiler import SQLCompiler
+
+Plain = tuple[Any, ...]
+
+
+class Question:
+    """A query whose values are named by `bindparam`. Building and compiling one costs more than most answers do."""
+
+    def __init__(self, make: Callable[[], Select[Any]]) -> None:
+        self._make = make
+        self._compiled: dict[str, tuple[str, SQLCompiler]] = {}
+
+    def ask(self, connection: Connection, **values: object) -> list[Plain]:
+        """Return all rows for these values."""
+        text, compiled = self._compiled.get(connection.dialect.name) or self._compile(connection)
+        named = compiled.construct_params(values)
+        positions = compiled.positiontup
+        given: Any = named if positions is None else tuple([named[name] for name in positions])
+        result = connection.exec_driver_sql(text, given)
+        cursor: Any = result.cursor
+        rows: list[Plain] = cursor.fetchall()
+        result.close()
+        return rows
+
+    def ask_listed(self, connection: Connection, **values: object) -> list[Plain]:
+        """Return all rows, where one of the values is a list (`bindparam(..., expanding=True)`)."""
+        return [tuple(row) for row in connection.execute(self._statement, values)]
+
+    @cached_property
+    def _statement(self) -> Select[Any]:
+        return self._make()
+
+    def _compile(self, connection: Connection) -> tuple[str, SQLCompiler]:
+        compiled: Any = self._statement.compile(dialect=connection.dialect)
+        self._compiled[connection.dialect.name] = found = (str(compiled), compiled)
+        return found
