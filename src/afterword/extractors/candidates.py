@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from afterword.extractors.shapes import Shape
 from afterword.store.assertions import Act, Cue, Kind
 
 
@@ -54,7 +55,7 @@ class Candidate(BaseModel):
     outcome: str | None = None
 
 
-class Answer(BaseModel):
+class Answer(Shape):
     """What a model answers for one window."""
 
     model_config = ConfigDict(extra="ignore")

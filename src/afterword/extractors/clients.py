@@ -8,7 +8,6 @@ they take most of a second that a command line cannot spare.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
@@ -33,6 +32,7 @@ from afterword.extractors.metering import Bill, Question, current, metered
 from afterword.extractors.modes import MODES, PROBE, Probe, first_that_works, remember, remembered
 from afterword.extractors.modes import Mode as Mode
 from afterword.extractors.replies import mended
+from afterword.extractors.shapes import schema_tokens, wrapped
 from afterword.store.tokens import tokens
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class ModelClient:
                 outcome = await self._answer(messages, response_model, question.completion_limit or None)
             finally:
                 _asking.reset(token)
-            tally.put_on(bill, question, is_answered=not isinstance(outcome, ExtractionError))
+            tally.put_on(bill, question, outcome)
         # Raised here, outside of any handler: the original exception holds whole prompts, and would be printed along.
         if isinstance(outcome, ExtractionError):
             outcome.usage = tally.usage
@@ -144,8 +144,7 @@ class ModelClient:
     def question(self, messages: Sequence[Message], response_model: type[BaseModel], purpose: str) -> Question:
         """Return what asking this would be: the size of its prompt, on the high side, and the limit of its answer."""
         words = sum(tokens(text) for message in messages for text in message.values())
-        indent = 2 if self.settings.mode == "json" else None
-        shape = tokens(json.dumps(response_model.model_json_schema(), indent=indent)) + TOKENS_OF_SHAPE
+        shape = schema_tokens(response_model, 2 if self.settings.mode == "json" else None) + TOKENS_OF_SHAPE
         meter = current()
         limit = self.settings.max_completion_tokens or (meter.completion_limit if meter else None) or 0
         prompt_tokens = words + shape + TOKENS_PER_MESSAGE * len(messages)
@@ -215,8 +214,8 @@ class ModelClient:
         try:
             answer, completion = await self._opened(mode).create_with_completion(
                 # Never `context=`: it would render every message as a template, users' words included.
-                messages=[dict(message) for message in messages],  # type: ignore[misc]
-                response_model=response_model,
+                messages=[dict(message) for message in messages],  # type: ignore[misc]  # plain dicts, as instructor takes them
+                response_model=wrapped(response_model),
                 max_retries=reasks,
                 model=self.settings.model,
                 **limits,
@@ -272,7 +271,7 @@ class _Tally:
         """What the endpoint has reported."""
         return Usage(self.calls, self.prompt_tokens, self.completion_tokens, self.cached_tokens)
 
-    def put_on(self, bill: Bill, question: Question, *, is_answered: bool) -> None:
+    def put_on(self, bill: Bill, question: Question, outcome: object) -> None:
         """Write what was reported on the bill, and what was not as it is estimated."""
         # Of a request that was given up nobody knows how far the model came.
         given_up = self.calls - self.responses if self.is_timeout else 0
@@ -280,7 +279,8 @@ class _Tally:
         prompt_tokens = missing * question.prompt_tokens
         completion_tokens = self.unreported_tokens + given_up * question.completion_limit
         bill.usage = self.usage + Usage(0, prompt_tokens, completion_tokens)
-        bill.is_answered, bill.is_estimate = is_answered, missing > 0
+        bill.fault = type(outcome).__name__ if isinstance(outcome, ExtractionError) else None
+        bill.is_answered, bill.is_estimate = bill.fault is None, missing > 0
 
 
 _asking: ContextVar[_Tally | None] = ContextVar("asking", default=None)

@@ -49,9 +49,10 @@ class Reason(StrEnum):
     TOO_LONG = "too_long"
     BAD_TIME = "bad_time"
     QUARANTINED = "quarantined"
+    FORGOTTEN = "forgotten"
 
 
-FINAL = frozenset({Reason.NOT_ASSERTED, Reason.QUARANTINED, Reason.SECRET})
+FINAL = frozenset({Reason.NOT_ASSERTED, Reason.QUARANTINED, Reason.SECRET, Reason.FORGOTTEN})
 """Refusals that are not shown to the extractor: nothing about them can be mended."""
 
 DETAILS = {
@@ -65,6 +66,7 @@ DETAILS = {
     Reason.TOO_LONG: "is too long",
     Reason.BAD_TIME: "valid_to lies before valid_from",
     Reason.QUARANTINED: "it reads like an instruction to an assistant, not like something a person tells",
+    Reason.FORGOTTEN: "it was forgotten since it was said",
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,8 @@ from afterword.extractors.errors import AnswerCut, AnswerInvalid, ExtractionErro
 from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import Pair
 from afterword.extractors.prompts import load
+from afterword.extractors.prompts.rendering import WEEKDAYS, as_data
+from afterword.extractors.shapes import Shape
 from afterword.store.assertions import OWNER, Act, Assertion, Cue, Relation, Verdict, folded
 
 PAIRS_A_CALL = 40
@@ -28,8 +29,6 @@ TAKING_BACK = frozenset({Relation.RETRACTS, Relation.BESIDE})
 
 _ACTS = {Act.RETRACT: "takes back", Act.ERASE: "asks to forget"}
 _CUES = {Cue.CHANGE: "said as a change", Cue.CORRECTION: "said as a correction"}
-# strftime("%a") would follow the machine's locale.
-_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 class Finding(BaseModel):
@@ -43,7 +42,7 @@ class Finding(BaseModel):
     same_subject: bool = Field(description="Whether both are about one and the same person, place or thing.")
 
 
-class Findings(BaseModel):
+class Findings(Shape):
     """What the model answers: one finding for each pair."""
 
     model_config = ConfigDict(extra="ignore")
@@ -174,21 +173,16 @@ def _side(one: Assertion, *, with_quotes: bool) -> str:
         _CUES[one.cue] if one.cue else "",
         f"holds from {one.valid_from:%Y-%m-%d}" if one.valid_from else "",
         f"holds until {one.valid_to:%Y-%m-%d}" if one.valid_to else "",
-        f"limited to {_data(one.limited_to)}" if one.limited_to else "",
+        f"limited to {as_data(one.limited_to)}" if one.limited_to else "",
     ]
-    told = [_data(item.quote[:LONGEST_QUOTE]) for item in one.evidence if item.quote] if with_quotes else []
-    head = f"({_day(one.said_at)}, {one.kind.value}) {_data(one.subject)}, {one.attribute}: {_data(one.statement)}"
+    told = [as_data(item.quote[:LONGEST_QUOTE]) for item in one.evidence if item.quote] if with_quotes else []
+    head = f"({_day(one.said_at)}, {one.kind.value}) {as_data(one.subject)}, {one.attribute}: {as_data(one.statement)}"
     words = f"in their words {' / '.join(told)}" if told else ""
     return "; ".join(part for part in (head, *marks, words) if part)
 
 
-def _data(text: str) -> str:
-    """Return the text as a quoted string on one line, in which nothing can close the list or start a control token."""
-    return json.dumps(" ".join(text.split()), ensure_ascii=False).replace("<", "‹")
-
-
 def _day(at: datetime) -> str:
-    return f"{_WEEKDAYS[at.weekday()]} {at:%Y-%m-%d}"
+    return f"{WEEKDAYS[at.weekday()]} {at:%Y-%m-%d}"
 
 
 def _faults(answer: Findings, numbered: Mapping[int, Pair]) -> list[str]:

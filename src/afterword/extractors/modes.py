@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import date
@@ -15,6 +14,7 @@ from uuid import uuid4
 from pydantic import BaseModel
 
 from afterword.extractors.errors import EndpointMisconfigured, EndpointUnavailable, ExtractionError
+from afterword.store import telemetry
 
 Mode = Literal["json_schema", "tools", "json"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -25,7 +25,7 @@ PROBE = (
     {"role": "user", "content": "Note down one thing: on 3 May 2024 Ana planted an apple tree."},
 )
 
-_log = logging.getLogger(__name__)
+_log = telemetry.logs(__name__)
 
 
 class _Sort(StrEnum):

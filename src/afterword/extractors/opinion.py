@@ -5,7 +5,6 @@ An opinion, and the asked model's own: it is shown as such, apart from every mea
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from afterword.extractors.clients import Message, ModelClient
 from afterword.extractors.errors import AnswerInvalid
 from afterword.extractors.extractor import Usage
 from afterword.extractors.prompts import load
+from afterword.extractors.prompts.rendering import as_data
 
 OPINION = "opinion-1"
 NOTES_A_CALL = 20
@@ -99,15 +99,11 @@ def shown(notes: Sequence[Note]) -> str:
     """Return the notes as a delimited list, in which no text can close it or pass for another note."""
     lines = [OPENING]
     for number, note in enumerate(notes, 1):
-        lines.append(f"{number}. {_data(note.statement)}")
+        lines.append(f"{number}. {as_data(note.statement)}")
         for day, speaker, words in note.passages:
             cut = words if len(words) <= LONGEST_PASSAGE else f"{words[:LONGEST_PASSAGE]}…"
-            lines.append(f"   {day}, {_data(speaker)}: {_data(cut)}")
+            lines.append(f"   {day}, {as_data(speaker)}: {as_data(cut)}")
     return "\n".join([*lines, CLOSING])
-
-
-def _data(text: str) -> str:
-    return json.dumps(" ".join(text.split()), ensure_ascii=False).replace("<", "‹")
 
 
 def _is_whole(answer: Opinions, count: int) -> bool:

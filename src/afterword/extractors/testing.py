@@ -256,7 +256,10 @@ class _Server(ThreadingHTTPServer):
 def _handler(endpoint: ScriptedEndpoint) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            body = self.rfile.read(length := int(self.headers["Content-Length"]))
+            if len(body) < length:
+                return  # the client was killed while it asked
+            request = json.loads(body)
             reply = endpoint.respond(request, self.headers.get("Authorization", ""))
             # A client that has given up is no fault of the endpoint.
             with suppress(ConnectionError):

@@ -1,7 +1,7 @@
-"""Show a window to a model: a delimited transcript that nobody inside can forge or close.
+"""Show what was said to a model: delimited, so that nobody inside can forge or close it.
 
-Pure, and of the window alone: the same window gives the same text whatever the store holds and whatever day it is.
-The text is part of what a prompt version stands for; change it together with the version.
+Pure. A transcript is of the window alone: the same window gives the same text whatever the store holds and whatever day
+it is. The text is part of what a prompt version stands for; change it together with the version.
 """
 
 from __future__ import annotations
@@ -39,6 +39,11 @@ def render(window: Window) -> str:
 def neutralised(text: str) -> str:
     """Return the text with the characters that could close the block, or start a control token, made harmless."""
     return DELIMITERS.sub("\u2039", text)
+
+
+def as_data(text: str) -> str:
+    """Return the text as a quoted string on one line, in which nothing can close a list or start a control token."""
+    return json.dumps(" ".join(text.split()), ensure_ascii=False).replace("<", "\u2039")
 
 
 def _people(window: Window) -> str:

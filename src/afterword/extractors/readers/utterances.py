@@ -95,7 +95,7 @@ def instant_of(value: object, notes: Notes) -> datetime | None:
     if value is None:
         return None
     try:
-        found = value if isinstance(value, datetime) else datetime.fromisoformat(value)  # type: ignore[arg-type]
+        found = value if isinstance(value, datetime) else datetime.fromisoformat(value)  # type: ignore[arg-type]  # else TypeError
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (TypeError, ValueError, OverflowError):
         notes.skip("unreadable time")

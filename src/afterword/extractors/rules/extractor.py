@@ -50,7 +50,7 @@ class RulesExtractor:
         """Return what the rules find in the words of people; nothing in other languages, and at no cost."""
         return Extraction(tuple(read(window)))
 
-    async def repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:  # noqa: ARG002
+    async def repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:  # noqa: ARG002 - the protocol's
         """Return nothing: a rule that failed would fail again."""
         return Extraction(())
 
@@ -120,8 +120,12 @@ def _candidates(span: Span, text: str, speech: Speech, reader: _Reader, before: 
     topic = takebacks.erased_topic(span.text, speech.turn.text)
     if topic:
         yield erasure(topic, span, speech)
-    if topic or guards.is_guarded(takebacks.without_request(span.text)):
-        return
+    elif not guards.is_guarded(takebacks.without_request(span.text)):
+        is_settled = before.strip(" .!").lower() in _SETTLED
+        yield from _from_sentence(span, text, speech, reader, is_settled=is_settled)
+
+
+def _from_sentence(span: Span, text: str, speech: Speech, reader: _Reader, *, is_settled: bool) -> Iterator[Candidate]:
     parts = [(clause, takebacks.taken_back(_plain(clause))) for clause in clauses(span) if HIDDEN not in clause.text]
     if not any(back for _, back in parts):
         yield from _relations(span, speech, reader)
@@ -129,14 +133,12 @@ def _candidates(span: Span, text: str, speech: Speech, reader: _Reader, before: 
         if whole:
             yield whole
             return
-    is_settled = before.strip(" .!").lower() in _SETTLED
     for clause, back in parts:
-        named = _without_pronoun(clause, text)
         found = _taken_back(clause, back, speech) if back else None
         if found:
             yield found
         elif back is None or not (back.is_denied or back.act is Act.ERASE):
-            yield from _from_clause(named, speech, reader, is_settled=is_settled)
+            yield from _from_clause(_without_pronoun(clause, text), speech, reader, is_settled=is_settled)
 
 
 def _plain(clause: Span) -> str:

@@ -17,6 +17,7 @@ from afterword.store.assertions import Act, Kind
 from afterword.store.transcripts import Turn
 
 _LONGEST_VALUE, _LONGEST_STATEMENT = 200, 400
+_SUBSTANCE = re.compile(r"\w\w|\d")
 _SPOKEN = re.compile(r"\b(?:I|we|let's)\b|\b(?:I|we)'", re.IGNORECASE)
 _SPEAKER = re.compile(r"^(?:I|we)(?:'\w+)?\s(?:want (?:you to )?)?", re.IGNORECASE)
 _JOINT = re.compile(r"\b(?:we|our|let's|us)\b", re.IGNORECASE)
@@ -73,17 +74,10 @@ def made(rule: Rule, match: Match, quoted: Span, speech: Speech, *, is_dated: bo
     value = _value(groups, match.string)
     if rule.frame == _ASKED:
         value = _PLEASE.sub("", value)
-    if not speech.is_owner and value.casefold() == speech.turn.speaker.casefold():
+    if not _is_telling(value, speech):
         return None
-    if not re.search(r"\w\w|\d", value) or len(value) > _LONGEST_VALUE:
-        return None
-    times = dates.Validity()
-    if speech.said_on and is_dated and rule.act is Act.STATE:
-        times = dates.validity(match.string, speech.said_on, is_event=rule.event)
-    said = _statement(rule, groups, match.string, speech)
-    if rule.event and times.valid_from == times.valid_to:
-        said = _with_year(said, times.valid_from)
-    statement = sentence(said + _resolved(times))
+    times = _times(rule, match.string, speech) if is_dated else dates.Validity()
+    statement = _dated(_statement(rule, groups, match.string, speech), times, is_event=rule.event)
     if len(statement) > _LONGEST_STATEMENT:
         return None
     return Candidate(
@@ -152,6 +146,25 @@ def forgotten(said: str, span: Span, speech: Speech) -> Candidate | None:
 def bare(name: str) -> str:
     """Return a name without its article or possessive ending."""
     return re.sub(r"^(?:the|our|my)\s|'s?$", "", name.strip(), flags=re.IGNORECASE)
+
+
+def _is_telling(value: str, speech: Speech) -> bool:
+    """Whether there is a value to speak of: one of a bearable length, and of a guest more than the own name."""
+    is_own_name = not speech.is_owner and value.casefold() == speech.turn.speaker.casefold()
+    return not is_own_name and bool(_SUBSTANCE.search(value)) and len(value) <= _LONGEST_VALUE
+
+
+def _times(rule: Rule, text: str, speech: Speech) -> dates.Validity:
+    if speech.said_on is None or rule.act is not Act.STATE:
+        return dates.Validity()
+    return dates.validity(text, speech.said_on, is_event=rule.event)
+
+
+def _dated(said: str, times: dates.Validity, *, is_event: bool) -> str:
+    """Return the sentence with the dates that it leaves to the day on which it was said."""
+    is_of_one_day = is_event and times.valid_from == times.valid_to
+    told = _with_year(said, times.valid_from) if is_of_one_day else said
+    return sentence(told + _resolved(times))
 
 
 def _value(groups: dict[str, str], text: str) -> str:
