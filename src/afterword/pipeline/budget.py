@@ -7,7 +7,6 @@ neither questions side by side nor other processes can pass a budget together.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -21,14 +20,17 @@ from afterword.extractors.extractor import Usage
 from afterword.extractors.metering import Bill, Question, metering
 from afterword.extractors.prices import Prices, shipped
 from afterword.pipeline.errors import BudgetReached, PriceUnknown
-from afterword.store import spendings
+from afterword.store import spendings, telemetry
 from afterword.store.engine import Store
 from afterword.store.errors import StoreError
 from afterword.store.scopes import Scope
 from afterword.store.spendings import Answer, Spent
+from afterword.store.telemetry import Count, count
 
-logger = logging.getLogger(__name__)
+logger = telemetry.logs(__name__)
 
+AT_ONCE = 8
+"""How many questions of one purse are asked at once, where nobody says otherwise."""
 COMPLETION_LIMIT = 8_192
 """The longest answer that is asked for under a budget, unless the client sets a limit of its own: without any, nobody
 could say beforehand what a question may cost."""
@@ -76,6 +78,12 @@ class Purse:
         self._open: dict[int, Spent] = {}
         self._by_source: dict[tuple[Scope, str], Spent] = defaultdict(Spent)
         self._turn, self._settled = asyncio.Lock(), asyncio.Event()
+        self._places = asyncio.Semaphore(AT_ONCE)
+        self._place_of: dict[int, asyncio.Semaphore] = {}
+
+    def limit(self, at_once: int) -> None:
+        """Let only so many questions be asked at once from now on, beside those that are being asked."""
+        self._places = asyncio.Semaphore(at_once)
 
     def spent_on(self, scope: Scope, source: str) -> Spent:
         """Return what this run has spent on a source."""
@@ -103,10 +111,21 @@ class Purse:
         )
 
     async def reserve(self, account: Account, question: Question) -> int:
-        """Enter a question at what it may cost; while others are open, wait for what they leave.
+        """Wait for a place, and enter a question at what it may cost; while others are open, wait for what they leave.
 
         Raises `BudgetReached` where it does not fit what is left, and `PriceUnknown`.
         """
+        places = self._places
+        await places.acquire()
+        try:
+            ticket = await self._reserved(account, question)
+        except BaseException:
+            places.release()
+            raise
+        self._place_of[ticket] = places
+        return ticket
+
+    async def _reserved(self, account: Account, question: Question) -> int:
         self.check(question.model)
         bound = self.priced(question.model, question.bound, is_estimate=True)
         while True:
@@ -114,7 +133,10 @@ class Purse:
             try:
                 async with self._turn:
                     self._refuse("run", self.budget.usd_per_run, self.budget.tokens_per_run, self._at_most, bound)
-                    ticket = await account.store.written(lambda db: self._entered(db, account, question, bound))
+                    # Two that look at the day's sum at once must not both find room in it.
+                    ticket = await account.store.written(
+                        lambda db: self._entered(db, account, question, bound), strict=True, lasting=False
+                    )
                     self._open[ticket] = bound
                     return ticket
             except BudgetReached as error:
@@ -125,10 +147,12 @@ class Purse:
 
     async def settle(self, account: Account, ticket: int, model: str, bill: Bill) -> None:
         """Put what a question has cost in place of what it might have."""
+        self._place_of.pop(ticket).release()
         spent = self.priced(model, bill.usage, is_estimate=bill.is_estimate)
         status = Answer.ANSWERED if bill.is_answered else Answer.FAILED
+        _count(spent, model)
         try:
-            await account.store.written(lambda db: spendings.settle(db, ticket, spent, status))
+            await account.store.written(lambda db: spendings.settle(db, ticket, spent, status), lasting=False)
         except StoreError as error:
             # The answer is paid for and worth more than its bill, which stands at what it may have cost.
             logger.warning("what a question cost was not kept (%s)", type(error).__name__)
@@ -137,6 +161,7 @@ class Purse:
 
     def forsake(self, account: Account, ticket: int) -> None:
         """Count a question that was cut short at what it may have cost."""
+        self._place_of.pop(ticket).release()
         self._close(account, ticket, self._open[ticket])
 
     @property
@@ -204,12 +229,16 @@ class Account:
         """Keep that a question was cut short."""
         self.purse.forsake(self, ticket)
 
+    async def tie_in(self, db: AsyncSession, run_id: int) -> None:
+        """Say, in the transaction that writes a run, that it came of what was asked."""
+        await spendings.tie(db, list(self._tickets), run_id)
+
     async def tie(self, run_id: int | None) -> None:
         """Say which run came of what was asked; without it, the cost is still kept as that of the source."""
         if run_id is None or not self._tickets:
             return
         try:
-            await self.store.written(lambda db: spendings.tie(db, list(self._tickets), run_id))
+            await self.store.written(lambda db: self.tie_in(db, run_id))
         except StoreError as error:
             logger.warning("which questions led to run %s was not kept (%s)", run_id, type(error).__name__)
 
@@ -217,6 +246,14 @@ class Account:
 def purse_of(budget: Budget | Purse | None) -> Purse:
     """Return the purse that was given, or a new one under the budget."""
     return budget if isinstance(budget, Purse) else Purse(budget)
+
+
+def _count(spent: Spent, model: str) -> None:
+    count(Count.CALLS, spent.calls, model=model)
+    count(Count.TOKENS, spent.prompt_tokens, model=model, token_type="input")
+    count(Count.TOKENS, spent.completion_tokens, model=model, token_type="output")
+    count(Count.TOKENS, spent.cached_tokens, model=model, token_type="cached")
+    count(Count.COST, spent.micro_usd / 1_000_000, model=model)
 
 
 def dollars(usd: Decimal | None) -> str:

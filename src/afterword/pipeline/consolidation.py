@@ -11,16 +11,18 @@ from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import Judge, Pair
 from afterword.pipeline.budget import Account, Budget, Purse, purse_of
 from afterword.pipeline.docket import Docket, gone
+from afterword.pipeline.entering import entered
 from afterword.pipeline.errors import ScopeBusy
 from afterword.pipeline.resolution import Changes, changes, required_pairs
-from afterword.store import ledger, lookup, runs
+from afterword.store import lookup, runs, telemetry
 from afterword.store.assertions import Verdict
 from afterword.store.engine import Store, pause
-from afterword.store.errors import Overtaken, ScopeMoved
+from afterword.store.errors import Overtaken
 from afterword.store.facts import Fact
 from afterword.store.knowledge import Known
-from afterword.store.ledger import Proposal
+from afterword.store.proposing import Proposal
 from afterword.store.scopes import Scope
+from afterword.store.telemetry import Stage
 from afterword.store.timeline import timeline
 
 CALLS = 25
@@ -65,6 +67,7 @@ async def coverage(store: Store, scope: Scope, judge: Judge) -> Coverage:
     return Coverage(len(pairs), len(kept))
 
 
+@telemetry.staged(Stage.CONSOLIDATE, "scope")
 async def consolidate(
     store: Store,
     scope: Scope,
@@ -84,6 +87,7 @@ async def consolidate(
     with account.open():
         done = await _consolidated(store, scope, judge, apply, clock)
     await account.tie(done.run_id)
+    telemetry.note(run_id=done.run_id, judged=done.judged, unjudged=done.unjudged, held=done.held)
     return done
 
 
@@ -104,7 +108,7 @@ async def _consolidated(
             made = consolidation(
                 scope, judge, known, judged.verdicts, clock(), usage=docket.usage, unjudged=judged.unjudged
             )
-            run_id = await _write(store, made, held=held)
+            run_id = await entered(store, made, is_held=held)
         except Overtaken:
             await pause(attempt)
             continue
@@ -166,13 +170,3 @@ def consolidation(
         completion_tokens=spent.completion_tokens,
         counts={"judged": len(verdicts), "unjudged": unjudged},
     )
-
-
-async def _write(store: Store, proposal: Proposal, *, held: bool) -> int:
-    async with store.write() as db:
-        if await lookup.revision_of(db, proposal.scope) != proposal.revision:
-            raise ScopeMoved(f"{proposal.scope} has changed since it was judged")
-        run_id = await ledger.propose(db, proposal, is_held=held)
-        if not held:
-            await ledger.apply(db, proposal.scope, run_id, proposal.started_at)
-    return run_id

@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import Judge, Pair, RulesJudge, is_cleared
+from afterword.pipeline import telling
 from afterword.pipeline.errors import BudgetReached
-from afterword.store import runs
+from afterword.store import runs, telemetry
 from afterword.store.assertions import Relation, Verdict
 from afterword.store.engine import Store
 from afterword.store.knowledge import Known
 from afterword.store.scopes import Scope
+from afterword.store.telemetry import Count, Stage, count
 from afterword.store.timeline import erased
 
 
@@ -49,12 +51,15 @@ class Docket:
         if self._judge.pairs_a_call is not None:
             pairs = [pair for pair in pairs if not hidden & set(_ids(pair))]
         open_pairs = [pair for pair in pairs if _ids(pair) not in self._given]
+        count(Count.CACHE, len(pairs) - len(open_pairs), cache="verdict", hit=True)
+        count(Count.CACHE, len(open_pairs), cache="verdict", hit=False)
         size = self._judge.pairs_a_call or max(len(open_pairs), 1)
         batches = [open_pairs[start : start + size] for start in range(0, len(open_pairs), size)]
         asked = len(batches) if self._judge.pairs_a_call is None else calls
         for number, batch in enumerate(batches[:asked]):
             try:
-                judged, cost = await self._judge.judge(batch)
+                with telemetry.stage(Stage.JUDGE, pairs=len(batch)):
+                    judged, cost = await self._judge.judge(batch)
             except BudgetReached:
                 # What was extracted and judged so far is paid for; the rest is left to consolidation.
                 asked = number
@@ -65,6 +70,7 @@ class Docket:
             verdicts = [replace(one, reason=self._store.privacy.text(one.reason)) for one in judged]
             self._given |= {(one.earlier_id, one.later_id): one for one in verdicts}
             self.usage += cost
+            telling.judged(verdicts)
         wanted = [_ids(pair) for pair in pairs]
         return Judged(tuple(self._given[ids] for ids in wanted if ids in self._given), sum(map(len, batches[asked:])))
 

@@ -29,3 +29,9 @@ class PriceUnknown(PipelineError):
     """A budget in dollars was set for a model whose price is not known."""
 
     is_usage = True
+
+
+class RhythmInvalid(PipelineError):
+    """What says how often a job is due is neither seconds nor a cron expression."""
+
+    is_usage = True

@@ -11,7 +11,8 @@ from afterword.extractors.judge import Judge
 from afterword.extractors.model import ModelExtractor
 from afterword.extractors.model_judge import ModelJudge
 from afterword.pipeline.errors import PipelineError
-from afterword.pipeline.session import Saved, windows_of
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.session import windows_of
 from afterword.store import ledger
 from afterword.store.engine import Store
 from afterword.store.errors import StoreError

@@ -9,6 +9,8 @@ from afterword.extractors.errors import AnswerCut, ExtractionError
 from afterword.extractors.extractor import Extraction, Extractor, Usage, Window
 from afterword.extractors.grounding import FINAL, Grounding
 from afterword.extractors.windows import halved
+from afterword.store import telemetry
+from afterword.store.telemetry import Stage
 
 Ground = Callable[[Sequence[Candidate]], Grounding]
 """Checks candidates against the session that they are from."""
@@ -42,21 +44,30 @@ class Reader:
         return _joined([await self.read(half, ground) for half in halves])
 
     async def _whole(self, window: Window, ground: Ground) -> Grounding:
-        found = ground(await self._counted(self._extractor.extract(window)))
+        found = _grounded(ground, await self._counted(Stage.EXTRACT, self._extractor.extract(window)))
         mendable = [one for one in found.rejections if one.reason not in FINAL]
         if not mendable:
             return found
-        mended = ground(await self._counted(self._extractor.repair(window, mendable)))
+        mended = _grounded(ground, await self._counted(Stage.REPAIR, self._extractor.repair(window, mendable)))
         return _joined([found, Grounding(mended.assertions, ())])
 
-    async def _counted(self, asked: Awaitable[Extraction]) -> Sequence[Candidate]:
-        try:
-            extraction = await asked
-        except ExtractionError as error:
-            self.usage += error.usage
-            raise
+    async def _counted(self, name: Stage, asked: Awaitable[Extraction]) -> Sequence[Candidate]:
+        with telemetry.stage(name):
+            try:
+                extraction = await asked
+            except ExtractionError as error:
+                self.usage += error.usage
+                raise
+            telemetry.note(candidates=len(extraction.candidates))
         self.usage += extraction.usage
         return extraction.candidates
+
+
+def _grounded(ground: Ground, candidates: Sequence[Candidate]) -> Grounding:
+    with telemetry.stage(Stage.GROUND, candidates=len(candidates)):
+        found = ground(candidates)
+        telemetry.note(assertions=len(found.assertions), refused=len(found.rejections))
+    return found
 
 
 def _joined(parts: Sequence[Grounding]) -> Grounding:

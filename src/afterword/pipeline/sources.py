@@ -1,4 +1,4 @@
-"""Which sessions lie below a path: by a manifest, or by the layout `<folder>/<user>/<session>.json`."""
+"""Which sessions lie at a path: by a manifest, by the layout `<folder>/<user>/<session>.json`, or in a database."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from pathlib import Path
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from afterword.extractors.readers import parse_state
+from afterword.pipeline.databases import is_database, sessions_in
 from afterword.pipeline.errors import SourceInvalid
-from afterword.pipeline.session import Saved
+from afterword.pipeline.intake import Saved
 from afterword.store.scopes import Scope
 
 MANIFEST = "manifest.json"
@@ -40,7 +42,8 @@ def find_sessions(paths: Sequence[Path], *, scope: Scope | None = None, manifest
 
     A folder that holds a `manifest.json` is read by it, and so is each folder in it. Any other folder is read as
     `<folder>/<user>/<session>.json`, or as `<folder>/<session>.json` where `scope` names whose sessions they are. A
-    single file needs `scope`. `scope` overrides what a manifest says.
+    single file needs `scope`. A SQLite file is an AutoGen Studio database, or a log of AutoGen v0.2, which needs
+    `scope`. `scope` overrides what a manifest or a database says.
 
     Raises `SourceInvalid` where a path is missing, a manifest is broken, or no scope is known.
     """
@@ -54,10 +57,20 @@ def find_sessions(paths: Sequence[Path], *, scope: Scope | None = None, manifest
     return sorted(found, key=lambda one: one.started_at or one.file_time or datetime.max.replace(tzinfo=UTC))
 
 
+def given_state(raw: bytes, scope: Scope, session_id: str, at: datetime) -> Saved:
+    """Return the session whose saved state (JSON) was handed over, for example through a pipe, at this instant.
+
+    Raises a `ReadError` where it cannot be read.
+    """
+    return Saved(scope, session_id, state=parse_state(raw), file_time=at)
+
+
 def _at(path: Path, scope: Scope | None) -> Iterable[Saved]:
     if path.is_file():
         if path.name == MANIFEST:
             return _by_manifest(path, scope)
+        if is_database(path):
+            return sessions_in(path, scope)
         if scope is None:
             raise SourceInvalid(f"{path} is a single session: say whose with --user or --scope")
         return [_undated(path, scope)]

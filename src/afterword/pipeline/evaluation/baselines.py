@@ -24,7 +24,7 @@ class EveryUserTurn:
             tuple(_kept(turn, part) for turn in said for part in textwrap.wrap(turn.text, LONGEST["statement"]))
         )
 
-    async def repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:  # noqa: ARG002
+    async def repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:  # noqa: ARG002 - the protocol's
         """Return nothing: there is nothing to mend in a copy."""
         return Extraction(())
 

@@ -11,6 +11,7 @@ from afterword.extractors.opinion import NOTES_A_CALL, ModelOpinion, Note, Opini
 from afterword.pipeline.evaluation.measure import unmatched_facts
 from afterword.pipeline.evaluation.scenarios import Scenario, Story
 from afterword.store.facts import Fact
+from afterword.store.privacy import Privacy
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +57,15 @@ async def ask_opinions(
 
 
 def _note(fact: Fact, story: Story) -> Note:
-    """Return the fact with the whole messages that its quotes come from: a quote alone may hide a joke."""
+    """Return the fact with the whole messages that its quotes come from: a quote alone may hide a joke. Secrets in them
+    are masked, as in whatever else a model is sent."""
+    masking = Privacy().masking()
     passages: dict[tuple[str, str, str], None] = {}
     for item in fact.evidence:
         quoted = (f"{fact.said_at:%Y-%m-%d}", item.speaker or "", item.quote)
         for passage in _passages(story, item.session_id, item.quote) or [quoted]:
-            passages[passage] = None
+            day, speaker, words = passage
+            passages[day, speaker, masking.text(words)] = None
     return Note(fact.statement, tuple(passages))
 
 

@@ -17,7 +17,8 @@ from afterword.extractors.judge import Judge, Pair
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.evaluation.scenarios import Session, Story
 from afterword.pipeline.evaluation.states import saved_state
-from afterword.pipeline.session import Outcome, Saved
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.session import Outcome
 from afterword.store import lookup
 from afterword.store.assertions import Verdict
 from afterword.store.engine import Store

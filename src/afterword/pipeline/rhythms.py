@@ -1,0 +1,87 @@
+"""When a job is due, and by which clock.
+
+A rhythm has fixed due times, the same for every process and after every restart: multiples of its interval, or what its
+cron expression says. So a job that was done for a due time is done, whoever did it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from apscheduler.triggers.cron import CronTrigger
+
+from afterword.pipeline.errors import RhythmInvalid
+
+MISFIRE_GRACE_S = 3600
+"""How late a cron job may still be begun; an interval's may always."""
+_STEP = timedelta(microseconds=1)
+
+
+class Clock:
+    """The time by which jobs are due. With `speed` over 1 it runs ahead of the machine's clock from `origin` on."""
+
+    def __init__(self, origin: datetime | None = None, speed: float = 1.0) -> None:
+        self.origin, self.speed = origin or datetime.now(UTC), speed
+
+    def now(self) -> datetime:
+        """Return the present instant, aware, in UTC."""
+        return self.origin + (datetime.fromtimestamp(time.time(), tz=UTC) - self.origin) * self.speed
+
+    def real(self, at: datetime) -> datetime:
+        """Return the instant of the machine's clock at which this clock shows `at`."""
+        return self.origin + (at - self.origin) / self.speed
+
+    def real_s(self, seconds: float) -> float:
+        """Return how long so many seconds of this clock really last."""
+        return seconds / self.speed
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """An interval in seconds, or a cron expression."""
+
+    every_s: float | None = None
+    cron: CronTrigger | None = None
+
+    @classmethod
+    def parse(cls, text: str | float, zone: str = "UTC") -> Rhythm:
+        """Return the rhythm of a number of seconds, or of a cron expression with five fields, in this time zone.
+
+        Raises `RhythmInvalid` for anything else.
+        """
+        try:
+            return cls(every_s=_positive(float(text)))
+        except ValueError:
+            pass  # no number: it must be a cron expression
+        try:
+            # UTC is known also where the system has no table of time zones.
+            return cls(cron=CronTrigger.from_crontab(str(text), timezone=UTC if zone == "UTC" else ZoneInfo(zone)))
+        except ZoneInfoNotFoundError:
+            raise RhythmInvalid(f"{zone!r} is no time zone; write UTC or for example Europe/Vienna") from None
+        except ValueError:
+            raise RhythmInvalid(f"{text!r} is no rhythm; write seconds (60) or five cron fields (30 3 * * *)") from None
+
+    def last_due(self, now: datetime) -> datetime | None:
+        """Return the latest due time that is not after `now`; of a cron job none that is over an hour ago."""
+        if self.every_s is not None:
+            return datetime.fromtimestamp(now.timestamp() // self.every_s * self.every_s, tz=UTC)
+        last, at = None, self.next_due(now - timedelta(seconds=MISFIRE_GRACE_S))
+        while at is not None and at <= now:
+            last, at = at, self.next_due(at)
+        return last
+
+    def next_due(self, after: datetime) -> datetime | None:
+        """Return the first due time after an instant, None where there is none any more."""
+        if self.every_s is not None:
+            return datetime.fromtimestamp((after.timestamp() // self.every_s + 1) * self.every_s, tz=UTC)
+        found = self.cron.get_next_fire_time(None, after + _STEP) if self.cron else None
+        return found.astimezone(UTC) if found else None
+
+
+def _positive(seconds: float) -> float:
+    if not 0 < seconds < float("inf"):
+        raise RhythmInvalid(f"{seconds:g} s is no interval; write seconds above 0")
+    return seconds
