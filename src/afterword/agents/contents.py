@@ -15,10 +15,15 @@ from afterword.store.facts import Fact
 from afterword.store.rendering import plain
 
 
-def content_of(fact: Fact, score: float | None = None, matched: Sequence[str] | None = None) -> MemoryContent:
+def content_of(
+    fact: Fact,
+    score: float | None = None,
+    matched: Sequence[str] | None = None,
+    parts: Mapping[str, float] | None = None,
+) -> MemoryContent:
     """Return a fact as a memory holds it: its sentence, and where it comes from as metadata that JSON can hold.
 
-    `matched` are the words that explain the score, where they were asked for.
+    `matched` are the words that explain the score, `parts` what it adds up from, where they were asked for.
     """
     metadata: dict[str, Any] = {
         "fact_id": fact.id,
@@ -43,6 +48,8 @@ def content_of(fact: Fact, score: float | None = None, matched: Sequence[str] | 
     }
     if score is not None:
         metadata["score"] = round(score, 4)
+    if parts is not None:
+        metadata["parts"] = {part: round(share, 4) for part, share in parts.items()}
     if matched is not None:
         metadata["matched"] = list(matched)
     return MemoryContent(content=plain(fact.statement), mime_type=MemoryMimeType.TEXT, metadata=metadata)

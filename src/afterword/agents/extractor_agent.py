@@ -60,7 +60,7 @@ class ExtractedFacts(BaseModel):
     facts: list[ExtractedFact] = Field(default_factory=list)
     rejected: dict[str, int] = Field(default_factory=dict)
 
-    @computed_field  # type: ignore[prop-decorator]
+    @computed_field  # type: ignore[prop-decorator]  # pydantic reads the property
     @property
     def summary(self) -> str:
         """The facts as a list that people read."""
@@ -136,7 +136,7 @@ class ExtractorAgent(BaseChatAgent):
         )
         return Response(chat_message=answer)
 
-    async def on_reset(self, cancellation_token: CancellationToken) -> None:  # noqa: ARG002
+    async def on_reset(self, cancellation_token: CancellationToken) -> None:  # noqa: ARG002 - the signature is AutoGen's
         """Forget what was heard."""
         self._state = ExtractorAgentState()
 

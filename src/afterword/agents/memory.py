@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from datetime import UTC, datetime, time
 from typing import Any, Self, TypeVar
@@ -18,7 +17,7 @@ from afterword.agents.contents import content_of, entry_of, instant_of, text_of
 from afterword.agents.heard import hear
 from afterword.agents.placement import latest_question, place
 from afterword.agents.recalled import UNAVAILABLE, FactQueryResult, Found, Recalled, matched, merged, recalled
-from afterword.store import entries
+from afterword.store import entries, telemetry
 from afterword.store.assertions import Kind
 from afterword.store.embedding import Embedder
 from afterword.store.engine import Store, open_store, store_url
@@ -26,6 +25,7 @@ from afterword.store.facts import Fact
 from afterword.store.recall import Recall, recall, search
 from afterword.store.rendering import block, label, opening
 from afterword.store.scopes import Scope
+from afterword.store.telemetry import Count, Stage
 from afterword.store.tokens import most_tokens
 from afterword.store.vectors import refresh_vectors
 
@@ -35,7 +35,7 @@ RANKED = 10
 
 T = TypeVar("T")
 
-_log = logging.getLogger(__name__)
+_log = telemetry.logs(__name__)
 
 
 class FactMemoryConfig(BaseModel):
@@ -106,7 +106,9 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         Never raises for the store's sake: then the context keeps the block that it has.
         """
         hear(self._scope, model_context)
-        shown = await self._unbroken(self._put(model_context))
+        with telemetry.stage(Stage.UPDATE_CONTEXT, scope=self._scope):
+            shown = await self._unbroken(self._put(model_context))
+            telemetry.note(facts=len(shown or ()))
         return UpdateContextResult(memories=MemoryQueryResult(results=[content_of(fact) for fact in shown or ()]))
 
     @property
@@ -125,14 +127,17 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         explain: bool = False,
         **_other: Any,
     ) -> FactQueryResult:
-        """Return what `recall` finds as AutoGen's memories do, with scores, and with `explain` the matched words.
+        """Return what `recall` finds as AutoGen's memories do, with scores; with `explain` also the matched words and
+        what each score adds up from.
 
         The result's `outcome` tells apart that nothing is stored, that nothing stored is relevant, and that the store
         did not answer.
         """
         words = query if isinstance(query, str) else text_of(query)
-        told = await self.recall(words, limit=limit, kinds=kinds, as_of=as_of, cancellation_token=cancellation_token)
-        results = [content_of(one.fact, one.score, one.matched if explain else None) for one in told.found]
+        told = await self.recall(
+            words, limit=limit, kinds=kinds, as_of=as_of, explain=explain, cancellation_token=cancellation_token
+        )
+        results = [content_of(one.fact, one.score, one.matched if explain else None, one.parts) for one in told.found]
         return FactQueryResult(results=results, outcome=told.outcome, stored=told.stored)
 
     async def recall(
@@ -142,12 +147,14 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         limit: int | None = None,
         kinds: Collection[str] | None = None,
         as_of: datetime | str | None = None,
+        explain: bool = False,
         cancellation_token: CancellationToken | None = None,
     ) -> Recalled:
         """Return the facts that share words with the query, best first, 10 unless `limit` is given.
 
         An empty query returns every fact. `kinds` are preference, entity, decision; `as_of` (an instant or a date, of
-        which the end counts) asks for what held then. Raises ValueError for a limit, a kind or an instant that is none;
+        which the end counts) asks for what held then; `explain` for what each score adds up from.
+        Raises ValueError for a limit, a kind or an instant that is none;
         where the store is slow or down, the outcome is `unavailable`.
         """
         if limit is not None and limit < 1:
@@ -156,7 +163,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         at = instant_of(as_of, time.max) or self._clock()
         if limit is None and query.strip():
             limit = RANKED
-        found = await self._unbroken(self._in_time(self._search(query, limit, wanted, at), cancellation_token))
+        found = await self._unbroken(self._in_time(self._search(query, limit, wanted, at, explain), cancellation_token))
         return UNAVAILABLE if found is None else found
 
     async def add(self, content: MemoryContent, cancellation_token: CancellationToken | None = None) -> None:
@@ -252,12 +259,17 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             embedder=self._embedder,
         )
 
-    async def _search(self, query: str, limit: int | None, kinds: Collection[Kind] | None, at: datetime) -> Recalled:
+    async def _search(
+        self, query: str, limit: int | None, kinds: Collection[Kind] | None, at: datetime, explain: bool
+    ) -> Recalled:
         store, parts = await self._store(), []
         for scope in self._scopes:
-            one = await search(store, scope, query, at=at, limit=limit, kinds=kinds, embedder=self._embedder)
-            pairs = zip(one.facts, one.scores, strict=True)
-            parts.append(recalled([Found(fact, score, matched(query, fact)) for fact, score in pairs], one.stored))
+            one = await search(
+                store, scope, query, at=at, limit=limit, kinds=kinds, explain=explain, embedder=self._embedder
+            )
+            told = zip(one.facts, one.scores, one.parts or [None] * len(one.facts), strict=True)
+            found = [Found(fact, score, matched(query, fact), why) for fact, score, why in told]
+            parts.append(recalled(found, one.stored))
         return merged(parts, limit)
 
     @property
@@ -289,9 +301,10 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         try:
             return await work
         # A turn must not break for the sake of its memory, whatever a driver or a damaged store may raise.
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - told, counted, and said to the caller as "unavailable"
             what = "memory %s was not read (%s), the turn goes on without; see `afterword doctor`"
             _log.warning(what, self._label, type(error).__name__)
+            telemetry.count(Count.RECALLS, outcome="unavailable")
             return None
 
     async def _in_time(self, reading: Coroutine[Any, Any, T], token: CancellationToken | None) -> T:

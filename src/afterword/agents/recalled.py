@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -25,11 +25,15 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One fact, its score for the question (0 where nothing was asked), and the words of it that the fact shares."""
+    """One fact, its score for the question (0 where nothing was asked), and the words of it that the fact shares.
+
+    `parts` tell what the score adds up from (words, meaning, neighbours ...), where that was asked for.
+    """
 
     fact: Fact
     score: float
     matched: tuple[str, ...] = ()
+    parts: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,17 +12,19 @@ from typing import Any, Protocol, TypeVar
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from afterword.agents.addresses import FromEnvironment, named_scope, opened
-from afterword.store import sessions
+from afterword.store import sessions, telemetry
 from afterword.store.engine import Store
 from afterword.store.errors import NotFound, StateConflict
 from afterword.store.privacy import Privacy, counted
 from afterword.store.scopes import Scope
-from afterword.store.transcripts import TimeBasis, Transcript
+from afterword.store.telemetry import Stage
+from afterword.store.tombstone_rows import forgotten
+from afterword.store.transcripts import TimeBasis, Transcript, Turn
 
 GENERIC = ("user", "human", "user_proxy")
 """Who is taken for a person in a state that cannot be read."""
 
-_log = logging.getLogger(__name__)
+_log = telemetry.logs(__name__)
 
 
 class Recordable(Protocol):
@@ -69,7 +70,7 @@ async def record_session(
         return
     try:
         yield agent_or_team
-    except BaseException:
+    except BaseException:  # whatever ended the session, what was said in it is kept, and it ends as it did
         error = await _saved(session)
         if error is not None:
             _log.error("session %r was not saved (%s)", session_id, type(error).__name__)
@@ -123,30 +124,39 @@ class _Session:
     humans: tuple[str, ...]
 
     async def save(self) -> None:
+        with telemetry.stage(Stage.RECORD, scope=self.scope, session_id=self.session_id):
+            await self._save()
+
+    async def _save(self) -> None:
+        from afterword.extractors.times import dated
+
         state = await self.recorded.save_state()
         at = datetime.now(UTC)
         async with opened(self.store) as store:
             clean, fresh = _private(state, self.humans, self.session_id, store.privacy)
 
             async def work(db: AsyncSession) -> None:
+                # What is new was said not later than now.
                 component = _component(self.recorded)
                 whose, name, humans = self.scope, self.session_id, self.humans
-                await sessions.save_state(db, whose, name, component=component, state=clean, at=at, humans=humans)
+                gone = await forgotten(db, whose, name)
+                read = fresh or Transcript((), layout="")
+                before = store.privacy.turns(await sessions.turns(db, whose, name))
+                left = gone.transcript(read, dated(read, saves=[(at, len(read.turns))]), before)
+                state = gone.state(clean, read, left)
+                await sessions.save_state(db, whose, name, component=component, state=state, at=at, humans=humans)
                 if fresh is not None:
-                    joined = await self._joined(db, fresh, at, store.privacy)
+                    joined = await self._joined(db, before, left)
                     await sessions.keep_transcript(db, whose, name, joined, at, is_done=False)
 
             await store.written(work)
 
-    async def _joined(self, db: AsyncSession, fresh: Transcript, at: datetime, privacy: Privacy) -> Transcript:
-        """Return all that was ever saved of the session; what is new was said not later than now."""
-        from afterword.extractors.times import dated
+    async def _joined(self, db: AsyncSession, before: Sequence[Turn], timed: Transcript) -> Transcript:
+        """Return all that was ever saved of the session."""
         from afterword.extractors.union import union
 
-        before = privacy.turns(await sessions.turns(db, self.scope, self.session_id))
         kept = await sessions.find(db, self.scope, self.session_id)
         basis = TimeBasis(kept.time_basis) if kept and kept.time_basis else None
-        timed = dated(fresh, saves=[(at, len(fresh.turns))])
         return counted(union(before, basis, timed, assumed=kept.assumed if kept else ()))
 
 

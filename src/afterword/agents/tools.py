@@ -8,6 +8,7 @@ may have the wish from a web page.
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any, Literal, Self, TypeVar
 
@@ -119,8 +120,9 @@ class _MemoryTool(BaseTool[ArgsT, Told], Component[MemoryToolConfig]):
         """Return what the agent reads."""
         return value.text
 
+    @abstractmethod
     async def _answer(self, args: ArgsT) -> str:
-        raise NotImplementedError
+        """Do what is asked for, and return in a sentence what became of it."""
 
     def _to_config(self) -> MemoryToolConfig:
         return MemoryToolConfig(memory=self._memory.dump_component(), humans=sorted(self._humans))
