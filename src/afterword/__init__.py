@@ -5,6 +5,7 @@ Everything named here is loaded at first use, so that a live agent pays only for
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,14 @@ if TYPE_CHECKING:
     from afterword.agents.memory import FactMemory
     from afterword.agents.recorder import record_session, resume
     from afterword.agents.tools import memory_tools
+    from afterword.embedders import embedder
     from afterword.extractors.clients import ModelClient, ModelSettings
     from afterword.extractors.model import ModelExtractor
     from afterword.extractors.prices import Price
     from afterword.extractors.rules import RulesExtractor
     from afterword.pipeline.budget import Budget
-    from afterword.pipeline.session import Saved, process_session
+    from afterword.pipeline.intake import Saved
+    from afterword.pipeline.session import process_session
     from afterword.store.engine import open_store
     from afterword.store.scopes import Scope
 
@@ -36,6 +39,7 @@ __all__ = [
     "Saved",
     "Scope",
     "__version__",
+    "embedder",
     "memory_tools",
     "open_store",
     "process_session",
@@ -54,12 +58,17 @@ _HOMES = {
     "RulesExtractor": "afterword.extractors.rules",
     "Saved": "afterword.pipeline.session",
     "Scope": "afterword.store.scopes",
+    "embedder": "afterword.embedders",
     "memory_tools": "afterword.agents.tools",
     "open_store": "afterword.store.engine",
     "process_session": "afterword.pipeline.session",
     "record_session": "afterword.agents.recorder",
     "resume": "afterword.agents.recorder",
 }
+
+
+# How an application logs is its own business; without any handler Python would write our warnings to its terminal.
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:

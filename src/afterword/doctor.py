@@ -6,13 +6,17 @@ import os
 import stat
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 
 from afterword import settings
 from afterword.settings import ModelOptions, Settings, SettingsInvalid, profile_path
+from afterword.store.embedding import Embedder, LocalEmbedder
 from afterword.store.engine import Store
-from afterword.store.errors import StoreError
+from afterword.store.errors import AfterwordError, StoreError
 
 PACKAGES = ("autogen-agentchat", "autogen-ext", "sqlmodel", "instructor", "openai", "apscheduler")
+LIBRARIES = {"local": ("numpy", "wordllama"), "endpoint": ("numpy",)}
+"""What each kind of embedder needs beside afterword's own dependencies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +30,8 @@ class Check:
 
 
 async def examine(*, probe: bool = False) -> list[Check]:
-    """Return every check, the settings first. Nothing is changed; a model is asked only with `probe`, in every mode,
-    and with mode "auto" the first that works is remembered."""
+    """Return every check, the settings first. Nothing is changed; a model is asked only with `probe`, in every mode
+    (an embedder for one vector), and with mode "auto" the first that works is remembered."""
     checks = [_packages()]
     try:
         configured = settings.load()
@@ -35,6 +39,7 @@ async def examine(*, probe: bool = False) -> list[Check]:
         return [*checks, Check("settings", False, str(error), "mend the profile or the variable that is named")]
     checks.append(Check("settings", True, f"profile: {profile_path() or 'none, defaults and environment'}"))
     checks += [*await _store(configured), _redaction(configured), _extractor(configured)]
+    checks.append(await _embedding(configured, probe=probe))
     return [*checks, await _probed(configured.model)] if probe else checks
 
 
@@ -84,6 +89,46 @@ def _extractor(configured: Settings) -> Check:
     has_key = bool(model.api_key or os.environ.get("OPENAI_API_KEY"))
     found = f"model {model.name} at {place}, key {'set' if has_key else 'missing'}, mode {model.mode}"
     return Check("extractor", has_key, found, "set OPENAI_API_KEY")
+
+
+async def _embedding(configured: Settings, *, probe: bool) -> Check:
+    """Say what makes vectors; with `probe` it makes one."""
+    options = configured.embedding
+    if options.kind == "none":
+        return Check("embedding", True, 'none: recall goes by words (kind = "local" or "endpoint" adds meaning)')
+    missing = [name for name in LIBRARIES[options.kind] if find_spec(name) is None]
+    if missing:
+        mend = "pip install 'afterword[local]'"
+        return Check("embedding", False, f"{options.kind}: {' and '.join(missing)} not installed", mend)
+    from afterword.embedders import embedding
+
+    try:
+        async with embedding(options) as made:
+            found, mend = _embedder(configured, made)
+            if not mend and probe and made is not None:
+                await made.embed(["hello"])
+                found += ", it answers"
+    except AfterwordError as error:
+        return Check("embedding", False, f"{options.kind}, without use", str(error))
+    return Check("embedding", not mend, found, mend)
+
+
+def _embedder(configured: Settings, made: Embedder | None) -> tuple[str, str]:
+    """Return what makes vectors, and what is to be mended before it can be asked."""
+    from afterword.extractors.embeddings import EndpointEmbedder
+    from afterword.extractors.prices import shipped
+
+    if not isinstance(made, EndpointEmbedder):
+        return f"{LocalEmbedder.model}, {LocalEmbedder.dimension} numbers a text, on this machine", ""
+    options, budget = configured.embedding, configured.budget
+    has_key = bool(options.api_key or (options.base_url is None and os.environ.get("OPENAI_API_KEY")))
+    found = f"{made.settings.place}, key {'set' if has_key else 'missing'}, {made.dimension} numbers a text"
+    if not has_key and options.base_url is None:
+        return found, "set AFTERWORD_EMBEDDING__API_KEY or OPENAI_API_KEY"
+    is_limited = budget.usd_per_run is not None or budget.usd_per_day is not None
+    if is_limited and made.model not in {**configured.prices, **shipped()}:
+        return f"{found}, no price known", f'the budget in dollars needs its price: [prices."{made.model}"]'
+    return found, ""
 
 
 async def _probed(options: ModelOptions) -> Check:

@@ -19,13 +19,17 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from afterword.store.engine import DEFAULT_URL
+from afterword.store.engine import DEFAULT_URL, Connections
 from afterword.store.errors import AfterwordError
 from afterword.store.off_record import OFF, ON, Markers
 from afterword.store.privacy import Privacy
+from afterword.store.retries import Retries
 from afterword.store.secret_patterns import Secret
 
 PROFILE = Path("afterword.toml")
+
+LogFormat = Literal["text", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 class SettingsInvalid(AfterwordError):
@@ -35,11 +39,52 @@ class SettingsInvalid(AfterwordError):
 
 
 class StoreOptions(BaseModel):
-    """Where facts live."""
+    """Where facts live. The other two are PostgreSQL's: connections of a process, and how long a statement may take."""
 
     model_config = ConfigDict(extra="forbid")
 
     url: str = DEFAULT_URL
+    pool_size: int = Field(default=10, ge=1)
+    statement_timeout_s: float = Field(default=60.0, gt=0)
+
+    def connections(self) -> Connections:
+        """Return them as the store takes them."""
+        return Connections(self.pool_size, self.statement_timeout_s)
+
+
+class RetryOptions(BaseModel):
+    """How often a session is tried before it is set aside, and the pauses between; each is four times the last."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tries: int = Field(default=6, ge=1)
+    first_pause_s: float = Field(default=60.0, ge=0)
+    longest_pause_s: float = Field(default=6 * 3600.0, ge=0)
+
+    def chosen(self) -> Retries:
+        """Return them as the store takes them."""
+        return Retries(self.tries, self.first_pause_s, self.longest_pause_s)
+
+
+class ScheduleOptions(BaseModel):
+    """When `afterword schedule` does what: seconds, or five cron fields in `timezone`.
+
+    A scope is consolidated once it has `new_sessions`, is quiet for `idle_s`, and was last so `apart_s` ago.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    pending: float | str = 60
+    retries: float | str = 60
+    consolidation: float | str = 3600
+    embedding: float | str = 60
+    timezone: str = "UTC"
+    jitter_s: float = Field(default=5.0, ge=0)
+    lease_s: float = Field(default=120.0, gt=0)
+    new_sessions: int = Field(default=5, ge=1)
+    idle_s: float = Field(default=600.0, ge=0)
+    apart_s: float = Field(default=24 * 3600.0, ge=0)
+    defer: bool = False
 
 
 class ModelOptions(BaseModel):
@@ -58,6 +103,25 @@ class ModelOptions(BaseModel):
     max_retries: int = Field(default=3, ge=0)
     max_completion_tokens: int | None = Field(default=None, gt=0)
     statement_language: str | None = Field(default=None, pattern=r"^[^\W\d_][\w -]{1,39}$")
+
+
+class EmbeddingOptions(BaseModel):
+    """What makes the vectors by which recall goes beside words: nothing, this machine, or an endpoint.
+
+    The others are those of an endpoint. With `shorten` it is asked for `dimension` numbers, which not every model can;
+    `batch` is how many texts are sent at once. Without a key of its own, `OPENAI_API_KEY` is used; `base_url` likewise.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal["none", "local", "endpoint"] = "none"
+    model: str = "text-embedding-3-small"
+    base_url: str | None = None
+    api_key: SecretStr | None = None
+    dimension: int = Field(default=1536, ge=1)
+    shorten: bool = False
+    timeout_s: float = Field(default=30.0, gt=0)
+    batch: int = Field(default=128, ge=1, le=2048)
 
 
 class BudgetOptions(BaseModel):
@@ -84,7 +148,10 @@ class PriceOptions(BaseModel):
 
 
 class PrivacyOptions(BaseModel):
-    """What is kept out of the store: secrets of these kinds, and what follows these phrases at a turn's beginning."""
+    """What is kept out of the store: secrets of these kinds, and what follows these phrases at a turn's beginning.
+
+    `erase` says whether what people ask to be forgotten is erased by each run ("auto"), or by `forget --asked` alone.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -92,11 +159,26 @@ class PrivacyOptions(BaseModel):
     redact_kinds: list[Secret] = list(Secret)
     off_record: list[str] = list(OFF)
     on_record: list[str] = list(ON)
+    erase: Literal["ask", "auto"] = "ask"
+
+    @property
+    def erases(self) -> bool:
+        """Whether what people ask to be forgotten is erased without anybody's leave."""
+        return self.erase == "auto"
 
     def chosen(self) -> Privacy:
         """Return them as the store takes them."""
         kinds = frozenset(self.redact_kinds if self.redact else ())
         return Privacy(kinds, Markers(tuple(self.off_record), tuple(self.on_record)))
+
+
+class LogOptions(BaseModel):
+    """What the command line writes to standard error of what it logs, and how."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: LogFormat = "text"
+    level: LogLevel = "warning"
 
 
 class Settings(BaseSettings):
@@ -106,10 +188,15 @@ class Settings(BaseSettings):
 
     store: StoreOptions = StoreOptions()
     extractor: Literal["rules", "model"] = "rules"
+    concurrency: int = Field(default=8, ge=1)
     model: ModelOptions = ModelOptions()
+    embedding: EmbeddingOptions = EmbeddingOptions()
     privacy: PrivacyOptions = PrivacyOptions()
     budget: BudgetOptions = BudgetOptions()
     prices: dict[str, PriceOptions] = {}
+    retry: RetryOptions = RetryOptions()
+    schedule: ScheduleOptions = ScheduleOptions()
+    log: LogOptions = LogOptions()
 
     @classmethod
     def settings_customise_sources(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from afterword import settings
+from afterword.cli.models import purse
 from afterword.cli.output import (
     UsageInvalid,
     chosen_scope,
@@ -20,12 +23,15 @@ from afterword.cli.output import (
     told_skipped,
 )
 from afterword.cli.spending import spent_json
+from afterword.embedders import embedding
+from afterword.extractors.embeddings import PURPOSE
+from afterword.pipeline.budget import Account
 from afterword.store import lookup, sessions, spendings
 from afterword.store.engine import Store
 from afterword.store.errors import NotFound
 from afterword.store.facts import Fact
 from afterword.store.ledger import source_of
-from afterword.store.recall import search
+from afterword.store.recall import Recall, search
 from afterword.store.scopes import Scope
 from afterword.store.spendings import Spent
 
@@ -183,13 +189,30 @@ async def _why(db: Any, session_id: str, whose: Scope | None) -> dict[str, Any]:
 def recall(query: str, user: str | None, scope: str | None, *, limit: int, as_json: bool) -> None:
     """Show the current facts that bear on a question, best first."""
     whose = needed_scope(user, scope)
-    found = run(lambda store: search(store, whose, query, at=instant(None), limit=limit))
-    scored = list(zip(found.facts, found.scores, strict=True))
+    configured = settings.load()
+
+    async def work(store: Store) -> Recall:
+        async with embedding(configured.embedding) as embedder:
+            with Account(purse(configured, "rules"), store, whose, PURPOSE, PURPOSE).open():
+                return await search(store, whose, query, at=instant(None), limit=limit, embedder=embedder, explain=True)
+
+    found = run(work)
+    parts: Sequence[Mapping[str, float]] = found.parts or [{} for _ in found.facts]
+    scored = list(zip(found.facts, found.scores, parts, strict=True))
     if as_json:
-        print_json({"stored": found.stored, "facts": [{**fact_json(fact), "score": score} for fact, score in scored]})
+        shown = [{**fact_json(fact), "score": score, "parts": why} for fact, score, why in scored]
+        print_json({"stored": found.stored, "without_vector": found.without_vector, "facts": shown})
         return
+    if found.without_vector:
+        console().print(f"{found.without_vector} texts have no vector yet: `afterword schedule --once` makes them")
     if not found.facts:
         console().print("nothing is stored" if not found.stored else f"nothing of {found.stored} facts bears on that")
         return
-    rows = [(f"{score:.2f}", fact.kind, fact.statement, day(fact.valid_from)) for fact, score in scored]
-    console().print(table(f"{whose}: {query}", ("score", "kind", "statement", "since"), rows))
+    rows = [
+        (f"{score:.2f}", fact.kind, fact.statement, day(fact.valid_from), _because(why)) for fact, score, why in scored
+    ]
+    console().print(table(f"{whose}: {query}", ("score", "kind", "statement", "since", "because"), rows))
+
+
+def _because(parts: Mapping[str, float]) -> str:
+    return ", ".join(f"{part} {share:.2f}" for part, share in sorted(parts.items(), key=lambda one: -one[1]))

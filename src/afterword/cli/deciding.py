@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from afterword import settings
+from afterword.cli import embedding
 from afterword.cli.models import purse, working
 from afterword.cli.output import (
     UsageInvalid,
@@ -102,7 +103,9 @@ def apply(run_id: int, *, as_json: bool) -> None:
         configured = settings.load()
         async with opened() as store, working(configured.extractor, configured.model) as workers:
             spending = purse(configured, configured.extractor)
-            return await apply_proposal(store, run_id, judge=workers.judge, budget=spending)
+            run = await apply_proposal(store, run_id, judge=workers.judge, budget=spending)
+            await embedding.refresh(store, configured, [run.scope], spending=spending)
+            return run
 
     _tell(asyncio.run(work()), as_json=as_json)
 
@@ -113,7 +116,9 @@ def undo(run_id: int, *, as_json: bool) -> None:
     async def work() -> Run:
         configured = settings.load()
         async with opened() as store, working(configured.extractor, configured.model) as workers:
-            return await undo_run(store, run_id, judge=workers.judge)
+            run = await undo_run(store, run_id, judge=workers.judge)
+            await embedding.refresh(store, configured, [run.scope])
+            return run
 
     _tell(asyncio.run(work()), as_json=as_json)
 

@@ -6,20 +6,28 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 
-from afterword.cli import FAILED, INTERRUPTED, OUT_OF_BUDGET
+from afterword.cli.app import FAILED, INTERRUPTED, OUT_OF_BUDGET
 from afterword.cli.output import console
 from afterword.cli.spending import told
-from afterword.pipeline.batch import Failure, Left
+from afterword.pipeline.batch import Failure, Left, Waiting
 from afterword.pipeline.budget import Purse
-from afterword.pipeline.session import Outcome, Saved
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.session import Outcome
 
-Ended = Outcome | Failure | Left
+Ended = Outcome | Failure | Left | Waiting
 
 
 def handed_back(waiting: Sequence[Saved], ended: Sequence[Outcome | Failure], reason: str) -> list[Ended]:
     """Return what became of each session where those at work were given up: they are left as they were."""
     known = {(one.scope, one.session_id): one for one in ended}
     return [known.get((one.scope, one.session_id)) or Left(one.scope, one.session_id, reason) for one in waiting]
+
+
+def show_waiting(waiting: Sequence[Waiting]) -> None:
+    """Print which sessions failed before and were not tried now."""
+    out = console()
+    for one in waiting:
+        out.print(f"waiting: {one.session_id} of {one.scope}: {one.reason}")
 
 
 def show_end(ended: Sequence[Ended], spending: Purse) -> None:

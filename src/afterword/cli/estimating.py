@@ -13,7 +13,7 @@ from afterword.cli.spending import money, spent_json
 from afterword.pipeline.batch import queued
 from afterword.pipeline.budget import Purse
 from afterword.pipeline.estimate import GROWN, NEW, UNCHANGED, UNREADABLE, Estimate, estimate
-from afterword.pipeline.session import Saved
+from afterword.pipeline.intake import Saved
 from afterword.settings import Settings
 from afterword.store.engine import Store
 from afterword.store.scopes import Scope

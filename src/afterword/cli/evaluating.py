@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from afterword import settings
-from afterword.cli import FAILED
+from afterword.cli.app import FAILED
 from afterword.cli.models import asking, working
 from afterword.cli.output import UsageInvalid, console, print_json
 from afterword.extractors.judge import RulesJudge

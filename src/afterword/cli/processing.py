@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from afterword import settings
-from afterword.cli import estimating
-from afterword.cli.endings import Ended, end, handed_back, show_end
+from afterword.cli import embedding, estimating, taking
+from afterword.cli.endings import Ended, end, handed_back, show_end, show_waiting
 from afterword.cli.models import purse, working
 from afterword.cli.output import UsageInvalid, chosen_scope, console, fact_json, opened, print_json, table, told_skipped
 from afterword.cli.progress import interruptible, reporting
 from afterword.cli.spending import spent_json
 from afterword.extractors.grounding import Reason
-from afterword.pipeline.batch import Failure, Left, queued, run_batch
+from afterword.pipeline.batch import Failure, Left, Waiting, run_batch
 from afterword.pipeline.budget import Purse
 from afterword.pipeline.consolidation import CONSOLIDATION, Consolidated
 from afterword.pipeline.consolidation import consolidate as run_consolidation
+from afterword.pipeline.erasing import erase_asked
+from afterword.pipeline.intake import Saved
 from afterword.pipeline.resolution import Changes
-from afterword.pipeline.session import Outcome, Saved
-from afterword.pipeline.sources import find_sessions
+from afterword.pipeline.session import Outcome
+from afterword.pipeline.telling import result
 from afterword.settings import Settings
 from afterword.store import lookup, sessions
 from afterword.store import runs as ledger_runs
 from afterword.store.engine import Store
 from afterword.store.ledger import RunStatus, source_of
-from afterword.store.privacy import OFF_THE_RECORD
 from afterword.store.scopes import Scope
 from afterword.store.transcripts import TimeBasis
 
@@ -35,25 +37,25 @@ from afterword.store.transcripts import TimeBasis
 def run(
     paths: Sequence[Path],
     *,
+    session: str | None,
     user: str | None,
     scope: str | None,
     manifest: Path | None,
     extractor: str | None,
     dry_run: bool,
     only_estimate: bool = False,
+    concurrency: int | None = None,
     as_json: bool,
 ) -> None:
     """Process the sessions at the paths, or the queued ones; exit with 1 where any failed, 3 or 130 where stopped."""
     configured = settings.load()
-    whose = chosen_scope(user, scope)
-    found = find_sessions(paths, scope=whose, manifest=manifest) if paths or manifest else None
-    if found is None and whose is not None:
-        raise UsageInvalid("--user and --scope say whose files these are; give a path with them")
+    found = taking.found(paths, session=session, whose=chosen_scope(user, scope), manifest=manifest)
     kind = extractor or configured.extractor
     if only_estimate:
-        estimating.show(found, kind, configured, as_json=as_json)
+        estimating.show(None if found is None else found.sessions, kind, configured, as_json=as_json)
         return
     spending = purse(configured, kind)
+    configured.concurrency = concurrency or configured.concurrency
     ended = asyncio.run(_run(found, kind, configured, spending, dry_run=dry_run, quiet=as_json))
     _end(ended, spending, dry_run=dry_run, as_json=as_json)
 
@@ -62,13 +64,16 @@ def _end(ended: Sequence[Ended], spending: Purse, *, dry_run: bool, as_json: boo
     if as_json:
         print_json([_spent_json(one, spending) for one in ended])
     else:
-        show([one for one in ended if not isinstance(one, Left)], dry_run=dry_run)
+        done = [one for one in ended if isinstance(one, Outcome | Failure)]
+        if done or not ended:
+            show(done, dry_run=dry_run)
+        show_waiting([one for one in ended if isinstance(one, Waiting)])
         show_end(ended, spending)
     end(ended, spending)
 
 
 async def _run(
-    found: Sequence[Saved] | None,
+    found: taking.Found | None,
     kind: str,
     configured: Settings,
     spending: Purse,
@@ -77,23 +82,34 @@ async def _run(
     quiet: bool,
 ) -> list[Ended]:
     async with opened(create=True) as store, working(kind, configured.model) as workers:
-        waiting = await queued(store) if found is None else found
-        with interruptible() as stop, reporting(len(waiting), spending, quiet=quiet) as report:
+        taken, waiting = await taking.due_now(store, found)
+        erases = configured.privacy.erases and not dry_run
+        with interruptible() as stop, reporting(len(taken), spending, quiet=quiet) as report:
             try:
-                return await run_batch(
+                ended = await run_batch(
                     store,
-                    waiting,
+                    taken,
                     extractor=workers.extractor,
                     judge=workers.judge,
                     apply=not dry_run,
                     budget=spending,
                     stop=stop,
                     on_done=report,
+                    retries=configured.retry.chosen(),
+                    concurrency=configured.concurrency,
+                    is_brief=True,
                 )
+                if erases:
+                    whose = [one.scope for one in ended]
+                    await erase_asked(store, whose, judge=workers.judge, at=datetime.now(UTC))
+                if not dry_run:
+                    whose = [one.scope for one in ended if isinstance(one, Outcome)]
+                    await embedding.refresh(store, configured, whose, spending=spending, stop=stop)
             except asyncio.CancelledError:
                 if stop.reason is None:
                     raise
-                return handed_back(waiting, report.ended, stop.reason)
+                return [*handed_back(taken, report.ended, stop.reason), *waiting]
+            return [*ended, *waiting]
 
 
 def reprocess(
@@ -117,10 +133,16 @@ def reprocess(
                 return await outdated(store, workers.extractor.version, whose)
             one = Saved(whose or await _whose(store, session_id), session_id, reread=True)
             extractor, judge = workers.extractor, workers.judge
-            return await run_batch(store, [one], extractor=extractor, judge=judge, apply=now, budget=spending)
+            retries = configured.retry.chosen()
+            batch: Sequence[Ended] = await run_batch(
+                store, [one], extractor=extractor, judge=judge, apply=now, budget=spending, retries=retries
+            )
+            if now:
+                await embedding.refresh(store, configured, [one.scope], spending=spending)
+            return [*batch]
 
     found = asyncio.run(work())
-    ended = [one for one in found if isinstance(one, Outcome | Failure | Left)]
+    ended = [one for one in found if isinstance(one, Ended)]
     if session_id is not None:
         _end(ended, spending, dry_run=not now, as_json=as_json)
         return
@@ -160,9 +182,12 @@ def consolidate(user: str | None, scope: str | None, *, dry_run: bool, as_json: 
             async with store.read() as db:
                 scopes = [whose] if whose else await lookup.scopes_kept(db)
             judge = workers.judge
-            return [
+            ended = [
                 await run_consolidation(store, one, judge=judge, apply=not dry_run, budget=spending) for one in scopes
             ]
+            if not dry_run:
+                await embedding.refresh(store, configured, scopes, spending=spending)
+            return ended
 
     ended = asyncio.run(work())
     if as_json:
@@ -178,7 +203,8 @@ def _show_consolidated(one: Consolidated) -> None:
     state = "nothing was open" if one.run_id is None and not one.unjudged else f"run {one.run_id or 'none'}"
     held = ", held for `afterword review`" if one.held else ""
     console().print(f"{one.scope}: {state}{held}; {one.judged} pairs judged, {one.unjudged} left")
-    _show_moves(one.changes)
+    for line in _moves(one.changes):
+        console().print(line)
 
 
 def _consolidated_json(one: Consolidated, spending: Purse) -> dict[str, Any]:
@@ -197,9 +223,10 @@ def _consolidated_json(one: Consolidated, spending: Purse) -> dict[str, Any]:
 def _spent_json(one: Ended, spending: Purse) -> dict[str, Any]:
     """Return what became of a session with what it cost this run, whatever became of it."""
     spent = spent_json(spending.spent_on(one.scope, source_of(one.session_id)))
-    if isinstance(one, Left):
+    if isinstance(one, Left | Waiting):
         whose = {"scope": str(one.scope), "session_id": one.session_id}
-        return {**whose, "result": "left", "reason": one.reason, "spent": spent}
+        result = "left" if isinstance(one, Left) else "waiting"
+        return {**whose, "result": result, "reason": one.reason, "spent": spent}
     return {**outcome_json(one), "spent": spent}
 
 
@@ -212,7 +239,7 @@ def outcome_json(one: Outcome | Failure) -> dict[str, Any]:
         **whose,
         "result": result(one),
         "run": one.run_id,
-        "turns": len(one.transcript.turns),
+        "turns": one.turns,
         "layout": one.transcript.layout,
         "time_basis": str(one.transcript.time_basis) if one.transcript.time_basis else None,
         "humans": list(one.transcript.humans),
@@ -237,17 +264,6 @@ def _changes_json(moved: Changes) -> dict[str, Any]:
         "contested": [fact_json(fact) for fact in moved.contested],
         "hidden": moved.hidden,
     }
-
-
-def result(one: Outcome) -> str:
-    """Return in one word what became of a session."""
-    if one.run_id is None and one.transcript.layout == OFF_THE_RECORD:
-        return OFF_THE_RECORD
-    if one.run_id is None:
-        return "unchanged" if one.transcript.turns else "empty"
-    if one.held:
-        return "held"
-    return "done" if one.applied else "proposed"
 
 
 def show(ended: Sequence[Outcome | Failure], *, dry_run: bool) -> None:
@@ -279,7 +295,7 @@ def _row(one: Outcome | Failure) -> list[object]:
     people = ", ".join(_person(name, one) for name in one.transcript.humans)
     counts = [len(moved.learned), len(moved.repeated), len(moved.retired), sum(one.rejected.values())]
     tokens = one.usage.prompt_tokens + one.usage.completion_tokens
-    return [one.scope, one.session_id, result(one), len(one.transcript.turns), people or "none", *counts, tokens]
+    return [one.scope, one.session_id, result(one), one.turns, people or "none", *counts, tokens]
 
 
 def _person(name: str, one: Outcome) -> str:
@@ -288,43 +304,31 @@ def _person(name: str, one: Outcome) -> str:
     return f"{name} (assumed)" if name in one.transcript.assumed else name
 
 
-def _show_moves(moved: Changes) -> None:
-    out = console()
-    for fact in moved.learned:
-        out.print(f"  + {fact.statement}")
-    for old, new in moved.retired:
-        out.print(f"  - {old.statement} ({old.status}{f': {new.statement}' if new else ''})")
-    for fact in moved.contested:
-        out.print(f"  ? {fact.statement} (contested)")
-    if moved.hidden:
-        out.print(f"  x {moved.hidden} facts are hidden: somebody asked for them to be forgotten")
-
-
 def _show_changes(one: Outcome) -> None:
-    out = console()
-    moved = one.changes
-    if (
-        moved.learned
-        or moved.retired
-        or moved.contested
-        or moved.hidden
-        or one.held
-        or one.unjudged
-        or one.splits
-        or one.rejected.get(Reason.QUARANTINED)
-        or one.transcript.skipped
-    ):
-        out.print(f"{one.session_id} of {one.scope}")
-    _show_moves(moved)
+    told = [*_moves(one.changes), *_remarks(one)]
+    for line in [f"{one.session_id} of {one.scope}", *told] if told else ():
+        console().print(line)
+
+
+def _moves(moved: Changes) -> Iterator[str]:
+    for fact in moved.learned:
+        yield f"  + {fact.statement}"
+    for old, new in moved.retired:
+        yield f"  - {old.statement} ({old.status}{f': {new.statement}' if new else ''})"
+    for fact in moved.contested:
+        yield f"  ? {fact.statement} (contested)"
+    if moved.hidden:
+        yield f"  x {moved.hidden} facts are hidden: somebody asked for them to be forgotten"
+
+
+def _remarks(one: Outcome) -> Iterator[str]:
     if one.held:
-        out.print("  ! held for `afterword review` by the policy of this memory")
+        yield "  ! held for `afterword review` by the policy of this memory"
     if one.unjudged:
-        out.print(f"  ! {one.unjudged} pairs are left to `afterword consolidate`")
+        yield f"  ! {one.unjudged} pairs are left to `afterword consolidate`"
     if one.splits:
-        out.print(f"  . read in {one.splits} halves more: too long for the model at once")
+        yield f"  . read in {one.splits} halves more: too long for the model at once"
     if quarantined := one.rejected.get(Reason.QUARANTINED):
-        out.print(
-            f"  ! {quarantined} quarantined: like instructions to an assistant; see `afterword why {one.session_id}`"
-        )
+        yield f"  ! {quarantined} quarantined: like instructions to an assistant; see `afterword why {one.session_id}`"
     for reason, count in sorted(one.transcript.skipped.items()):
-        out.print(f"  . {told_skipped(reason, count)}")
+        yield f"  . {told_skipped(reason, count)}"

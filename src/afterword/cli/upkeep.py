@@ -5,20 +5,21 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from afterword import doctor as checks
 from afterword import settings
-from afterword.cli import FAILED
+from afterword.cli import embedding, fleet
+from afterword.cli.app import FAILED
 from afterword.cli.models import working
-from afterword.cli.output import console, instant, opened, print_json, table
+from afterword.cli.output import console, instant, iso, opened, print_json, table
 from afterword.cli.spending import money, spent_json
 from afterword.cli.spending import told as told_spent
 from afterword.pipeline.consolidation import coverage
-from afterword.store import lookup, sessions, spendings
+from afterword.store import forgetting, jobs, lookup, sessions, spendings
 from afterword.store import runs as ledger_runs
 from afterword.store.engine import Store
 from afterword.store.facts import Status
@@ -26,7 +27,6 @@ from afterword.store.ledger import RunStatus
 from afterword.store.privacy import OFF_THE_RECORD, SECRETS_MASKED
 from afterword.store.scopes import Scope
 from afterword.store.spendings import Spent
-from afterword.store.timeline import erased
 
 DAYS_SHOWN = 14
 
@@ -42,15 +42,29 @@ def status(*, as_json: bool) -> None:
     names = ("scope", "current", "all", "sessions", "contested", "pending", "held", "to_forget", "pairs", "judged")
     rows = [(*(one.get(name) for name in names), money(spent.scopes[one["scope"]])) for one in told["scopes"]]
     out.print(table("memories", (*names, "cost"), rows))
+    if any(one["to_forget"] for one in told["scopes"]):
+        out.print("to_forget: hidden since people asked for it; `afterword forget --asked` erases it for good")
     out.print(f"sessions: {', '.join(f'{count} {name}' for name, count in told['sessions'].items()) or 'none'}")
     if told["secrets_masked"] or told["turns_off_the_record"]:
         out.print(
             f"privacy: {told['secrets_masked']} secrets masked, {told['turns_off_the_record']} turns off the record"
         )
-    failed = [(one["scope"], one["session_id"], one["reason"]) for one in told["failed"]]
+    if told["vectors"]:
+        made = [tuple(one.values()) for one in told["vectors"]]
+        out.print(table("vectors", ("model", "dimension", "configured", "vectors", "lacking"), made))
+    if told["queue"]["waiting"]:
+        waiting, age_s = told["queue"]["waiting"], told["queue"]["oldest_age_s"]
+        out.print(f"queue: {waiting} waiting, the oldest for {timedelta(seconds=round(age_s))}")
+    if told["reasons"]:
+        out.print(f"failures: {', '.join(f'{count} {reason}' for reason, count in told['reasons'].items())}")
+    parts = ("scope", "session_id", "progress", "tries", "next_try_at", "reason")
+    failed = [tuple(one[part] for part in parts) for one in told["failed"]]
     if failed:
-        title = "failed: recorded sessions are tried again by `afterword run`, files when their path is given again"
-        out.print(table(title, ("scope", "session", "reason"), failed))
+        title = "failed: tried again after a pause, files when their path is given again; set aside: `afterword retry`"
+        out.print(table(title, ("scope", "session", "state", "tries", "next try", "reason"), failed))
+    if told["jobs"]:
+        done = [tuple(one.values()) for one in told["jobs"]]
+        out.print(table("schedule", ("job", "last done", "held until", "failure"), done))
     _show_days(spent.days)
 
 
@@ -69,6 +83,9 @@ async def _told() -> tuple[dict[str, Any], _Costs]:
         async with store.read() as db:
             by_scope = {str(scope): spent for scope, spent in (await spendings.by_scope(db)).items()}
             days = await spendings.by_day(db)
+        told["vectors"] = await embedding.coverage(
+            store, configured, [Scope.parse(one["scope"]) for one in told["scopes"]]
+        )
         spent = _Costs(defaultdict(Spent, by_scope), days)
         for one in told["scopes"]:
             covered = await coverage(store, Scope.parse(one["scope"]), workers.judge)
@@ -95,12 +112,12 @@ def _show_days(days: Mapping[date, Spent]) -> None:
 async def _status(store: Store) -> dict[str, Any]:
     at = instant(None)
     async with store.read() as db:
-        known = await sessions.sessions(db)
+        known, queue = await sessions.sessions(db), await sessions.queued(db)
+        scheduled = await jobs.states(db)
         scopes = []
         for scope in await lookup.scopes_kept(db):
             held = await lookup.facts(db, scope, at=at)
             waiting = await ledger_runs.runs(db, scope, statuses=[RunStatus.HELD])
-            live = await lookup.known(db, scope)
             scopes.append(
                 {
                     "scope": str(scope),
@@ -110,7 +127,7 @@ async def _status(store: Store) -> dict[str, Any]:
                     "contested": sum(fact.status is Status.CONTESTED for fact in held),
                     "pending": sum(fact.status is Status.PENDING for fact in held),
                     "held": len(waiting),
-                    "to_forget": len(erased(live.assertions, live.verdicts)),
+                    "to_forget": len(await forgetting.asked(db, scope)),
                 }
             )
     return {
@@ -119,12 +136,42 @@ async def _status(store: Store) -> dict[str, Any]:
         "secrets_masked": sum(one.skipped.get(SECRETS_MASKED, 0) for one in known),
         "turns_off_the_record": sum(one.skipped.get(OFF_THE_RECORD, 0) for one in known),
         "sessions": dict(Counter(str(one.progress) for one in known)),
+        "queue": queue_json(queue, at),
+        "reasons": dict(Counter(kind_of(one.failure) for one in known if one.failure).most_common()),
         "failed": [
-            {"scope": str(one.scope), "session_id": one.session_id, "reason": one.failure}
+            {
+                "scope": str(one.scope),
+                "session_id": one.session_id,
+                "reason": one.failure,
+                "progress": str(one.progress),
+                "tries": one.attempts,
+                "next_try_at": iso(one.next_try_at),
+            }
             for one in known
             if one.failure
         ],
+        "jobs": [
+            {
+                "job": one.name,
+                "last_success_at": iso(one.last_success_at),
+                "held_until": iso(one.leased_until) if one.holder else None,
+                "failure": one.failure,
+            }
+            for one in scheduled
+        ],
     }
+
+
+def queue_json(waiting: Sequence[sessions.SavedSession], at: datetime) -> dict[str, Any]:
+    """Return how many recorded sessions wait to be processed, and since when the oldest does."""
+    oldest = min((one.updated_at for one in waiting), default=None)
+    age_s = max(0.0, (at - oldest).total_seconds()) if oldest else None
+    return {"waiting": len(waiting), "oldest_since": iso(oldest), "oldest_age_s": age_s}
+
+
+def kind_of(failure: str) -> str:
+    """Return the kind of a failure: its reason without what differs from session to session."""
+    return failure.partition(":")[0]
 
 
 def migrate(*, as_json: bool) -> None:
@@ -132,7 +179,12 @@ def migrate(*, as_json: bool) -> None:
 
     async def work() -> tuple[str | None, str]:
         async with Store(settings.load().store.url) as store:
-            return await store.migrate()
+            versions = await store.migrate()
+            if store.dialect == "postgresql" and fleet.is_installed():
+                from afterword.pipeline.fleet import prepare
+
+                await prepare(store)
+            return versions
 
     before, after = asyncio.run(work())
     if as_json:
