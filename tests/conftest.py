@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import tempfile
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +24,19 @@ Dump = list[tuple[object, ...]]
 # A busy machine is no failure; what must be fast is measured in benchmarks.
 settings.register_profile("afterword", deadline=None)
 settings.load_profile("afterword")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the processes that tests start share what they compile, where the environment has Python write none of it.
+
+    Each of them would spend more time on compiling what it imports than on its work.
+    """
+    if sys.dont_write_bytecode:
+        compiled = tempfile.TemporaryDirectory(prefix="afterword-compiled-", ignore_cleanup_errors=True)
+        config.add_cleanup(compiled.cleanup)
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ["PYTHONPYCACHEPREFIX"] = compiled.name
+        sys.dont_write_bytecode, sys.pycache_prefix = False, compiled.name
 
 
 @pytest.fixture(scope="session")

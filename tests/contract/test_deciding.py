@@ -14,8 +14,9 @@ from afterword.extractors.extractor import Window
 from afterword.extractors.judge import RulesJudge
 from afterword.extractors.testing import OracleExtractor
 from afterword.pipeline.errors import ProposalOutdated
+from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal, undo_run
-from afterword.pipeline.session import Outcome, Saved, process_session
+from afterword.pipeline.session import Outcome, process_session
 from afterword.store import entries, ledger, lookup, reviews, runs, sessions
 from afterword.store.assertions import Act, Kind
 from afterword.store.engine import Store

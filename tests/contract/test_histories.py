@@ -15,12 +15,13 @@ import pytest
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Usage, Window
 from afterword.extractors.testing import OracleExtractor
+from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import undo_run
-from afterword.pipeline.session import Saved, process_session
+from afterword.pipeline.session import process_session
 from afterword.store import ledger, lookup, runs
 from afterword.store.assertions import Assertion, Verdict, digest
 from afterword.store.engine import Store
-from afterword.store.ledger import Proposal, Reading
+from afterword.store.proposing import Proposal, Reading
 from afterword.store.timeline import courses
 from histories import (
     LENA,

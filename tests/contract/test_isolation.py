@@ -23,7 +23,7 @@ from afterword.agents.tools import RecallTool, RememberTool, WithdrawTool
 from afterword.extractors.judge import RulesJudge
 from afterword.extractors.rules import RulesExtractor
 from afterword.pipeline.consolidation import coverage
-from afterword.pipeline.session import Saved
+from afterword.pipeline.intake import Saved
 from afterword.store import ledger, lookup, reviews, runs, sessions
 from afterword.store.engine import Store
 from afterword.store.errors import NotFound

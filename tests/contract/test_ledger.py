@@ -21,7 +21,7 @@ from afterword.store.assertions import (
 from afterword.store.engine import Store
 from afterword.store.errors import NotFound, Overtaken, ScopeMoved
 from afterword.store.facts import Fact, Status
-from afterword.store.ledger import Proposal, Reading
+from afterword.store.proposing import Proposal, Reading
 from afterword.store.scopes import Scope
 
 LENA = Scope.user("lena")

@@ -7,11 +7,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from afterword.extractors.errors import EndpointUnavailable
 from afterword.extractors.extractor import Extraction, Usage, Window
 from afterword.extractors.judge import Pair
 from afterword.extractors.rules import RulesExtractor
-from afterword.pipeline.batch import queued, run_batch
-from afterword.pipeline.session import PATIENT_TRIES, Saved, process_session
+from afterword.pipeline.batch import Failure, queued, run_batch
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.session import PATIENT_TRIES, process_session
 from afterword.store import entries, ledger, lookup, runs, sessions
 from afterword.store.assertions import Relation, Verdict
 from afterword.store.engine import Store
@@ -83,6 +85,23 @@ async def test_a_session_that_is_saved_while_it_is_processed_stays_queued(store:
     await run_batch(store, [one], extractor=RulesExtractor())
     assert await values(store) == {"Graz", "vegetarian"}
     assert await queued(store) == []
+
+
+async def test_a_failure_takes_nothing_from_who_has_done_the_session_meanwhile(store: Store) -> None:
+    """Several processes work off one queue: what one of them has done is not failed because another's model was ill."""
+    await save(store, *SHORT)
+    one = Saved(LENA, "a", started_at=AT, ended_at=AT)
+
+    async def other() -> None:
+        await run_batch(store, [one], extractor=RulesExtractor())
+        raise EndpointUnavailable("no answer")
+
+    (ended,) = await run_batch(store, [one], extractor=Interrupted(other))
+    assert isinstance(ended, Failure)
+    async with store.read() as db:
+        kept = await sessions.find(db, LENA, "a")
+    assert kept is not None
+    assert (kept.progress, kept.failure, kept.attempts) == (sessions.Progress.DONE, None, 0)
 
 
 class Overtaking:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
+import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
@@ -91,3 +94,37 @@ async def test_a_database_that_is_not_there_is_a_clear_error(tmp_path: Path) -> 
         await open_store(f"sqlite:///{blocked}/afterword.db")
     with pytest.raises(StoreUnreachable, match="doctor"):
         await open_store("postgresql://nobody@127.0.0.1:1/none")
+
+
+DEPLOYER = """
+import asyncio, sys
+from afterword.store.engine import Store
+
+async def main():
+    async with Store(sys.argv[1]) as store:
+        print(await store.migrate(), flush=True)
+
+asyncio.run(main())
+"""
+
+
+def _started(command: list[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+async def test_two_deployers_at_once_migrate_once(empty_postgres: str) -> None:
+    """Both wait at the door, so that they meet; the second finds nothing left to do."""
+    command = [sys.executable, "-c", DEPLOYER, empty_postgres]
+    with psycopg.connect(empty_postgres) as door:
+        door.execute("SELECT pg_advisory_lock(%s)", (migrations.ADVISORY_LOCK,))
+        deployers = [_started(command) for _ in "12"]
+        waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = current_database()"
+        async with asyncio.timeout(100):
+            while door.execute(waiting).fetchone() != (2,):
+                assert all(one.poll() is None for one in deployers)
+                await asyncio.sleep(0.05)
+                door.rollback()
+    told = [one.communicate(timeout=100) for one in deployers]
+    assert [one.returncode for one in deployers] == [0, 0], told
+    newest = migrations.newest()
+    assert sorted(out.strip() for out, _ in told) == [f"('{newest}', '{newest}')", f"(None, '{newest}')"]

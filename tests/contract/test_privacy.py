@@ -20,7 +20,8 @@ from afterword.extractors.judge import Pair
 from afterword.extractors.rules import RulesExtractor
 from afterword.extractors.testing import OracleExtractor
 from afterword.pipeline.batch import Failure, run_batch
-from afterword.pipeline.session import Outcome, Saved, process_session
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.session import Outcome, process_session
 from afterword.store import lookup, reviews, sessions
 from afterword.store.assertions import Kind, Relation, Verdict
 from afterword.store.engine import Store

@@ -14,7 +14,8 @@ from afterword.extractors.errors import EndpointUnavailable
 from afterword.extractors.extractor import Extraction, Usage, Window
 from afterword.extractors.testing import OracleExtractor
 from afterword.pipeline.batch import Failure, run_batch
-from afterword.pipeline.session import Outcome, Saved, process_session
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.session import Outcome, process_session
 from afterword.store import ledger, lookup, sessions
 from afterword.store.assertions import Cue, Kind
 from afterword.store.engine import Store

@@ -25,7 +25,7 @@ from afterword.store.assertions import (
 from afterword.store.embedding import EmbeddingUnavailable, Vector
 from afterword.store.engine import Store
 from afterword.store.facts import Status
-from afterword.store.ledger import Proposal, Reading
+from afterword.store.proposing import Proposal, Reading
 from afterword.store.recall import Recall, recall, search
 from afterword.store.remembering import Remembered, remembered
 from afterword.store.rendering import block, label
@@ -137,6 +137,55 @@ async def test_what_is_kept_is_used_until_the_next_fact_begins_or_ends(store: St
     assert len(told(await search(store, LENA, "Lena", at=early))) == 2
 
 
+async def same_as_anew(store: Store) -> None:
+    """What is carried on from one revision to the next must be what a process that knows nothing reads."""
+    new = Remembered()
+    carried, anew = await remembered(store).view(store, LENA, LATER), await new.view(store, LENA, LATER)
+    new.close()
+    assert carried.snapshot.revision == anew.snapshot.revision
+    assert list(map(carried.fact, carried.served)) == list(map(anew.fact, anew.served))
+    assert (carried.turns, carried.snapshot.otherwise) == (anew.turns, anew.snapshot.otherwise)
+    for query in ("where in Graz or Linz", "tandem bicycle", "Mara in Lyon", "diet"):
+        assert carried.index.ranked(query) == anew.index.ranked(query)
+
+
+async def test_what_is_carried_on_is_what_a_new_reading_gives(store: Store) -> None:
+    many = [stated(number, f"Lena keeps lamp {number}.") for number in range(10, 30)]
+    graz, mara = stated(1, "Lena lives in Graz."), stated(2, "Mara lives in Lyon.", subject="Mara")
+    linz, diet = stated(3, "Lena lives in Linz."), stated(5, "Lena is on a diet and rides a tandem.")
+    gone = stated(4, "The diet is nobody's business.", act=Act.RETRACT, evidence=diet.evidence)
+    changes = Verdict(graz.id, linz.id, Relation.CHANGES, "moved", "test")
+    for said, verdicts in (
+        ([*many, graz, diet], []),
+        ([*many, graz, mara, diet], []),
+        ([*many, graz, mara, linz, diet], [changes]),
+        ([*many, graz, mara, linz, diet, gone], [changes]),
+        ([*many[3:], mara], []),
+    ):
+        await keep(store, *said, verdicts=verdicts)
+        await same_as_anew(store)
+
+
+async def test_what_has_not_changed_is_not_read_again_after_a_run(store: Store) -> None:
+    many = [stated(number, f"Lena keeps lamp {number}.") for number in range(10, 30)]
+    await keep(store, *many)
+    before = await remembered(store).view(store, LENA, LATER)
+    await keep(store, *many, stated(1, "Lena lives in Graz."))
+    after = await remembered(store).view(store, LENA, LATER)
+    assert [one for one in after.served if one not in before.served] == [after.by_id["lena-1"]]
+
+
+async def test_everything_is_read_again_after_what_is_no_run(store: Store) -> None:
+    """Forgetting covers words in place; only its revision tells."""
+    await keep(store, stated(1, "Lena lives in Graz."), *[stated(one, f"Lamp {one}.") for one in range(10, 20)])
+    await remembered(store).view(store, LENA, LATER)
+    async with store.connection(writing=True) as connection:
+        await connection.execute(text("UPDATE assertions SET statement = 'Lena lives.' WHERE id = 'lena-1'"))
+        await connection.execute(text("UPDATE scopes SET revision = revision + 1"))
+    assert told(await search(store, LENA, "who lives", at=LATER)) == ["Lena lives."]
+    await same_as_anew(store)
+
+
 async def test_another_scopes_change_leaves_a_view_as_it_is(store: Store) -> None:
     tom = Scope.user("tom")
     await keep(store, stated(1, "Lena likes tea."))
@@ -156,6 +205,18 @@ async def test_what_is_remembered_is_bounded_and_the_longest_unused_goes_first(s
         await kept.view(store, scope, LATER)
     assert [kept.revision_of(scope) is not None for scope in scopes] == [True, False, True, False]
     kept.close()
+
+
+async def test_a_limit_counts_only_what_is_asked_for(store: Store) -> None:
+    likes = [stated(number, f"Lena likes her old tandem, ride {number}.", kind=Kind.PREFERENCE) for number in (1, 2, 3)]
+    await keep(store, *likes, *(stated(number, "A tandem.") for number in range(5, 30)))
+    for kinds, turns in ((None, False), (None, True), ({Kind.PREFERENCE}, False), ({Kind.PREFERENCE}, True)):
+        every = await search(store, LENA, "red tandem", at=LATER, kinds=kinds, turns=turns)
+        some = await search(store, LENA, "red tandem", at=LATER, kinds=kinds, turns=turns, limit=2)
+        assert len(some.facts) + len(some.turns) == 2
+        assert some.facts == every.facts[: len(some.facts)]
+        assert some.scores == every.scores[: len(some.facts)]
+        assert some.turns == every.turns[: len(some.turns)]
 
 
 async def test_facts_and_turns_share_one_budget(store: Store) -> None:

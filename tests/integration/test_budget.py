@@ -27,7 +27,8 @@ from afterword.pipeline.budget import COMPLETION_LIMIT, Account, Budget, Purse
 from afterword.pipeline.consolidation import consolidate
 from afterword.pipeline.errors import BudgetReached
 from afterword.pipeline.estimate import Estimate, estimate
-from afterword.pipeline.session import Outcome, Saved, process_session, windows_of
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.session import Outcome, process_session, windows_of
 from afterword.store import lookup, sessions, spendings
 from afterword.store.assertions import Kind
 from afterword.store.engine import Store
@@ -56,7 +57,7 @@ class Workers:
 
 @asynccontextmanager
 async def workers(endpoint: ScriptedEndpoint, **options: float) -> AsyncIterator[Workers]:
-    settings = replace(ModelSettings("scripted", endpoint.base_url, max_retries=0), **options)  # type: ignore[arg-type]
+    settings = replace(ModelSettings("scripted", endpoint.base_url, max_retries=0), **options)  # type: ignore[arg-type]  # as keywords
     async with ModelClient(settings) as client:
         yield Workers(ModelExtractor(client), ModelJudge(client))
 

@@ -1,67 +1,55 @@
-"""The command line as people and machines use it: a process of its own, a real store."""
+"""The command line as people and machines use it: a real store, and a process of its own where that is the point."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-Json = Any
+from commands import Commands, clean_environment
+from saved import write_manifest, write_state
 
 
-@pytest.fixture
-def afterword(tmp_path: Path) -> Any:
-    """Run a command in an empty folder; return its exit code, output and errors."""
-
-    def run(*arguments: str, expected: int = 0, **environment: str) -> str:
-        clean = {name: value for name, value in os.environ.items() if not name.startswith(("AFTERWORD_", "OPENAI_"))}
-        done = subprocess.run(
-            [sys.executable, "-m", "afterword", *arguments],
-            cwd=tmp_path,
-            env={**clean, **environment},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-        assert done.returncode == expected, done.stdout + done.stderr
-        return done.stdout if expected == 0 else done.stdout + done.stderr
-
-    return run
+def process(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    """Run a command in a process of its own; return its exit code, output and errors."""
+    command = [sys.executable, *arguments]
+    done = subprocess.run(
+        command, cwd=folder, env=clean_environment(), capture_output=True, text=True, check=False, timeout=120
+    )
+    return done.returncode, done.stdout, done.stderr
 
 
-def write_state(path: Path, *said: str) -> None:
-    messages = [{"content": text, "source": "user", "type": "UserMessage"} for text in said]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"type": "AssistantAgentState", "llm_context": {"messages": messages}}))
-
-
-def write_manifest(folder: Path, *sessions: tuple[str, str, str]) -> None:
-    """A manifest of one user's sessions: (session id, start, what was said)."""
-    entries = []
-    for session_id, started_at, said in sessions:
-        write_state(folder / f"{session_id}.json", said)
-        entries.append({"session_id": session_id, "user_id": "mira", "path": f"{session_id}.json"})
-        entries[-1] |= {"started_at": started_at, "ended_at": started_at}
-    (folder / "manifest.json").write_text(json.dumps(entries))
-
-
-def test_help_answers_at_once(afterword: Any) -> None:
+def test_help_answers_at_once(tmp_path: Path) -> None:
     """Whoever types --help must not wait for libraries that it does not use."""
-    loaded = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "afterword", "--help"], capture_output=True, text=True, check=True
-    ).stderr
+    exit_code, told, loaded = process(tmp_path, "-X", "importtime", "-m", "afterword", "--help")
     for heavy in ("openai", "instructor", "apscheduler", "sqlmodel", "autogen_core", "rich.table"):
         assert f" {heavy}\n" not in loaded
-    assert "demo" in afterword("--help")
+    assert exit_code == 0
+    assert "demo" in told
 
 
-def test_the_demo_tells_the_story_of_the_main_job(afterword: Any) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "expected", "shown", "complaint"),
+    [
+        (["demo", "--json"], 0, '"result": "done"', ""),
+        (["status"], 1, "", "afterword: there is no store at afterword.db"),
+        (["facts"], 2, "", "afterword: say whose memory"),
+    ],
+)
+def test_a_shell_gets_the_exit_code_and_the_two_streams(
+    tmp_path: Path, arguments: list[str], expected: int, shown: str, complaint: str
+) -> None:
+    exit_code, told, errors = process(tmp_path, "-m", "afterword", *arguments)
+    assert exit_code == expected
+    assert shown in told
+    assert errors.startswith(complaint)
+    assert bool(errors) == bool(complaint)
+
+
+def test_the_demo_tells_the_story_of_the_main_job(afterword: Commands) -> None:
     told = afterword("demo")
     for part in ("kept", "replaced", "hidden", "<afterword:memory", "lives in Bergen", "aisle"):
         assert part in told
@@ -70,7 +58,7 @@ def test_the_demo_tells_the_story_of_the_main_job(afterword: Any) -> None:
     assert not [fact for fact in machine["facts"] if "first class" in fact["statement"]]
 
 
-def test_sessions_become_facts_that_can_be_asked_for(afterword: Any, tmp_path: Path) -> None:
+def test_sessions_become_facts_that_can_be_asked_for(afterword: Commands, tmp_path: Path) -> None:
     saved = tmp_path / "saved"
     write_manifest(
         saved, ("one", "2026-01-05T10:00:00Z", "I live in Graz."), ("two", "2026-02-05T10:00:00Z", "I moved to Linz.")
@@ -97,12 +85,15 @@ def test_sessions_become_facts_that_can_be_asked_for(afterword: Any, tmp_path: P
     assert [verdict["relation"] for verdict in history["verdicts"]] == ["changes"]
     assert json.loads(afterword("why", "two", "--json"))["humans"] == ["user"]
     assert json.loads(afterword("recall", "--user", "mira", "Where in Linz?", "--json"))["facts"][0]["value"] == "Linz"
+    first = json.loads(afterword("recall", "--user", "mira", "Where in Linz?", "--json"))["facts"][0]
+    assert sum(first["parts"].values()) == pytest.approx(first["score"])
+    assert first["parts"]["words"] == 1
     assert json.loads(afterword("status", "--json"))["sessions"] == {"done": 2}
     for command in (["facts", "--user", "mira", "--all"], ["history", facts["Graz"]["id"]], ["why", "two"], ["status"]):
         assert "Graz" in afterword(*command) or command[0] in ("status", "why")
 
 
-def test_a_failing_session_is_shown_kept_and_counted(afterword: Any, tmp_path: Path) -> None:
+def test_a_failing_session_is_shown_kept_and_counted(afterword: Commands, tmp_path: Path) -> None:
     saved = tmp_path / "saved" / "mira"
     write_state(saved / "good.json", "I live in Graz.")
     (saved / "bad.json").write_text("{not json")
@@ -115,7 +106,7 @@ def test_a_failing_session_is_shown_kept_and_counted(afterword: Any, tmp_path: P
     assert [one["session_id"] for one in status["failed"]] == ["bad"]
 
 
-def test_a_dry_run_changes_nothing(afterword: Any, tmp_path: Path) -> None:
+def test_a_dry_run_changes_nothing(afterword: Commands, tmp_path: Path) -> None:
     write_manifest(tmp_path / "saved", ("one", "2026-01-05T10:00:00Z", "I live in Graz."))
     (ended,) = json.loads(afterword("run", "saved", "--dry-run", "--json"))
     assert (ended["result"], [fact["value"] for fact in ended["learned"]]) == ("proposed", ["Graz"])
@@ -134,32 +125,32 @@ def test_a_dry_run_changes_nothing(afterword: Any, tmp_path: Path) -> None:
         ["nonsense"],
     ],
 )
-def test_what_cannot_be_meant_is_usage(afterword: Any, arguments: list[str]) -> None:
+def test_what_cannot_be_meant_is_usage(afterword: Commands, arguments: list[str]) -> None:
     told = afterword(*arguments, expected=2)
     assert "Traceback" not in told
 
 
-def test_asking_makes_no_store(afterword: Any, tmp_path: Path) -> None:
+def test_asking_makes_no_store(afterword: Commands, tmp_path: Path) -> None:
     """A typing error in the address must not look like an empty memory."""
     for command in (["facts", "--user", "mira"], ["status"], ["history", "abcdef"], ["review", "--user", "mira"]):
         assert "no store" in afterword(*command, expected=1)
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_not_there_is_said(afterword: Any) -> None:
+def test_what_is_not_there_is_said(afterword: Commands) -> None:
     afterword("run")
     for arguments in (["history", "abcdef123"], ["why", "nothing"]):
         assert "see `afterword" in afterword(*arguments, expected=1)
 
 
-def test_nobody_else_sees_the_facts(afterword: Any, tmp_path: Path) -> None:
+def test_nobody_else_sees_the_facts(afterword: Commands, tmp_path: Path) -> None:
     write_manifest(tmp_path / "saved", ("one", "2026-01-05T10:00:00Z", "I live in Graz."))
     afterword("run", "saved")
     for other in ("Mira", "mira ", "mir", "mira%", "' OR 1=1 --"):
         assert json.loads(afterword("facts", "--user", other, "--all", "--json")) == []
 
 
-def test_doctor_says_what_is_wrong_and_how_to_mend_it(afterword: Any, tmp_path: Path) -> None:
+def test_doctor_says_what_is_wrong_and_how_to_mend_it(afterword: Commands, tmp_path: Path) -> None:
     assert all(check["ok"] for check in json.loads(afterword("doctor", "--json")))
     down = afterword("doctor", expected=1, AFTERWORD_STORE__URL="postgresql://me:secret@127.0.0.1:1/none")
     assert "does not answer" in down
@@ -169,22 +160,24 @@ def test_doctor_says_what_is_wrong_and_how_to_mend_it(afterword: Any, tmp_path: 
     assert "urll" in afterword("status", expected=2)
 
 
-def test_every_profile_loads(afterword: Any, repository: Path) -> None:
+def test_every_profile_loads(afterword: Commands, repository: Path) -> None:
     profiles = sorted((repository / "configs").glob("*.toml"))
     assert len(profiles) >= 4
     for profile in profiles:
-        environment = {"AFTERWORD_PROFILE": str(profile), "AFTERWORD_STORE__URL": "sqlite:///here.db"}
-        checks = {
-            one["check"]: one for one in json.loads(afterword("doctor", "--json", OPENAI_API_KEY="k", **environment))
+        environment = {
+            "AFTERWORD_PROFILE": str(profile),
+            "AFTERWORD_STORE__URL": "sqlite:///here.db",
+            "OPENAI_API_KEY": "k",
         }
+        checks = {one["check"]: one for one in json.loads(afterword("doctor", "--json", expected=0, **environment))}
         assert checks["settings"]["ok"]
 
 
-def test_a_queue_of_nothing_is_said_and_is_no_failure(afterword: Any) -> None:
+def test_a_queue_of_nothing_is_said_and_is_no_failure(afterword: Commands) -> None:
     assert "nothing to do" in afterword("run")
 
 
-def test_a_run_can_be_undone_and_a_proposal_applied(afterword: Any, tmp_path: Path) -> None:
+def test_a_run_can_be_undone_and_a_proposal_applied(afterword: Commands, tmp_path: Path) -> None:
     write_manifest(
         tmp_path / "saved",
         ("one", "2026-01-05T10:00:00Z", "I live in Graz."),
@@ -206,7 +199,7 @@ def test_a_run_can_be_undone_and_a_proposal_applied(afterword: Any, tmp_path: Pa
     afterword("undo", "999", expected=1)
 
 
-def test_a_person_settles_edits_and_confirms(afterword: Any, tmp_path: Path) -> None:
+def test_a_person_settles_edits_and_confirms(afterword: Commands, tmp_path: Path) -> None:
     write_manifest(tmp_path / "dated", ("one", "2026-01-05T10:00:00Z", "I live in Graz."))
     write_state(tmp_path / "loose" / "mira" / "two.json", "I moved to Linz.")
     afterword("run", "dated")
@@ -226,7 +219,7 @@ def test_a_person_settles_edits_and_confirms(afterword: Any, tmp_path: Path) -> 
     afterword("review", "--user", "mira", "--approve", "x", expected=2)
 
 
-def test_a_policy_holds_what_a_person_wants_to_see_first(afterword: Any, tmp_path: Path) -> None:
+def test_a_policy_holds_what_a_person_wants_to_see_first(afterword: Commands, tmp_path: Path) -> None:
     afterword("policy", "hold-all", "--user", "mira")
     assert json.loads(afterword("policy", "--user", "mira", "--json"))["policy"] == "hold-all"
     write_manifest(tmp_path / "saved", ("one", "2026-01-05T10:00:00Z", "I live in Graz."))
@@ -238,7 +231,7 @@ def test_a_policy_holds_what_a_person_wants_to_see_first(afterword: Any, tmp_pat
     assert [fact["value"] for fact in json.loads(afterword("facts", "--user", "mira", "--json"))] == ["Graz"]
 
 
-def test_what_may_no_longer_fit_is_listed_until_a_person_stands_for_it(afterword: Any, tmp_path: Path) -> None:
+def test_what_may_no_longer_fit_is_listed_until_a_person_stands_for_it(afterword: Commands, tmp_path: Path) -> None:
     write_manifest(
         tmp_path / "saved",
         ("one", "2026-01-05T10:00:00Z", "I live in Graz. My dentist is Dr Moser. My shoe size is 42."),

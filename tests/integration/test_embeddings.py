@@ -3,99 +3,137 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from collections.abc import Iterator, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from contextlib import suppress
+from decimal import Decimal
 
 import pytest
 from autogen_core.memory import MemoryContent
 from autogen_core.model_context import UnboundedChatCompletionContext
 from autogen_core.models import UserMessage
+from sqlmodel import select
 
 from afterword import FactMemory
-from afterword.extractors.clients import ModelSettings
-from afterword.extractors.embeddings import EndpointEmbedder
+from afterword.extractors.embeddings import PURPOSE, EndpointEmbedder
+from afterword.extractors.prices import Price
+from afterword.pipeline.budget import Account, Budget, Purse
+from afterword.pipeline.errors import BudgetReached
+from afterword.store import spendings
 from afterword.store.embedding import EmbeddingUnavailable, Vector
 from afterword.store.engine import Store
+from afterword.store.scopes import Scope
+from afterword.store.spendings import Spent
+from afterword.store.tables import SpendingRow
+from embedding_endpoint import EmbeddingEndpoint, serving
 
 PRIVATE = "my therapist is Dr. Quillfeather"
 
 
-class Endpoint:
-    """An endpoint on loopback that answers with the lengths of the texts, in reverse order of the input."""
-
-    def __init__(self) -> None:
-        self.requests: list[dict[str, Any]] = []
-        self.status = 200
-        endpoint = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                endpoint.requests.append(asked)
-                body = json.dumps(endpoint.answer(asked["input"])).encode()
-                self.send_response(endpoint.status)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                return
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-
-    def answer(self, texts: Sequence[str]) -> dict[str, Any]:
-        data = [
-            {"object": "embedding", "index": place, "embedding": [float(len(one)), 1.0]}
-            for place, one in enumerate(texts)
-        ]
-        return {"object": "list", "model": "m", "data": data[::-1], "usage": {"prompt_tokens": 1, "total_tokens": 1}}
-
-    def settings(self) -> ModelSettings:
-        return ModelSettings("lengths", f"http://127.0.0.1:{self.server.server_port}/v1", "key", max_retries=0)
+LENA = Scope.user("lena")
 
 
 @pytest.fixture
-def endpoint() -> Iterator[Endpoint]:
-    served = Endpoint()
-    thread = threading.Thread(target=served.server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    yield served
-    served.server.shutdown()
-    served.server.server_close()
-    thread.join()
+def endpoint() -> Iterator[EmbeddingEndpoint]:
+    with serving() as served:
+        yield served
 
 
-async def test_vectors_come_in_the_order_of_the_texts(endpoint: Endpoint) -> None:
+async def test_vectors_come_in_the_order_of_the_texts(endpoint: EmbeddingEndpoint) -> None:
     async with EndpointEmbedder(endpoint.settings(), 2) as embedder:
         assert await embedder.embed(["a", "bbb"]) == [[1.0, 1.0], [3.0, 1.0]]
         assert (embedder.model, embedder.dimension) == ("lengths", 2)
     assert "dimensions" not in endpoint.requests[0]
 
 
-async def test_a_shorter_vector_is_asked_for_only_when_told_so(endpoint: Endpoint) -> None:
+async def test_a_shorter_vector_is_asked_for_only_when_told_so(endpoint: EmbeddingEndpoint) -> None:
     async with EndpointEmbedder(endpoint.settings(), 2, is_shortened=True) as embedder:
         await embedder.embed(["a"])
     assert endpoint.requests[0]["dimensions"] == 2
 
 
-async def test_vectors_of_another_size_are_refused(endpoint: Endpoint) -> None:
+async def test_vectors_of_another_size_are_refused(endpoint: EmbeddingEndpoint) -> None:
     async with EndpointEmbedder(endpoint.settings(), 3) as embedder:
         with pytest.raises(EmbeddingUnavailable, match="set the model's own dimension"):
             await embedder.embed(["a"])
 
 
 @pytest.mark.parametrize("status", [401, 429, 500])
-async def test_a_fault_names_the_place_and_never_the_words(endpoint: Endpoint, status: int) -> None:
+async def test_a_fault_names_the_place_and_never_the_words(endpoint: EmbeddingEndpoint, status: int) -> None:
     endpoint.status = status
     async with EndpointEmbedder(endpoint.settings(), 2) as embedder:
         with pytest.raises(EmbeddingUnavailable, match="'lengths'") as refused:
             await embedder.embed([PRIVATE])
     assert "Quillfeather" not in str(refused.value)
     assert refused.value.__context__ is None
+
+
+async def test_what_is_too_much_at_once_is_asked_for_in_halves(endpoint: EmbeddingEndpoint) -> None:
+    endpoint.most_texts, endpoint.longest = 2, 1_000
+    texts = ["a", "bb", "ccc", "d" * 1_500, "eeeee"]
+    async with EndpointEmbedder(endpoint.settings(), 2) as embedder:
+        vectors = await embedder.embed(texts)
+    assert [vector[0] for vector in vectors] == [1.0, 2.0, 3.0, 750.0, 5.0]
+
+
+async def test_a_refusal_of_everything_ends_with_the_first_small_piece(endpoint: EmbeddingEndpoint) -> None:
+    endpoint.most_texts = 0
+    async with EndpointEmbedder(endpoint.settings(), 2) as embedder:
+        with pytest.raises(EmbeddingUnavailable, match="BadRequestError"):
+            await embedder.embed(["tea"] * 256)
+    assert len(endpoint.requests) == 9
+
+
+async def test_of_a_long_text_the_beginning_counts(endpoint: EmbeddingEndpoint) -> None:
+    async with EndpointEmbedder(endpoint.settings(), 2) as embedder:
+        assert await embedder.embed(["x" * 50_000]) == [[6_000.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "status", "expected"),
+    [
+        (42, 200, {"calls": 1, "prompt_tokens": 42, "micro_usd": 84}),
+        (None, 200, {"calls": 1, "prompt_tokens": 2, "micro_usd": 4, "estimated_calls": 1}),
+        (42, 500, {"calls": 1}),
+    ],
+)
+async def test_what_vectors_cost_is_entered_as_that_of_embedding(
+    endpoint: EmbeddingEndpoint, tokens: int | None, status: int, expected: dict[str, int]
+) -> None:
+    endpoint.tokens, endpoint.status = tokens, status
+    price = Price(prompt_usd=Decimal(2), completion_usd=Decimal(0))
+    async with Store("sqlite://") as store, EndpointEmbedder(endpoint.settings(), 2) as embedder:
+        await store.migrate()
+        account = Account(Purse(Budget(prices={"lengths": price})), store, LENA, PURPOSE, PURPOSE)
+        with account.open(), suppress(EmbeddingUnavailable):
+            await embedder.embed(["tea", "jam"])
+        async with store.read() as db:
+            assert await spendings.by_source(db, LENA) == {"embedding": Spent(**expected)}
+            assert (await db.exec(select(SpendingRow.purpose, SpendingRow.model))).all() == [("embedding", "lengths")]
+
+
+async def test_nothing_is_asked_that_a_budget_has_no_room_for(endpoint: EmbeddingEndpoint) -> None:
+    async with Store("sqlite://") as store, EndpointEmbedder(endpoint.settings(), 2) as embedder:
+        await store.migrate()
+        with Account(Purse(Budget(tokens_per_day=10)), store, LENA, PURPOSE).open(), pytest.raises(BudgetReached):
+            await embedder.embed(["a long text about tea and jam, and about what else there is"])
+    assert endpoint.requests == []
+
+
+def test_one_embedder_serves_several_event_loops(endpoint: EmbeddingEndpoint) -> None:
+    embedder = EndpointEmbedder(endpoint.settings(), 2)
+    found: list[list[Vector]] = []
+
+    async def ask() -> None:
+        found.append(await embedder.embed(["tea"]))
+        await embedder.close()
+
+    threads = [threading.Thread(target=asyncio.run, args=(ask(),)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [[[3.0, 1.0]]] * 3
 
 
 class Counted:

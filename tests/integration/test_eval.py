@@ -36,11 +36,6 @@ Stores = Mapping[str, Sequence[Fact]]
 RECORDED = Path(__file__).parent.parent / "recorded" / "scenarios.jsonl"
 
 
-@pytest.fixture
-def afterword(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Commands:
-    return Commands(tmp_path, monkeypatch, capsys)
-
-
 @pytest.fixture(scope="module")
 def open_scenarios(shared: Path) -> list[Scenario]:
     return read_scenarios([shared / "data" / "scenarios"])

@@ -11,99 +11,37 @@ import re
 import shutil
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from afterword.cli.processing import show
-from afterword.extractors.candidates import Answer, Candidate, Citation
+from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.clients import ModelClient, ModelSettings
 from afterword.extractors.model import ModelExtractor
 from afterword.extractors.model_judge import ModelJudge
 from afterword.extractors.modes import MODES, Mode
-from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts, schema_of
+from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts
 from afterword.pipeline.batch import Failure, Left, queued, run_batch
-from afterword.pipeline.session import Outcome, Saved
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.session import Outcome
 from afterword.store import lookup, runs, sessions
 from afterword.store.assertions import Kind
 from afterword.store.engine import Store
 from afterword.store.facts import Status
 from afterword.store.scopes import Scope
+from spoiling import FAULTS, Fault
 
 MIRA = Scope.user("mira")
 HOMES = {"monday": "Graz", "tuesday": "Linz"}
 STARTED = {"monday": datetime(2026, 3, 2, 9, tzinfo=UTC), "tuesday": datetime(2026, 3, 3, 9, tzinfo=UTC)}
 EXTRACTING, JUDGING = "extracting", "judging"
-TEN_MEGABYTES = "word " * 2_000_000
 
 Dump = list[tuple[object, ...]]
 Canonical = Callable[[Store, Scope], Awaitable[Dump]]
 
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """How the right reply is spoilt, by the request; and the error that is told of it, None where it does no harm."""
-
-    spoilt: Callable[[Json, Reply], Reply]
-    error: str | None
-
-
-def _always(reply: Reply, error: str) -> Fault:
-    return Fault(lambda request, right: reply, error)
-
-
-def _schema(request: Json, right: Reply) -> Reply:
-    return Reply(json.dumps(schema_of(request) or Answer.model_json_schema()))
-
-
-def _split(request: Json, right: Reply) -> Reply:
-    """The answer in two calls of the tool: what was found in the first, nothing in the second."""
-    return replace(right, calls=[json.dumps({name: [] for name in json.loads(right.content)})])
-
-
-def _in_german(request: Json, right: Reply) -> Reply:
-    return replace(right, content=right.content.replace("The user lives in", "Der Nutzer wohnt in"))
-
-
-FAULTS: dict[str, Fault] = {
-    "rate-limit": _always(Reply(status=429), "EndpointUnavailable"),
-    "server-error": _always(Reply(status=500), "EndpointUnavailable"),
-    "overloaded": _always(Reply(status=503), "EndpointUnavailable"),
-    "timeout": _always(Reply(hangs=True), "EndpointUnavailable"),
-    "no-connection": _always(Reply(), "EndpointUnavailable"),
-    "wrong-key": _always(Reply(status=401), "EndpointMisconfigured"),
-    "no-such-model": _always(Reply(status=404), "EndpointMisconfigured"),
-    "bad-request": _always(Reply(status=400), "EndpointMisconfigured"),
-    "too-long": _always(Reply(status=400, code="context_length_exceeded"), "AnswerCut"),
-    "too-large": _always(Reply(status=413), "AnswerCut"),
-    "cut": Fault(lambda _, right: Reply(right.content[:30], finish_reason="length"), "AnswerCut"),
-    "cut-but-whole": Fault(lambda _, right: replace(right, finish_reason="length"), "AnswerCut"),
-    "refusal": _always(Reply(refusal="I would rather not."), "AnswerRefused"),
-    "withheld": _always(Reply(finish_reason="content_filter"), "AnswerRefused"),
-    "withheld-in-part": _always(
-        Reply('{"facts": [], "findings": []}', finish_reason="content_filter"), "AnswerRefused"
-    ),
-    "no-choices": _always(Reply(choices=False), "AnswerInvalid"),
-    "empty": _always(Reply(""), "AnswerInvalid"),
-    "prose-only": _always(Reply("Happy to help! I found nothing of note."), "AnswerInvalid"),
-    "empty-example": _always(Reply('For example {"facts": [], "findings": []} would do.'), "AnswerInvalid"),
-    "two-answers": Fault(lambda _, right: Reply(f"{right.content} or {right.content}"), "AnswerInvalid"),
-    "other-shape": _always(Reply('{"memories": ["x"]}'), "AnswerInvalid"),
-    "schema-echoed": Fault(_schema, "AnswerInvalid"),
-    "ten-megabytes": _always(Reply(TEN_MEGABYTES), "AnswerInvalid"),
-    "garbage-bytes": _always(Reply(body=b'\xff\xfe{"choices"\x00'), "AnswerInvalid"),
-    "html-page": _always(Reply(body="<html>log in</html>", headers={"Content-Type": "text/html"}), "AnswerInvalid"),
-    "error-with-200": _always(Reply(body='{"error": {"message": "no"}}'), "AnswerInvalid"),
-    "unparted-calls": Fault(lambda _, right: replace(right, calls=["{"]), "AnswerInvalid"),
-    "prose-around": Fault(lambda _, right: replace(right, content=f"Sure!\n{right.content}\nMore?"), None),
-    "fenced": Fault(lambda _, right: replace(right, content=f"```json\n{right.content}\n```"), None),
-    "wrong-tool": Fault(lambda _, right: replace(right, tool_name="another"), None),
-    "two-calls": Fault(_split, None),
-    "no-usage": Fault(lambda _, right: replace(right, usage=False), None),
-    "other-language": Fault(_in_german, None),
-}
 ONLY_TOOLS = {"unparted-calls"}
 """What only an answer by tool calls can suffer from."""
 

@@ -12,7 +12,8 @@ from sqlalchemy import Engine, event
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Window
 from afterword.extractors.testing import OracleExtractor
-from afterword.pipeline.session import Saved, process_session
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.session import process_session
 from afterword.store import lookup
 from afterword.store.assertions import Kind
 from afterword.store.engine import Store

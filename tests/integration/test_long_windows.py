@@ -15,7 +15,8 @@ from afterword.extractors.clients import ModelClient, ModelSettings
 from afterword.extractors.errors import AnswerCut
 from afterword.extractors.model import ModelExtractor
 from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts
-from afterword.pipeline.session import Outcome, Saved, process_session
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.session import Outcome, process_session
 from afterword.store import lookup, runs
 from afterword.store.assertions import Kind
 from afterword.store.engine import Store

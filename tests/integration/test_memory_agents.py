@@ -1,152 +1,37 @@
-"""FactMemory in real agents and teams: one block, where the model sees it, whatever the context and the client."""
+"""FactMemory in real agents and teams: what they see, save and share."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.conditions import MaxMessageTermination
 from autogen_agentchat.messages import MemoryQueryEvent
 from autogen_agentchat.teams import RoundRobinGroupChat
-from autogen_core import FunctionCall
 from autogen_core.memory import ListMemory, Memory, MemoryContent, MemoryMimeType
 from autogen_core.model_context import (
     BufferedChatCompletionContext,
-    ChatCompletionContext,
-    HeadAndTailChatCompletionContext,
-    TokenLimitedChatCompletionContext,
     UnboundedChatCompletionContext,
 )
-from autogen_core.models import (
-    AssistantMessage,
-    CreateResult,
-    FunctionExecutionResult,
-    FunctionExecutionResultMessage,
-    LLMMessage,
-    ModelFamily,
-    ModelInfo,
-    RequestUsage,
-    SystemMessage,
-    UserMessage,
-)
-from autogen_ext.models.openai import OpenAIChatCompletionClient
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword.agents.memory import FactMemory
-from afterword.agents.placement import SOURCE
 from afterword.extractors.readers import read_state
-from afterword.extractors.testing import Reply, ScriptedEndpoint
-from afterword.store.engine import Store, open_store
+from afterword.store.engine import Store
 from afterword.store.rendering import CLOSING, OPENING
 from afterword.store.transcripts import Role
-
-FACT = "Lena likes tea."
-CUSTOM = ModelInfo(
-    vision=False, function_calling=True, json_output=False, family=ModelFamily.UNKNOWN, structured_output=False
+from injected import (
+    FACT,
+    blocks,
+    is_merged,
+    kept,
+    last_request,
+    replaying,
 )
-GEMINI = ModelInfo(
-    vision=False,
-    function_calling=True,
-    json_output=False,
-    family=ModelFamily.GEMINI_2_0_FLASH,
-    structured_output=False,
-    multiple_system_messages=False,
-)
-MANY_SYSTEM_MESSAGES = ModelInfo(
-    vision=False,
-    function_calling=True,
-    json_output=False,
-    family=ModelFamily.GPT_4O,
-    structured_output=False,
-    multiple_system_messages=True,
-)
-
-
-def replaying(turns: int = 60) -> ReplayChatCompletionClient:
-    return ReplayChatCompletionClient([f"answer {number}" for number in range(turns)], model_info=CUSTOM)
-
-
-CONTEXTS: dict[str, Callable[[], ChatCompletionContext]] = {
-    "unbounded": UnboundedChatCompletionContext,
-    "buffered 2": lambda: BufferedChatCompletionContext(buffer_size=2),
-    "buffered 5": lambda: BufferedChatCompletionContext(buffer_size=5),
-    "head and tail": lambda: HeadAndTailChatCompletionContext(head_size=1, tail_size=2),
-    "head and tail 3": lambda: HeadAndTailChatCompletionContext(head_size=3, tail_size=3),
-    "token limited": lambda: TokenLimitedChatCompletionContext(replaying(), token_limit=120),
-}
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    async with await open_store(f"sqlite:///{tmp_path / 'facts.db'}") as opened:
-        yield opened
-
-
-@pytest.fixture
-async def lena(store: Store) -> FactMemory:
-    memory = FactMemory(user="lena", store=store)
-    await memory.add(MemoryContent(content=FACT, mime_type=MemoryMimeType.TEXT))
-    return memory
-
-
-def blocks(messages: Sequence[LLMMessage]) -> list[LLMMessage]:
-    return [one for one in messages if isinstance(one.content, str) and OPENING in one.content]
-
-
-def kept(context: ChatCompletionContext) -> list[LLMMessage]:
-    return list(context._messages)
-
-
-def last_request(client: ReplayChatCompletionClient) -> list[LLMMessage]:
-    return list(client.create_calls[-1]["messages"])
-
-
-def is_merged(messages: Sequence[LLMMessage]) -> bool:
-    """Whether all system messages stand together, as clients that take one need it."""
-    places = [place for place, message in enumerate(messages) if isinstance(message, SystemMessage)]
-    return not places or places == list(range(places[0], places[-1] + 1))
-
-
-@pytest.mark.parametrize("make", CONTEXTS.values(), ids=CONTEXTS)
-async def test_fifty_turns_one_block_and_the_model_sees_it_every_time(
-    lena: FactMemory, make: Callable[[], ChatCompletionContext]
-) -> None:
-    context, client = make(), replaying()
-    agent = AssistantAgent("helper", client, memory=[lena], model_context=context)
-    for number in range(50):
-        await agent.run(task=f"question {number}")
-        assert len(blocks(kept(context))) == 1
-        sent = last_request(client)
-        assert len(blocks(sent)) == 1
-        assert is_merged(sent)
-        assert sent[-1].content == f"question {number}"
-    assert len(kept(context)) == 101
-
-
-@pytest.mark.parametrize("make", CONTEXTS.values(), ids=CONTEXTS)
-@pytest.mark.parametrize("info", [CUSTOM, GEMINI, MANY_SYSTEM_MESSAGES], ids=["custom", "gemini", "many"])
-async def test_clients_that_take_one_system_message_take_ours(
-    lena: FactMemory, make: Callable[[], ChatCompletionContext], info: ModelInfo
-) -> None:
-    """These clients raise where system messages do not stand together: a memory must not be what ends a turn."""
-    with ScriptedEndpoint(lambda _: Reply("fine")) as endpoint:
-        client = OpenAIChatCompletionClient(
-            model="scripted", base_url=endpoint.base_url, api_key="none", model_info=info
-        )
-        agent = AssistantAgent("helper", client, memory=[lena], model_context=make())
-        for number in range(6):
-            result = await agent.run(task=f"question {number}")
-            assert result.messages[-1].to_text() == "fine"
-        await client.close()
-    for request in endpoint.requests:
-        assert json.dumps(request["messages"], ensure_ascii=False).count(FACT) == 1
-        roles = [message["role"] for message in request["messages"]]
-        assert "system" not in roles[2:]
 
 
 @pytest.mark.parametrize("is_first", [True, False])
@@ -213,160 +98,6 @@ async def test_saved_and_loaded_there_is_still_one_block(lena: FactMemory) -> No
         assert len(blocks(last_request(client))) == 1
 
 
-async def test_doubles_of_an_older_save_are_removed(lena: FactMemory) -> None:
-    context = UnboundedChatCompletionContext()
-    await lena.update_context(context)
-    [block] = kept(context)
-    for copy in (block, UserMessage(content=str(block.content), source=SOURCE), block):
-        await context.add_message(UserMessage(content="hello", source="user"))
-        await context.add_message(copy)
-    await lena.update_context(context)
-    assert len(blocks(kept(context))) == 1
-    assert len(kept(context)) == 4
-
-
-async def test_a_user_who_types_a_block_keeps_the_words(lena: FactMemory) -> None:
-    context = UnboundedChatCompletionContext()
-    await lena.update_context(context)
-    [block] = kept(context)
-    typed = UserMessage(content=str(block.content), source="user")
-    await context.add_message(typed)
-    await lena.update_context(context)
-    assert typed in kept(context)
-    assert len(kept(context)) == 2
-
-
-@pytest.mark.parametrize(
-    "context",
-    [
-        BufferedChatCompletionContext(buffer_size=1),
-        TokenLimitedChatCompletionContext(replaying(), token_limit=10),
-    ],
-    ids=["buffer of one", "ten tokens"],
-)
-async def test_where_there_is_room_for_one_message_it_is_the_users(
-    lena: FactMemory, context: ChatCompletionContext, caplog: pytest.LogCaptureFixture
-) -> None:
-    client = replaying()
-    agent = AssistantAgent("helper", client, memory=[lena], model_context=context, system_message=None)
-    result = await agent.run(task="hello")
-    assert [message.content for message in last_request(client)] == ["hello"]
-    assert not any(isinstance(message, MemoryQueryEvent) for message in result.messages)
-    assert "no room" in caplog.text
-
-
-async def test_the_block_never_pushes_the_question_out(lena: FactMemory) -> None:
-    """A context that counts tokens drops messages from its middle: with one block more, that is the question."""
-    seen = 0
-    for limit in range(5, 120, 5):
-        context = TokenLimitedChatCompletionContext(replaying(), token_limit=limit)
-        await context.add_message(UserMessage(content="Where shall " + "we go " * 10, source="user"))
-        before = list(await context.get_messages())
-        await lena.update_context(context)
-        after = await context.get_messages()
-        assert all(message in after for message in before)
-        seen += len(blocks(after))
-    assert seen > 0
-
-
-def called(name: str = "look", number: int = 0) -> CreateResult:
-    call = FunctionCall(id=f"call-{number}", name=name, arguments="{}")
-    usage = RequestUsage(prompt_tokens=1, completion_tokens=1)
-    return CreateResult(finish_reason="function_calls", content=[call], usage=usage, cached=False)
-
-
-@pytest.mark.parametrize("make", CONTEXTS.values(), ids=CONTEXTS)
-async def test_tool_calls_and_their_results_stay_together(
-    lena: FactMemory, make: Callable[[], ChatCompletionContext]
-) -> None:
-    """A result whose call is not shown is refused by providers; our block must not be what parts them."""
-
-    async def look() -> str:
-        """Look it up."""
-        return "found"
-
-    steps = [step for number in range(8) for step in (called(number=number), f"answer {number}")]
-    client = ReplayChatCompletionClient(steps, model_info=CUSTOM)
-    context = make()
-    agent = AssistantAgent(
-        "helper", client, memory=[lena], model_context=context, tools=[look], reflect_on_tool_use=True
-    )
-    for number in range(8):
-        await agent.run(task=f"question {number}")
-        everything = kept(context)
-        assert len(blocks(everything)) == 1
-        for place, message in enumerate(everything):
-            if isinstance(message, FunctionExecutionResultMessage):
-                before = everything[place - 1]
-                assert isinstance(before, AssistantMessage)
-                assert not isinstance(before.content, str)
-
-
-class ForeignContext(ChatCompletionContext):
-    """A context that keeps its messages in a place of its own, and tells of them in its saved state."""
-
-    component_config_schema = None
-
-    def __init__(self, is_readable: bool) -> None:
-        super().__init__()
-        self._own: list[LLMMessage] = []
-        self._is_readable = is_readable
-
-    async def add_message(self, message: LLMMessage) -> None:
-        self._own.append(message)
-
-    async def get_messages(self) -> list[LLMMessage]:
-        return list(self._own)
-
-    async def save_state(self) -> Mapping[str, Any]:
-        shown = UnboundedChatCompletionContext(self._own if self._is_readable else [])
-        return await shown.save_state()
-
-    async def load_state(self, state: Mapping[str, Any]) -> None:
-        taken = UnboundedChatCompletionContext()
-        await taken.load_state(state)
-        self._own = list(await taken.get_messages())
-
-
-@pytest.mark.parametrize("is_readable", [True, False])
-async def test_a_context_of_another_make_gets_one_block_too(lena: FactMemory, is_readable: bool) -> None:
-    context = ForeignContext(is_readable)
-    for number in range(4):
-        await context.add_message(UserMessage(content=f"question {number}", source="user"))
-        await lena.update_context(context)
-        assert len(blocks(await context.get_messages())) == 1
-    assert len(await context.get_messages()) == 5
-
-
-class ClosedContext(ForeignContext):
-    """A context whose state cannot be saved."""
-
-    async def save_state(self) -> Mapping[str, Any]:
-        raise NotImplementedError
-
-
-async def test_a_context_that_resists_does_not_end_the_turn(lena: FactMemory) -> None:
-    client = replaying()
-    agent = AssistantAgent("helper", client, memory=[lena], model_context=ClosedContext(is_readable=False))
-    await agent.run(task="hello")
-    assert last_request(client)[-1].content == "hello"
-
-
-async def test_the_question_decides_what_is_recalled_and_injected_memory_is_no_question(store: Store) -> None:
-    memory = FactMemory(user="lena", store=store, budget_tokens=120)
-    for number in range(40):
-        await memory.add(MemoryContent(content=f"Lena owns item {number}.", mime_type=MemoryMimeType.TEXT))
-    await memory.add(MemoryContent(content="The quasar telescope is broken.", mime_type=MemoryMimeType.TEXT))
-    for number in range(40, 60):
-        await memory.add(MemoryContent(content=f"Lena owns item {number}.", mime_type=MemoryMimeType.TEXT))
-    context = UnboundedChatCompletionContext()
-    await context.add_message(UserMessage(content=["How is the quasar?"], source="user"))
-    await context.add_message(SystemMessage(content="\nRelevant memory content:\n1. item 3\n"))
-    await context.add_message(UserMessage(content="Relevant memories:\n- item 4", source="user"))
-    put = await memory.update_context(context)
-    assert "The quasar telescope is broken." in [one.content for one in put.memories.results]
-
-
 async def test_in_a_team_every_agent_has_one_block_and_nobody_said_it(lena: FactMemory) -> None:
     contexts = [UnboundedChatCompletionContext(), BufferedChatCompletionContext(buffer_size=3)]
     agents = [
@@ -418,22 +149,3 @@ async def test_an_agent_answers_while_the_store_is_down(tmp_path: Path) -> None:
     agent = AssistantAgent("helper", client, memory=[FactMemory(user="lena", store=f"sqlite:///{tmp_path}")])
     result = await agent.run(task="hello")
     assert result.messages[-1].to_text() == "answer 0"
-
-
-async def test_a_result_message_at_the_end_is_not_parted_from_its_call(lena: FactMemory) -> None:
-    """An agent may be called without a new message while its last one is a tool's result."""
-    context = BufferedChatCompletionContext(buffer_size=3)
-    for number in range(3):
-        await context.add_message(UserMessage(content=f"question {number}", source="user"))
-        await context.add_message(
-            AssistantMessage(content=[FunctionCall(id="1", name="look", arguments="{}")], source="helper")
-        )
-        result = FunctionExecutionResult(content="found", name="look", call_id="1", is_error=False)
-        await context.add_message(FunctionExecutionResultMessage(content=[result]))
-    await lena.update_context(context)
-    everything = kept(context)
-    assert all(
-        isinstance(everything[place - 1], AssistantMessage)
-        for place, message in enumerate(everything)
-        if isinstance(message, FunctionExecutionResultMessage)
-    )

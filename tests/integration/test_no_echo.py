@@ -13,7 +13,8 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword.agents.memory import FactMemory
 from afterword.extractors.rules import RulesExtractor
-from afterword.pipeline.session import Saved, process_session
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.session import process_session
 from afterword.store.engine import Store, open_store
 from afterword.store.scopes import Scope
 

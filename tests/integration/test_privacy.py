@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import zlib
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,11 +27,12 @@ from afterword.extractors.model import ModelExtractor
 from afterword.extractors.model_judge import ModelJudge
 from afterword.extractors.rules import RulesExtractor
 from afterword.extractors.testing import ScriptedEndpoint, facts
-from afterword.pipeline.session import Saved
+from afterword.pipeline.intake import Saved
 from afterword.store import sessions
 from afterword.store.assertions import Kind
 from afterword.store.engine import Store, open_store
 from afterword.store.scopes import Scope
+from commands import Commands
 
 LENA = Scope.user("lena")
 PASSWORD, PIN = "Krabben-77-brot", "9281"
@@ -181,7 +179,9 @@ async def test_an_extractor_agent_keeps_no_secret() -> None:
     assert not any(secret in state for secret in (PASSWORD, PIN, "Zettelwerk"))
 
 
-def test_the_command_line_counts_and_never_shows(tmp_path: Path) -> None:
+def test_the_command_line_counts_and_never_shows(
+    afterword: Commands, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     state: dict[str, Any] = {
         "type": "AssistantAgentState",
         "version": "1.0.0",
@@ -197,25 +197,16 @@ def test_the_command_line_counts_and_never_shows(tmp_path: Path) -> None:
         {"session_id": name, "user_id": "lena", "path": "a.json", "started_at": "2026-03-01T00:00:00Z"} for name in "ab"
     ]
     (tmp_path / "manifest.json").write_text(json.dumps([entries[0], {**entries[1], "off_the_record": True}]))
-
-    def afterword(*arguments: str, **environment: str) -> str:
-        clean = {name: value for name, value in os.environ.items() if not name.startswith(("AFTERWORD_", "OPENAI_"))}
-        command = [sys.executable, "-m", "afterword", *arguments]
-        done = subprocess.run(
-            command, cwd=tmp_path, env={**clean, **environment}, capture_output=True, text=True, check=True, timeout=120
-        )
-        return done.stdout + done.stderr
-
-    told = afterword("run", "--manifest", "manifest.json")
+    told = afterword("run", "--manifest", "manifest.json") + afterword.errors
     assert "2 secrets masked" in told
     assert "1 turn off the record" in told
-    assert "privacy: 2 secrets masked, 1 turns off the record" in (shown := afterword("status"))
-    why = afterword("why", "a")
+    assert "privacy: 2 secrets masked, 1 turns off the record" in (shown := afterword("status") + afterword.errors)
+    why = afterword("why", "a") + afterword.errors
     assert "2 secrets masked" in why
-    assert not any(secret in told + shown + why for secret in (PASSWORD, PIN, "Zettelwerk"))
+    assert not any(secret in told + shown + why + caplog.text for secret in (PASSWORD, PIN, "Zettelwerk"))
     assert "masked before anything is stored" in afterword("doctor")
     plain = {"AFTERWORD_STORE__URL": "sqlite:///plain.db", "AFTERWORD_PRIVACY__REDACT": "false"}
-    assert "secrets masked" not in afterword("run", "a.json", "--user", "lena", **plain)
+    assert "secrets masked" not in afterword("run", "a.json", "--user", "lena", expected=0, **plain)
     assert PASSWORD in (tmp_path / "plain.db").read_bytes().decode("latin-1") + "".join(
         file.read_bytes().decode("latin-1") for file in tmp_path.glob("plain.db-wal")
     )

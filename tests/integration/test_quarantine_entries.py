@@ -16,8 +16,9 @@ from afterword.cli.processing import show
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.judge import RulesJudge
 from afterword.extractors.testing import OracleExtractor
+from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal
-from afterword.pipeline.session import Saved, process_session
+from afterword.pipeline.session import process_session
 from afterword.store import lookup, runs
 from afterword.store.assertions import Kind
 from afterword.store.engine import Store

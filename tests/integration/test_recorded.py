@@ -25,6 +25,7 @@ from afterword.extractors.model import ModelExtractor
 from afterword.extractors.model_judge import ModelJudge
 from afterword.extractors.testing import ScriptedEndpoint, replayed
 from afterword.pipeline.batch import run_batch
+from afterword.pipeline.evaluation.measure import exported
 from afterword.pipeline.session import Outcome
 from afterword.pipeline.sources import find_sessions
 from afterword.store import lookup
@@ -110,17 +111,7 @@ async def test_the_recording_gives_the_facts_that_were_scored(
         ended_at = max(datetime.fromisoformat(session["ended_at"]) for session in scenario["sessions"])
         async with store.read() as db:
             facts = await lookup.facts(db, Scope.user(scenario["user_id"]), at=ended_at)
-        exported = [
-            {
-                "statement": fact.statement,
-                "kind": fact.kind,
-                "status": fact.status,
-                "valid_to": fact.valid_to.isoformat() if fact.valid_to else None,
-                "evidence": [{"session_id": item.session_id, "quote": item.quote} for item in fact.evidence],
-            }
-            for fact in facts
-        ]
-        (out / f"{scenario['id']}.json").write_text(json.dumps(exported))
+        (out / f"{scenario['id']}.json").write_text(json.dumps([exported(fact) for fact in facts]))
     await store.close()
     tool = [sys.executable, str(shared / "tools" / "score_scenarios.py"), str(shared / "data" / "scenarios")]
     command = [*tool, "--facts", str(out), "--json"]

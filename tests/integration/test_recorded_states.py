@@ -15,7 +15,8 @@ from afterword.extractors.clients import ModelClient, ModelSettings
 from afterword.extractors.model import ModelExtractor
 from afterword.extractors.model_judge import ModelJudge
 from afterword.extractors.testing import ScriptedEndpoint, replayed
-from afterword.pipeline.session import Saved, process_session
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.session import process_session
 from afterword.store import lookup
 from afterword.store.engine import Store
 from afterword.store.facts import Fact

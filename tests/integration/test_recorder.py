@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +20,14 @@ from afterword import process_session, record_session, resume
 from afterword.agents.memory import FactMemory
 from afterword.extractors.readers import read_state
 from afterword.extractors.rules import RulesExtractor
-from afterword.pipeline.session import Saved
+from afterword.pipeline.intake import Saved
 from afterword.store import sessions
-from afterword.store.engine import Store, open_store
+from afterword.store.engine import Store
 from afterword.store.errors import NotFound, ScopeInvalid, StateConflict, StoreError
 from afterword.store.scopes import Scope
 from afterword.store.sessions import Progress, SavedSession
 
 LENA = Scope.user("lena")
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    async with await open_store(f"sqlite:///{tmp_path / 'facts.db'}") as opened:
-        yield opened
 
 
 def helper(*answers: str, name: str = "helper") -> AssistantAgent:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from afterword.extractors.rules import RulesExtractor
-from afterword.pipeline.session import Saved, process_session
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.session import process_session
 from afterword.store import lookup
 from afterword.store.engine import Store
 from afterword.store.facts import Fact

@@ -16,7 +16,8 @@ import pytest
 
 from afterword.extractors.rules import RulesExtractor
 from afterword.pipeline.batch import Failure, run_batch
-from afterword.pipeline.session import Saved
+from afterword.pipeline.evaluation.measure import exported
+from afterword.pipeline.intake import Saved
 from afterword.pipeline.sources import find_sessions
 from afterword.store import lookup
 from afterword.store.engine import Store
@@ -57,17 +58,7 @@ async def test_the_rules_reach_their_goals_on_the_open_scenarios(shared: Path, s
         for scenario in scenarios(shared):
             async with store.read() as db:
                 facts = await lookup.facts(db, Scope.user(scenario["user_id"]), at=ended_at(scenario))
-            exported = [
-                {
-                    "statement": fact.statement,
-                    "kind": fact.kind,
-                    "status": fact.status,
-                    "valid_to": fact.valid_to.isoformat() if fact.valid_to else None,
-                    "evidence": [{"session_id": item.session_id, "quote": item.quote} for item in fact.evidence],
-                }
-                for fact in facts
-            ]
-            (tmp_path / f"{scenario['id']}.json").write_text(json.dumps(exported))
+            (tmp_path / f"{scenario['id']}.json").write_text(json.dumps([exported(fact) for fact in facts]))
     tool = [sys.executable, str(shared / "tools" / "score_scenarios.py"), str(shared / "data" / "scenarios")]
     command = [*tool, "--facts", str(tmp_path), "--json"]
     told = await asyncio.to_thread(subprocess.run, command, check=True, capture_output=True, timeout=120)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from afterword import FactMemory
 from afterword.agents.memory import shares
 from afterword.agents.recalled import Outcome
-from afterword.store.engine import Store, open_store
+from afterword.store.engine import Store
 from afterword.store.errors import ScopeInvalid
 from afterword.store.rendering import OPENING
 from afterword.store.tokens import tokens
@@ -34,12 +34,11 @@ APOLLO = "default/project/apollo"
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    async with await open_store(f"sqlite:///{tmp_path / 'facts.db'}") as opened:
-        for whose, fact in (("lena", "Lena likes tea."), ("mara", "Mara likes chess.")):
-            await know(FactMemory(user=whose, store=opened), fact)
-        await know(FactMemory(scope=APOLLO, store=opened), "Apollo ships in May.")
-        yield opened
+async def store(store: Store) -> Store:
+    for whose, fact in (("lena", "Lena likes tea."), ("mara", "Mara likes chess.")):
+        await know(FactMemory(user=whose, store=store), fact)
+    await know(FactMemory(scope=APOLLO, store=store), "Apollo ships in May.")
+    return store
 
 
 def blocks(messages: Sequence[LLMMessage]) -> list[str]:

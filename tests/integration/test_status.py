@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,9 @@ from afterword.cli import upkeep
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Window
 from afterword.extractors.testing import OracleExtractor
-from afterword.pipeline.session import Saved, process_session
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.session import process_session
+from afterword.store import sessions
 from afterword.store.assertions import Act, Kind
 from afterword.store.engine import open_store
 from afterword.store.scopes import Scope
@@ -61,4 +63,42 @@ def test_what_is_pending_and_what_waits_to_be_forgotten_is_counted(
     asyncio.run(said(url, "b", 2, "forget beer"))
     upkeep.status(as_json=True)
     (told,) = json.loads(capsys.readouterr().out)["scopes"]
-    assert (told["pending"], told["to_forget"], told["current"]) == (1, 1, 2)
+    assert (told["pending"], told["to_forget"], told["current"]) == (1, 2, 2), (
+        "the request itself is forgotten with what it names"
+    )
+
+
+def test_the_age_of_the_queue_and_the_kinds_of_failures_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{tmp_path}/facts.db"
+    monkeypatch.setenv("AFTERWORD_STORE__URL", url)
+    monkeypatch.chdir(tmp_path)
+    an_hour_ago = datetime.now(UTC) - timedelta(hours=1)
+
+    async def wait_and_fail() -> None:
+        async with await open_store(url) as store, store.write() as db:
+            for name, at in (("old", an_hour_ago), ("new", datetime.now(UTC))):
+                await sessions.save_state(db, LENA, name, component="x", state={}, at=at)
+            for name, reason in (("a", "SourceInvalid: a"), ("b", "SourceInvalid: b"), ("c", "AnswerCut: c")):
+                await sessions.mark_failed(db, LENA, name, reason, an_hour_ago)
+
+    assert asyncio.run(kept(url)) == 0
+    upkeep.status(as_json=True)
+    assert json.loads(capsys.readouterr().out)["queue"] == {"waiting": 0, "oldest_since": None, "oldest_age_s": None}
+    asyncio.run(wait_and_fail())
+    upkeep.status(as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert told["reasons"] == {"SourceInvalid": 2, "AnswerCut": 1}
+    assert told["queue"]["waiting"] == 2
+    assert 3600 <= told["queue"]["oldest_age_s"] < 4200
+    assert datetime.fromisoformat(told["queue"]["oldest_since"]) == an_hour_ago
+    upkeep.status(as_json=False)
+    shown = capsys.readouterr().out
+    assert "queue: 2 waiting, the oldest for 1:0" in shown
+    assert "failures: 2 SourceInvalid, 1 AnswerCut" in shown
+
+
+async def kept(url: str) -> int:
+    async with await open_store(url) as store, store.read() as db:
+        return len(await sessions.sessions(db))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,20 +17,14 @@ from afterword import FactMemory, memory_tools, process_session
 from afterword.agents.tools import RecallTool, RememberTool, WithdrawTool
 from afterword.extractors.judge import RulesJudge
 from afterword.extractors.rules import RulesExtractor
+from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal, undo_run
-from afterword.pipeline.session import Saved
 from afterword.store import ledger, runs
-from afterword.store.engine import Store, open_store
+from afterword.store.engine import Store
 from afterword.store.facts import Status
 from afterword.store.requests import MOST_HELD
 from afterword.store.runs import Policy
 from conversing import LENA, call, facts, held, know, replying, results, served, told
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    async with await open_store(f"sqlite:///{tmp_path / 'facts.db'}") as opened:
-        yield opened
 
 
 @pytest.fixture

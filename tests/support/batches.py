@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from afterword.store.ledger import RunStatus, source_of
 from afterword.store.scopes import Scope
 from afterword.store.tables import RunWindowRow, WindowRow
 from afterword.store.timeline import courses
+from commands import clean_environment
 
 Dump = list[tuple[object, ...]]
 Canonical = Callable[[Store, Scope], Awaitable[Dump]]
@@ -101,10 +101,9 @@ def state(*said: str) -> dict[str, Any]:
 
 def start(url: str, *arguments: str) -> subprocess.Popen[str]:
     """Start Python with these arguments, on the store at the URL."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("AFTERWORD_", "OPENAI_"))}
     return subprocess.Popen(
         [sys.executable, *arguments],
-        env={**clean, "AFTERWORD_STORE__URL": url},
+        env={**clean_environment(), "AFTERWORD_STORE__URL": url},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -15,17 +17,31 @@ class Commands:
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch, captured: pytest.CaptureFixture[str]) -> None:
         self.folder = folder
+        self.errors = ""
+        """What the last command wrote to standard error."""
         self._patch, self._captured = patch, captured
 
     def __call__(self, *arguments: str, expected: int = 0, **environment: str) -> str:
         """Return what a command prints, errors too where it fails; its exit code must be the expected one."""
+        return self.within(environment, *arguments, expected=expected)
+
+    def within(self, environment: Mapping[str, str], *arguments: str, expected: int = 0) -> str:
+        """Return what a command prints, with these variables set."""
         with self._patch.context() as patch:
             patch.chdir(self.folder)
             patch.setattr(sys, "argv", ["afterword", *arguments])
+            for name in os.environ.keys() - clean_environment().keys():
+                patch.delenv(name)
             for name, value in environment.items():
                 patch.setenv(name, value)
             with pytest.raises(SystemExit) as ended:
                 main()
         told = self._captured.readouterr()
+        self.errors = told.err
         assert (ended.value.code or 0) == expected, told.out + told.err
         return told.out + (told.err if expected else "")
+
+
+def clean_environment() -> dict[str, str]:
+    """Return the environment without what would configure afterword or a model."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("AFTERWORD_", "OPENAI_"))}

@@ -89,16 +89,21 @@ def code_guards_retirements(history: History) -> None:
     said = {one.id: one for one in book.assertions}
     for course in courses:
         for taker in {span.by for span in course.spans} | {course.undone_by}:
-            if taker is not None:
-                assert any(may_retire(one, said[taker]) for one in course.members), f"{taker} may not end {course.id}"
+            allowed = taker is None or any(may_retire(one, said[taker]) for one in course.members)
+            assert allowed, f"{taker} may not end {course.id}"
     within = {one.id: course for course in courses for one in course.members}
     for verdict in verdicts:
-        one, other = said[verdict.earlier_id], said[verdict.later_id]
-        holder, rival = within.get(one.id), within.get(other.id)
-        is_refused = verdict.relation in RETIRING and _reaches(one, other) and not may_retire(one, other)
-        if is_refused and holder is not None and (rival is not None or other.act is not Act.STATE):
-            expected = rival.id if rival else other.id
-            assert expected == holder.id or expected in holder.contested_by, f"{other.id} was refused in silence"
+        old, new = said[verdict.earlier_id], said[verdict.later_id]
+        if verdict.relation in RETIRING and _reaches(old, new) and not may_retire(old, new):
+            _is_contested(within.get(old.id), within.get(new.id), new)
+
+
+def _is_contested(holder: Course | None, rival: Course | None, refused: Assertion) -> None:
+    """What was not let retire a fact stands against it, unless one of the two is no longer there."""
+    if holder is None or (rival is None and refused.act is Act.STATE):
+        return
+    expected = rival.id if rival else refused.id
+    assert expected == holder.id or expected in holder.contested_by, f"{refused.id} was refused in silence"
 
 
 def beside_means_nothing(history: History) -> None:
@@ -199,9 +204,8 @@ class _Plain:
 
 def effective(said: Mapping[str, Assertion], verdicts: Sequence[Verdict]) -> Effective:
     """Return the retirements that are not refused, by the verdict that counts for each pair."""
-    counting: dict[tuple[str, str], Verdict] = {}
-    for one in sorted(verdicts, key=lambda verdict: verdict.judge == PERSON):
-        counting[one.earlier_id, one.later_id] = one
+    by_judge = sorted(verdicts, key=lambda verdict: verdict.judge == PERSON)
+    counting = {(one.earlier_id, one.later_id): one for one in by_judge}
     takes = {
         pair: one.relation
         for pair, one in counting.items()
@@ -210,9 +214,9 @@ def effective(said: Mapping[str, Assertion], verdicts: Sequence[Verdict]) -> Eff
     # What puts something right stands in its place, and so takes from whatever that took from.
     for wrong, right in sorted(takes, key=lambda pair: said[pair[0]].order):
         if takes[wrong, right] is Relation.CORRECTS and said[right].act is Act.STATE:
-            for old, taker in list(takes):
-                free = taker == wrong and takes[old, taker] is not Relation.RETRACTS and (old, right) not in counting
-                if free and may_retire(said[old], said[right]):
+            taken = [old for (old, by), how in takes.items() if by == wrong and how is not Relation.RETRACTS]
+            for old in taken:
+                if (old, right) not in counting and may_retire(said[old], said[right]):
                     takes.setdefault((old, right), Relation.CHANGES)
     return takes
 

@@ -16,18 +16,20 @@ def loaded_by(statement: str) -> set[str]:
     return set(done.stdout.split())
 
 
-@pytest.mark.parametrize(
-    "statement",
-    ["from afterword import FactMemory", "from afterword import record_session, resume", "from afterword import Scope"],
-)
-def test_a_live_agent_loads_no_model_client_and_no_scheduler(statement: str) -> None:
-    assert not loaded_by(statement) & {
+def test_a_live_agent_loads_no_model_client_no_scheduler_and_no_queue() -> None:
+    assert not loaded_by("from afterword import FactMemory, Scope, record_session, resume") & {
         "openai",
         "instructor",
         "apscheduler",
+        "procrastinate",
         "afterword.pipeline",
         "afterword.extractors.clients",
     }
+
+
+def test_whoever_uses_no_workers_never_loads_their_queue() -> None:
+    commands = "import afterword.cli.scheduling, afterword.cli.processing, afterword.cli.upkeep"
+    assert "procrastinate" not in loaded_by(commands)
 
 
 def test_the_name_alone_loads_nothing() -> None:

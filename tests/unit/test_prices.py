@@ -24,7 +24,9 @@ def test_every_shipped_price_says_since_when_and_from_where() -> None:
         assert price.as_of is not None, name
         assert date(2026, 1, 1) <= price.as_of
         assert price.source, name
-        assert 0 < price.prompt_usd < price.completion_usd, name
+        # Vectors are no completion, and cost none.
+        assert name.startswith("text-embedding") or 0 < price.prompt_usd < price.completion_usd, name
+        assert price.prompt_usd > 0, name
         assert price.cached_usd is None or 0 < price.cached_usd < price.prompt_usd, name
 
 

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.store.ranking import Index, Postings, Unit, said_once
+from afterword.store import bm25, ranking
+from afterword.store.embedding import Vectors
+from afterword.store.ranking import Index, Meaning, Postings, Unit, said_once
 from afterword.store.words import content_words, terms
 
 UNITS = [
@@ -107,9 +109,88 @@ def test_meaning_finds_what_shares_no_word_and_adds_to_what_does() -> None:
     assert near[UNITS[0]] > plain[UNITS[0]]
 
 
-def test_an_index_made_with_known_terms_ranks_alike() -> None:
-    index = Index(UNITS)
-    assert Index(UNITS, known=index.terms).ranked("peanut allergy") == index.ranked("peanut allergy")
+WORDS = st.lists(st.sampled_from("tea jam moon lamp quasar Graz".split()), min_size=1, max_size=5).map(" ".join)
+TURNS = st.builds(
+    lambda number, words, room, asks, name: turn(number, words, room, asks=asks, name=name),
+    *(st.integers(1, 6), WORDS, st.sampled_from("xyz"), st.booleans(), st.sampled_from(["", "Mara"])),
+)
+FACTS = st.builds(
+    lambda number, words, sources: Unit(f"fact {number}", words, sources=tuple(sources)),
+    *(st.integers(1, 9), WORDS, st.lists(st.sampled_from(["x-1", "y-2", "z-3", "x-4"]), max_size=2, unique=True)),
+)
+COLLECTIONS = st.lists(TURNS | FACTS, max_size=24, unique_by=lambda unit: unit.id)
+
+
+@given(st.lists(COLLECTIONS, min_size=2, max_size=5), WORDS)
+def test_an_index_that_is_carried_on_ranks_to_the_last_bit_like_a_new_one(
+    collections: list[list[Unit]], query: str
+) -> None:
+    common = [Unit(f"common {number}", "tea and jam") for number in range(60)]
+    index: Index | None = None
+    for units in collections:
+        units = [*units, *common] if len(units) % 2 else [*common, *units]
+        index = Index(units, before=index)
+        assert index.ranked(query) == Index(units).ranked(query)
+        assert index.terms == Index(units).terms
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=8), max_size=60), st.sets(st.sampled_from("abcdefg")))
+def test_numpy_adds_up_the_same_to_the_last_bit(documents: list[list[str]], wanted: set[str]) -> None:
+    pytest.importorskip("numpy")
+    with pytest.MonkeyPatch.context() as patch:
+        plain = [Postings(documents).scores(wanted, most) for most in (None, 3, 20)]
+        patch.setattr(bm25, "LARGE", 0)
+        assert [Postings(documents).scores(wanted, most) for most in (None, 3, 20)] == plain
+
+
+NAMED_FACTS = st.builds(
+    lambda number, words, name: Unit(f"fact {number}", words, name),
+    *(st.integers(1, 99), WORDS, st.sampled_from(["", "", "Mara", "Tea"])),
+)
+
+
+@given(
+    st.lists(st.lists(NAMED_FACTS, max_size=40, unique_by=lambda unit: unit.id), min_size=1, max_size=3),
+    WORDS,
+    st.sampled_from(["none", "given", "vectors", "some vectors"]),
+    st.integers(0, 2**32),
+    st.sampled_from([None, 0, 1, 10]),
+)
+def test_numpy_ranks_facts_the_same_to_the_last_bit(
+    collections: list[list[Unit]], query: str, kind: str, seed: int, most: int | None
+) -> None:
+    numpy = pytest.importorskip("numpy")
+    index: Index | None = None
+    for units in collections:
+        index = Index(units, before=index)
+    assert index is not None
+    made = numpy.random.default_rng(seed).integers(-2, 3, (len(index.at) + 1, 4)).astype("float32")
+    vectors = [None if number % 3 == 1 and kind == "some vectors" else one for number, one in enumerate(made[1:])]
+    near = {"none": None, "given": Near({0: 1.0, 2: 0.7} if len(index.at) > 2 else {})}
+    meaning: Meaning | None = near[kind] if kind in near else Vectors(vectors).near(made[0])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranking, "MOST_CANDIDATES", 5)
+        patch.setattr(ranking, "loaded", lambda: None)
+        plain = index.ranked(query, meaning=meaning)
+        patch.undo()
+        patch.setattr(ranking, "MOST_CANDIDATES", 5)
+        patch.setattr(ranking, "LARGE", 0)
+        assert index.ranked(query, meaning=meaning, most=most) == plain[:most]
+
+
+@given(COLLECTIONS, WORDS, st.integers(0, 9))
+def test_so_many_as_are_asked_for_are_the_first_of_all(units: list[Unit], query: str, most: int) -> None:
+    assert Index(units).ranked(query, most=most) == Index(units).ranked(query)[:most]
+
+
+@given(COLLECTIONS, WORDS, st.booleans())
+def test_the_parts_of_a_score_add_up_to_it(units: list[Unit], query: str, is_near: bool) -> None:
+    index, meaning = Index(units), Near({0: 1.0, 2: 0.7}) if is_near and len(units) > 2 else None
+    ranked = index.ranked(query, meaning=meaning)
+    parts = index.parts(query, [unit.id for unit, _ in ranked], meaning=meaning)
+    for unit, score in ranked:
+        assert sum(parts[unit.id].values()) == pytest.approx(score)
+        assert all(parts[unit.id].values())
 
 
 def test_nothing_gives_no_ranking() -> None:

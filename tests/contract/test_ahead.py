@@ -1,0 +1,196 @@
+"""Sessions of one scope are read ahead of each other, and stored one after another."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import pytest
+
+from afterword.extractors.clients import ModelClient, ModelSettings
+from afterword.extractors.errors import EndpointUnavailable
+from afterword.extractors.extractor import Extraction, Usage, Window
+from afterword.extractors.metering import Bill, Question
+from afterword.extractors.model import ModelExtractor
+from afterword.extractors.rules import RulesExtractor
+from afterword.extractors.testing import Json, Reply, ScriptedEndpoint
+from afterword.pipeline.batch import AHEAD, Failure, run_batch
+from afterword.pipeline.budget import Account, Budget, Purse
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.session import Outcome
+from afterword.store import ledger, lookup, runs, sessions
+from afterword.store.engine import Store
+from afterword.store.scopes import Scope
+from batches import state
+from small_talk import right_reply
+
+LENA = Scope.user("lena")
+DAY = datetime(2026, 3, 1, tzinfo=UTC)
+CITIES = ("Graz", "Linz", "Wels", "Steyr", "Villach", "Leoben", "Krems")
+
+
+def talks(scope: Scope = LENA, count: int = len(CITIES)) -> list[Saved]:
+    days = [DAY + timedelta(days=number) for number in range(count)]
+    said = [state(f"I live in {city} now.") for city in CITIES]
+    return [
+        Saved(scope, f"talk{number}", state=said[number], started_at=at, ended_at=at) for number, at in enumerate(days)
+    ]
+
+
+class Slow(RulesExtractor):
+    """The rules, slower for whatever comes first; `most` is how many windows were read at once."""
+
+    def __init__(self, before: Callable[[str], Awaitable[None]]) -> None:
+        super().__init__()
+        self.begun = self.at_work = self.most = 0
+        self._before = before
+
+    async def extract(self, window: Window) -> Extraction:
+        self.begun += 1
+        self.at_work += 1
+        self.most = max(self.most, self.at_work)
+        try:
+            await self._before(window.turns[0].text)
+            return await super().extract(window)
+        finally:
+            self.at_work -= 1
+
+
+async def the_first_last(said: str) -> None:
+    await asyncio.sleep(0.3 if CITIES[0] in said else 0.1)
+
+
+async def told_in(store: Store, scope: Scope = LENA) -> list[str]:
+    """Return the sources of the runs that count, in the order in which they were stored."""
+    async with store.read() as db:
+        made = await runs.runs(db, scope)
+    return [one.source for one in sorted(made, key=lambda one: one.id) if one.status == ledger.RunStatus.APPLIED]
+
+
+async def test_a_later_session_is_read_sooner_and_stored_later(store: Store) -> None:
+    slow = Slow(the_first_last)
+    ended = await run_batch(store, talks(), extractor=slow)
+    assert slow.most == AHEAD
+    assert slow.begun == len(CITIES)
+    assert [one.session_id for one in ended] == [one.session_id for one in talks()]
+    assert await told_in(store) == [ledger.source_of(one.session_id) for one in talks()]
+    async with store.read() as db:
+        found = await lookup.facts(db, LENA, at=DAY + timedelta(days=30))
+    assert [fact.value for fact in found if fact.is_served] == [CITIES[-1]]
+
+
+async def test_what_fails_holds_up_nobody(store: Store) -> None:
+    async def fails(said: str) -> None:
+        await the_first_last(said)
+        if CITIES[0] in said or CITIES[2] in said:
+            raise EndpointUnavailable("away")
+
+    ended = await run_batch(store, talks(), extractor=Slow(fails))
+    assert [isinstance(one, Failure) for one in ended] == [number in (0, 2) for number in range(len(CITIES))]
+    assert len(await told_in(store)) == len(CITIES) - 2
+
+
+async def test_what_is_saved_anew_while_it_waits_is_read_anew(store: Store) -> None:
+    """Its first reading is of a state that is not there any more when its turn comes."""
+
+    async def save(text: str, at: datetime) -> None:
+        save_state = partial(sessions.save_state, component="AssistantAgent", state=state(text), at=at)
+        await store.written(lambda db: save_state(db, LENA, "talk1"))
+
+    async def meanwhile(said: str) -> None:
+        if CITIES[0] in said:
+            await asyncio.sleep(0.3)
+            await save("I live in Krems now.", DAY + timedelta(days=3))
+
+    await save("I live in Linz now.", DAY + timedelta(days=2))
+    first, second = talks(count=2)
+    again = Saved(LENA, second.session_id, started_at=second.started_at, ended_at=second.ended_at)
+    slow = Slow(meanwhile)
+    ended = await run_batch(store, [first, again], extractor=slow)
+    assert all(isinstance(one, Outcome) and one.applied for one in ended)
+    assert slow.begun == 3
+    async with store.read() as db:
+        found = await lookup.facts(db, LENA, at=DAY + timedelta(days=30))
+        [kept] = await sessions.sessions(db, session_id="talk1")
+    assert [fact.value for fact in found if fact.is_served] == ["Krems"]
+    assert kept.progress is sessions.Progress.DONE
+
+
+class Crowd:
+    """A model that takes its time; `most` is how many asked it at once."""
+
+    def __init__(self) -> None:
+        self.at_once = self.most = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, request: Json) -> Reply:
+        with self._lock:
+            self.at_once += 1
+            self.most = max(self.most, self.at_once)
+        time.sleep(0.05)
+        with self._lock:
+            self.at_once -= 1
+        return right_reply(request)
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+async def test_a_model_is_never_asked_more_at_once_than_was_said(store: Store, concurrency: int) -> None:
+    crowd, users = Crowd(), [Scope.user(f"user{number}") for number in range(4)]
+    with ScriptedEndpoint(crowd) as endpoint:
+        async with ModelClient(ModelSettings("scripted", base_url=endpoint.base_url, api_key="key")) as client:
+            found = [one for scope in users for one in talks(scope, 3)]
+            ended = await run_batch(store, found, extractor=ModelExtractor(client), concurrency=concurrency)
+    assert all(isinstance(one, Outcome) for one in ended)
+    assert crowd.most == concurrency
+    for scope in users:
+        assert await told_in(store, scope) == [ledger.source_of(f"talk{number}") for number in range(3)]
+
+
+async def test_what_has_nothing_new_is_done_though_its_turn_comes_after_others(store: Store) -> None:
+    first = talks()
+    await run_batch(store, first, extractor=RulesExtractor())
+    for one, city in zip(first, CITIES, strict=True):
+        kept, at = state(f"I live in {city} now."), DAY + timedelta(days=40)
+        save = partial(sessions.save_state, component="AssistantAgent", state=kept, at=at)
+        await store.written(partial(save, scope=LENA, session_id=one.session_id))
+    days = [DAY + timedelta(days=20 + number) for number in range(len(CITIES))]
+    new = [Saved(LENA, f"new{number}", state=first[number].state, started_at=at) for number, at in enumerate(days)]
+    again = [Saved(LENA, one.session_id, started_at=one.started_at, ended_at=one.ended_at) for one in first]
+    mixed = [one for pair in zip(new, again, strict=True) for one in pair]
+    ended = await run_batch(store, mixed, extractor=RulesExtractor())
+    assert all(isinstance(one, Outcome) for one in ended)
+    async with store.read() as db:
+        assert {one.progress for one in await sessions.sessions(db)} == {sessions.Progress.DONE}
+
+
+async def test_under_a_budget_sessions_are_read_one_after_another(store: Store) -> None:
+    """Side by side they could spend all of it without one of them being read to its end."""
+    slow = Slow(the_first_last)
+    await run_batch(store, talks(), extractor=slow, budget=Budget(tokens_per_run=1_000_000))
+    assert slow.most == 1
+
+
+async def test_a_question_that_waits_for_a_place_costs_nothing_when_it_is_cut_short(store: Store) -> None:
+    purse, question = Purse(), Question("scripted", "extraction", 100, 100, answers=1)
+    purse.limit(1)
+    account = Account(purse, store, LENA, "session:a")
+    ticket = await account.reserve(question)
+    waiting = asyncio.ensure_future(account.reserve(question))
+    await asyncio.sleep(0.05)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    assert purse.spent.calls == 0
+    purse.limit(2)
+    await account.settle(ticket, Bill(Usage(1, 10, 10), is_answered=True))
+    assert purse.spent.calls == 1
+    tickets = [await account.reserve(question) for _ in range(2)]
+    third = asyncio.ensure_future(account.reserve(question))
+    await asyncio.sleep(0.05)
+    assert not third.done()
+    account.forsake(tickets[0])
+    account.forsake(await third)
+    account.forsake(tickets[1])

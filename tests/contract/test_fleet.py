@@ -1,0 +1,176 @@
+"""Workers on one PostgreSQL store: every session once, one at a time within a scope, also where a worker is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from afterword.pipeline import fleet
+from afterword.store import runs, sessions
+from afterword.store.engine import Store
+from afterword.store.errors import StoreOutdated
+from afterword.store.scopes import Scope
+from batches import faults, wait_until
+from chaos import ran
+from nursery import Child
+
+USERS = ("mira", "jon", "lena")
+SESSIONS_EACH = 4
+CLEAN_STOP_S = 10.0
+
+PROGRAM = """
+import asyncio, os, sys, time
+from afterword.extractors.judge import RulesJudge
+from afterword.extractors.rules import RulesExtractor
+from afterword.pipeline import fleet
+from afterword.pipeline.budget import Budget, Purse
+from afterword.store.engine import open_store
+from afterword.store.retries import Retries
+
+url, log, pause_s, once = sys.argv[1:]
+notes = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+def note(what, window):
+    who = window.turns[0].text.split()[-1].strip(".")
+    os.write(notes, f"{who} {what} {time.time()}\\n".encode())
+
+class Slow(RulesExtractor):
+    async def extract(self, window):
+        note("begin", window)
+        await asyncio.sleep(float(pause_s))
+        note("end", window)
+        return await super().extract(window)
+
+async def main():
+    async with await open_store(url) as store, fleet.opened(store) as app:
+        purse = lambda: Purse(Budget())
+        worker = fleet.Worker(store, extractor=Slow(), judge=RulesJudge(), purse=purse, retries=Retries())
+        await worker.run(app, concurrency=2, once=once == "once")
+
+asyncio.run(main())
+"""
+
+
+class Workers:
+    """Processes that work on one store."""
+
+    def __init__(self, url: str, log: Path) -> None:
+        self.url, self.log, self.processes = url, log, list[Child]()
+
+    def start(self, pause_s: float, *, once: bool) -> Child:
+        arguments = [self.url, str(self.log), str(pause_s), "once" if once else "on"]
+        printed = self.log.with_name(f"worker-{len(self.processes)}.txt")
+        self.processes.append(Child(arguments, os.environ, printed, program=PROGRAM))
+        return self.processes[-1]
+
+    def notes(self) -> list[tuple[str, str, float]]:
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        return [(who, what, float(when)) for who, what, when in map(str.split, lines)]
+
+
+@pytest.fixture
+def workers(postgres_store_url: str, tmp_path: Path) -> Iterator[Workers]:
+    made = Workers(postgres_store_url, tmp_path / "notes.txt")
+    yield made
+    for process in made.processes:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+async def record_all(store: Store) -> None:
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    for number in range(SESSIONS_EACH):
+        for user in USERS:
+            told = {"source": "user", "type": "TextMessage", "created_at": (at + timedelta(days=number)).isoformat()}
+            state = {"messages": [{**told, "content": f"I am called {user}."}, {**told, "content": "I live in Graz."}]}
+            async with store.write() as db:
+                await sessions.save_state(db, Scope.user(user), f"s{number}", component="x", state=state, at=at)
+
+
+def rows(url: str, query: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(url) as connection:
+        return connection.execute(query.encode()).fetchall()
+
+
+async def test_workers_do_each_session_once_and_one_at_a_time_within_a_scope(workers: Workers) -> None:
+    """One of them is killed in the middle of a session: its job is taken up again."""
+    async with Store(workers.url) as store:
+        with pytest.raises(StoreOutdated, match="afterword migrate"):
+            async with fleet.opened(store):
+                pass
+        assert [await fleet.prepare(store), await fleet.prepare(store)] == [True, False]
+        await record_all(store)
+        async with fleet.opened(store) as app:
+            assert await fleet.enqueue(app, store) == len(USERS) * SESSIONS_EACH
+            assert await fleet.enqueue(app, store) == 0
+            victim = workers.start(30.0, once=False)
+            wait_until(lambda: len(workers.notes()) == 2)
+            victim.kill()
+            victim.wait()
+            begun = rows(workers.url, "SELECT args::text, lock FROM procrastinate_jobs WHERE status = 'doing'")
+            assert len(begun) == 2
+            assert await fleet.mend(app) == 0  # a worker may be silent for half a minute
+            assert await fleet.mend(app, silent_s=0.0) == 2
+        workers.log.unlink()
+        finishing = [workers.start(0.05, once=True) for _ in "12"]
+        assert [one.wait() for one in finishing] == [0, 0]
+        assert await faults(store) == []
+        async with store.read() as db:
+            made = [run.source for user in USERS for run in await runs.runs(db, Scope.user(user))]
+        assert Counter(made) == {f"session:s{number}": len(USERS) for number in range(SESSIONS_EACH)}
+    for user in USERS:
+        told = [what for who, what, _ in workers.notes() if who == user]
+        assert all(pair in (("begin", "end"), ("end", "begin")) for pair in pairwise(told)), told
+    assert rows(workers.url, "SELECT status FROM procrastinate_jobs WHERE task_name = 'afterword.session'") == []
+
+
+async def test_the_queue_holds_keys_and_no_words(workers: Workers) -> None:
+    async with Store(workers.url) as store:
+        await fleet.prepare(store)
+        await record_all(store)
+        async with fleet.opened(store) as app:
+            await fleet.enqueue(app, store)
+    kept = str(rows(workers.url, "SELECT args::text, lock, queueing_lock, task_name FROM procrastinate_jobs"))
+    assert "session" in kept
+    assert not [word for word in (*USERS, "Graz", "s0") if word in kept]
+
+
+async def test_the_commands_hand_out_and_work_off_the_queue(workers: Workers, tmp_path: Path) -> None:
+    def afterword(*arguments: str) -> str:
+        environment = {**os.environ, "AFTERWORD_STORE__URL": workers.url, "AFTERWORD_SCHEDULE__DEFER": "true"}
+        return ran(environment, tmp_path, *arguments)
+
+    afterword("migrate")
+    async with Store(workers.url) as store:
+        await record_all(store)
+        assert json.loads(afterword("run", "--defer", "--json")) == {"deferred": len(USERS) * SESSIONS_EACH}
+        assert json.loads(afterword("schedule", "--once", "--json"))["pending"] == "done"
+        afterword("worker", "--once")
+        assert await faults(store) == []
+        async with store.read() as db:
+            assert {one.progress for one in await sessions.sessions(db)} == {sessions.Progress.DONE}
+
+
+async def test_a_worker_that_is_stopped_ends_its_session_or_leaves_it_waiting(workers: Workers) -> None:
+    async with Store(workers.url) as store:
+        await fleet.prepare(store)
+        await record_all(store)
+        process = workers.start(600.0, once=False)
+        wait_until(lambda: len(workers.notes()) == 2)
+        begun = time.monotonic()
+        process.terminate()
+        assert process.wait() == 0
+        assert time.monotonic() - begun < CLEAN_STOP_S
+        async with store.read() as db:
+            assert len(await sessions.queued(db)) == len(USERS) * SESSIONS_EACH
+        assert rows(workers.url, "SELECT 1 FROM procrastinate_jobs WHERE status = 'doing'") == []

@@ -1,0 +1,256 @@
+"""Forgetting for good: what was forgotten is in no table and no file, and does not come back. On every database."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlmodel import SQLModel
+
+from afterword import record_session, resume
+from afterword.extractors.judge import RulesJudge
+from afterword.extractors.testing import OracleExtractor
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.proposals import apply_proposal
+from afterword.pipeline.session import Outcome, process_session
+from afterword.store import entries, forgetting, lookup, reviews, sessions
+from afterword.store.engine import Store
+from afterword.store.entries import Entry
+from afterword.store.errors import NotFound
+from afterword.store.facts import Fact
+from afterword.store.forgetting import Erasure, Receipt, Work
+from afterword.store.scopes import Scope
+from deciding_words import find
+
+LENA, TOM = Scope.user("lena"), Scope.user("tom")
+NOW = datetime(2026, 4, 1, tzinfo=UTC)
+
+
+def day(number: int) -> datetime:
+    return datetime(2026, 3, number, tzinfo=UTC)
+
+
+def state(*said: str) -> dict[str, Any]:
+    """A saved state: what a person says, and an assistant that repeats it."""
+    messages: list[dict[str, Any]] = []
+    for words in said:
+        messages.append({"content": words, "source": "user", "type": "UserMessage"})
+        messages.append({"content": f"Noted, {words}!", "source": "bot", "type": "AssistantMessage"})
+    return {"type": "AssistantAgentState", "llm_context": {"messages": messages}}
+
+
+async def process(store: Store, session_id: str, on: int, *said: str, scope: Scope = LENA, **more: Any) -> Outcome:
+    saved = Saved(scope, session_id, state=state(*said), started_at=day(on), ended_at=day(on))
+    return await process_session(store, saved, extractor=OracleExtractor(find), **more)
+
+
+async def forget(store: Store, work: Work, scope: Scope = LENA, at: datetime = NOW) -> Receipt:
+    receipt = await forgetting.forget(store, scope, work, at=at)
+    assert await store.compact()
+    return receipt
+
+
+async def held(store: Store, scope: Scope = LENA, at: datetime = datetime(2026, 5, 1, tzinfo=UTC)) -> dict[str, Fact]:
+    async with store.read() as db:
+        return {fact.value: fact for fact in await lookup.facts(db, scope, at=at)}
+
+
+def of(fact: Fact) -> Work:
+    return lambda erasure: erasure.statements(fact.assertion_ids)
+
+
+async def everything(store: Store) -> str:
+    """Every value of every table, states unpacked, and every byte of a SQLite store's files."""
+    kept: list[str] = []
+    async with store.connection(writing=False) as connection:
+        for table in SQLModel.metadata.sorted_tables:
+            for row in (await connection.execute(table.select())).all():
+                for value in row:
+                    kept.append(zlib.decompress(value).decode() if isinstance(value, bytes) else str(value))
+    if store.path is not None:
+        for file in store.path.parent.glob(f"{store.path.name}*"):
+            kept.append(file.read_bytes().decode("latin-1"))
+    return "\n".join(kept).casefold()
+
+
+async def test_a_fact_is_gone_from_every_table_and_file_and_the_rest_stays(store: Store) -> None:
+    await process(store, "a", 1, "home: Gnarlsburg", "drink: oolong")
+    await process(store, "b", 2, "home: Gnarlsburg")
+    receipt = await forget(store, of((await held(store))["Gnarlsburg"]))
+    assert receipt.erased["assertions"] == 2
+    assert set(await held(store)) == {"oolong"}
+    assert "gnarlsburg" not in await everything(store)
+    async with store.read() as db:
+        turns = await sessions.turns(db, LENA, "a")
+    assert [turn.text for turn in turns] == [
+        "[forgotten]",
+        "Noted, [forgotten]!",
+        "drink: oolong",
+        "Noted, drink: oolong!",
+    ]
+
+
+async def test_processing_its_session_again_does_not_bring_a_fact_back(store: Store) -> None:
+    await process(store, "a", 1, "home: Gnarlsburg", "drink: oolong")
+    await forget(store, of((await held(store))["Gnarlsburg"]))
+    for said in (("home: Gnarlsburg", "drink: oolong"), ("home: Gnarlsburg", "drink: oolong", "seat: window")):
+        await process(store, "a", 1, *said)
+        assert "Gnarlsburg" not in await held(store)
+    assert set(await held(store)) == {"oolong", "window"}
+    assert "gnarlsburg" not in await everything(store)
+
+
+async def test_another_session_of_before_does_not_bring_it_back_and_a_later_one_says_it_anew(store: Store) -> None:
+    await process(store, "a", 1, "home: Gnarlsburg")
+    await forget(store, of((await held(store))["Gnarlsburg"]), at=day(10))
+    late = await process(store, "b", 5, "home:   Gnarlsburg ", "drink: oolong")
+    assert late.rejected == {"forgotten": 1}
+    assert set(await held(store)) == {"oolong"}
+    await process(store, "c", 12, "home: Gnarlsburg")
+    assert set(await held(store)) == {"oolong", "Gnarlsburg"}
+
+
+async def test_a_session_is_forgotten_whole_and_what_is_said_in_it_later_is_new(store: Store) -> None:
+    await process(store, "a", 1, "home: Gnarlsburg", "drink: oolong")
+    await process(store, "b", 2, "seat: window")
+    await reviews.confirm(store, LENA, (await held(store))["Gnarlsburg"], at=day(3))
+    await forget(store, lambda erasure: erasure.session("a"))
+    assert set(await held(store)) == {"window"}
+    kept = await everything(store)
+    assert "gnarlsburg" not in kept
+    assert "oolong" not in kept
+    assert (await process(store, "a", 1, "home: Gnarlsburg", "drink: oolong")).run_id is None
+    assert set(await held(store)) == {"window"}
+    with pytest.raises(NotFound):
+        await forget(store, lambda erasure: erasure.session("unknown"))
+
+
+async def test_a_whole_memory_is_forgotten_and_no_other(store: Store) -> None:
+    await process(store, "a", 1, "home: Gnarlsburg")
+    await process(store, "a", 1, "home: Linz", scope=TOM)
+    await entries.enter(store, LENA, Entry("Allergic to quandongs."), at=day(2))
+    await process(store, "p", 3, "drink: oolong", apply=False)
+    await forget(store, Erasure.everything)
+    kept = await everything(store)
+    assert not [word for word in ("gnarlsburg", "quandong", "oolong") if word in kept]
+    assert set(await held(store, TOM)) == {"Linz"}
+    await process(store, "z", 4, "home: Gnarlsburg")
+    assert await held(store) == {}, "said before it was forgotten"
+    async with store.read() as db:
+        assert await lookup.revision_of(db, LENA) > 0, "caches must see that it has changed"
+
+
+async def test_what_was_said_before_a_day_is_forgotten(store: Store) -> None:
+    await process(store, "a", 1, "home: Gnarlsburg")
+    await process(store, "b", 20, "drink: oolong")
+    await forget(store, lambda erasure: erasure.before(day(10)))
+    assert set(await held(store)) == {"oolong"}
+    assert "gnarlsburg" not in await everything(store)
+    await process(store, "a", 1, "home: Gnarlsburg")
+    await process(store, "c", 11, "home: Gnarlsburg")
+    assert (await held(store))["Gnarlsburg"].said_at == day(11)
+
+
+async def test_proposals_that_wait_or_were_dropped_are_forgotten_too(store: Store) -> None:
+    await process(store, "a", 1, "home: Gnarlsburg")
+    dry = await process(store, "b", 2, "home: Gnarlsburg", "drink: oolong", apply=False)
+    await forget(store, of((await held(store))["Gnarlsburg"]))
+    assert "gnarlsburg" not in await everything(store)
+    assert dry.run_id is not None
+    await apply_proposal(store, dry.run_id, judge=RulesJudge())
+    assert set(await held(store)) == {"oolong"}
+
+
+async def test_what_was_asked_to_be_erased_goes_with_the_request(store: Store) -> None:
+    await process(store, "a", 1, "home: Gnarlsburg", "drink: oolong")
+    await process(store, "b", 2, "forget home: Gnarlsburg")
+    assert set(await held(store)) == {"oolong"}, "hidden at once"
+    async with store.read() as db:
+        assert len(await forgetting.asked(db, LENA)) == 2
+    receipt = await forgetting.forget_asked(store, LENA, at=NOW)
+    assert receipt is not None
+    assert await store.compact()
+    assert "gnarlsburg" not in await everything(store)
+    assert await forgetting.forget_asked(store, LENA, at=NOW) is None
+    await process(store, "a", 1, "home: Gnarlsburg", "drink: oolong")
+    await process(store, "b", 2, "forget home: Gnarlsburg")
+    assert set(await held(store)) == {"oolong"}
+    assert "gnarlsburg" not in await everything(store)
+
+
+async def test_a_preview_counts_and_changes_nothing(store: Store) -> None:
+    await process(store, "a", 1, "home: Gnarlsburg")
+    before = await everything(store)
+    seen = await forgetting.forget(store, LENA, of((await held(store))["Gnarlsburg"]), at=NOW, is_preview=True)
+    assert seen.erased["assertions"] == 1
+    assert await everything(store) == before
+
+
+async def test_a_quote_that_another_fact_shares_loses_only_the_value(store: Store) -> None:
+    await process(store, "a", 1, "home: Gnarlsburg; drink: oolong")
+    await forget(store, of((await held(store))["Gnarlsburg"]))
+    (fact,) = (await held(store)).values()
+    assert fact.value == "oolong"
+    assert [item.quote for item in fact.evidence] == ["home: [forgotten]; drink: oolong"]
+    assert "gnarlsburg" not in await everything(store)
+    again = await process(store, "a", 1, "home: Gnarlsburg; drink: oolong")
+    assert again.rejected == {"forgotten": 1}, "a blank is no value"
+    assert set(await held(store)) == {"oolong"}
+
+
+class Agent:
+    """What `record_session` needs of an agent: its state."""
+
+    def __init__(self, *said: str) -> None:
+        self.said = list(said)
+        self.loaded: dict[str, Any] = {}
+
+    async def save_state(self) -> dict[str, Any]:
+        return state(*self.said)
+
+    async def load_state(self, kept: Any) -> None:
+        self.loaded = dict(kept)
+
+
+async def save(store: Store, agent: Agent) -> None:
+    async with record_session(agent, user="lena", session_id="live", store=store):
+        pass
+
+
+@pytest.fixture
+async def live(store: Store) -> Agent:
+    """An agent whose conversation was recorded and processed, and goes on."""
+    agent = Agent("home: Gnarlsburg", "drink: oolong")
+    await save(store, agent)
+    await process_session(store, Saved(LENA, "live"), extractor=OracleExtractor(find))
+    return agent
+
+
+async def test_an_agent_that_still_knows_the_words_does_not_bring_them_back(store: Store, live: Agent) -> None:
+    await forget(store, of((await held(store, at=datetime.now(UTC)))["Gnarlsburg"]), at=datetime.now(UTC))
+    await resume(live, user="lena", session_id="live", store=store)
+    assert "gnarlsburg" not in json.dumps(live.loaded).casefold()
+    live.said.append("seat: window")
+    await save(store, live)
+    await process_session(store, Saved(LENA, "live"), extractor=OracleExtractor(find))
+    assert set(await held(store, at=datetime.now(UTC))) == {"oolong", "window"}
+    assert await store.compact()
+    assert "gnarlsburg" not in await everything(store)
+    live.said.append("home: Gnarlsburg")
+    await save(store, live)
+    await process_session(store, Saved(LENA, "live"), extractor=OracleExtractor(find))
+    assert "Gnarlsburg" in await held(store, at=datetime.now(UTC) + timedelta(days=1)), "said again, it is new"
+
+
+async def test_a_forgotten_session_that_goes_on_keeps_only_what_is_new(store: Store, live: Agent) -> None:
+    await forget(store, lambda erasure: erasure.session("live"), at=datetime.now(UTC))
+    live.said.append("seat: window")
+    await save(store, live)
+    await process_session(store, Saved(LENA, "live"), extractor=OracleExtractor(find))
+    assert set(await held(store, at=datetime.now(UTC))) == {"window"}
+    kept = await everything(store)
+    assert "gnarlsburg" not in kept
+    assert "oolong" not in kept

@@ -1,0 +1,197 @@
+"""Forgetting while others work on the same memory, from other processes too: what they began brings nothing back."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+from sqlmodel import select
+
+from afterword.extractors.extractor import Extraction, Window
+from afterword.extractors.testing import OracleExtractor
+from afterword.pipeline import session
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.session import process_session
+from afterword.store import arrival, forgetting, lookup, sessions, transfer
+from afterword.store.embedding import Vector
+from afterword.store.engine import Store
+from afterword.store.errors import Overtaken
+from afterword.store.facts import Fact
+from afterword.store.scopes import Scope
+from afterword.store.tables import AssertionRow, EvidenceRow, RejectionRow, VectorRow
+from afterword.store.vectors import refresh_vectors
+from batches import state
+from deciding_words import find
+
+LENA = Scope.user("lena")
+NOW, LATER = datetime(2026, 4, 1, tzinfo=UTC), datetime(2026, 5, 1, tzinfo=UTC)
+WORD = "Gnarlsburg"
+
+
+def day(number: int) -> datetime:
+    return datetime(2026, 3, number, tzinfo=UTC)
+
+
+def saved(session_id: str, on: int, *said: str) -> Saved:
+    return Saved(LENA, session_id, state=state(*said), started_at=day(on), ended_at=day(on))
+
+
+@pytest.fixture
+async def store(shared_url: str) -> AsyncIterator[Store]:
+    """A store that knows where Lena lives, and holds it in memory."""
+    async with Store(shared_url) as opened:
+        await process_session(opened, saved("a", 1, f"home: {WORD}", "drink: oolong"), extractor=OracleExtractor(find))
+        yield opened
+
+
+@pytest.fixture
+async def other(shared_url: str) -> AsyncIterator[Store]:
+    """The same store as another process opens it: with connections and a cache of its own."""
+    async with Store(shared_url) as opened:
+        yield opened
+
+
+async def held(store: Store) -> dict[str, Fact]:
+    async with store.read() as db:
+        return {fact.value: fact for fact in await lookup.facts(db, LENA, at=LATER)}
+
+
+async def forget(store: Store) -> None:
+    ids = (await held(store))[WORD].assertion_ids
+    await forgetting.forget(store, LENA, lambda erasure: erasure.statements(ids), at=NOW)
+    assert await store.compact()
+
+
+async def everything(store: Store) -> str:
+    """All bytes of the store's files; of PostgreSQL what a dump holds, and what the planner has noted."""
+    if store.path is not None:
+        return "".join(one.read_bytes().decode("latin-1") for one in store.path.parent.glob(f"{store.path.name}*"))
+    with psycopg.connect(store.libpq_url) as connection:
+        kept = [str(connection.execute("SELECT * FROM pg_stats WHERE schemaname = 'public'").fetchall())]
+        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+        for (name,) in tables:
+            with connection.cursor().copy(sql.SQL("COPY {} TO STDOUT").format(sql.Identifier(name))) as lines:
+                kept += [bytes(line).decode() for line in lines]
+    return "".join(kept)
+
+
+class Interrupted(OracleExtractor):
+    """An extractor during whose first call something else happens."""
+
+    def __init__(self, act: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(find)
+        self._acts = [act]
+
+    async def extract(self, window: Window) -> Extraction:
+        while self._acts:
+            await self._acts.pop()()
+        return await super().extract(window)
+
+
+@pytest.mark.parametrize("apply", [True, False])
+@pytest.mark.parametrize("patient_tries", [session.PATIENT_TRIES, 0])
+async def test_a_session_that_is_being_read_does_not_bring_it_back(
+    store: Store, other: Store, monkeypatch: pytest.MonkeyPatch, patient_tries: int, apply: bool
+) -> None:
+    monkeypatch.setattr(session, "PATIENT_TRIES", patient_tries)
+    again = saved("b", 2, f"home: {WORD}", "seat: window")
+    await process_session(store, again, extractor=Interrupted(lambda: forget(other)), apply=apply)
+    assert set(await held(store)) == ({"oolong", "window"} if apply else {"oolong"})
+    assert set(await held(other)) == set(await held(store))
+    grown = saved("a", 1, f"home: {WORD}", "drink: oolong", "pet: cat")
+    await process_session(store, grown, extractor=OracleExtractor(find))
+    assert WORD not in await held(store), "its cache was warm"
+    async with store.read() as db:
+        said = [*await db.exec(select(AssertionRow.statement)), *await db.exec(select(EvidenceRow.quote))]
+        refused = list(await db.exec(select(RejectionRow.statement)))
+    assert WORD not in str([said, refused])
+
+
+async def test_no_writer_that_began_before_it_writes_after_it(store: Store, other: Store, tmp_path: Path) -> None:
+    if store.path is not None:
+        pytest.skip("SQLite has one writer at a time")
+    await transfer.export(store, tmp_path / "all.jsonl")
+
+    async def begun_before(work: Callable[[Any], Awaitable[object]]) -> None:
+        async with store.write() as db:
+            await lookup.revision_of(db, LENA)
+            await forgetting.forget(other, LENA, lambda erasure: erasure.before(day(1)), at=NOW)
+            await work(db)
+
+    async def meanwhile(work: Callable[[Any], Awaitable[object]]) -> None:
+        with pytest.raises(Overtaken):
+            await begun_before(work)
+
+    await meanwhile(lambda db: sessions.save_state(db, LENA, "z", component="A", state={"x": WORD}, at=day(1)))
+    await meanwhile(lambda db: sessions.mark_failed(db, LENA, "z", WORD, day(1)))
+    coming = arrival._Arrival(store, "elsewhere")
+    coming._scope = LENA
+    await meanwhile(lambda db: coming._sessions(db, []))
+    await meanwhile(lambda db: coming._assertions(db, []))
+
+
+class Slow:
+    """An embedder during whose first call something else happens."""
+
+    model, dimension = "slow", 2
+
+    def __init__(self, act: Callable[[], Awaitable[None]]) -> None:
+        self._acts = [act]
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector]:
+        while self._acts:
+            await self._acts.pop()()
+        return [(float(len(text)), 1.0) for text in texts]
+
+
+async def test_vectors_that_are_being_made_leave_none_of_what_was_forgotten(store: Store, other: Store) -> None:
+    pytest.importorskip("numpy")
+    made = await refresh_vectors(store, LENA, Slow(lambda: forget(other)), at=LATER)
+    async with store.read() as db:
+        assert len(list(await db.exec(select(VectorRow.key)))) == made
+    assert made == await refresh_vectors(store, LENA, Slow(_nothing), at=LATER) + made
+
+
+async def _nothing() -> None:
+    return None
+
+
+LIVE = """
+import asyncio, sys
+from afterword import FactMemory
+
+async def main(url):
+    memory = FactMemory(user="lena", store=url, timeout_s=60)
+    for _ in sys.stdin:
+        print([fact.value for fact in (await memory.recall()).facts], flush=True)
+    await memory.close()
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+async def test_a_live_memory_of_another_process_serves_it_no_more_and_is_not_in_the_way(
+    store: Store, shared_url: str
+) -> None:
+    command = [sys.executable, "-c", LIVE, shared_url]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as live:  # noqa: ASYNC220
+
+        def ask() -> str:
+            assert live.stdin is not None
+            assert live.stdout is not None
+            live.stdin.write("ask\n")
+            live.stdin.flush()
+            return live.stdout.readline()
+
+        assert WORD in await asyncio.to_thread(ask)
+        await forget(store)
+        assert WORD not in await everything(store)
+        assert (await asyncio.to_thread(ask)).strip() == "['oolong']"

@@ -1,0 +1,250 @@
+"""Leases and the queue, on every database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from afterword.extractors.errors import EndpointUnavailable
+from afterword.extractors.judge import RulesJudge
+from afterword.extractors.rules import RulesExtractor
+from afterword.pipeline.batch import queued
+from afterword.pipeline.budget import Budget, Purse
+from afterword.pipeline.chores import Chores, Ripe
+from afterword.pipeline.leasing import Ending, Job, attempt
+from afterword.pipeline.rhythms import Clock, Rhythm
+from afterword.pipeline.schedule import Halt
+from afterword.store import forgetting, jobs, sessions
+from afterword.store.engine import Store
+from afterword.store.errors import NotFound, StateConflict
+from afterword.store.retries import Retries
+from afterword.store.scopes import Scope
+
+MIRA, JON = Scope.user("mira"), Scope.user("jon")
+DUE = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+class Still(Clock):
+    """A clock that shows what the test says; waiting takes no time worth mentioning."""
+
+    def __init__(self, at: datetime = DUE) -> None:
+        super().__init__(at, 2000.0)
+        self.at = at
+
+    def now(self) -> datetime:
+        return self.at
+
+
+def claimed(name: str, holder: str, now: datetime, due_at: datetime = DUE) -> Callable[[AsyncSession], Awaitable[bool]]:
+    return lambda db: jobs.claim(db, name, holder, due_at=due_at, now=now, until=now + MINUTE)
+
+
+async def test_of_many_who_claim_a_job_one_gets_it(store: Store) -> None:
+    got = await asyncio.gather(*(store.written(claimed("job", f"holder {number}", DUE)) for number in range(6)))
+    assert sorted(got) == [False] * 5 + [True]
+
+
+async def test_a_lease_that_is_over_can_be_had_by_another_and_ends_nothing_any_more(store: Store) -> None:
+    assert await store.written(claimed("job", "first", DUE))
+    assert not await store.written(claimed("job", "second", DUE + MINUTE - timedelta(seconds=1)))
+    assert await store.written(claimed("job", "second", DUE + MINUTE))
+    assert not await store.written(lambda db: jobs.renew(db, "job", "first", until=DUE + 9 * MINUTE))
+    assert not await store.written(lambda db: jobs.complete(db, "job", "first", due_at=DUE, now=DUE))
+    await store.written(lambda db: jobs.hand_back(db, "job", "first"))
+    assert await store.written(lambda db: jobs.renew(db, "job", "second", until=DUE + 3 * MINUTE))
+    assert await store.written(lambda db: jobs.complete(db, "job", "second", due_at=DUE, now=DUE + 2 * MINUTE))
+
+
+async def test_a_job_that_is_done_is_done_until_it_is_due_again(store: Store) -> None:
+    assert await store.written(claimed("job", "first", DUE))
+    assert await store.written(lambda db: jobs.complete(db, "job", "first", due_at=DUE, now=DUE))
+    assert not await store.written(claimed("job", "second", DUE + 5 * MINUTE))
+    assert await store.written(claimed("job", "second", DUE + 5 * MINUTE, due_at=DUE + MINUTE))
+    async with store.read() as db:
+        (one,) = await jobs.states(db)
+    assert (one.done_for, one.last_success_at, one.holder) == (DUE, DUE, "second")
+
+
+class Recorder:
+    """Work that says how it went."""
+
+    def __init__(self, work: Callable[[], Awaitable[object]] | None = None) -> None:
+        self.count, self.work = 0, work
+
+    async def __call__(self) -> None:
+        self.count += 1
+        if self.work is not None:
+            await self.work()
+
+
+async def tried(store: Store, work: Recorder, clock: Clock, **more: Any) -> Ending:
+    return await attempt(store, Job("job", Rhythm(every_s=60.0), work), clock=clock, lease_s=60.0, **more)
+
+
+async def test_a_job_that_fails_is_tried_again_after_the_lease(store: Store) -> None:
+    async def fails() -> None:
+        raise EndpointUnavailable("the endpoint is down")
+
+    clock, work = Still(), Recorder(fails)
+    assert await tried(store, work, clock) is Ending.FAILED
+    async with store.read() as db:
+        assert (await jobs.states(db))[0].failure == "EndpointUnavailable"
+    clock.at += timedelta(seconds=59)
+    assert await tried(store, work, clock) is Ending.NOT_DUE
+    clock.at += timedelta(seconds=1)
+    work.work = None
+    assert await tried(store, work, clock) is Ending.DONE
+    assert await tried(store, work, clock) is Ending.NOT_DUE
+    assert work.count == 2
+
+
+async def test_a_fault_frees_the_job_after_the_lease_and_is_raised(store: Store) -> None:
+    async def breaks() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await tried(store, Recorder(breaks), Still())
+    async with store.read() as db:
+        (one,) = await jobs.states(db)
+    assert (one.holder, one.leased_until, one.failure) == (None, DUE + MINUTE, "a fault of afterword")
+
+
+async def test_a_cancelled_or_stopped_job_is_free_at_once(store: Store) -> None:
+    asked, halt = asyncio.Event(), Halt()
+
+    async def waits() -> None:
+        asked.set()
+        await asyncio.sleep(600)
+
+    task = asyncio.ensure_future(tried(store, Recorder(waits), Clock()))
+    await asked.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    async def stops() -> None:
+        halt.stop("SIGTERM")
+
+    assert await tried(store, Recorder(stops), Clock(), stop=halt) is Ending.HANDED_BACK
+    assert await tried(store, Recorder(), Clock()) is Ending.DONE
+
+
+async def test_work_whose_lease_was_taken_is_cancelled(store: Store) -> None:
+    clock, cut = Still(), asyncio.Event()
+
+    async def sleeps() -> None:
+        try:
+            await store.written(claimed("job", "thief", DUE + 2 * MINUTE))
+            await asyncio.sleep(600)
+        finally:
+            cut.set()
+
+    assert await tried(store, Recorder(sleeps), clock) is Ending.LOST
+    assert cut.is_set()
+    async with store.read() as db:
+        assert (await jobs.states(db))[0].holder == "thief"
+
+
+async def record(store: Store, scope: Scope, name: str, said: str, at: datetime) -> None:
+    messages = [{"content": said, "source": "user", "type": "TextMessage", "created_at": at.isoformat()}]
+    async with store.write() as db:
+        await sessions.save_state(db, scope, name, component="x", state={"messages": messages}, at=at)
+
+
+def chores(store: Store, clock: Clock, **more: Any) -> Chores:
+    return Chores(store, RulesExtractor(), RulesJudge(), lambda: Purse(Budget()), clock=clock, **more)
+
+
+async def kept(store: Store, session_id: str) -> sessions.SavedSession:
+    async with store.read() as db:
+        found = await sessions.find(db, MIRA, session_id)
+    assert found is not None
+    return found
+
+
+async def test_what_people_ask_to_be_forgotten_is_erased_where_the_settings_say_so(store: Store) -> None:
+    clock = Still()
+    await record(store, MIRA, "a", "I live in Graz. I am allergic to peanuts.", clock.at)
+    await chores(store, clock).pending()
+    await record(store, MIRA, "b", "Please forget that I live in Graz.", clock.at)
+    await chores(store, clock).pending()
+    async with store.read() as db:
+        assert await forgetting.asked(db, MIRA), "it waits for somebody's leave"
+    await record(store, MIRA, "c", "I always take the window seat.", clock.at)
+    await chores(store, clock, erases=True).pending()
+    async with store.read() as db:
+        assert not await forgetting.asked(db, MIRA)
+        assert "Graz" not in str([one.text for one in await sessions.turns(db, MIRA, "a")])
+
+
+async def test_a_session_that_fails_is_queued_again_with_growing_pauses_and_then_set_aside(store: Store) -> None:
+    clock = Still()
+    async with store.write() as db:
+        await sessions.save_state(db, MIRA, "bad", component="x", state={"nothing": 1}, at=clock.at)
+    await record(store, MIRA, "good", "I live in Graz.", clock.at)
+    work = chores(store, clock, retries=Retries(3, 60.0, 3600.0))
+    waits = []
+    for _ in range(3):
+        await work.pending()
+        bad = await kept(store, "bad")
+        assert "LayoutUnknown" in (bad.failure or "")
+        waits.append(bad.next_try_at and (bad.next_try_at - clock.at).total_seconds())
+        await work.again()
+        assert [one.session_id for one in await queued(store, at=clock.at)] == []
+        clock.at = bad.next_try_at or clock.at
+        await work.again()
+    assert waits == [60.0, 240.0, None]
+    bad = await kept(store, "bad")
+    assert (bad.progress, bad.attempts) == (sessions.Progress.SET_ASIDE, 3)
+    assert await queued(store) == []
+    await store.written(lambda db: sessions.put_back(db, MIRA, "bad"))
+    assert [one.session_id for one in await queued(store, at=clock.at)] == ["bad"]
+    with pytest.raises(StateConflict, match="nothing to try again"):
+        await store.written(lambda db: sessions.put_back(db, MIRA, "good"))
+    with pytest.raises(NotFound):
+        await store.written(lambda db: sessions.put_back(db, JON, "bad"))
+
+
+async def test_a_session_that_is_saved_again_starts_anew(store: Store) -> None:
+    clock = Still()
+    async with store.write() as db:
+        await sessions.save_state(db, MIRA, "one", component="x", state={"nothing": 1}, at=clock.at)
+    await chores(store, clock, retries=Retries(1)).pending()
+    assert await queued(store) == []
+    await record(store, MIRA, "one", "I live in Graz.", clock.at + MINUTE)
+    assert [one.session_id for one in await queued(store, at=clock.at)] == ["one"]
+
+
+async def test_a_scope_is_consolidated_when_it_is_quiet_has_enough_new_and_was_not_lately(store: Store) -> None:
+    clock = Still()
+    work = chores(store, clock, ripe=Ripe(3, 600.0, 86_400.0))
+
+    async def ripe() -> list[Scope]:
+        async with store.read() as db:
+            idle_since, last_before = clock.at - timedelta(seconds=600), clock.at - timedelta(days=1)
+            return await jobs.to_consolidate(db, new_sessions=3, idle_since=idle_since, last_before=last_before)
+
+    for number in range(3):
+        await record(store, MIRA, f"m{number}", f"My shoe size is {40 + number}.", clock.at)
+        await record(store, JON, f"j{number}", f"My shoe size is {40 + number}.", clock.at)
+    await work.pending()
+    assert await ripe() == []  # not quiet yet
+    clock.at += timedelta(seconds=601)
+    await record(store, JON, "waits", "I live in Wels.", DUE)
+    assert await ripe() == [MIRA]
+    await work.consolidation()
+    await work.pending()
+    assert await ripe() == []
+    clock.at += timedelta(days=1)
+    assert await ripe() == [JON]  # nothing new was read of the other
+    for number in range(3, 5):
+        await record(store, MIRA, f"m{number}", f"My shoe size is {40 + number}.", clock.at)
+    await work.pending()
+    clock.at += timedelta(days=1)
+    assert await ripe() == [JON]  # two are not enough

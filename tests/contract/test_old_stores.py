@@ -1,0 +1,209 @@
+"""A store of any earlier version, with rows in every table: upgraded it answers as before, and the work goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import inspect, text
+
+from afterword.store import ledger, migrations
+from afterword.store.engine import Store
+from afterword.store.scopes import Scope
+from commands import Commands
+from old_stores import MADE_BY, answers, maker, postgres_at, sqlite_at
+
+Ask = Callable[..., Any]
+USERS = ("mira", "jon")
+HELD = ("kind", "subject", "attribute", "value", "statement", "status", "valid_from", "valid_to", "support")
+KILLED = """
+import asyncio, os, signal, sys
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+from afterword.store.engine import Store
+
+left = int(sys.argv[2])
+
+@event.listens_for(Engine, "after_cursor_execute")
+def count(_connection, _cursor, statement, *_):
+    global left
+    if statement.lstrip().upper().startswith(("CREATE", "ALTER", "INSERT", "UPDATE", "DROP")):
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+async def main():
+    async with Store(sys.argv[1]) as store:
+        await store.migrate()
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture(params=["file", "postgres"])
+def made(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], str]:
+    """Make a store of a version, and return its address."""
+
+    def at(version: str) -> str:
+        path = tmp_path / f"{version}.db"
+        if request.param == "file":
+            return sqlite_at(version, path)
+        return postgres_at(version, request.getfixturevalue("empty_postgres"), path)
+
+    return at
+
+
+@pytest.fixture
+def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Ask:
+    """Run a command on a store, and return what it prints as JSON."""
+    commands = Commands(tmp_path, monkeypatch, capfd)
+
+    def run(url: str, *arguments: str) -> Any:
+        return json.loads(commands(*arguments, "--json", AFTERWORD_STORE__URL=url, expected=0))
+
+    return run
+
+
+def of_then(told: Any, version: str) -> Any:
+    """What both programs can say: the first counted no spendings yet."""
+    if version != "0001" or not isinstance(told, dict | list):
+        return told
+    if isinstance(told, list):
+        return [of_then(one, version) for one in told]
+    return {name: of_then(one, version) for name, one in told.items() if name != "spent"}
+
+
+@pytest.mark.parametrize("version", MADE_BY)
+def test_an_upgraded_store_answers_as_before(version: str, made: Callable[[str], str], ask: Ask) -> None:
+    """Facts, runs, histories and what each session gave, word for word."""
+    url = made(version)
+    assert ask(url, "migrate") == {"before": version, "after": migrations.newest()}
+    told = maker().answers(lambda *arguments: ask(url, *arguments))
+    assert of_then(told, version) == of_then(answers(version), version)
+
+
+@pytest.mark.parametrize("version", MADE_BY)
+def test_every_table_of_the_version_has_rows(version: str, tmp_path: Path) -> None:
+    async def counted() -> dict[str, int]:
+        async with Store(sqlite_at(version, tmp_path / "old.db")) as store, store.connection(writing=False) as db:
+            names = await db.run_sync(lambda connection: inspect(connection).get_table_names())
+            return {name: (await db.execute(text(f"SELECT count(*) FROM {name}"))).scalar_one() for name in names}
+
+    assert [name for name, count in asyncio.run(counted()).items() if not count] == []
+
+
+@pytest.mark.parametrize("version", MADE_BY)
+async def test_deriving_anew_changes_no_fact(version: str, made: Callable[[str], str]) -> None:
+    async with Store(made(version)) as store:
+        await store.migrate()
+
+        async def rows() -> list[Any]:
+            async with store.connection(writing=False) as db:
+                return list(await db.execute(text("SELECT * FROM facts ORDER BY id")))
+
+        before = await rows()
+        async with store.write() as db:
+            for user in USERS:
+                await ledger.derive(db, Scope.user(user))
+        assert len(before) > 5
+        assert [str(row) for row in await rows()] == [str(row) for row in before]
+
+
+def what_holds(fact: dict[str, Any]) -> list[str]:
+    """A fact without its ids, and without the time at which a store was made: the sessions end in June."""
+    told = {**fact, **{name: None for name in ("valid_from", "valid_to") if (fact[name] or "") > "2026-07"}}
+    return [str(told[name]) for name in HELD]
+
+
+def after_more_work(run: Ask, saved: Path) -> dict[str, list[list[str]]]:
+    """What holds after a new session, the undoing of an old run, and a held run that is applied."""
+    run("run", str(saved))
+    runs = {one["source"]: one["id"] for user in USERS for one in run("runs", "--user", user)}
+    run("undo", str(runs["session:move"]))
+    run("apply", str(runs["session:held"]))
+    facts = {user: run("facts", "--user", user, "--all", "--as-of", "2027-01-01") for user in USERS}
+    return {user: sorted(what_holds(fact) for fact in held) for user, held in facts.items()}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new session."""
+    folder = tmp_path_factory.mktemp("saved") / "new"
+    made: Path = maker().write(folder, "mira", {"new": "I moved to Villach. I prefer coffee."}, 6)
+    return made
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory, saved: Path) -> dict[str, list[list[str]]]:
+    """What a store holds then that the present program has made from its first session on."""
+    folder, make, kept = tmp_path_factory.mktemp("fresh"), maker(), dict(os.environ)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", sys.argv)
+        program = make.Program(folder)
+        try:
+            make.fill(program, folder)
+            return after_more_work(program, saved)
+        finally:
+            os.environ.clear()
+            os.environ.update(kept)
+
+
+@pytest.mark.parametrize("version", MADE_BY)
+def test_the_work_goes_on_in_an_upgraded_store(
+    version: str, made: Callable[[str], str], ask: Ask, saved: Path, fresh: dict[str, list[list[str]]]
+) -> None:
+    url = made(version)
+    ask(url, "migrate")
+    if version < "0005":  # whose program could not forget
+        ask(url, "forget", "--session", "job", "--user", "mira", "--yes")
+    assert after_more_work(partial(ask, url), saved) == fresh
+    assert min(map(len, fresh.values())) > 2
+
+
+@pytest.mark.parametrize("command", [["facts", "--user", "mira"], ["run"], ["status"], ["migrate"], ["undo", "1"]])
+def test_a_store_of_a_newer_program_is_refused_by_every_command(
+    command: list[str], made: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    url = made("0006")
+
+    async def version(then: str | None = None) -> str:
+        async with Store(url) as store, store.connection(writing=True) as db:
+            if then:
+                await db.execute(text(f"UPDATE {migrations.VERSION_TABLE} SET version_num = '{then}'"))
+            found = await db.execute(text(f"SELECT version_num FROM {migrations.VERSION_TABLE}"))
+            return str(found.scalar_one())
+
+    asyncio.run(version("9999"))
+    told = Commands(tmp_path, monkeypatch, capfd)(*command, AFTERWORD_STORE__URL=url, expected=1)
+    assert "written by a newer afterword (tables 9999" in told
+    assert "upgrade afterword, the store was left alone" in told
+    assert asyncio.run(version()) == "9999"
+
+
+@pytest.mark.parametrize("at", [1, 3, 8, 12])
+async def test_a_migration_that_is_killed_leaves_the_store_as_it_was(at: int, made: Callable[[str], str]) -> None:
+    """Killed after its first statement, in the middle, or near its end: all or nothing, and it can be done again."""
+    url = made("0001")
+
+    async def state() -> tuple[str | None, list[str]]:
+        async with Store(url) as store, store.connection(writing=False) as db:
+            names = await db.run_sync(lambda connection: sorted(inspect(connection).get_table_names()))
+            return await db.run_sync(migrations.version_of), names
+
+    before = await state()
+    command = [sys.executable, "-c", KILLED, url, str(at)]
+    killed = await asyncio.to_thread(subprocess.run, command, capture_output=True, check=False)
+    assert killed.returncode == -9, killed.stderr
+    assert await state() == before
+    async with Store(url) as store:
+        assert await store.migrate() == ("0001", migrations.newest())
+        await store.check()

@@ -1,0 +1,325 @@
+"""Vectors over every database: none of words that are gone, none of two models side by side, nothing paid twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlmodel import col, select
+
+from afterword.extractors.judge import RulesJudge
+from afterword.extractors.rules import RulesExtractor
+from afterword.pipeline.budget import Purse
+from afterword.pipeline.chores import EMBEDDING, Chores
+from afterword.pipeline.embedding import Refresher
+from afterword.pipeline.errors import BudgetReached
+from afterword.pipeline.rhythms import Clock, Rhythm
+from afterword.store import freshness, ledger, lookup, sessions
+from afterword.store.assertions import OWNER, Act, Assertion, Authority, Evidence, EvidenceKind, Kind
+from afterword.store.embedding import EmbeddingUnavailable, Vector
+from afterword.store.engine import Store
+from afterword.store.forgetting import Erasure, forget
+from afterword.store.freshness import COMPLETE
+from afterword.store.proposing import Proposal, Reading
+from afterword.store.recall import recall, search
+from afterword.store.retries import Retries
+from afterword.store.scopes import Scope
+from afterword.store.tables import VectorRow
+from afterword.store.vectors import refresh_vectors
+
+pytest.importorskip("numpy")
+
+LENA, TOM = Scope.user("lena"), Scope.user("tom")
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+LATER = NOON + timedelta(days=30)
+RHYTHMS = dict.fromkeys(("pending", "retries", "consolidation", EMBEDDING), Rhythm(every_s=60.0))
+
+
+class Lengths:
+    """An embedder of our own: the length of a text. `between` is done while it makes vectors."""
+
+    def __init__(self, model: str = "lengths", dimension: int = 2) -> None:
+        self.model, self.dimension = model, dimension
+        self.asked: list[str] = []
+        self.fails_after = 1_000_000
+        self.between: Callable[[], Awaitable[object]] | None = None
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector]:
+        if len(self.asked) + len(texts) > self.fails_after:
+            raise EmbeddingUnavailable("the endpoint is down")
+        self.asked += texts
+        between, self.between = self.between, None
+        if between is not None:
+            await between()
+        return [[float(len(one)), *[1.0] * (self.dimension - 1)] for one in texts]
+
+
+def stated(number: int, statement: str, scope: Scope = LENA) -> Assertion:
+    return Assertion(
+        id=f"{scope.id}-{number}",
+        scope=scope,
+        session_id=None,
+        act=Act.STATE,
+        kind=Kind.ENTITY,
+        subject=OWNER,
+        attribute="note",
+        value=statement,
+        statement=statement,
+        speaker="user",
+        authority=Authority.STATED,
+        said_at=NOON + timedelta(minutes=number),
+        evidence=(Evidence(EvidenceKind.PERSON, statement),),
+    )
+
+
+async def keep(store: Store, *said: Assertion, scope: Scope = LENA) -> int:
+    async with store.write() as db:
+        revision = await lookup.revision_of(db, scope)
+        reading = Reading(f"window {revision}", 1, 9, said)
+        run_id = await ledger.propose(db, Proposal(scope, f"s{revision}", "x", "t", "t", NOON, revision, (reading,)))
+        await ledger.apply(db, scope, run_id, NOON)
+        return run_id
+
+
+async def things(store: Store, count: int, scope: Scope = LENA) -> None:
+    await keep(
+        store, *(stated(number, f"Lena owns thing number {number}.", scope) for number in range(count)), scope=scope
+    )
+
+
+async def kept(store: Store, key: str | None = None) -> dict[tuple[str, int], int]:
+    """Return how many vectors are kept of each model, or its notes that it has all."""
+    async with store.read() as db:
+        rows = await db.exec(select(VectorRow.model, VectorRow.dimension, VectorRow.key).order_by(col(VectorRow.key)))
+        found = [(model, size) for model, size, name in rows if (name == COMPLETE) == (key == COMPLETE)]
+    return {name: found.count(name) for name in sorted(set(found))}
+
+
+def refresher(store: Store, embedder: Lengths, at: datetime = LATER, **more: object) -> Refresher:
+    clock = Clock(at, speed=1e-9)
+    # `more` is of any kind.
+    return Refresher(store, embedder, Purse, batch=2, clock=clock, **more)  # type: ignore[arg-type]  # other arguments go as keywords, or are not used
+
+
+async def test_what_was_paid_for_is_kept_when_the_endpoint_fails_in_the_middle(store: Store) -> None:
+    await things(store, 7)
+    embedder = Lengths()
+    embedder.fails_after = 5
+    done = await refresher(store, embedder).refresh([LENA])
+    assert (done.made, done.left, type(done.error)) == (4, 1, EmbeddingUnavailable)
+    embedder.fails_after = 1_000
+    done = await refresher(store, embedder).refresh([LENA])
+    assert (done.made, done.left, done.error) == (3, 0, None)
+    assert len(embedder.asked) == len(set(embedder.asked)) == 7
+
+
+async def test_another_model_is_complete_before_the_former_one_goes(store: Store) -> None:
+    await things(store, 5)
+    await refresher(store, Lengths()).refresh()
+    other = Lengths("other", 3)
+    other.fails_after = 3
+    assert (await refresher(store, other).refresh()).left == 1
+    assert await kept(store) == {("lengths", 2): 5, ("other", 3): 2}
+    assert await kept(store, COMPLETE) == {("lengths", 2): 1}
+    other.fails_after = 100
+    await refresher(store, other).refresh()
+    assert await kept(store) == {("other", 3): 5}
+    assert await kept(store, COMPLETE) == {("other", 3): 1}
+
+
+async def test_another_dimension_is_another_model(store: Store) -> None:
+    await things(store, 3)
+    await refresher(store, Lengths()).refresh()
+    await refresher(store, Lengths(dimension=4)).refresh()
+    assert await kept(store) == {("lengths", 4): 3}
+    found = await search(store, LENA, "thing", at=LATER, embedder=Lengths())
+    assert found.without_vector == 3, "vectors of another size are none"
+
+
+async def test_an_application_with_another_embedder_takes_nothing_away(store: Store) -> None:
+    await things(store, 3)
+    await refresher(store, Lengths()).refresh()
+    await refresh_vectors(store, LENA, Lengths("other"), at=LATER)
+    assert await kept(store) == {("lengths", 2): 3, ("other", 2): 3}
+    assert await kept(store, COMPLETE) == {("lengths", 2): 1}
+
+
+async def test_only_what_has_changed_is_looked_at_again(store: Store) -> None:
+    await things(store, 3)
+    await things(store, 2, TOM)
+    embedder = Lengths()
+
+    async def lacking(at: datetime = LATER) -> list[Scope]:
+        async with store.read() as db:
+            return await freshness.lacking(db, embedder, at)
+
+    assert await lacking() == [LENA, TOM]
+    assert (await refresher(store, embedder).refresh([TOM])).made == 2
+    assert await lacking() == [LENA]
+    assert (await refresher(store, embedder).refresh()).made == 3
+    assert await lacking() == []
+    run_id = await keep(store, stated(40, "Tom owns a kite.", TOM), scope=TOM)
+    assert await lacking() == [TOM]
+    await refresher(store, embedder).refresh()
+    assert embedder.asked[5:] == [text for text in embedder.asked[5:] if "kite" in text]
+    await store.written(lambda db: ledger.undo(db, TOM, run_id, LATER))
+    await refresher(store, embedder).refresh()
+    assert await kept(store) == {("lengths", 2): 5}, "what was undone has no vector"
+    assert len(embedder.asked) == 6
+
+
+async def test_a_memory_is_looked_at_again_when_something_begins_or_ends(store: Store) -> None:
+    ends = NOON + timedelta(days=40)
+    await keep(store, stated(1, "Lena owns a kite."), replace(stated(2, "Lena is in Oslo."), valid_to=ends))
+    embedder = Lengths()
+    await refresher(store, embedder).refresh()
+    async with store.read() as db:
+        assert await freshness.lacking(db, embedder, ends - timedelta(days=1)) == []
+        assert await freshness.lacking(db, embedder, ends + timedelta(days=1)) == [LENA]
+    await refresher(store, embedder, ends + timedelta(days=1)).refresh()
+    assert await kept(store) == {("lengths", 2): 1}
+
+
+async def test_no_vector_is_kept_of_words_that_went_while_it_was_made(store: Store) -> None:
+    await keep(store, stated(1, "Lena likes tea."), stated(2, "Lena has a secret lover."))
+    embedder = Lengths()
+
+    async def regret() -> None:
+        await forget(store, LENA, lambda erasure: erasure.statements(["lena-2"]), at=LATER)
+
+    embedder.between = regret
+    done = await refresher(store, embedder).refresh()
+    assert done.error is None
+    assert await kept(store) == {("lengths", 2): 1}
+    assert len(embedder.asked) == 2, "what was paid for the rest is used"
+
+
+async def test_what_is_forgotten_takes_its_vectors_along(store: Store) -> None:
+    await things(store, 3)
+    await refresher(store, Lengths()).refresh()
+    await forget(store, LENA, Erasure.everything, at=LATER)
+    assert await kept(store) == {}
+    assert await kept(store, COMPLETE) == {}
+    assert (await refresher(store, Lengths()).refresh()).error is None
+
+
+async def test_two_that_refresh_at_once_keep_one_of_each(store: Store) -> None:
+    await things(store, 9)
+    done = await asyncio.gather(*(refresher(store, Lengths()).refresh() for _ in range(2)))
+    assert [one.error for one in done] == [None, None]
+    assert await kept(store) == {("lengths", 2): 9}
+
+
+async def test_secrets_in_a_question_are_masked_before_it_is_sent(store: Store) -> None:
+    await things(store, 40)
+    embedder = Lengths()
+    await refresher(store, embedder).refresh()
+    embedder.asked.clear()
+    secret = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0k1L2"
+    await recall(store, LENA, f"is {secret} my key?", at=LATER, budget_tokens=200, embedder=embedder)
+    assert embedder.asked == ["is [redacted: api key] my key?"]
+
+
+async def test_a_question_off_the_record_is_not_sent(store: Store) -> None:
+    await things(store, 40)
+    embedder = Lengths()
+    await refresher(store, embedder).refresh()
+    embedder.asked.clear()
+    query = "off the record: which thing number 7?"
+    found = await recall(store, LENA, query, at=LATER, budget_tokens=200, embedder=embedder)
+    assert embedder.asked == []
+    assert found.facts
+
+
+async def test_vectors_that_another_process_makes_are_seen_after_a_while(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("afterword.store.vectors.READ_AGAIN_S", 0.0)
+    await things(store, 3)
+    embedder = Lengths()
+    assert (await search(store, LENA, "thing", at=LATER, embedder=embedder)).without_vector == 3
+    if store.in_memory:
+        return
+    async with Store(store._url.render_as_string(hide_password=False)) as other:
+        await refresh_vectors(other, LENA, embedder, at=LATER)
+    assert (await search(store, LENA, "thing", at=LATER, embedder=embedder)).without_vector == 0
+
+
+async def test_how_many_texts_lack_a_vector_is_told_by_model(store: Store) -> None:
+    await things(store, 5)
+    assert (await freshness.coverage(store, LENA, LATER)).made == {}
+    embedder = Lengths()
+    embedder.fails_after = 2
+    await refresher(store, embedder).refresh()
+    found = await freshness.coverage(store, LENA, LATER, ("other", 8))
+    assert (found.texts, dict(found.made)) == (5, {("lengths", 2): 2, ("other", 8): 0})
+
+
+async def test_a_budget_that_is_reached_is_told_and_nothing_more_is_asked(store: Store) -> None:
+    await things(store, 3)
+
+    class Refused(Lengths):
+        async def embed(self, texts: Sequence[str]) -> list[Vector]:
+            raise BudgetReached("the day's budget would be passed")
+
+    done = await refresher(store, Refused()).refresh()
+    assert (done.made, done.left, type(done.error)) == (0, 1, BudgetReached)
+    found = await search(store, LENA, "thing", at=LATER, embedder=Refused())
+    assert len(found.facts) == 3, "recall goes on by words"
+
+
+async def test_the_job_makes_what_is_missing_anywhere_and_fails_where_it_cannot(store: Store) -> None:
+    await things(store, 3)
+    await things(store, 2, TOM)
+    embedder = Lengths()
+    embedder.fails_after = 2
+    # Neither is asked here.
+    work = Chores(store, None, None, Purse, refresher=refresher(store, embedder))  # type: ignore[arg-type]  # other arguments go as keywords, or are not used
+    (job,) = (one for one in work.jobs(RHYTHMS) if one.name == EMBEDDING)
+    with pytest.raises(EmbeddingUnavailable):
+        await job.work()
+    embedder.fails_after = 100
+    await job.work()
+    assert await kept(store) == {("lengths", 2): 5}
+
+
+async def test_in_the_background_bursts_are_made_in_one_go(store: Store) -> None:
+    made = refresher(store, Lengths(), pause_s=0.05)
+    await things(store, 3)
+    for _ in range(5):
+        made.note(LENA)
+    await things(store, 2, TOM)
+    made.note(TOM)
+    await made.end()
+    assert await kept(store) == {("lengths", 2): 5}
+
+
+@pytest.mark.parametrize("is_down", [False, True])
+async def test_a_worker_makes_vectors_beside_its_sessions_and_never_at_their_cost(store: Store, is_down: bool) -> None:
+    fleet = pytest.importorskip("afterword.pipeline.fleet", exc_type=ImportError)
+    said = {"content": "I live in Graz.", "source": "user", "type": "TextMessage", "created_at": NOON.isoformat()}
+    async with store.write() as db:
+        await sessions.save_state(db, LENA, "one", component="x", state={"messages": [said]}, at=NOON)
+    async with store.read() as db:
+        ((key, _),) = await sessions.keys_of_pending(db)
+    embedder = Lengths()
+    embedder.fails_after = 0 if is_down else 100
+    made = refresher(store, embedder, pause_s=0.0)
+    rules = {"extractor": RulesExtractor(), "judge": RulesJudge()}
+    await fleet.Worker(store, **rules, purse=Purse, retries=Retries(), refresher=made).process(key)
+    await made.end()
+    async with store.read() as db:
+        kept_session = await sessions.find(db, LENA, "one")
+    assert kept_session is not None
+    assert kept_session.progress is sessions.Progress.DONE
+    assert bool(await kept(store)) is not is_down
+
+
+async def test_who_stops_leaves_the_rest_for_later(store: Store) -> None:
+    await things(store, 6)
+    embedder = Lengths()
+    done = await refresher(store, embedder, stop=lambda: "SIGTERM" if embedder.asked else None).refresh()
+    assert (done.made, done.left, done.error) == (2, 1, None)

@@ -1,0 +1,103 @@
+"""Forgetting from the command line: shown first, done with --yes, kept by tombstones after a restored backup."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from commands import Commands
+from saved import write_manifest
+
+WORD = "Gnarlsburg"
+
+
+@pytest.fixture
+def told(afterword: Commands, tmp_path: Path) -> Callable[..., None]:
+    """Process one session of Mira's, in which she says these sentences."""
+
+    def tell(session_id: str, on: str, *said: str, **environment: str) -> None:
+        write_manifest(tmp_path / session_id, (session_id, on, *said))
+        afterword("run", str(tmp_path / session_id), expected=0, **environment)
+
+    return tell
+
+
+def values(afterword: Commands) -> set[str]:
+    return {fact["value"] for fact in json.loads(afterword("facts", "--user", "mira", "--all", "--json"))}
+
+
+def bytes_of(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.glob("afterword.db*"))
+
+
+def test_nothing_is_forgotten_before_it_was_shown(
+    afterword: Commands, told: Callable[..., None], tmp_path: Path
+) -> None:
+    told("a", "2026-03-01T10:00:00Z", f"I live in {WORD}.", "I am allergic to peanuts.")
+    (shown,) = json.loads(afterword("forget", "--user", "mira", "--session", "a", "--json"))
+    assert shown["done"] is False
+    assert WORD in values(afterword)
+    (done,) = json.loads(afterword("forget", "--user", "mira", "--session", "a", "--yes", "--json"))
+    assert (done["done"], done["files_clean"], done["erased"]) == (True, True, shown["erased"])
+    assert values(afterword) == set()
+    assert WORD.encode() not in bytes_of(tmp_path)
+    assert WORD not in json.dumps(done)
+
+
+def test_one_fact_goes_by_its_id(afterword: Commands, told: Callable[..., None], tmp_path: Path) -> None:
+    told("a", "2026-03-01T10:00:00Z", f"I live in {WORD}.", "I am allergic to peanuts.")
+    facts = json.loads(afterword("facts", "--user", "mira", "--json"))
+    (home,) = (fact["id"] for fact in facts if fact["value"] == WORD)
+    afterword("forget", "--user", "mira", "--fact", home[:8], "--yes")
+    told("a", "2026-03-01T10:00:00Z", f"I live in {WORD}.", "I am allergic to peanuts.")
+    assert values(afterword) == {fact["value"] for fact in facts} - {WORD}
+    assert WORD.encode() not in bytes_of(tmp_path)
+
+
+def test_a_restored_backup_forgets_again(afterword: Commands, told: Callable[..., None], tmp_path: Path) -> None:
+    told("a", "2026-03-01T10:00:00Z", f"I live in {WORD}.", "I am allergic to peanuts.")
+    told("b", "2026-03-02T10:00:00Z", "I always take the window seat.")
+    shutil.copy(tmp_path / "afterword.db", tmp_path / "old.db")
+    home = next(one["id"] for one in json.loads(afterword("facts", "--user", "mira", "--json")) if one["value"] == WORD)
+    afterword("forget", "--user", "mira", "--fact", home, "--yes")
+    afterword("forget", "--user", "mira", "--session", "b", "--yes")
+    left = values(afterword)
+    afterword("forget", "--tombstones", "stones.jsonl")
+    assert WORD not in (tmp_path / "stones.jsonl").read_text()
+    for file in tmp_path.glob("afterword.db*"):
+        file.unlink()
+    shutil.move(tmp_path / "old.db", tmp_path / "afterword.db")
+    assert values(afterword) > left
+    afterword("forget", "--replay", "stones.jsonl")
+    assert values(afterword) == left
+    assert WORD.encode() not in bytes_of(tmp_path)
+
+
+def test_a_request_waits_or_is_carried_out_at_once(
+    afterword: Commands, told: Callable[..., None], tmp_path: Path
+) -> None:
+    told("a", "2026-03-01T10:00:00Z", f"I live in {WORD}.", "I am allergic to peanuts.")
+    told("b", "2026-03-02T10:00:00Z", f"Please forget that I live in {WORD}.")
+    (scope,) = json.loads(afterword("status", "--json"))["scopes"]
+    assert scope["to_forget"] == 2
+    assert "forget --asked" in afterword("status")
+    afterword("run", AFTERWORD_PRIVACY__ERASE="auto")
+    assert WORD.encode() in bytes_of(tmp_path), "a run without sessions touches no memory"
+    told("c", "2026-03-03T10:00:00Z", "I always take the window seat.", AFTERWORD_PRIVACY__ERASE="auto")
+    (scope,) = json.loads(afterword("status", "--json"))["scopes"]
+    assert scope["to_forget"] == 0
+    assert WORD.encode() not in bytes_of(tmp_path)
+    assert "nothing to forget" in afterword("forget", "--asked", "--yes")
+
+
+def test_what_is_to_go_must_be_said(afterword: Commands, told: Callable[..., None]) -> None:
+    told("a", "2026-03-01T10:00:00Z", "I am allergic to peanuts.")
+    afterword("forget", "--yes", expected=2)
+    afterword("forget", "--user", "mira", "--session", "a", "--fact", "abcdef", "--yes", expected=2)
+    assert "no session" in afterword("forget", "--user", "mira", "--session", "z", "--yes", expected=1)
+    afterword("forget", "--before", "2026-03-02", "--yes")
+    assert values(afterword) == set()

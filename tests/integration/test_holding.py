@@ -1,0 +1,76 @@
+"""A SQLite file that is held open: short statements in the loop, and everything else as it was."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from afterword.extractors.candidates import Answer
+from afterword.extractors.rules import RulesExtractor
+from afterword.extractors.shapes import wrapped
+from afterword.pipeline.batch import run_batch
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.session import Outcome
+from afterword.store import ledger, lookup
+from afterword.store.engine import Store
+from afterword.store.scopes import Scope
+
+MIRA, BO = Scope.user("mira"), Scope.user("bo")
+
+
+async def test_two_stores_that_are_held_write_one_file_in_turn(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/afterword.db"
+    async with Store(url) as one, Store(url) as other:
+        await one.migrate()
+        async with one.held(), other.held():
+            await one.written(lambda db: ledger.ensure_scope(db, MIRA))
+            counting = [store.written(lambda db: ledger.hold(db, MIRA)) for store in (one, other) * 20]
+            await asyncio.gather(*counting, other.written(lambda db: ledger.ensure_scope(db, BO), lasting=False))
+            async with one.read() as db:
+                assert set(await lookup.scopes_kept(db)) == {MIRA, BO}
+
+
+async def test_who_is_cancelled_leaves_no_transaction_behind(tmp_path: Path) -> None:
+    async with Store(f"sqlite:///{tmp_path}/afterword.db") as store:
+        await store.migrate()
+
+        async def forever() -> None:
+            async with store.write() as db:
+                await ledger.ensure_scope(db, MIRA)
+                await asyncio.Event().wait()
+
+        async with store.held():
+            for _ in range(10):
+                task = asyncio.create_task(forever())
+                await asyncio.sleep(0.01)
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+            await store.written(lambda db: ledger.ensure_scope(db, BO))
+            async with store.read() as db:
+                assert await lookup.scopes_kept(db) == [BO]
+
+
+async def test_a_batch_that_is_brief_hands_out_no_turns_but_their_number(tmp_path: Path) -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    message = {"content": "I live in Graz.", "source": "user", "type": "UserMessage"}
+    state = {"type": "AssistantAgentState", "llm_context": {"messages": [message]}}
+    found = [Saved(MIRA, f"s{day}", state=state, started_at=at + timedelta(days=day)) for day in range(3)]
+    async with Store(f"sqlite:///{tmp_path}/afterword.db") as store:
+        await store.migrate()
+        ended = await run_batch(store, found, extractor=RulesExtractor(), concurrency=1, is_brief=True)
+    outcomes = [one for one in ended if isinstance(one, Outcome)]
+    assert [(one.turns, one.transcript.turns, one.transcript.layout) for one in outcomes] == [
+        (1, (), outcomes[0].transcript.layout)
+    ] * 3
+
+
+def test_a_shape_has_the_schema_that_pydantic_makes_and_every_caller_its_own_copy() -> None:
+    made = Answer.model_json_schema()
+    assert made == Answer.model_json_schema(by_alias=True) == wrapped(Answer).model_json_schema()
+    made.clear()
+    assert Answer.model_json_schema()
+    assert wrapped(Answer) is wrapped(Answer)

@@ -1,0 +1,135 @@
+"""What FactMemory finds: by words, within a budget, and as the store has it now."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from autogen_core.model_context import UnboundedChatCompletionContext
+from autogen_core.models import SystemMessage, UserMessage
+
+from afterword.agents.memory import FactMemory
+from afterword.store import ledger, lookup
+from afterword.store.assertions import Kind
+from afterword.store.engine import Store
+from afterword.store.recall import recall, search
+from afterword.store.remembering import remembered
+from afterword.store.rendering import block, label
+from afterword.store.tokens import most_tokens
+from kept import LENA, SAID_AT, keep, run_ids, stated, text, texts
+
+
+async def test_nothing_stored_and_nothing_relevant_are_told_apart(store: Store) -> None:
+    now = datetime.now(UTC)
+    assert (await search(store, LENA, "tea", at=now)).stored == 0
+    await keep(store, stated("Lena plays chess."))
+    found = await search(store, LENA, "tea", at=now)
+    assert (found.facts, found.stored) == ((), 1)
+
+
+async def test_query_takes_limits_kinds_and_contents(store: Store) -> None:
+    memory = FactMemory(user="lena", store=store)
+    await keep(
+        store,
+        *(stated(f"Lena tried tea number {number}.", number) for number in range(1, 15)),
+        stated("Lena prefers green tea.", 15, kind=Kind.PREFERENCE),
+    )
+    assert len((await memory.query("tea")).results) == 10
+    assert len((await memory.query("tea", limit=3)).results) == 3
+    assert len((await memory.query("")).results) == 15
+    assert [one.content for one in (await memory.query("tea", kinds=["preference"])).results] == [
+        "Lena prefers green tea."
+    ]
+    assert len((await memory.query(text("green"), unknown_option=1)).results) == 1
+    with pytest.raises(ValueError, match="rumour"):
+        await memory.query("tea", kinds=["rumour"])
+
+
+async def test_a_small_memory_is_served_whole_whatever_is_asked(store: Store) -> None:
+    await keep(store, *(stated(f"Lena knows thing {number}.", number) for number in range(1, 6)))
+    now = datetime.now(UTC)
+    first = await recall(store, LENA, "thing 3", at=now, budget_tokens=600)
+    second = await recall(store, LENA, "something else", at=now, budget_tokens=600)
+    assert first.whole
+    assert first.facts == second.facts
+
+
+@pytest.mark.parametrize("budget", [0, 40, 120, 200, 400])
+async def test_a_large_memory_keeps_to_its_budget(store: Store, budget: int) -> None:
+    kinds = list(Kind)
+    many = [stated(f"Lena has item {n} of set {n % 7}.", n, kind=kinds[n % 3]) for n in range(1, 60)]
+    needle = stated("The quasar telescope is broken.", 60, said_at=SAID_AT)
+    await keep(store, needle, *many)
+    found = await recall(store, LENA, "what about the quasar", at=datetime.now(UTC), budget_tokens=budget)
+    assert not found.whole
+    assert found.stored == 60
+    assert most_tokens(block(found.facts, label=label(LENA), turns=found.turns)) <= budget
+    if budget >= 120:
+        assert needle.id in {fact.id for fact in found.facts}
+        assert {fact.kind for fact in found.facts} >= {Kind.ENTITY}
+    if budget >= 200:
+        assert {fact.kind for fact in found.facts} == set(Kind)
+
+
+async def test_above_the_budget_the_latest_is_kept_where_the_query_says_nothing(store: Store) -> None:
+    await keep(store, *(stated(f"Lena has item {n}.", n) for n in range(1, 60)))
+    found = await recall(store, LENA, "", at=datetime.now(UTC), budget_tokens=120)
+    numbers = [int(fact.id) for fact in found.facts]
+    assert numbers == list(range(60 - len(numbers), 60))
+
+
+async def test_a_limit_bounds_the_number_of_facts(store: Store) -> None:
+    await keep(store, *(stated(f"Lena has item {n}.", n) for n in range(1, 9)))
+    found = await recall(store, LENA, "item 2", at=datetime.now(UTC), budget_tokens=600, limit=2)
+    assert len(found.facts) == 2
+    assert not found.whole
+
+
+async def test_what_came_too_late_serves_the_next_turn(store: Store) -> None:
+    """A large memory may take longer than a turn waits, once: else it would be too late in every turn."""
+    await keep(store, *(stated(f"Lena knows thing {number}.", number) for number in range(1, 1500)))
+    memory = FactMemory(user="lena", store=store, timeout_s=0.02)
+    assert await texts(memory) == []
+    for _ in range(100):
+        await asyncio.sleep(0.1)
+        if remembered(store).revision_of(LENA) is not None:
+            break
+    async with store.read() as db:
+        revision = await lookup.revision_of(db, LENA)
+    assert remembered(store).revision_of(LENA) == revision
+    assert len(await texts(FactMemory(user="lena", store=store))) == 1499
+
+
+async def test_what_is_remembered_is_never_older_than_the_store(store: Store) -> None:
+    memory, writer = FactMemory(user="lena", store=store), FactMemory(user="lena", store=store)
+    assert await texts(memory) == []
+    await writer.add(text("Lena likes tea."))
+    assert await texts(memory) == ["Lena likes tea."]
+    await writer.clear()
+    assert await texts(memory) == []
+    [run_id] = await run_ids(store, "clear")
+    async with store.write() as db:
+        await ledger.undo(db, LENA, run_id, datetime.now(UTC))
+    assert await texts(memory) == ["Lena likes tea."]
+
+
+async def test_what_is_remembered_still_expires(store: Store) -> None:
+    now = SAID_AT
+    memory = FactMemory(user="lena", store=store, clock=lambda: now)
+    await memory.add(text("Lena is in Oslo.", valid_to="2026-03-05"))
+    assert await texts(memory) == ["Lena is in Oslo."]
+    now += timedelta(days=10)
+    assert await texts(memory) == []
+
+
+async def test_a_block_is_a_system_message_at_the_start(store: Store) -> None:
+    memory = FactMemory(user="lena", store=store)
+    await memory.add(text("Lena likes tea."))
+    context = UnboundedChatCompletionContext()
+    await context.add_message(UserMessage(content="hello", source="user"))
+    put = await memory.update_context(context)
+    first, second = await context.get_messages()
+    assert isinstance(first, SystemMessage)
+    assert second.content == "hello"
+    assert [one.content for one in put.memories.results] == ["Lena likes tea."]

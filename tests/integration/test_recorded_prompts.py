@@ -1,0 +1,146 @@
+"""The prompts that the recorded scenarios never needed, answered by a model as well: mending what was refused, telling
+facts in one language, and thinking about facts that the gold lacks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from afterword.extractors.candidates import Candidate, Citation
+from afterword.extractors.clients import ModelClient, ModelSettings
+from afterword.extractors.extractor import Window
+from afterword.extractors.grounding import Grounding, ground
+from afterword.extractors.model import ModelExtractor
+from afterword.extractors.model_judge import ModelJudge
+from afterword.extractors.opinion import ModelOpinion
+from afterword.extractors.owners import owners
+from afterword.extractors.readers import read_file
+from afterword.extractors.testing import ScriptedEndpoint, replayed
+from afterword.extractors.times import dated
+from afterword.extractors.windows import windows
+from afterword.pipeline.batch import run_batch
+from afterword.pipeline.evaluation.opinions import Opinions, ask_opinions
+from afterword.pipeline.evaluation.scenarios import read_scenarios
+from afterword.pipeline.sources import find_sessions
+from afterword.store import lookup
+from afterword.store.engine import Store
+from afterword.store.scopes import Scope
+from afterword.store.transcripts import Transcript
+
+RECORDED = Path(__file__).parent.parent / "recorded"
+CASSETTES = RECORDED / "scenarios.jsonl", RECORDED / "prompts.jsonl"
+MENDED = ("lena-2025-09-08", "tollbooth-2025-09-30", "espiga-2025-11-06", "akuffo-2025-11-14", "elmgrove-2025-11-05")
+IN_GERMAN = ("wiebke-2025-11-24", "wiebke-2026-01-19", "wiebke-2026-03-09")
+JUDGED = ("marathon-training-kofi", "ledger-db-choice-tollbooth", "veggie-week-amara")
+
+
+@dataclass(frozen=True)
+class Session:
+    """A session as it is extracted, in one window."""
+
+    id: str
+    scope: Scope
+    transcript: Transcript
+    owners: tuple[str, ...]
+    window: Window
+
+    def ground(self, candidates: list[Candidate]) -> Grounding:
+        scope, session_id = self.scope, self.id
+        return ground(candidates, self.transcript, scope=scope, session_id=session_id, owners=self.owners)
+
+
+@pytest.fixture(scope="module")
+def states(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("states")
+    tool = [sys.executable, str(shared / "tools" / "scenario_states.py"), str(shared / "data" / "scenarios")]
+    subprocess.run([*tool, "--out", str(folder)], check=True, capture_output=True, timeout=120)
+    return folder
+
+
+def sessions(states: Path, ids: tuple[str, ...]) -> Iterator[Session]:
+    for saved in find_sessions([states]):
+        if saved.session_id in ids and saved.path is not None:
+            read = read_file(saved.path, humans=saved.humans)
+            transcript = dated(read, started_at=saved.started_at, ended_at=saved.ended_at, file_time=saved.file_time)
+            owning = owners(transcript, saved.scope)
+            (window,) = windows(transcript, owning)
+            yield Session(saved.session_id, saved.scope, transcript, owning, window)
+
+
+@asynccontextmanager
+async def model() -> AsyncIterator[ModelClient]:
+    async with ScriptedEndpoint(replayed(*CASSETTES)) as endpoint:
+        settings = ModelSettings("relay", base_url=endpoint.base_url, api_key="local", max_retries=0)
+        async with ModelClient(settings) as client:
+            yield client
+
+
+def spoiled(candidate: Candidate, number: int) -> Candidate:
+    """Return a candidate whose citation is wrong as a model's may be: words of its own, no such turn, one too far."""
+    cited, *others = candidate.evidence
+    wrong = (
+        Citation(turn=cited.turn, quote=f"they say that {cited.quote}"),
+        Citation(turn=cited.turn + 900, quote=cited.quote),
+        Citation(turn=cited.turn + 1, quote=cited.quote),
+    )[number % 3]
+    return candidate.model_copy(update={"evidence": [wrong, *others]})
+
+
+async def mended(client: ModelClient, session: Session) -> tuple[int, set[str], set[str]]:
+    """Return how many candidates were refused, and the statements of the refused and of the mended ones."""
+    extractor = ModelExtractor(client)
+    first = list((await extractor.extract(session.window)).candidates)
+    refused = session.ground([spoiled(one, number) for number, one in enumerate(first)]).rejections
+    again = await extractor.repair(session.window, refused)
+    kept = session.ground(list(again.candidates))
+    return len(refused), {one.candidate.statement for one in refused}, {one.statement for one in kept.assertions}
+
+
+async def test_a_model_mends_the_citations_that_were_refused_and_adds_nothing(states: Path) -> None:
+    refused = mended_all = 0
+    async with model() as client:
+        for session in sessions(states, MENDED):
+            count, shown, kept = await mended(client, session)
+            assert kept <= shown, "nothing new, and no sentence changed"
+            refused, mended_all = refused + count, mended_all + len(kept)
+    assert refused >= 25
+    assert mended_all >= 0.9 * refused
+
+
+async def test_facts_of_a_german_conversation_are_told_in_english_with_the_german_words(states: Path) -> None:
+    async with model() as client:
+        for session in sessions(states, IN_GERMAN):
+            found = await ModelExtractor(client, language="English").extract(session.window)
+            kept = session.ground(list(found.candidates))
+            assert kept.assertions
+            assert not [one.detail for one in kept.rejections if one.reason == "quote_missing"]
+            for one in kept.assertions:
+                assert not {"der", "die", "das", "und", "ist", "Nutzerin"} & set(one.statement.split()), one.statement
+
+
+async def opinions(client: ModelClient, shared: Path, states: Path, folder: Path) -> Opinions:
+    chosen = [one for one in read_scenarios([shared / "data" / "scenarios"]) if one.id in JUDGED]
+    found = [one for one in find_sessions([states]) if one.path and one.path.parent.parent.name in JUDGED]
+    facts = {}
+    async with Store(f"sqlite:///{folder}/facts.db") as store:
+        await store.migrate()
+        await run_batch(store, found, extractor=ModelExtractor(client), judge=ModelJudge(client))
+        for scenario in chosen:
+            ended_at = max(session.ended_at for session in scenario.sessions)
+            async with store.read() as db:
+                facts[scenario.id] = await lookup.facts(db, Scope.user(scenario.user_id), at=ended_at)
+    return await ask_opinions(ModelOpinion(client), chosen, facts)
+
+
+async def test_a_model_thinks_of_each_fact_that_the_gold_lacks(shared: Path, states: Path, tmp_path: Path) -> None:
+    async with model() as client:
+        told = await opinions(client, shared, states, tmp_path)
+    assert told.failures == []
+    assert told.asked == len(told.every) >= 20
+    assert sum(one.true for one in told.every) >= 0.9 * told.asked

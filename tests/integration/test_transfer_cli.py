@@ -1,0 +1,134 @@
+"""Export, import and backup from the command line."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from afterword.pipeline.errors import SourceInvalid
+from afterword.pipeline.foreign import Memory, Origin, memories
+from commands import Commands
+from saved import write_manifest
+
+
+@pytest.fixture
+def afterword(afterword: Commands, tmp_path: Path) -> Commands:
+    """The command line, where one session of Mira's is processed."""
+    write_manifest(tmp_path, ("a", "2026-03-01T10:00:00Z", "I live in Bergen."))
+    afterword("run", str(tmp_path))
+    return afterword
+
+
+def test_a_store_moves_in_one_file(afterword: Commands, tmp_path: Path) -> None:
+    facts = afterword("facts", "--user", "mira", "--json")
+    afterword("export", "all.jsonl")
+    afterword("import", "all.jsonl", AFTERWORD_STORE__URL="sqlite:///other.db")
+    assert afterword("facts", "--user", "mira", "--json", AFTERWORD_STORE__URL="sqlite:///other.db") == facts
+    told = json.loads(afterword("import", "all.jsonl", "--json", AFTERWORD_STORE__URL="sqlite:///other.db"))
+    assert told["here_already"] == {"sessions": 1, "runs": 1}
+    assert "there already" in afterword("export", "all.jsonl", expected=2)
+    afterword("import", "all.jsonl", "--user", "mira", expected=2)
+    afterword("import", "nowhere.jsonl", expected=2)
+
+
+def test_a_users_own_data_can_be_read(afterword: Commands, tmp_path: Path) -> None:
+    afterword("export", "mira.md", "--user", "mira", "--readable")
+    text = (tmp_path / "mira.md").read_text()
+    assert "Bergen" in text
+    assert "said 2026-03-01" in text
+    assert '"I live in Bergen' in text
+    afterword("export", "mira.json", "--user", "mira", "--readable")
+    (fact,) = json.loads((tmp_path / "mira.json").read_text())
+    assert fact["evidence"][0]["quote"].startswith("I live in Bergen")
+    afterword("export", "all.md", "--readable", expected=2)
+    afterword("export", "tom.md", "--readable", "--user", "tom", expected=1)
+
+
+def test_a_backup_is_a_store_of_its_own(afterword: Commands, tmp_path: Path) -> None:
+    facts = afterword("facts", "--user", "mira", "--json")
+    afterword("backup", "copy.db")
+    assert (tmp_path / "copy.db").stat().st_mode & 0o777 == 0o600
+    assert sqlite3.connect(tmp_path / "copy.db").execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert afterword("facts", "--user", "mira", "--json", AFTERWORD_STORE__URL="sqlite:///copy.db") == facts
+    assert "there already" in afterword("backup", "copy.db", expected=2)
+
+
+def test_what_another_library_knew_comes_in(afterword: Commands, tmp_path: Path) -> None:
+    exported = {"results": [{"id": "1", "memory": "Has two cats", "created_at": "2024-07-26T08:44:41-07:00"}]}
+    (tmp_path / "mem0.json").write_text(json.dumps(exported))
+    afterword("import", "mem0.json", "--from", "mem0", "--user", "mira")
+    (fact,) = (one for one in json.loads(afterword("facts", "--user", "mira", "--json")) if "cats" in one["value"])
+    assert fact["valid_from"] == "2024-07-26T15:44:41Z"
+    afterword("import", "mem0.json", "--from", "mem0", expected=2)
+    (tmp_path / "none.json").write_text("[]")
+    afterword("import", "none.json", "--from", "mem0", "--user", "mira", expected=2)
+
+
+LISTED = {"content": "Uses metric units", "mime_type": "text/plain", "metadata": {}}
+ITEM = {"namespace": ["memories", "mira"], "key": "k1", "created_at": "2025-01-02T03:04:05+00:00"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "exported", "text", "name"),
+    [
+        (Origin.MEM0, [{"id": "7", "memory": "Uses  metric units"}], "Uses metric units", "7"),
+        (
+            Origin.LANGMEM,
+            [{**ITEM, "value": {"content": "Uses metric units"}}],
+            "Uses metric units",
+            "memories/mira/k1",
+        ),
+        (
+            Origin.LANGMEM,
+            [{**ITEM, "value": {"kind": "Memory", "content": {"content": "Uses metric units"}}}],
+            "Uses metric units",
+            "memories/mira/k1",
+        ),
+        (
+            Origin.LANGMEM,
+            {"items": [{**ITEM, "value": {"kind": "Profile", "content": {"name": "Mira", "likes": ["tea", "rain"]}}}]},
+            "name: Mira; likes: tea, rain",
+            "memories/mira/k1",
+        ),
+        (
+            Origin.LISTMEMORY,
+            {"provider": "autogen_core.memory.ListMemory", "config": {"name": "m", "memory_contents": [LISTED]}},
+            "Uses metric units",
+            "0",
+        ),
+    ],
+)
+def test_every_form_of_export_is_read(kind: Origin, exported: object, text: str, name: str) -> None:
+    (one,) = memories(kind, exported)
+    assert (one.text, one.id) == (text, name)
+    assert (one.at is not None) == (kind is Origin.LANGMEM)
+
+
+def test_what_is_no_export_is_refused() -> None:
+    for kind in Origin:
+        with pytest.raises(SourceInvalid):
+            memories(kind, {"something": "else"})
+
+
+def test_memories_of_several_users_are_not_mixed() -> None:
+    items = [{"id": str(number), "memory": "Has a cat", "user_id": name} for number, name in enumerate(("a", "b"))]
+    with pytest.raises(SourceInvalid, match="2 users"):
+        memories(Origin.MEM0, {"results": items})
+
+
+def test_pictures_of_a_list_memory_are_left_out() -> None:
+    picture = {"content": {"data": "aGVsbG8="}, "mime_type": "image/*", "metadata": {}}
+    (one,) = memories(Origin.LISTMEMORY, {"config": {"memory_contents": [picture, LISTED]}})
+    assert one.text == "Uses metric units"
+
+
+async def test_a_real_list_memory_is_read() -> None:
+    from autogen_core.memory import ListMemory, MemoryContent, MemoryMimeType
+
+    kept = ListMemory(name="m")
+    await kept.add(MemoryContent(content="Uses metric units", mime_type=MemoryMimeType.TEXT))
+    dumped = json.loads(kept.dump_component().model_dump_json())
+    assert memories(Origin.LISTMEMORY, dumped) == [Memory("Uses metric units", "0", None)]

@@ -1,0 +1,174 @@
+"""A life of one memory that passes through every stage, with a marker word wherever a user's words can be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from autogen_agentchat.agents import AssistantAgent
+
+from afterword import FactMemory, record_session
+from afterword.extractors.candidates import Candidate, Citation
+from afterword.extractors.clients import ModelClient, ModelSettings
+from afterword.extractors.embeddings import EndpointEmbedder
+from afterword.extractors.judge import RulesJudge
+from afterword.extractors.model import ModelExtractor
+from afterword.extractors.model_judge import ModelJudge
+from afterword.extractors.prices import Price
+from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts
+from afterword.pipeline.batch import run_batch
+from afterword.pipeline.budget import Budget, Purse
+from afterword.pipeline.chores import Chores
+from afterword.pipeline.consolidation import consolidate
+from afterword.pipeline.foreign import Memory, Origin
+from afterword.pipeline.importing import import_memories
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.proposals import undo_run
+from afterword.pipeline.rhythms import Rhythm
+from afterword.pipeline.schedule import Schedule
+from afterword.pipeline.session import Outcome
+from afterword.store import arrival, forgetting, sessions, transfer
+from afterword.store.assertions import Kind
+from afterword.store.embedding import EmbeddingUnavailable, Vector
+from afterword.store.engine import Store
+from afterword.store.recall import search
+from afterword.store.retries import Retries
+from afterword.store.scopes import Scope
+from afterword.store.vectors import refresh_vectors
+from conversing import replying
+
+MARKER = "Zanzibarquux"
+LENA, ELSEWHERE = Scope.user("lena@example.com"), Scope.user("other")
+CITIES = (f"North{MARKER}", f"South{MARKER}", f"East{MARKER}")
+START = datetime(2026, 1, 1, tzinfo=UTC)
+PRICES = {"scripted": Price(Decimal(1), Decimal(2))}
+
+
+class Lengths:
+    """An embedder whose vectors are lengths."""
+
+    model, dimension = "lengths", 2
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector]:
+        return [[float(len(one)), 1.0] for one in texts]
+
+
+def obliging(request: Json) -> Reply:
+    """Finds homes, one of them with a quote that nobody said, and takes every later home for a change."""
+    shown = request["messages"][1]["content"]
+    if "<statements>" in shown:
+        pairs = range(1, sum(" earlier (" in line for line in shown.splitlines()) + 1)
+        found = [{"pair": one, "reason": MARKER, "relation": "changes", "same_subject": True} for one in pairs]
+        return Reply(json.dumps({"findings": found}))
+    if "breaks" in shown:
+        return Reply(MARKER)
+    return facts(*(home(city) for city in CITIES if city in shown), home(f"No{MARKER}"))
+
+
+def home(city: str) -> Candidate:
+    quotes = [Citation(turn=1, quote=f"I live in {city}.")]
+    told = f"The user lives in {city}."
+    return Candidate(kind=Kind.ENTITY, subject="user", attribute="home", value=city, statement=told, evidence=quotes)
+
+
+def saved(number: int, said: str) -> Saved:
+    state = {"type": "AssistantAgentState", "llm_context": {"messages": [_message(said)]}}
+    at = START + timedelta(days=number)
+    return Saved(LENA, f"s{number}", state=state, started_at=at, ended_at=at)
+
+
+def _message(said: str) -> dict[str, Any]:
+    return {"content": said, "source": "user", "type": "UserMessage"}
+
+
+@asynccontextmanager
+async def working(store: Store) -> AsyncIterator[Chores]:
+    """A store's chores, with a model at an endpoint."""
+    with ScriptedEndpoint(obliging) as endpoint:
+        settings = ModelSettings("scripted", endpoint.base_url, max_retries=0, mode="json_schema")
+        async with ModelClient(settings) as client:
+            extractor, judge = ModelExtractor(client), ModelJudge(client)
+            yield Chores(store, extractor, judge, lambda: Purse(Budget(prices=PRICES, tokens_per_run=10**7)))
+
+
+async def live(store: Store, folder: Path) -> None:
+    """Pass through every stage."""
+    await store.migrate()
+    async with working(store) as chores:
+        await _process(store, chores)
+        await _talk(store, chores)
+    await _remember(store)
+    await _move(store, folder)
+
+
+async def _process(store: Store, chores: Chores) -> None:
+    """Five sessions: three homes, one that breaks the model and is set aside, one off the record; then the first again,
+    an undo, and what that leaves to judge."""
+    found = [saved(number, f"I live in {city}.") for number, city in enumerate(CITIES)]
+    found += [saved(3, f"This breaks {MARKER}."), replace(saved(4, MARKER), off_the_record=True), found[0]]
+    extractor, judge, purse = chores.extractor, chores.judge, chores.purse()
+    ended = await run_batch(
+        store, found, extractor=extractor, judge=judge, budget=purse, retries=Retries(tries=1), clock=now
+    )
+    last = ended[2]
+    assert isinstance(last, Outcome)
+    assert last.run_id is not None
+    await undo_run(store, last.run_id, judge=judge)
+    async with store.write() as db:
+        await sessions.put_back(db, LENA, "s3")
+        await sessions.mark_failed(db, LENA, "s3", "again", START)
+    await consolidate(store, LENA, judge=RulesJudge(), budget=purse)
+
+
+async def _talk(store: Store, chores: Chores) -> None:
+    """A recorded conversation with a block of notes, processed by the schedule, like the one that waits for another
+    try."""
+    memory = FactMemory(scope=LENA, store=store)
+    agent = AssistantAgent("helper", replying("noted"), memory=[memory])
+    async with record_session(agent, scope=LENA, session_id="live", store=store):
+        await agent.run(task=f"I live in {CITIES[0]}.")
+    async with store.write() as db:
+        failing = {"llm_context": {"messages": [_message(f"I live in {MARKER}.")]}, "type": "AssistantAgentState"}
+        await sessions.save_state(db, LENA, "again", component="x", state=failing, at=START)
+        await sessions.mark_failed(db, LENA, "again", "a reason", START)
+    rhythms = {name: Rhythm(every_s=60) for name in ("pending", "retries", "consolidation")}
+    await Schedule(store, chores.jobs(rhythms)).once()
+
+
+async def _remember(store: Store) -> None:
+    await search(store, LENA, MARKER, at=now())
+    await search(store, LENA, "nothing alike", at=now())
+    await search(store, ELSEWHERE, MARKER, at=now())
+    with suppress(EmbeddingUnavailable):  # vectors need numpy, which is an extra
+        await refresh_vectors(store, LENA, Lengths(), at=now())
+    with ScriptedEndpoint([Reply(MARKER, status=500)]) as endpoint:
+        settings = ModelSettings("vectors", endpoint.base_url, max_retries=0)
+        async with EndpointEmbedder(settings, 2) as embedder:
+            with suppress(EmbeddingUnavailable):
+                await embedder.embed([MARKER])
+    nowhere = FactMemory(user="nobody", store="postgresql://nobody@127.0.0.1:1/none")
+    await nowhere.recall(MARKER)
+    await nowhere.close()
+
+
+async def _move(store: Store, folder: Path) -> None:
+    await transfer.export(store, folder / "all.jsonl")
+    await arrival.take_in(store, folder / "all.jsonl")
+    memories = [Memory(f"Owns a boat called {MARKER}", "1", START)]
+    await import_memories(store, LENA, Origin.MEM0, memories, at=now(), file_time=START)
+
+    async def everything(erasure: forgetting.Erasure) -> None:
+        await erasure.everything()
+
+    await forgetting.forget(store, LENA, everything, at=now(), is_preview=True)
+    await forgetting.forget(store, LENA, everything, at=now())
+
+
+def now() -> datetime:
+    return datetime.now(UTC)

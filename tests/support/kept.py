@@ -1,0 +1,67 @@
+"""What is kept for Lena, and what her memory finds of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from autogen_core.memory import Memory, MemoryContent, MemoryMimeType
+from sqlmodel import select
+
+from afterword.store import ledger, lookup
+from afterword.store.assertions import OWNER, Act, Assertion, Authority, Evidence, EvidenceKind, Kind
+from afterword.store.engine import Store
+from afterword.store.facts import Fact
+from afterword.store.proposing import Proposal, Reading
+from afterword.store.scopes import Scope
+from afterword.store.tables import RunRow
+
+LENA = Scope.user("lena")
+SAID_AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
+TEXT = MemoryMimeType.TEXT
+
+
+def text(content: str, **metadata: Any) -> MemoryContent:
+    return MemoryContent(content=content, mime_type=TEXT, metadata=metadata)
+
+
+async def texts(memory: Memory, query: str = "") -> list[Any]:
+    return [one.content for one in (await memory.query(query)).results]
+
+
+async def facts_of(store: Store, scope: Scope = LENA) -> list[Fact]:
+    async with store.read() as db:
+        return await lookup.facts(db, scope, at=datetime.now(UTC))
+
+
+def stated(statement: str, number: int = 1, **changes: Any) -> Assertion:
+    said = {
+        "id": f"{number:020d}",
+        "scope": LENA,
+        "session_id": "s1",
+        "act": Act.STATE,
+        "kind": Kind.ENTITY,
+        "subject": OWNER,
+        "attribute": "note",
+        "value": statement,
+        "statement": statement,
+        "speaker": "user",
+        "authority": Authority.STATED,
+        "said_at": SAID_AT + timedelta(minutes=number),
+        "evidence": (Evidence(EvidenceKind.TURN, statement, "s1", number, "user"),),
+    }
+    return Assertion(**{**said, **changes})
+
+
+async def keep(store: Store, *assertions: Assertion, scope: Scope = LENA) -> None:
+    async with store.write() as db:
+        revision = await lookup.revision_of(db, scope)
+        reading = Reading(f"w{revision}", 1, 9, assertions)
+        proposal = Proposal(scope, f"session:s{revision}", "session", "test", "test", SAID_AT, revision, (reading,))
+        await ledger.apply(db, scope, await ledger.propose(db, proposal), SAID_AT)
+
+
+async def run_ids(store: Store, purpose: str) -> list[int]:
+    async with store.read() as db:
+        rows = (await db.exec(select(RunRow).where(RunRow.purpose == purpose))).all()
+    return [row.id for row in rows if row.id is not None]

@@ -1,0 +1,162 @@
+"""Processes that run a schedule by a clock of their own, killed and started again, and what they leave behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from sqlalchemy import text
+
+from afterword.store.engine import Store
+from nursery import Child
+
+PERIOD_S, LEASE_S, SPEED = 60.0, 90.0, 30.0
+"""Of the job: every minute, under a lease of a minute and a half, by a clock that runs thirty times as fast."""
+
+PROGRAM = """
+import asyncio, os, random, signal, sys, time
+from datetime import datetime
+from afterword.extractors.judge import RulesJudge
+from afterword.extractors.rules import RulesExtractor
+from afterword.pipeline.budget import Budget, Purse
+from afterword.pipeline.chores import Chores
+from afterword.pipeline.leasing import Job
+from afterword.pipeline.rhythms import Clock, Rhythm
+from afterword.pipeline.schedule import Halt, Schedule, Timing
+from afterword.store.engine import open_store
+
+url, log, origin, speed, period_s, lease_s, longest_s, name = sys.argv[1:]
+notes = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+def note(what):
+    os.write(notes, f"{name} {what} {time.time()}\\n".encode())
+
+async def main():
+    clock, halt = Clock(datetime.fromisoformat(origin), float(speed)), Halt()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, halt.stop, "SIGTERM")
+    async with await open_store(url) as store:
+        purse = lambda: Purse(Budget())
+        chores = Chores(store, RulesExtractor(), RulesJudge(), purse, clock=clock, stop=halt)
+
+        async def work():
+            note("begin")
+            try:
+                await asyncio.sleep(random.uniform(0.4, 1.0) * float(longest_s))
+                await chores.pending()
+            finally:
+                note("end")
+
+        timing = Timing(jitter_s=5.0, lease_s=float(lease_s))
+        told = lambda job, ending: note(f"ending-{ending.name}")
+        job = Job("pending", Rhythm(every_s=float(period_s)), work)
+        note("up")
+        await Schedule(store, [job], clock=clock, timing=timing, halt=halt, on_end=told).run()
+
+asyncio.run(main())
+"""
+
+WATCHED = {
+    "sqlite": [
+        "CREATE TABLE completions (place INTEGER PRIMARY KEY, done_for TEXT)",
+        """CREATE TRIGGER completed AFTER UPDATE OF done_for ON jobs WHEN new.name = 'pending' BEGIN
+            INSERT INTO completions (done_for) VALUES (new.done_for); END""",
+    ],
+    "postgresql": [
+        "CREATE TABLE completions (place SERIAL PRIMARY KEY, done_for TEXT)",
+        """CREATE FUNCTION note_completion() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            INSERT INTO completions (done_for) VALUES (new.done_for); RETURN new; END $$""",
+        """CREATE TRIGGER completed AFTER UPDATE ON jobs FOR EACH ROW WHEN (new.name = 'pending' AND
+            new.done_for IS DISTINCT FROM old.done_for) EXECUTE FUNCTION note_completion()""",
+    ],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at the job: by whom, and when it began and ended. `is_cut` where its process was killed in it."""
+
+    by: str
+    begun_at: float
+    ended_at: float
+    is_cut: bool
+
+
+@dataclass(slots=True)
+class Schedulers:
+    """Processes that run the same job on one store."""
+
+    url: str
+    log: Path
+    origin: datetime
+    longest_s: float = 1.5
+    processes: dict[str, Child] = field(default_factory=dict)
+    killed_at: dict[str, float] = field(default_factory=dict)
+
+    def start(self) -> str:
+        """Start one more; return its name."""
+        name = f"s{len(self.processes)}"
+        numbers = map(str, (SPEED, PERIOD_S, LEASE_S, self.longest_s))
+        arguments = [self.url, str(self.log), self.origin.isoformat(), *numbers, name]
+        self.processes[name] = Child(arguments, os.environ, self.log.with_name(f"{name}.txt"), program=PROGRAM)
+        return name
+
+    def kill(self, name: str) -> None:
+        """Kill one with SIGKILL."""
+        self.processes[name].kill()
+        self.processes[name].wait()
+        self.killed_at[name] = time.time()
+
+    def end(self) -> None:
+        """Kill all that live."""
+        for name, process in self.processes.items():
+            if process.poll() is None:
+                self.kill(name)
+
+    def terminate(self, names: Sequence[str]) -> list[tuple[int, float]]:
+        """Send SIGTERM to these; return with which code each ended, and after how many seconds."""
+        begun = time.monotonic()
+        for name in names:
+            self.processes[name].terminate()
+        return [(self.processes[name].wait(), time.monotonic() - begun) for name in names]
+
+    def notes(self) -> list[tuple[str, str, float]]:
+        """Return what the processes noted: who, what, when."""
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        return [(who, what, float(when)) for who, what, when in map(str.split, lines)]
+
+    def attempts(self) -> list[Attempt]:
+        """Return the attempts at the job, in the order of their beginnings."""
+        found: list[Attempt] = []
+        begun: dict[str, float] = {}
+        for who, what, when in self.notes():
+            if what == "begin":
+                begun[who] = when
+            elif what == "end":
+                found.append(Attempt(who, begun.pop(who), when, is_cut=False))
+        found += [Attempt(who, when, self.killed_at[who], is_cut=True) for who, when in begun.items()]
+        return sorted(found, key=lambda one: one.begun_at)
+
+    async def until(self, what: str, count: int, by: str | None = None) -> None:
+        """Wait until it was noted so many times."""
+        async with asyncio.timeout(60):
+            while sum(one == what and by in (None, who) for who, one, _ in self.notes()) < count:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+
+
+async def watch_completions(store: Store) -> None:
+    """Let the database itself note each due time for which the job is entered as done."""
+    async with store.connection(writing=True) as connection:
+        for statement in WATCHED[store.dialect]:
+            await connection.execute(text(statement))
+
+
+async def completions(store: Store) -> list[str]:
+    """Return the due times for which the job was entered as done, in order."""
+    async with store.connection(writing=False) as connection:
+        rows = await connection.execute(text("SELECT done_for FROM completions ORDER BY place"))
+        return [str(row[0]) for row in rows]

@@ -1,0 +1,86 @@
+"""When jobs are due, and when failed sessions are: pure functions of an instant."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from afterword.pipeline.errors import RhythmInvalid
+from afterword.pipeline.rhythms import MISFIRE_GRACE_S, Clock, Rhythm
+from afterword.store.retries import GROWTH, Retries
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+INSTANTS = st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC))
+RHYTHMS = st.one_of(
+    st.integers(1, 200_000).map(lambda seconds: Rhythm(every_s=float(seconds))),
+    st.sampled_from(["* * * * *", "*/7 * * * *", "30 3 * * *", "0 9 * * mon", "15 2 29 2 *"]).map(Rhythm.parse),
+)
+
+
+@given(RHYTHMS, INSTANTS)
+def test_every_process_sees_the_same_due_times(rhythm: Rhythm, now: datetime) -> None:
+    """The last due time is not over, the next lies ahead, and none lies between them."""
+    last, following = rhythm.last_due(now), rhythm.next_due(now)
+    assert following is not None
+    assert following > now
+    if last is not None:
+        assert last <= now
+        assert rhythm.next_due(last) == following
+        assert rhythm.last_due(following - timedelta(microseconds=1)) in (last, None)
+
+
+def test_a_cron_job_that_is_over_an_hour_late_waits_for_its_next_time() -> None:
+    nightly = Rhythm.parse("30 3 * * *")
+    due_at = NOON.replace(hour=3, minute=30)
+    late = timedelta(seconds=MISFIRE_GRACE_S)
+    assert nightly.last_due(due_at + late - timedelta(seconds=1)) == due_at
+    assert nightly.last_due(due_at + late + timedelta(seconds=1)) is None
+
+
+def test_an_interval_is_never_too_late() -> None:
+    """A daily job on a service that is deployed daily must still be done."""
+    assert Rhythm.parse(86_400).last_due(NOON) == NOON.replace(hour=0)
+
+
+def test_cron_follows_its_time_zone() -> None:
+    at = Rhythm.parse("30 3 * * *", "Europe/Vienna").next_due(NOON)
+    assert at == datetime(2026, 3, 2, 2, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text", ["", "0", "-5", "nan", "inf", "often", "* * *", "61 * * * *"])
+def test_what_is_no_rhythm_is_usage(text: str) -> None:
+    with pytest.raises(RhythmInvalid) as refused:
+        Rhythm.parse(text)
+    assert refused.value.is_usage
+
+
+def test_an_unknown_time_zone_is_usage() -> None:
+    with pytest.raises(RhythmInvalid, match="Vienna"):
+        Rhythm.parse("30 3 * * *", "Nowhere/Land")
+
+
+@given(st.floats(1, 10_000), INSTANTS)
+def test_a_clock_that_runs_ahead_can_be_turned_back(speed: float, at: datetime) -> None:
+    clock = Clock(NOON, speed)
+    there_and_back = clock.origin + (clock.real(at) - clock.origin) * speed
+    assert abs(there_and_back - at) < timedelta(seconds=1)
+    assert clock.real_s(speed) == pytest.approx(1)
+
+
+@given(st.integers(1, 40), st.floats(1, 1000), st.floats(1, 100_000))
+def test_pauses_grow_up_to_the_longest_and_end(tries: int, first_s: float, longest_s: float) -> None:
+    retries = Retries(tries, first_s, longest_s)
+    dates = [retries.next_try_at(attempt, NOON) for attempt in range(1, tries)]
+    pauses = [(at - NOON).total_seconds() for at in dates if at is not None]
+    assert len(pauses) == tries - 1
+    assert pauses == sorted(pauses)
+    assert all(pause <= longest_s + 1e-3 for pause in pauses)
+    assert retries.next_try_at(tries, NOON) is None
+
+
+def test_each_pause_is_four_times_the_last() -> None:
+    pauses = [Retries().next_try_at(attempt, NOON) for attempt in (1, 2, 3)]
+    assert pauses == [NOON + timedelta(seconds=60.0 * GROWTH**power) for power in range(3)]
