@@ -33,10 +33,12 @@ from afterword.extractors.judge import Pair
 from afterword.extractors.model import ModelExtractor
 from afterword.extractors.model_judge import ModelJudge
 from afterword.extractors.testing import Reply, ScriptedEndpoint, facts
-from afterword.pipeline.session import Saved, process_session
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.session import process_session
 from afterword.store import ledger
 from afterword.store.assertions import Act, Assertion, Authority, Evidence, EvidenceKind, Kind, Verdict
 from afterword.store.engine import Store
+from afterword.store.proposing import keep_assertions
 from afterword.store.scopes import Scope
 from afterword.store.tables import RunRow, RunWindowRow, ScopeRow, WindowAssertionRow, WindowRow
 
@@ -92,7 +94,7 @@ async def seed(store: Store, scope: Scope, size: int, first: int) -> None:
     async with store.write() as db:
         scope_id = await ledger.ensure_scope(db, scope)
         connection = await db.connection()
-        await ledger.keep_assertions(db, scope_id, said, START)
+        await keep_assertions(db, scope_id, said, START)
         sources = [(first + number, f"import:{number}") for number in range(0, size, 10)]
         same = {"scope_id": scope_id, "extractor": "none", "judge": "none", "purpose": "import", "status": "applied"}
         runs = [

@@ -28,7 +28,7 @@ from afterword import FactMemory, open_store
 from afterword.store import ledger
 from afterword.store.assertions import Act, Assertion, Authority, Evidence, EvidenceKind, Kind
 from afterword.store.engine import Store
-from afterword.store.ledger import Proposal, Reading
+from afterword.store.proposing import Proposal, Reading
 from afterword.store.scopes import Scope
 
 SAID_AT = datetime(2026, 1, 1, tzinfo=UTC)

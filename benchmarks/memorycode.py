@@ -28,7 +28,8 @@ from afterword.extractors.extractor import Window
 from afterword.extractors.model_judge import ModelJudge
 from afterword.extractors.testing import OracleExtractor, ScriptedEndpoint, replayed
 from afterword.pipeline.batch import Failure, run_batch
-from afterword.pipeline.session import Outcome, Saved
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.session import Outcome
 from afterword.store import lookup
 from afterword.store.assertions import Kind
 from afterword.store.engine import Store

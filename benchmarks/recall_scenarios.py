@@ -22,7 +22,7 @@ from afterword.store.assertions import (
     Verdict,
 )
 from afterword.store.engine import Store
-from afterword.store.ledger import Proposal, Reading
+from afterword.store.proposing import Proposal, Reading
 from afterword.store.recall import recall
 from afterword.store.scopes import Scope
 from afterword.store.transcripts import Role, Transcript, Turn

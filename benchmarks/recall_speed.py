@@ -1,10 +1,13 @@
 """How long does recall take? Warm and cold, by the size of one scope, and in a store of many scopes.
 
-    python benchmarks/recall_speed.py [--sizes 1000 10000 100000] [--scopes 10000] [--postgres] [--out FILE]
+    python benchmarks/recall_speed.py [--sizes 1000 10000 100000] [--with-turns 1000] [--scopes 100 10000]
+        [--postgres] [--out FILE]
 
 Ten results of one scope, no endpoint, the query's vector at hand. Warm: the view is kept, every query is another one.
 Cold: nothing of the scope is kept, the file is open. Beside it the floor: the product of the query with all vectors in
-numpy, and the best ten of it. The lines with vectors need the extra `afterword[local]`.
+numpy, and the best ten of it. The lines with vectors need the extra `afterword[local]`. After a write: the first query
+after the application has added one fact. Block: what an agent is told within 1,000 tokens, warm. With turns: each fact
+rests on a turn of its own, twenty to a session, and the turns can be found too.
 """
 
 from __future__ import annotations
@@ -12,8 +15,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import os
 import random
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -23,9 +28,12 @@ from typing import Any
 
 from sqlalchemy import insert
 
+from afterword.store import entries
+from afterword.store.compacting import analyze
 from afterword.store.embedding import packed, vector_key
 from afterword.store.engine import Store, store_url
-from afterword.store.recall import search
+from afterword.store.entries import Entry
+from afterword.store.recall import recall, search
 from afterword.store.remembering import Remembered
 from afterword.store.scopes import Scope
 from afterword.store.tables import (
@@ -34,10 +42,13 @@ from afterword.store.tables import (
     FactAssertionRow,
     FactRow,
     ScopeRow,
+    SessionRow,
+    TurnRow,
     VectorRow,
 )
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
+LATEST = datetime(2025, 12, 1, tzinfo=UTC)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DIMENSION = 256
 VOCABULARY = [f"{first}{second}{third}" for first in "bdfgklmnprst" for second in "aeiou" for third in (
@@ -69,8 +80,8 @@ def sentence(chance: random.Random, words: int = 9) -> str:
     return " ".join(chance.choices(VOCABULARY, WEIGHTS, k=words))
 
 
-async def fill(store: Store, scopes: int, size: int, *, vectors: bool) -> None:
-    """Write `scopes` scopes of `size` facts each, as processing would leave them."""
+async def fill(store: Store, scopes: int, size: int, *, vectors: bool, turns: bool = False) -> None:
+    """Write `scopes` scopes of `size` facts each, as processing would leave them; `turns` for one scope alone."""
     chance = random.Random(1)
     async with store.connection(writing=True) as connection:
         for start in range(0, scopes, 100):
@@ -83,8 +94,26 @@ async def fill(store: Store, scopes: int, size: int, *, vectors: bool) -> None:
             for table in TABLES:
                 if rows[table]:
                     await connection.execute(insert(table), rows[table])
+    if turns:
+        await _fill_turns(store, size, chance)
     if vectors:
         await _fill_vectors(store)
+    async with store.connection(writing=True) as connection:
+        await analyze(connection)
+
+
+async def _fill_turns(store: Store, size: int, chance: random.Random) -> None:
+    of_session = {"scope_id": 1, "progress": "done", "humans": ["user"], "assumed": [], "skipped": {}, "attempts": 0}
+    count = (size + 19) // 20
+    sessions = [{**of_session, "id": one + 1, "session_id": f"s{one}", "updated_at": START} for one in range(count)]
+    turns = [
+        {"session_pk": number // 20 + 1, "number": number % 20 + 1, "speaker": "user", "role": "human"}
+        | {"text": sentence(chance, 15), "said_at": START, "time_is_guess": False}
+        for number in range(size)
+    ]
+    async with store.connection(writing=True) as connection:
+        await connection.execute(insert(SessionRow), sessions)
+        await connection.execute(insert(TurnRow), turns)
 
 
 TABLES = (ScopeRow, AssertionRow, EvidenceRow, FactRow, FactAssertionRow)
@@ -151,25 +180,37 @@ async def timed(work: Callable[[], Awaitable[object]], rounds: int) -> Times:
     return statistics.median(took), took[min(len(took) - 1, int(len(took) * 0.95))]
 
 
-async def measure(store: Store, scopes: int, *, hybrid: bool, rounds: int) -> tuple[Times, Times]:
-    """Return the times of warm and of cold queries, in ms."""
+async def measure(store: Store, scopes: int, *, hybrid: bool, turns: bool, rounds: int) -> list[Times]:
+    """Return the times of warm and of cold queries, of the first one after a write, and of blocks, in ms."""
     chance, embedder = random.Random(2), Given() if hybrid else None
     whose = [Scope.user(f"user-{chance.randrange(scopes)}") for _ in range(8)] if scopes > 1 else [Scope.user("user-0")]
 
     async def ask(scope: Scope, kept: Remembered | None = None) -> None:
         query = sentence(chance, 4)
-        await search(store, scope, query, at=NOW, limit=10, remembered=kept, embedder=embedder)
+        await search(store, scope, query, at=NOW, limit=10, turns=turns, remembered=kept, embedder=embedder)
 
     async def cold() -> None:
         kept = Remembered()
         await ask(chance.choice(whose), kept)
         kept.close()
 
-    times_cold = await timed(cold, 3 if rounds < 100 else 10)
+    async def told() -> None:
+        query = sentence(chance, 4)
+        await recall(store, chance.choice(whose), query, at=NOW, budget_tokens=1000, embedder=embedder)
+
+    few = 3 if rounds < 100 else 10
+    times_cold = await timed(cold, few)
     for scope in whose:
         for _ in range(20):
             await ask(scope)
-    return await timed(lambda: ask(chance.choice(whose)), rounds), times_cold
+    warm, blocks = await timed(lambda: ask(chance.choice(whose)), rounds), await timed(told, rounds)
+    written = []
+    for number in range(few):
+        await entries.enter(store, whose[0], Entry(sentence(chance), attribute=f"said_{number}"), at=LATEST)
+        started = time.perf_counter()
+        await ask(whose[0])
+        written.append((time.perf_counter() - started) * 1000)
+    return [warm, times_cold, (statistics.median(written), max(written)), blocks]
 
 
 def floor(size: int, rounds: int) -> Times:
@@ -212,27 +253,27 @@ async def rows(options: argparse.Namespace, folder: Path, server: Any | None) ->
     """Return the lines of the table for one database."""
     told = []
     kinds = [False, *([True] if has_numpy() else [])]
-    for size in options.sizes:
+    for size, turns in [*((size, False) for size in options.sizes), *((size, True) for size in options.with_turns)]:
         rounds = 300 if size <= 10_000 else 60
-        async with opened(folder, f"one{size}", server) as store:
-            await fill(store, 1, size, vectors=has_numpy())
-            for hybrid in kinds:
-                warm, cold = await measure(store, 1, hybrid=hybrid, rounds=rounds)
-                base = floor(size, rounds)[0] if hybrid else 0.0
-                told.append(_row(f"{size:,} facts, one scope", hybrid, warm, cold, base, server))
-    if options.scopes:
-        async with opened(folder, "many", server) as store:
-            await fill(store, options.scopes, options.size_of_each, vectors=False)
-            warm, cold = await measure(store, options.scopes, hybrid=False, rounds=200)
-            name = f"{options.scopes * options.size_of_each:,} facts, {options.scopes:,} scopes"
-            told.append(_row(name, False, warm, cold, 0.0, server))
+        for hybrid in kinds:
+            async with opened(folder, f"one{size}_{turns:d}_{hybrid:d}", server) as store:
+                await fill(store, 1, size, vectors=hybrid, turns=turns)
+                times = await measure(store, 1, hybrid=hybrid, turns=turns, rounds=rounds)
+            base = floor(size * (1 + turns), rounds)[0] if hybrid else 0.0
+            told.append(_row(f"{size:,} facts{' with turns' * turns}, one scope", hybrid, times, base, server))
+    for scopes in options.scopes:
+        async with opened(folder, f"many{scopes}", server) as store:
+            await fill(store, scopes, options.size_of_each, vectors=False)
+            times = await measure(store, scopes, hybrid=False, turns=False, rounds=200)
+            name = f"{scopes * options.size_of_each:,} facts, {scopes:,} scopes"
+            told.append(_row(name, False, times, 0.0, server))
     return told
 
 
-def _row(name: str, hybrid: bool, warm: Times, cold: Times, base: float, server: Any | None) -> str:
+def _row(name: str, hybrid: bool, times: Sequence[Times], base: float, server: Any | None) -> str:
     database, way = "PostgreSQL" if server else "SQLite", "words and vectors" if hybrid else "words"
-    times = " | ".join(f"{one:.2f}" for one in (*warm, *cold))
-    row = f"| {database} | {name} | {way} | {times} | {f'{base:.2f}' if base else '-'} |"
+    shown = " | ".join(f"{median:.2f} | {high:.2f}" for median, high in times)
+    row = f"| {database} | {name} | {way} | {shown} | {f'{base:.2f}' if base else '-'} |"
     print(row, flush=True)  # noqa: T201 - so that a long run that is stopped has told something
     return row
 
@@ -240,8 +281,9 @@ def _row(name: str, hybrid: bool, warm: Times, cold: Times, base: float, server:
 async def main() -> None:
     """Run the benchmark and print (and write) its table."""
     parser = argparse.ArgumentParser(description="How long does recall take?")
-    parser.add_argument("--sizes", nargs="+", type=int, default=[1_000, 10_000, 100_000])
-    parser.add_argument("--scopes", type=int, default=10_000)
+    parser.add_argument("--sizes", nargs="*", type=int, default=[1_000, 10_000, 100_000])
+    parser.add_argument("--with-turns", nargs="*", type=int, default=[1_000])
+    parser.add_argument("--scopes", nargs="*", type=int, default=[100, 10_000])
     parser.add_argument("--size-of-each", type=int, default=100)
     parser.add_argument("--postgres", action="store_true", help="also on a PostgreSQL server started for this run")
     parser.add_argument("--out", type=Path)
@@ -249,10 +291,14 @@ async def main() -> None:
     head = [
         "# How long recall takes",
         "",
-        "Command: `benchmarks/recall_speed.py --postgres`. Milliseconds, ten results;",
+        f"Command: `benchmarks/recall_speed.py {' '.join(sys.argv[1:])}`. Milliseconds, ten results;",
+        f"load of the machine at the beginning {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.",
     ]
-    head += ["the machine is shared, so read the ratios. Floor: numpy's product with all vectors and the best ten.", ""]
-    head += ["| store | size | ranking | warm p50 | warm p95 | cold p50 | cold p95 | floor p50 |", "|---" * 8 + "|"]
+    head += ["Floor: numpy's product with all vectors and the best ten of it. Where there are few rounds, as cold and"]
+    head += ["after a write, p95 is the slowest one.", ""]
+    columns = [f"{what} {high}" for what in ("warm", "cold", "after a write") for high in ("p50", "p95")]
+    columns = ["store", "size", "ranking", *columns, "block p50", "block p95", "floor p50"]
+    head += [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     with tempfile.TemporaryDirectory(prefix="afterword-speed-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         told = await rows(options, folder, None)
