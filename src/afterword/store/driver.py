@@ -7,14 +7,19 @@ place needs its thread only for what may wait, for the write lock or for the dis
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, Self
 
 import aiosqlite
+from aiosqlite import core
 
 from afterword.store.errors import StoreUnreachable
 
@@ -28,6 +33,7 @@ class Connection(aiosqlite.Connection):
 
     def __init__(self, path: str, *, in_place: bool, **options: Any) -> None:
         super().__init__(lambda: sqlite3.connect(path, **{**options, "check_same_thread": False}), _CHUNK)
+        self._thread = Thread(target=_serve, args=(self._tx,))
         self._in_place = in_place
         self._is_asked = self._is_writing = False
         self.is_lasting = True
@@ -120,6 +126,30 @@ class Cursor:
     def _take(self, cursor: sqlite3.Cursor, rows: list[Any]) -> None:
         self._rows, self.description = rows, cursor.description
         self.rowcount, self.lastrowid = cursor.rowcount, cursor.lastrowid
+
+
+def _serve(asked: SimpleQueue[tuple[asyncio.Future[Any] | None, Callable[[], Any]]]) -> None:
+    """Do what a connection asks of its thread, and go on where nobody waits for the outcome any more.
+
+    aiosqlite's own thread dies of a loop that was closed meanwhile, as that of a cancelled program is; what was still
+    to be done then, the closing of the file included, is never done.
+    """
+    outcome: object = None
+    while outcome is not core._STOP_RUNNING_SENTINEL:
+        waiting, work = asked.get()
+        failure: BaseException | None = None
+        try:
+            outcome = work()
+        except BaseException as error:  # noqa: BLE001 - whoever asked has it raised
+            outcome, failure = None, error
+        if waiting is not None:
+            tell = (
+                partial(core.set_exception, waiting, failure) if failure else partial(core.set_result, waiting, outcome)
+            )
+            with suppress(RuntimeError):  # the loop is closed
+                waiting.get_loop().call_soon_threadsafe(tell)
+            del tell
+        del waiting, work, failure
 
 
 def connect(path: str, *, in_place: bool = False, **options: Any) -> Connection:

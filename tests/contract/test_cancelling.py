@@ -1,0 +1,108 @@
+"""Who is cancelled leaves no connection behind, and none at work for a loop that is closed."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sqlite3
+import threading
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import text
+
+from afterword.store import driver
+from afterword.store.engine import Store
+
+WAIT_S = 60
+MOMENTS = range(40)
+
+
+@pytest.fixture
+def died(monkeypatch: pytest.MonkeyPatch) -> list[BaseException | None]:
+    """What threads died of meanwhile."""
+    found: list[BaseException | None] = []
+    monkeypatch.setattr(threading, "excepthook", lambda told: found.append(told.exc_value))
+    return found
+
+
+def test_a_connection_goes_on_when_the_loop_of_whoever_asked_is_closed(
+    tmp_path: Path, died: list[BaseException | None]
+) -> None:
+    path, reached, free = tmp_path / "store.db", threading.Event(), threading.Event()
+
+    def wait() -> int:
+        reached.set()
+        return int(free.wait(WAIT_S))
+
+    async def ask() -> driver.Connection:
+        connection = driver.connect(str(path), isolation_level=None)
+        await connection
+        await connection.create_function("wait", 0, wait)
+        await connection.asked(driver.BEGIN_WRITING, ())
+        asking = asyncio.ensure_future(connection.asked("SELECT wait()", ()))
+        await asyncio.to_thread(reached.wait, WAIT_S)
+        asking.cancel()
+        with suppress(asyncio.CancelledError):
+            await asking
+        return connection
+
+    connection = asyncio.run(ask())
+    free.set()
+    asyncio.run(connection.close())
+    connection._thread.join(WAIT_S)
+    assert (died, connection._thread.is_alive()) == ([], False)
+    with closing(sqlite3.connect(path, timeout=0)) as other:
+        other.execute(driver.BEGIN_WRITING)
+
+
+def cancelled(url: str, moment: int, *, writing: bool) -> None:
+    """Open the store, cancel a transaction after that many steps of the loop, and close the loop at once."""
+
+    async def transaction(store: Store) -> None:
+        async with store.write() if writing else store.read() as db:
+            await db.execute(text("SELECT 1"))
+
+    async def cancel() -> None:
+        store = Store(url)
+        asking = asyncio.ensure_future(transaction(store))
+        for _ in range(moment):
+            await asyncio.sleep(0)
+        asking.cancel()
+        with suppress(asyncio.CancelledError):
+            await asking
+        await store.close()
+
+    asyncio.run(cancel())
+
+
+@pytest.mark.parametrize("writing", [False, True])
+async def test_a_transaction_cancelled_at_any_moment_leaves_no_connection(
+    shared_url: str, died: list[BaseException | None], writing: bool
+) -> None:
+    before = set(threading.enumerate())
+    for moment in MOMENTS:
+        await asyncio.to_thread(cancelled, shared_url, moment, writing=writing)
+    for one in set(threading.enumerate()) - before - {threading.current_thread()}:
+        if not one.name.startswith("asyncio_"):
+            one.join(WAIT_S)
+            assert not one.is_alive()
+    assert died == []
+    if shared_url.startswith("postgresql"):
+        gc.collect()  # psycopg leaves to it what is cancelled in the middle of connecting
+        assert await asyncio.to_thread(others_left, shared_url) == 0
+
+
+def others_left(url: str) -> int:
+    """Return how many connections to the database stay open; the server notices a while later that one was closed."""
+    others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    with psycopg.connect(url, autocommit=True) as connection:
+        for _ in range(WAIT_S * 10):
+            (count,) = connection.execute(others).fetchone() or (0,)
+            if not count:
+                break
+            time.sleep(0.1)
+    return int(count)
