@@ -1,13 +1,14 @@
 """How many sessions a second, and what does one cost beyond the model? Beside a bare instructor loop, and others.
 
     python benchmarks/throughput.py [--sessions 1024] [--latencies 0 500] [--no-postgres] [--stores 1x10000 10000x100]
-        [--queued 10000] [--peers mem0=PYTHON langmem=PYTHON] [--out benchmarks/throughput.md]
+        [--alone 40] [--queued 10000] [--peers mem0=PYTHON langmem=PYTHON] [--out benchmarks/throughput.md]
 
 The endpoint (`fixed_latency.py`) answers after a fixed time, in a process of its own. 32 users have their sessions
 processed, each user's one after another, by `run_batch` with a model that extracts and judges. The bare loop then asks
 the very same questions with instructor and openai, 32 at once, and does nothing else. Ideal is latency x calls / 32.
 CPU is that of the process that processes. A store of 10000x100 holds a million facts of other users; one of 1x10000
-gives one of the users ten thousand facts of its own. Memory is the peak of an `afterword run` over queued sessions, and
+gives one of the users ten thousand facts of its own. One user's sessions are processed as they are by default, and one
+after another, as under a budget. Memory is the peak of an `afterword run` over queued sessions, and
 over a folder. The other libraries (`throughput_peers.py`) run with Pythons of their own, in which they are installed.
 """
 
@@ -44,6 +45,7 @@ from afterword.extractors.model_judge import ModelJudge
 from afterword.extractors.readers import read_state
 from afterword.extractors.times import dated
 from afterword.pipeline.batch import run_batch
+from afterword.pipeline.budget import Budget
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import Outcome
 from afterword.store import sessions
@@ -120,11 +122,12 @@ class Noting(ModelClient):
         return await super().ask(messages, response_model, purpose=purpose)
 
 
-async def processed(store: Store, client: Noting, found: Sequence[Saved]) -> Took:
+async def processed(store: Store, client: Noting, found: Sequence[Saved], budget: Budget | None = None) -> Took:
     """Return what it took to process the sessions; each of them must come to its end."""
     extractor, judge = ModelExtractor(client), ModelJudge(client)
     since, worked = time.perf_counter(), time.process_time()
-    ended = await run_batch(store, found, extractor=extractor, judge=judge, concurrency=CONCURRENCY)
+    options: Json = {"extractor": extractor, "judge": judge, "budget": budget}
+    ended = await run_batch(store, found, concurrency=CONCURRENCY, **options)
     took = Took(len(found), time.perf_counter() - since, time.process_time() - worked)
     failed = [one for one in ended if not isinstance(one, Outcome) or not one.applied]
     if failed:
@@ -234,6 +237,20 @@ async def rates(options: argparse.Namespace, folder: Path) -> list[str]:
     return lines
 
 
+async def alone(folder: Path, number: int, latency_ms: int) -> list[str]:
+    """Return the lines on the sessions of one user, read ahead and one after another."""
+    lines = ["| sessions of one user | latency, ms | calls | seconds |", "|---|---|---|---|"]
+    found = [session(0, day) for day in range(number)]
+    for how, budget in (("as they are", None), ("under a budget: one after another", Budget(tokens_per_run=10**12))):
+        async with on_sqlite(folder, f"alone{len(lines)}") as store:
+            with endpoint(latency_ms / 1000) as url:
+                async with Noting(ModelSettings("scripted", base_url=url, api_key="none")) as client:
+                    took = await processed(store, client, found, budget)
+        cells = [f"{number}, {how}", str(latency_ms), str(len(client.questions)), f"{took.passed_s:.1f}"]
+        lines.append(told(f"| {' | '.join(cells)} |"))
+    return lines
+
+
 async def queue(db: AsyncSession, user: int, number: int) -> None:
     """Save a session as `record_session` does: its state, and its turns with their times."""
     saved, at = session(user, number), datetime.now(UTC)
@@ -322,6 +339,7 @@ async def main() -> None:
     parser.add_argument("--latencies", nargs="+", type=int, default=[0, 500])
     parser.add_argument("--stores", nargs="*", default=["1x10000", "10000x100"])
     parser.add_argument("--postgres", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--alone", type=int, default=40)
     parser.add_argument("--queued", type=int, default=10_000)
     parser.add_argument("--peers", nargs="*", default=[], metavar="NAME=PYTHON")
     parser.add_argument("--peer-sessions", type=int, default=256)
@@ -331,6 +349,8 @@ async def main() -> None:
     with tempfile.TemporaryDirectory(prefix="afterword-rate-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         lines = ["# Sessions a second, and what one costs beyond the model", "", *HEAD, *await rates(options, folder)]
+        if options.alone:
+            lines += ["", "## One user", "", *await alone(folder, options.alone, max(options.latencies))]
         if options.queued:
             lines += ["", "## Memory", "", *await peaks(folder, options.queued)]
         if options.peers:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from sqlmodel import col, select
@@ -98,10 +99,9 @@ async def kept(store: Store, key: str | None = None) -> dict[tuple[str, int], in
     return {name: found.count(name) for name in sorted(set(found))}
 
 
-def refresher(store: Store, embedder: Lengths, at: datetime = LATER, **more: object) -> Refresher:
+def refresher(store: Store, embedder: Lengths, at: datetime = LATER, **more: Any) -> Refresher:
     clock = Clock(at, speed=1e-9)
-    # `more` is of any kind.
-    return Refresher(store, embedder, Purse, batch=2, clock=clock, **more)  # type: ignore[arg-type]  # other arguments go as keywords, or are not used
+    return Refresher(store, embedder, Purse, batch=2, clock=clock, **more)
 
 
 async def test_what_was_paid_for_is_kept_when_the_endpoint_fails_in_the_middle(store: Store) -> None:
@@ -276,8 +276,7 @@ async def test_the_job_makes_what_is_missing_anywhere_and_fails_where_it_cannot(
     await things(store, 2, TOM)
     embedder = Lengths()
     embedder.fails_after = 2
-    # Neither is asked here.
-    work = Chores(store, None, None, Purse, refresher=refresher(store, embedder))  # type: ignore[arg-type]  # other arguments go as keywords, or are not used
+    work = Chores(store, None, None, Purse, refresher=refresher(store, embedder))  # type: ignore[arg-type]  # this job asks neither
     (job,) = (one for one in work.jobs(RHYTHMS) if one.name == EMBEDDING)
     with pytest.raises(EmbeddingUnavailable):
         await job.work()

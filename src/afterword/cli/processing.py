@@ -100,11 +100,11 @@ async def _run(
                     is_brief=True,
                 )
                 if erases:
-                    whose = [one.scope for one in ended]
-                    await erase_asked(store, whose, judge=workers.judge, at=datetime.now(UTC))
+                    taken_up = [one.scope for one in ended]
+                    await erase_asked(store, taken_up, judge=workers.judge, at=datetime.now(UTC))
                 if not dry_run:
-                    whose = [one.scope for one in ended if isinstance(one, Outcome)]
-                    await embedding.refresh(store, configured, whose, spending=spending, stop=stop)
+                    stored = [one.scope for one in ended if isinstance(one, Outcome)]
+                    await embedding.refresh(store, configured, stored, spending=spending, stop=stop)
             except asyncio.CancelledError:
                 if stop.reason is None:
                     raise

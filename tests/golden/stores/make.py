@@ -49,7 +49,7 @@ class Program:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.commands = set(get_command(app).commands)  # type: ignore[attr-defined]  # a group
+        self.commands = set(get_command(app).commands)  # type: ignore[attr-defined]  # Click's type of what is a group
 
     def __call__(self, *arguments: str, fails: bool = False) -> Any:
         """Return what a command prints as JSON; None where the program has no such command."""
