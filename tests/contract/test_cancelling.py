@@ -12,13 +12,14 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import text
+from sqlmodel import select
 
 from afterword.store import driver
 from afterword.store.engine import Store
+from afterword.store.tables import ScopeRow
 
 WAIT_S = 60
-MOMENTS = range(40)
+MOMENTS = 50
 
 
 @pytest.fixture
@@ -59,24 +60,26 @@ def test_a_connection_goes_on_when_the_loop_of_whoever_asked_is_closed(
         other.execute(driver.BEGIN_WRITING)
 
 
-def cancelled(url: str, moment: int, *, writing: bool) -> None:
-    """Open the store, cancel a transaction after that many steps of the loop, and close the loop at once."""
+def cancelled(url: str, moment: int | None, *, writing: bool) -> int:
+    """Cancel a transaction after that many steps of the loop, close store and loop at once; return the steps."""
 
     async def transaction(store: Store) -> None:
         async with store.write() if writing else store.read() as db:
-            await db.execute(text("SELECT 1"))
+            await db.exec(select(ScopeRow.id))
 
-    async def cancel() -> None:
-        store = Store(url)
-        asking = asyncio.ensure_future(transaction(store))
-        for _ in range(moment):
-            await asyncio.sleep(0)
-        asking.cancel()
-        with suppress(asyncio.CancelledError):
-            await asking
-        await store.close()
+    async def cancel() -> int:
+        steps = 0
+        async with Store(url) as store:
+            asking = asyncio.ensure_future(transaction(store))
+            while not asking.done() and steps != moment:
+                await asyncio.sleep(0)
+                steps += 1
+            asking.cancel()
+            with suppress(asyncio.CancelledError):
+                await asking
+        return steps
 
-    asyncio.run(cancel())
+    return asyncio.run(cancel())
 
 
 @pytest.mark.parametrize("writing", [False, True])
@@ -84,8 +87,9 @@ async def test_a_transaction_cancelled_at_any_moment_leaves_no_connection(
     shared_url: str, died: list[BaseException | None], writing: bool
 ) -> None:
     before = set(threading.enumerate())
-    for moment in MOMENTS:
-        await asyncio.to_thread(cancelled, shared_url, moment, writing=writing)
+    steps = await asyncio.to_thread(cancelled, shared_url, None, writing=writing)
+    for part in range(MOMENTS):
+        await asyncio.to_thread(cancelled, shared_url, steps * part // MOMENTS, writing=writing)
     for one in set(threading.enumerate()) - before - {threading.current_thread()}:
         if not one.name.startswith("asyncio_"):
             one.join(WAIT_S)

@@ -110,6 +110,7 @@ async def test_a_fault_frees_the_job_after_the_lease_and_is_raised(store: Store)
 
     with pytest.raises(ZeroDivisionError):
         await tried(store, Recorder(breaks), Still())
+    assert asyncio.all_tasks() == {asyncio.current_task()}, "nobody goes on renewing the lease"
     async with store.read() as db:
         (one,) = await jobs.states(db)
     assert (one.holder, one.leased_until, one.failure) == (None, DUE + MINUTE, "a fault of afterword")

@@ -94,6 +94,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         self._given = store
         self._opened: Store | None = None
         self._late: asyncio.Task[Any] | None = None
+        self._unwaited: set[asyncio.Task[Any]] = set()
         self._budget_tokens = budget_tokens
         self._timeout_s = timeout_s
         self._clock = clock
@@ -189,9 +190,12 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
 
     async def close(self) -> None:
         """Close the store if this memory opened it; it is opened again at the next use. Nothing is deleted."""
-        self._give_up_late()
-        if self._refreshing is not None and self._refreshing.get_loop() is asyncio.get_running_loop():
-            self._refreshing.cancel()
+        loop = asyncio.get_running_loop()
+        given_up = [task for task in list(self._unwaited) if task.get_loop() is loop]
+        for task in given_up:
+            task.cancel()
+        # What is still at work when its store is closed leaves a connection open.
+        await asyncio.gather(*given_up, return_exceptions=True)
         opened, self._opened = self._opened, None
         if opened is not None:
             await opened.close()
@@ -317,11 +321,13 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         try:
             await asyncio.wait({task}, timeout=self._timeout_s)
         except asyncio.CancelledError:
+            self._unwait(task)
             task.cancel()
             raise
         if not task.done():
             # A large memory that is read for the first time may end while the model answers, and serves the next turn.
             self._late = task
+            self._unwait(task)
             raise TimeoutError
         return task.result()
 
@@ -330,10 +336,16 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         if self._embedder is not None and scopes and (self._refreshing is None or self._refreshing.done()):
             self._refreshing = asyncio.ensure_future(self._refreshed(scopes, self._embedder))
             self._refreshing.add_done_callback(_retrieved)
+            self._unwait(self._refreshing)
 
     async def _refreshed(self, scopes: Sequence[Scope], embedder: Embedder) -> None:
         for scope in scopes:
             await refresh_vectors(await self._store(), scope, embedder, at=self._clock())
+
+    def _unwait(self, task: asyncio.Task[Any]) -> None:
+        """Know of a task that nobody waits for, until it ends."""
+        self._unwaited.add(task)
+        task.add_done_callback(self._unwaited.discard)
 
     def _give_up_late(self) -> None:
         late, self._late = self._late, None

@@ -114,10 +114,10 @@ class _Lease:
             logger.warning("the lease of the job %s was lost; it is left to others", self.job.name)
             return Ending.LOST
         finally:
-            for task in (work, beat):
-                task.cancel()
-                with suppress(asyncio.CancelledError, AfterwordError):
-                    await task
+            work.cancel()
+            beat.cancel()
+            # Whatever either ends with: a renewal at work would outlive the store, and what it has open with it.
+            await asyncio.gather(work, beat, return_exceptions=True)
 
     async def _beat(self) -> None:
         """Renew the lease as long as it is ours; return when it is lost."""
