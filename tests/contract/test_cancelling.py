@@ -53,7 +53,7 @@ def test_a_connection_goes_on_when_the_loop_of_whoever_asked_is_closed(
 
     connection = asyncio.run(ask())
     free.set()
-    asyncio.run(connection.close())
+    connection.stop()
     connection._thread.join(WAIT_S)
     assert (died, connection._thread.is_alive()) == ([], False)
     with closing(sqlite3.connect(path, timeout=0)) as other:

@@ -189,7 +189,10 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         await entries.clear(await self._store(), self._scope, at=self._clock())
 
     async def close(self) -> None:
-        """Close the store if this memory opened it; it is opened again at the next use. Nothing is deleted."""
+        """Give up what nobody waits for any more, and close the store if this memory opened it.
+
+        It is opened again at the next use. Nothing is deleted.
+        """
         loop = asyncio.get_running_loop()
         given_up = [task for task in list(self._unwaited) if task.get_loop() is loop]
         for task in given_up:
