@@ -27,19 +27,19 @@ from sqlalchemy import insert, update
 from sqlmodel import col
 
 from afterword.extractors.candidates import Candidate, Citation
-from afterword.extractors.clients import ModelClient, ModelSettings
 from afterword.extractors.extractor import Extraction, Rejection, Usage, Window
 from afterword.extractors.judge import Pair
-from afterword.extractors.model import ModelExtractor
-from afterword.extractors.model_judge import ModelJudge
+from afterword.extractors.model.client import ModelClient, ModelSettings
+from afterword.extractors.model.extractor import ModelExtractor
+from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.testing import Reply, ScriptedEndpoint, facts
+from afterword.facts.assertions import Act, Assertion, Authority, Evidence, EvidenceKind, Kind, Verdict
+from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
 from afterword.store import ledger
-from afterword.store.assertions import Act, Assertion, Authority, Evidence, EvidenceKind, Kind, Verdict
-from afterword.store.engine import Store
-from afterword.store.proposing import keep_assertions
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
+from afterword.store.proposals import keep_assertions
 from afterword.store.tables import RunRow, RunWindowRow, ScopeRow, WindowAssertionRow, WindowRow
 
 OWNER = Scope.user("owner")

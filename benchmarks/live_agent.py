@@ -25,11 +25,11 @@ from autogen_core.models import ModelFamily, ModelInfo
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword import FactMemory, open_store
+from afterword.facts.assertions import Act, Assertion, Authority, Evidence, EvidenceKind, Kind
+from afterword.facts.scopes import Scope
 from afterword.store import ledger
-from afterword.store.assertions import Act, Assertion, Authority, Evidence, EvidenceKind, Kind
-from afterword.store.engine import Store
-from afterword.store.proposing import Proposal, Reading
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
+from afterword.store.proposals import Proposal, Reading
 
 SAID_AT = datetime(2026, 1, 1, tzinfo=UTC)
 INFO = ModelInfo(

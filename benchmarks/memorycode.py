@@ -23,17 +23,17 @@ from pathlib import Path
 from typing import Any
 
 from afterword.extractors.candidates import Candidate, Citation
-from afterword.extractors.clients import ModelClient, ModelSettings
 from afterword.extractors.extractor import Window
-from afterword.extractors.model_judge import ModelJudge
+from afterword.extractors.model.client import ModelClient, ModelSettings
+from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.testing import OracleExtractor, ScriptedEndpoint, replayed
+from afterword.facts.assertions import Kind
+from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import Outcome
 from afterword.store import lookup
-from afterword.store.assertions import Kind
-from afterword.store.engine import Store
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
 
 DATA = Path(os.environ.get("AFTERWORD_BENCH_DATA", Path(__file__).parent.parent.parent / "shared/data/benchmarks"))
 FIRST_DAY = datetime(2026, 1, 5, 9, tzinfo=UTC)

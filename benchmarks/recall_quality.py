@@ -23,8 +23,8 @@ from typing import Any
 
 import recall_scenarios
 
-from afterword.store.embedding import EmbeddingUnavailable, LocalEmbedder, Vectors
-from afterword.store.ranking import WEIGHTS, Index, Unit, Weights, said_once
+from afterword.recall.ranking import WEIGHTS, Index, Unit, Weights, said_once
+from afterword.recall.vectors import EmbeddingUnavailable, LocalEmbedder, Vectors
 
 SHARED = Path(os.environ.get("AFTERWORD_SHARED", Path(__file__).parent.parent.parent / "shared"))
 DATA = Path(os.environ.get("AFTERWORD_BENCH_DATA", SHARED / "data/benchmarks"))

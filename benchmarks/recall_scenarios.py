@@ -9,23 +9,13 @@ from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
+from afterword.facts.assertions import OWNER, Act, Assertion, Authority, Evidence, EvidenceKind, Kind, Relation, Verdict
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Role, Transcript, Turn
 from afterword.store import ledger, sessions
-from afterword.store.assertions import (
-    OWNER,
-    Act,
-    Assertion,
-    Authority,
-    Evidence,
-    EvidenceKind,
-    Kind,
-    Relation,
-    Verdict,
-)
-from afterword.store.engine import Store
-from afterword.store.proposing import Proposal, Reading
-from afterword.store.recall import recall
-from afterword.store.scopes import Scope
-from afterword.store.transcripts import Role, Transcript, Turn
+from afterword.store.database.engine import Store
+from afterword.store.proposals import Proposal, Reading
+from afterword.store.reading.recall import recall
 
 BUDGET_TOKENS = 600
 Values = dict[str, Any]

@@ -28,14 +28,14 @@ from typing import Any
 
 from sqlalchemy import insert
 
+from afterword.facts.scopes import Scope
+from afterword.recall.vectors import packed, vector_key
 from afterword.store import entries
-from afterword.store.compacting import analyze
-from afterword.store.embedding import packed, vector_key
-from afterword.store.engine import Store, store_url
+from afterword.store.database.compaction import analyze
+from afterword.store.database.engine import Store, store_url
 from afterword.store.entries import Entry
-from afterword.store.recall import recall, search
-from afterword.store.remembering import Remembered
-from afterword.store.scopes import Scope
+from afterword.store.reading.recall import recall, search
+from afterword.store.reading.view_cache import Remembered
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,

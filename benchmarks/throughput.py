@@ -38,19 +38,19 @@ from recall_speed import VOCABULARY, fill
 from recall_speed import opened as opened_on_server
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from afterword.extractors.clients import Message, ModelClient, ModelSettings
 from afterword.extractors.extractor import Usage
-from afterword.extractors.model import ModelExtractor
-from afterword.extractors.model_judge import ModelJudge
+from afterword.extractors.model.client import Message, ModelClient, ModelSettings
+from afterword.extractors.model.extractor import ModelExtractor
+from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.readers import read_state
-from afterword.extractors.times import dated
+from afterword.extractors.turn_times import dated
+from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.budget import Budget
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import Outcome
 from afterword.store import sessions
-from afterword.store.engine import Store
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
 
 USERS = CONCURRENCY = 32
 WARM = 2

@@ -31,14 +31,16 @@ from typing import Any
 import psycopg
 from sqlmodel import SQLModel
 
-from afterword.store import forgetting, ledger, lookup
-from afterword.store.assertions import Act, Assertion, Authority, Evidence, EvidenceKind, Kind, assertion_id
-from afterword.store.compacting import copy_file
-from afterword.store.engine import Store
-from afterword.store.forgetting import Erasure
-from afterword.store.inserts import insert_numbered, insert_rows
+from afterword.facts.assertions import Act, Assertion, Authority, Evidence, EvidenceKind, Kind, assertion_id
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Role, Turn
+from afterword.store import ledger, lookup
+from afterword.store.database.compaction import copy_file
+from afterword.store.database.engine import Store
+from afterword.store.database.inserts import insert_numbered, insert_rows
+from afterword.store.forgetting import erasure
+from afterword.store.forgetting.erasure import Erasure
 from afterword.store.rows import assertion_values, evidence_values, turn_values
-from afterword.store.scopes import Scope
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -50,7 +52,6 @@ from afterword.store.tables import (
     WindowAssertionRow,
     WindowRow,
 )
-from afterword.store.transcripts import Role, Turn
 
 FACTS_A_SESSION, SESSIONS_AT_ONCE = 10, 100
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -255,7 +256,7 @@ async def kept_small(store: Store, folder: Path, scope: Scope) -> list[str]:
     size = f"{(folder / 'copy.db').stat().st_size / 1e6:.0f} MB"
     rows.append(f"| backup | {time.perf_counter() - start:.1f} | | | {size} |")
     start = time.perf_counter()
-    gone = await forgetting.forget(store, scope, Erasure.everything, at=datetime.now(UTC))
+    gone = await erasure.forget(store, scope, Erasure.everything, at=datetime.now(UTC))
     rows.append(
         f"| forget one memory | {time.perf_counter() - start:.1f} | | | {gone.erased['assertions']:,} statements |"
     )

@@ -24,7 +24,7 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword import FactMemory, RulesExtractor, open_store, process_session, record_session, resume
 from afterword.pipeline.batch import queued
-from afterword.store.engine import Store
+from afterword.store.database.engine import Store
 
 INFO = ModelInfo(
     vision=False, function_calling=True, json_output=False, family=ModelFamily.UNKNOWN, structured_output=False

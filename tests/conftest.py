@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from afterword.facts.scopes import Scope
 from afterword.store import lookup
-from afterword.store.engine import Store
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
 
 REPOSITORY = Path(__file__).parent.parent
 FAR = datetime(2100, 1, 1, tzinfo=UTC)

@@ -10,9 +10,9 @@ from typing import Any
 import given
 import recall_speed
 
-from afterword.store.engine import Store
-from afterword.store.recall import Recall, search
-from afterword.store.scopes import Scope
+from afterword.facts.scopes import Scope
+from afterword.store.database.engine import Store
+from afterword.store.reading.recall import Recall, search
 
 
 class Asked(recall_speed.Given):

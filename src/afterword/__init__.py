@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from afterword.agents.recorder import record_session, resume
     from afterword.agents.tools import memory_tools
     from afterword.embedders import embedder
-    from afterword.extractors.clients import ModelClient, ModelSettings
-    from afterword.extractors.model import ModelExtractor
-    from afterword.extractors.prices import Price
+    from afterword.extractors.model.client import ModelClient, ModelSettings
+    from afterword.extractors.model.extractor import ModelExtractor
+    from afterword.extractors.model.prices import Price
     from afterword.extractors.rules import RulesExtractor
+    from afterword.facts.scopes import Scope
     from afterword.pipeline.budget import Budget
     from afterword.pipeline.intake import Saved
     from afterword.pipeline.session import process_session
-    from afterword.store.engine import open_store
-    from afterword.store.scopes import Scope
+    from afterword.store.database.engine import open_store
 
     __version__: str
 
@@ -51,16 +51,16 @@ _HOMES = {
     "Budget": "afterword.pipeline.budget",
     "ExtractorAgent": "afterword.agents.extractor_agent",
     "FactMemory": "afterword.agents.memory",
-    "ModelClient": "afterword.extractors.clients",
-    "ModelExtractor": "afterword.extractors.model",
-    "ModelSettings": "afterword.extractors.clients",
-    "Price": "afterword.extractors.prices",
+    "ModelClient": "afterword.extractors.model.client",
+    "ModelExtractor": "afterword.extractors.model.extractor",
+    "ModelSettings": "afterword.extractors.model.client",
+    "Price": "afterword.extractors.model.prices",
     "RulesExtractor": "afterword.extractors.rules",
     "Saved": "afterword.pipeline.session",
-    "Scope": "afterword.store.scopes",
+    "Scope": "afterword.facts.scopes",
     "embedder": "afterword.embedders",
     "memory_tools": "afterword.agents.tools",
-    "open_store": "afterword.store.engine",
+    "open_store": "afterword.store.database.engine",
     "process_session": "afterword.pipeline.session",
     "record_session": "afterword.agents.recorder",
     "resume": "afterword.agents.recorder",

@@ -9,10 +9,10 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from afterword import settings
+from afterword.errors import AfterwordError, StoreError
+from afterword.recall.vectors import Embedder, LocalEmbedder
 from afterword.settings import ModelOptions, Settings, SettingsInvalid, profile_path
-from afterword.store.embedding import Embedder, LocalEmbedder
-from afterword.store.engine import Store
-from afterword.store.errors import AfterwordError, StoreError
+from afterword.store.database.engine import Store
 
 PACKAGES = ("autogen-agentchat", "autogen-ext", "sqlmodel", "instructor", "openai", "apscheduler")
 LIBRARIES = {"local": ("numpy", "wordllama"), "endpoint": ("numpy",)}
@@ -115,8 +115,8 @@ async def _embedding(configured: Settings, *, probe: bool) -> Check:
 
 def _embedder(configured: Settings, made: Embedder | None) -> tuple[str, str]:
     """Return what makes vectors, and what is to be mended before it can be asked."""
-    from afterword.extractors.embeddings import EndpointEmbedder
-    from afterword.extractors.prices import shipped
+    from afterword.extractors.model.embeddings import EndpointEmbedder
+    from afterword.extractors.model.prices import shipped
 
     if not isinstance(made, EndpointEmbedder):
         return f"{LocalEmbedder.model}, {LocalEmbedder.dimension} numbers a text, on this machine", ""
@@ -133,9 +133,9 @@ def _embedder(configured: Settings, made: Embedder | None) -> tuple[str, str]:
 
 async def _probed(options: ModelOptions) -> Check:
     """Ask the model a tiny question in every mode."""
-    from afterword.cli.models import model_settings
-    from afterword.extractors.clients import ModelClient
     from afterword.extractors.errors import ExtractionError
+    from afterword.extractors.model.client import ModelClient
+    from afterword.workers import model_settings
 
     try:
         async with ModelClient(model_settings(options)) as client:

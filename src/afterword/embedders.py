@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from afterword import settings
-from afterword.extractors.clients import ModelSettings
-from afterword.extractors.embeddings import EndpointEmbedder
+from afterword.extractors.model.client import ModelSettings
+from afterword.extractors.model.embeddings import EndpointEmbedder
+from afterword.recall.vectors import LocalEmbedder
 from afterword.settings import EmbeddingOptions
-from afterword.store.embedding import LocalEmbedder
 
 RETRIES = 2
 

@@ -19,12 +19,12 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from afterword.store.engine import DEFAULT_URL, Connections
-from afterword.store.errors import AfterwordError
-from afterword.store.off_record import OFF, ON, Markers
-from afterword.store.privacy import Privacy
-from afterword.store.retries import Retries
-from afterword.store.secret_patterns import Secret
+from afterword.errors import AfterwordError
+from afterword.privacy.off_record import OFF, ON, Markers
+from afterword.privacy.policy import Privacy
+from afterword.privacy.secret_patterns import Secret
+from afterword.store.database.engine import DEFAULT_URL, Connections
+from afterword.store.retry_schedule import Retries
 
 PROFILE = Path("afterword.toml")
 

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import create_engine
 
 from afterword.store import migrations
-from afterword.store.engine import Store, store_url
+from afterword.store.database.engine import Store, store_url
 from servers import Server, running
 
 

@@ -11,20 +11,20 @@ from functools import partial
 
 import pytest
 
-from afterword.extractors.clients import ModelClient, ModelSettings
 from afterword.extractors.errors import EndpointUnavailable
 from afterword.extractors.extractor import Extraction, Usage, Window
-from afterword.extractors.metering import Bill, Question
-from afterword.extractors.model import ModelExtractor
+from afterword.extractors.model.client import ModelClient, ModelSettings
+from afterword.extractors.model.extractor import ModelExtractor
+from afterword.extractors.model.metering import Bill, Question
 from afterword.extractors.rules import RulesExtractor
 from afterword.extractors.testing import Json, Reply, ScriptedEndpoint
+from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import AHEAD, Failure, run_batch
 from afterword.pipeline.budget import Account, Budget, Purse
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import Outcome
 from afterword.store import ledger, lookup, runs, sessions
-from afterword.store.engine import Store
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
 from batches import state
 from small_talk import right_reply
 

@@ -14,8 +14,8 @@ import psycopg
 import pytest
 from sqlmodel import select
 
-from afterword.store import driver
-from afterword.store.engine import Store
+from afterword.store.database import driver
+from afterword.store.database.engine import Store
 from afterword.store.tables import ScopeRow
 
 WAIT_S = 60

@@ -20,11 +20,11 @@ import psycopg
 import pytest
 
 from aftermath import Calms, Canonical, half_done, held, leases, ledger_faults, tallied, unlike
+from afterword.errors import StoreOutdated, StoreUnreachable
 from afterword.extractors.testing import ScriptedEndpoint
-from afterword.pipeline import fleet
+from afterword.pipeline.background import workers
 from afterword.store import sessions
-from afterword.store.engine import Store
-from afterword.store.errors import StoreOutdated, StoreUnreachable
+from afterword.store.database.engine import Store
 from chaos import KINDS, LEASE_S, ChaosModel, Herd, environment, ran
 from servers import Server
 from small_talk import Talk, talks, written
@@ -227,7 +227,7 @@ async def test_four_processes_on_one_file_are_killed_at_random(
 
 async def aged(url: str, name: str) -> None:
     """Let the worker of that name have been silent for more than half a minute; it is dead."""
-    silent = f"{fleet.STALLED_AFTER_S + 1} s"
+    silent = f"{workers.STALLED_AFTER_S + 1} s"
     query = "UPDATE procrastinate_workers SET last_heartbeat = last_heartbeat - %s::interval WHERE process = %s"
     async with asyncio.timeout(60):
         while True:
@@ -262,7 +262,7 @@ async def test_three_workers_are_killed_and_their_database_crashes(
     chaos.url = chaos.environment["AFTERWORD_STORE__URL"] = postgres_store_url
     chaos.environment["AFTERWORD_SCHEDULE__DEFER"] = "true"
     async with Store(chaos.url) as store:
-        await fleet.prepare(store)
+        await workers.prepare(store)
     with psycopg.connect(chaos.url, autocommit=True) as connection:
         named = "process text DEFAULT current_setting('application_name')"
         connection.execute(f"ALTER TABLE procrastinate_workers ADD COLUMN {named}".encode())

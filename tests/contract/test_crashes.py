@@ -11,8 +11,8 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 
-from afterword.store.engine import Store
-from afterword.store.scopes import Scope
+from afterword.facts.scopes import Scope
+from afterword.store.database.engine import Store
 from batches import (
     BACKWARDS,
     SCOPES,

@@ -9,23 +9,23 @@ from typing import Any
 
 import pytest
 
+from afterword.errors import NotFound
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Window
 from afterword.extractors.judge import RulesJudge
 from afterword.extractors.testing import OracleExtractor
+from afterword.facts.assertions import Act, Kind
+from afterword.facts.fact import Fact, Status
+from afterword.facts.scopes import Scope
 from afterword.pipeline.errors import ProposalOutdated
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal, undo_run
 from afterword.pipeline.session import Outcome, process_session
 from afterword.store import entries, ledger, lookup, reviews, runs, sessions
-from afterword.store.assertions import Act, Kind
-from afterword.store.engine import Store
-from afterword.store.errors import NotFound
-from afterword.store.facts import Fact, Status
+from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus
 from afterword.store.reviews import Decision, Wording
 from afterword.store.runs import Policy
-from afterword.store.scopes import Scope
 
 LENA = Scope.user("lena")
 Canonical = Callable[[Store, Scope], Awaitable[list[tuple[object, ...]]]]

@@ -14,11 +14,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from afterword.pipeline import fleet
+from afterword.errors import StoreOutdated
+from afterword.facts.scopes import Scope
+from afterword.pipeline.background import workers as fleet
 from afterword.store import runs, sessions
-from afterword.store.engine import Store
-from afterword.store.errors import StoreOutdated
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
 from batches import faults, wait_until
 from chaos import ran
 from nursery import Child
@@ -33,8 +33,8 @@ from afterword.extractors.judge import RulesJudge
 from afterword.extractors.rules import RulesExtractor
 from afterword.pipeline import fleet
 from afterword.pipeline.budget import Budget, Purse
-from afterword.store.engine import open_store
-from afterword.store.retries import Retries
+from afterword.store.database.engine import open_store
+from afterword.store.retry_schedule import Retries
 
 url, log, pause_s, once = sys.argv[1:]
 notes = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)

@@ -11,18 +11,19 @@ import pytest
 from sqlmodel import SQLModel
 
 from afterword import record_session, resume
+from afterword.errors import NotFound
 from afterword.extractors.judge import RulesJudge
 from afterword.extractors.testing import OracleExtractor
+from afterword.facts.fact import Fact
+from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal
 from afterword.pipeline.session import Outcome, process_session
-from afterword.store import entries, forgetting, lookup, reviews, sessions
-from afterword.store.engine import Store
+from afterword.store import entries, lookup, reviews, sessions
+from afterword.store.database.engine import Store
 from afterword.store.entries import Entry
-from afterword.store.errors import NotFound
-from afterword.store.facts import Fact
-from afterword.store.forgetting import Erasure, Receipt, Work
-from afterword.store.scopes import Scope
+from afterword.store.forgetting import erasure as forgetting
+from afterword.store.forgetting.erasure import Erasure, Receipt, Work
 from deciding_words import find
 
 LENA, TOM = Scope.user("lena"), Scope.user("tom")

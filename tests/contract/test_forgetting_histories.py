@@ -23,13 +23,14 @@ from sqlmodel import SQLModel
 
 from afterword.extractors.judge import RulesJudge
 from afterword.extractors.testing import OracleExtractor
-from afterword.pipeline.erasing import compare_anew
+from afterword.facts.scopes import Scope
+from afterword.pipeline.forget_requests import compare_anew
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
-from afterword.store import forgetting, lookup
-from afterword.store.engine import Store
-from afterword.store.forgetting import Erasure, Work
-from afterword.store.scopes import Scope
+from afterword.store import lookup
+from afterword.store.database.engine import Store
+from afterword.store.forgetting import erasure as forgetting
+from afterword.store.forgetting.erasure import Erasure, Work
 from batches import state
 from deciding_words import find
 

@@ -15,19 +15,21 @@ import pytest
 from psycopg import sql
 from sqlmodel import select
 
+from afterword.errors import Overtaken
 from afterword.extractors.extractor import Extraction, Window
 from afterword.extractors.testing import OracleExtractor
+from afterword.facts.fact import Fact
+from afterword.facts.scopes import Scope
 from afterword.pipeline import session
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
-from afterword.store import arrival, forgetting, lookup, sessions, transfer
-from afterword.store.embedding import Vector
-from afterword.store.engine import Store
-from afterword.store.errors import Overtaken
-from afterword.store.facts import Fact
-from afterword.store.scopes import Scope
+from afterword.recall.vectors import Vector
+from afterword.store import lookup, sessions
+from afterword.store.database.engine import Store
+from afterword.store.forgetting import erasure as forgetting
+from afterword.store.reading.scope_vectors import refresh_vectors
 from afterword.store.tables import AssertionRow, EvidenceRow, RejectionRow, VectorRow
-from afterword.store.vectors import refresh_vectors
+from afterword.store.transfer import exports, imports
 from batches import state
 from deciding_words import find
 
@@ -118,7 +120,7 @@ async def test_a_session_that_is_being_read_does_not_bring_it_back(
 async def test_no_writer_that_began_before_it_writes_after_it(store: Store, other: Store, tmp_path: Path) -> None:
     if store.path is not None:
         pytest.skip("SQLite has one writer at a time")
-    await transfer.export(store, tmp_path / "all.jsonl")
+    await exports.export(store, tmp_path / "all.jsonl")
 
     async def begun_before(work: Callable[[Any], Awaitable[object]]) -> None:
         async with store.write() as db:
@@ -132,7 +134,7 @@ async def test_no_writer_that_began_before_it_writes_after_it(store: Store, othe
 
     await meanwhile(lambda db: sessions.save_state(db, LENA, "z", component="A", state={"x": WORD}, at=day(1)))
     await meanwhile(lambda db: sessions.mark_failed(db, LENA, "z", WORD, day(1)))
-    coming = arrival._Arrival(store, "elsewhere")
+    coming = imports._Arrival(store, "elsewhere")
     coming._scope = LENA
     await meanwhile(lambda db: coming._sessions(db, []))
     await meanwhile(lambda db: coming._assertions(db, []))

@@ -8,25 +8,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from afterword.facts.assertions import OWNER, Act, Assertion, Authority, Evidence, EvidenceKind, Kind, Relation, Verdict
+from afterword.facts.scopes import Scope
+from afterword.recall.block import block, label
+from afterword.recall.tokens import most_tokens
 from afterword.store import ledger, lookup
-from afterword.store.assertions import (
-    OWNER,
-    Act,
-    Assertion,
-    Authority,
-    Evidence,
-    EvidenceKind,
-    Kind,
-    Relation,
-    Verdict,
-)
-from afterword.store.engine import Store
-from afterword.store.forgetting import forget
-from afterword.store.proposing import Proposal, Reading
-from afterword.store.recall import recall
-from afterword.store.rendering import block, label
-from afterword.store.scopes import Scope
-from afterword.store.tokens import most_tokens
+from afterword.store.database.engine import Store
+from afterword.store.forgetting.erasure import forget
+from afterword.store.proposals import Proposal, Reading
+from afterword.store.reading.recall import recall
 
 LENA = Scope.user("lena")
 DAY = timedelta(days=1)

@@ -15,14 +15,14 @@ import pytest
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Usage, Window
 from afterword.extractors.testing import OracleExtractor
+from afterword.facts.assertions import Assertion, Verdict, digest
+from afterword.facts.timeline import courses
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import undo_run
 from afterword.pipeline.session import process_session
 from afterword.store import ledger, lookup, runs
-from afterword.store.assertions import Assertion, Verdict, digest
-from afterword.store.engine import Store
-from afterword.store.proposing import Proposal, Reading
-from afterword.store.timeline import courses
+from afterword.store.database.engine import Store
+from afterword.store.proposals import Proposal, Reading
 from histories import (
     LENA,
     Book,

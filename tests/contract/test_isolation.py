@@ -20,15 +20,15 @@ from hypothesis import strategies as st
 
 from afterword import FactMemory, process_session, record_session, resume
 from afterword.agents.tools import RecallTool, RememberTool, WithdrawTool
+from afterword.errors import NotFound
 from afterword.extractors.judge import RulesJudge
 from afterword.extractors.rules import RulesExtractor
+from afterword.facts.scopes import Scope, ScopeKind
 from afterword.pipeline.consolidation import coverage
 from afterword.pipeline.intake import Saved
 from afterword.store import ledger, lookup, reviews, runs, sessions
-from afterword.store.engine import Store
-from afterword.store.errors import NotFound
-from afterword.store.recall import recall, search
-from afterword.store.scopes import Scope, ScopeKind
+from afterword.store.database.engine import Store
+from afterword.store.reading.recall import recall, search
 from conversing import replying
 
 AT = datetime(2100, 1, 1, tzinfo=UTC)

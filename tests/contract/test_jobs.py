@@ -10,20 +10,21 @@ from typing import Any
 import pytest
 from sqlmodel.ext.asyncio.session import AsyncSession
 
+from afterword.errors import NotFound, StateConflict
 from afterword.extractors.errors import EndpointUnavailable
 from afterword.extractors.judge import RulesJudge
 from afterword.extractors.rules import RulesExtractor
+from afterword.facts.scopes import Scope
+from afterword.pipeline.background.due_times import Clock, Rhythm
+from afterword.pipeline.background.leases import Ending, Job, attempt
+from afterword.pipeline.background.periodic_jobs import Chores, Ripe
+from afterword.pipeline.background.schedule import Halt
 from afterword.pipeline.batch import queued
 from afterword.pipeline.budget import Budget, Purse
-from afterword.pipeline.chores import Chores, Ripe
-from afterword.pipeline.leasing import Ending, Job, attempt
-from afterword.pipeline.rhythms import Clock, Rhythm
-from afterword.pipeline.schedule import Halt
-from afterword.store import forgetting, jobs, sessions
-from afterword.store.engine import Store
-from afterword.store.errors import NotFound, StateConflict
-from afterword.store.retries import Retries
-from afterword.store.scopes import Scope
+from afterword.store import jobs, sessions
+from afterword.store.database.engine import Store
+from afterword.store.forgetting import erasure
+from afterword.store.retry_schedule import Retries
 
 MIRA, JON = Scope.user("mira"), Scope.user("jon")
 DUE = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -176,11 +177,11 @@ async def test_what_people_ask_to_be_forgotten_is_erased_where_the_settings_say_
     await record(store, MIRA, "b", "Please forget that I live in Graz.", clock.at)
     await chores(store, clock).pending()
     async with store.read() as db:
-        assert await forgetting.asked(db, MIRA), "it waits for somebody's leave"
+        assert await erasure.asked(db, MIRA), "it waits for somebody's leave"
     await record(store, MIRA, "c", "I always take the window seat.", clock.at)
     await chores(store, clock, erases=True).pending()
     async with store.read() as db:
-        assert not await forgetting.asked(db, MIRA)
+        assert not await erasure.asked(db, MIRA)
         assert "Graz" not in str([one.text for one in await sessions.turns(db, MIRA, "a")])
 
 

@@ -7,22 +7,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from afterword.errors import NotFound, Overtaken, ScopeMoved
+from afterword.facts.assertions import Act, Assertion, Authority, Evidence, EvidenceKind, Kind, Relation, Verdict
+from afterword.facts.fact import Fact, Status
+from afterword.facts.scopes import Scope
 from afterword.store import ledger, lookup
-from afterword.store.assertions import (
-    Act,
-    Assertion,
-    Authority,
-    Evidence,
-    EvidenceKind,
-    Kind,
-    Relation,
-    Verdict,
-)
-from afterword.store.engine import Store
-from afterword.store.errors import NotFound, Overtaken, ScopeMoved
-from afterword.store.facts import Fact, Status
-from afterword.store.proposing import Proposal, Reading
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
+from afterword.store.proposals import Proposal, Reading
 
 LENA = Scope.user("lena")
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from afterword.pipeline.databases import is_database
+from afterword.facts.scopes import Scope
+from afterword.pipeline.sources.databases import is_database
 from afterword.store import lookup
-from afterword.store.engine import Store, open_store
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store, open_store
 
 LENA = Scope.user("lena")
 TIMES = 40

@@ -11,14 +11,14 @@ from afterword.extractors.errors import EndpointUnavailable
 from afterword.extractors.extractor import Extraction, Usage, Window
 from afterword.extractors.judge import Pair
 from afterword.extractors.rules import RulesExtractor
+from afterword.facts.assertions import Relation, Verdict
+from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, queued, run_batch
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import PATIENT_TRIES, process_session
 from afterword.store import entries, ledger, lookup, runs, sessions
-from afterword.store.assertions import Relation, Verdict
-from afterword.store.engine import Store
+from afterword.store.database.engine import Store
 from afterword.store.entries import Entry
-from afterword.store.scopes import Scope
 from batches import state
 
 LENA = Scope.user("lena")

@@ -15,9 +15,9 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Connection, text
 from sqlmodel import SQLModel
 
+from afterword.errors import StoreError, StoreOutdated, StoreTooNew, StoreUnreachable
 from afterword.store import migrations, tables
-from afterword.store.engine import Store, open_store, redacted
-from afterword.store.errors import StoreError, StoreOutdated, StoreTooNew, StoreUnreachable
+from afterword.store.database.engine import Store, open_store, redacted
 
 
 def differences(connection: Connection) -> list[object]:
@@ -98,7 +98,7 @@ async def test_a_database_that_is_not_there_is_a_clear_error(tmp_path: Path) -> 
 
 DEPLOYER = """
 import asyncio, sys
-from afterword.store.engine import Store
+from afterword.store.database.engine import Store
 
 async def main():
     async with Store(sys.argv[1]) as store:

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from sqlalchemy import inspect, text
 
+from afterword.facts.scopes import Scope
 from afterword.store import ledger, migrations
-from afterword.store.engine import Store
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
 from commands import Commands
 from old_stores import MADE_BY, answers, maker, postgres_at, sqlite_at
 
@@ -28,7 +28,7 @@ KILLED = """
 import asyncio, os, signal, sys
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
-from afterword.store.engine import Store
+from afterword.store.database.engine import Store
 
 left = int(sys.argv[2])
 

@@ -11,13 +11,13 @@ from typing import Any
 import psycopg
 import pytest
 
+from afterword.facts.scopes import Scope
 from afterword.store import entries
-from afterword.store.engine import Store
+from afterword.store.database.engine import Store
+from afterword.store.database.poll import Poll
 from afterword.store.entries import Entry
-from afterword.store.poll import Poll
-from afterword.store.recall import search
-from afterword.store.remembering import remembered
-from afterword.store.scopes import Scope
+from afterword.store.reading.recall import search
+from afterword.store.reading.view_cache import remembered
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATER = NOON + timedelta(days=1)

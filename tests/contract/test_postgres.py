@@ -9,13 +9,13 @@ import pytest
 from sqlalchemy import text
 from sqlmodel.ext.asyncio.session import AsyncSession
 
+from afterword.errors import Overtaken, StoreUnreachable
 from afterword.extractors.rules import RulesExtractor
+from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, queued, run_batch
 from afterword.store import ledger, lookup, sessions
-from afterword.store.compacting import analyze
-from afterword.store.engine import Connections, Store
-from afterword.store.errors import Overtaken, StoreUnreachable
-from afterword.store.scopes import Scope
+from afterword.store.database.compaction import analyze
+from afterword.store.database.engine import Connections, Store
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 MIRA, JON = Scope.user("mira"), Scope.user("jon")

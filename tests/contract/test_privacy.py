@@ -19,16 +19,16 @@ from afterword.extractors.extractor import Extraction, Usage, Window
 from afterword.extractors.judge import Pair
 from afterword.extractors.rules import RulesExtractor
 from afterword.extractors.testing import OracleExtractor
+from afterword.facts.assertions import Kind, Relation, Verdict
+from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import Outcome, process_session
+from afterword.privacy.off_record import HIDDEN, HIDDEN_FROM_HERE
+from afterword.privacy.policy import OFF_THE_RECORD, SECRETS_MASKED, Privacy
 from afterword.store import lookup, reviews, sessions
-from afterword.store.assertions import Kind, Relation, Verdict
-from afterword.store.engine import Store
+from afterword.store.database.engine import Store
 from afterword.store.entries import Entry, enter
-from afterword.store.off_record import HIDDEN, HIDDEN_FROM_HERE
-from afterword.store.privacy import OFF_THE_RECORD, SECRETS_MASKED, Privacy
-from afterword.store.scopes import Scope
 
 LENA = Scope.user("lena")
 AT = datetime(2026, 3, 1, tzinfo=UTC)

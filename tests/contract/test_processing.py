@@ -13,14 +13,14 @@ from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.errors import EndpointUnavailable
 from afterword.extractors.extractor import Extraction, Usage, Window
 from afterword.extractors.testing import OracleExtractor
+from afterword.facts.assertions import Cue, Kind
+from afterword.facts.fact import Status
+from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import Outcome, process_session
 from afterword.store import ledger, lookup, sessions
-from afterword.store.assertions import Cue, Kind
-from afterword.store.engine import Store
-from afterword.store.facts import Status
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
 
 LENA = Scope.user("lena")
 Dump = list[tuple[object, ...]]

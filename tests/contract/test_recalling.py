@@ -10,30 +10,20 @@ import pytest
 from sqlalchemy import text
 from sqlmodel import select
 
+from afterword.facts.assertions import OWNER, Act, Assertion, Authority, Evidence, EvidenceKind, Kind, Relation, Verdict
+from afterword.facts.fact import Status
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Role, Transcript, Turn
+from afterword.recall.block import block, label
+from afterword.recall.tokens import most_tokens
+from afterword.recall.vectors import EmbeddingUnavailable, Vector
 from afterword.store import ledger, lookup, sessions
-from afterword.store.assertions import (
-    OWNER,
-    Act,
-    Assertion,
-    Authority,
-    Evidence,
-    EvidenceKind,
-    Kind,
-    Relation,
-    Verdict,
-)
-from afterword.store.embedding import EmbeddingUnavailable, Vector
-from afterword.store.engine import Store
-from afterword.store.facts import Status
-from afterword.store.proposing import Proposal, Reading
-from afterword.store.recall import Recall, recall, search
-from afterword.store.remembering import Remembered, remembered
-from afterword.store.rendering import block, label
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
+from afterword.store.proposals import Proposal, Reading
+from afterword.store.reading.recall import Recall, recall, search
+from afterword.store.reading.scope_vectors import refresh_vectors
+from afterword.store.reading.view_cache import Remembered, remembered
 from afterword.store.tables import VectorRow
-from afterword.store.tokens import most_tokens
-from afterword.store.transcripts import Role, Transcript, Turn
-from afterword.store.vectors import refresh_vectors
 
 LENA = Scope.user("lena")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

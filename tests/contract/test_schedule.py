@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from sqlmodel.ext.asyncio.session import AsyncSession
 
+from afterword.facts.scopes import Scope
 from afterword.store import runs, sessions
-from afterword.store.engine import Store
+from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus
-from afterword.store.scopes import Scope
 from batches import faults
 from schedulers import LEASE_S, PERIOD_S, SPEED, Schedulers, completions, watch_completions
 

@@ -12,13 +12,13 @@ from alembic import command
 from sqlalchemy import Connection, inspect
 
 from afterword.extractors.extractor import Usage
-from afterword.extractors.metering import Bill, Question
-from afterword.extractors.prices import Price
+from afterword.extractors.model.metering import Bill, Question
+from afterword.extractors.model.prices import Price
+from afterword.facts.scopes import Scope
 from afterword.pipeline.budget import Account, Budget, Purse
 from afterword.pipeline.errors import BudgetReached, PriceUnknown
-from afterword.store import migrations, spendings
-from afterword.store.engine import Store
-from afterword.store.scopes import Scope
+from afterword.store import costs, migrations
+from afterword.store.database.engine import Store
 
 LENA, JON = Scope.user("lena"), Scope.user("jon")
 PRICES = {"m": Price(Decimal(1), Decimal(10))}
@@ -39,9 +39,9 @@ async def ask(account: Account, question: Question = QUESTION, *, is_answered: b
     await account.settle(ticket, Bill(COST, is_answered=is_answered))
 
 
-async def total(store: Store) -> spendings.Spent:
+async def total(store: Store) -> costs.Spent:
     async with store.read() as db:
-        return await spendings.of_day(db, NOON.date())
+        return await costs.of_day(db, NOON.date())
 
 
 async def test_what_was_asked_is_summed_by_day_scope_source_and_run(store: Store) -> None:
@@ -50,9 +50,9 @@ async def test_what_was_asked_is_summed_by_day_scope_source_and_run(store: Store
     await ask(Account(today, store, LENA, "session:a"), is_answered=False)
     await ask(Account(tomorrow, store, JON, "session:b"))
     async with store.read() as db:
-        days, scopes = await spendings.by_day(db), await spendings.by_scope(db)
-        sources, runs = await spendings.by_source(db, LENA), await spendings.by_run(db, LENA)
-    one = spendings.Spent(1, 500, 0, 50, 1_000)
+        days, scopes = await costs.by_day(db), await costs.by_scope(db)
+        sources, runs = await costs.by_source(db, LENA), await costs.by_run(db, LENA)
+    one = costs.Spent(1, 500, 0, 50, 1_000)
     assert days == {NOON.date(): one + one, date(2026, 5, 2): one}
     assert scopes == {LENA: one + one, JON: one}
     assert (sources, runs) == ({"session:a": one + one}, {None: one + one})
@@ -61,9 +61,9 @@ async def test_what_was_asked_is_summed_by_day_scope_source_and_run(store: Store
 async def test_an_open_question_counts_at_what_it_may_cost_until_it_is_settled(store: Store) -> None:
     account = Account(purse(), store, LENA, "session:a")
     ticket = await account.reserve(QUESTION)
-    assert await total(store) == spendings.Spent(1, 1_000, 0, 100, 2_000, estimated_calls=1)
+    assert await total(store) == costs.Spent(1, 1_000, 0, 100, 2_000, estimated_calls=1)
     await account.settle(ticket, Bill(COST, is_answered=True))
-    assert await total(store) == spendings.Spent(1, 500, 0, 50, 1_000)
+    assert await total(store) == costs.Spent(1, 500, 0, 50, 1_000)
 
 
 async def test_a_question_cut_short_stays_at_what_it_may_have_cost(store: Store) -> None:
@@ -120,7 +120,7 @@ async def test_processes_side_by_side_cannot_pass_the_day_together(store: Store)
     ended = await asyncio.gather(*(ask(one) for one in accounts), return_exceptions=True)
     assert {type(one) for one in ended} == {type(None), BudgetReached}
     spent = (await total(store)).micro_usd
-    assert 8_000 <= spent <= limit * spendings.MICRO
+    assert 8_000 <= spent <= limit * costs.MICRO
 
 
 async def test_dollars_cannot_be_limited_without_a_price(store: Store) -> None:

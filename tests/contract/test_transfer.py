@@ -13,20 +13,22 @@ from typing import Any
 
 import pytest
 
+from afterword.errors import FileInvalid
 from afterword.extractors.testing import OracleExtractor
-from afterword.pipeline.foreign import Memory, Origin
-from afterword.pipeline.importing import import_memories
+from afterword.facts.assertions import Authority
+from afterword.facts.fact import Fact
+from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
+from afterword.pipeline.memory_import import import_memories
 from afterword.pipeline.session import Outcome, process_session
-from afterword.store import arrival, entries, forgetting, ledger, lookup, runs, sessions, transfer
-from afterword.store.assertions import Authority
-from afterword.store.engine import Store
+from afterword.pipeline.sources.other_libraries import Memory, Origin
+from afterword.store import entries, ledger, lookup, runs, sessions
+from afterword.store.database.engine import Store
 from afterword.store.entries import Entry
-from afterword.store.errors import FileInvalid
-from afterword.store.facts import Fact
-from afterword.store.forgetting import Erasure
+from afterword.store.forgetting import erasure as forgetting
+from afterword.store.forgetting.erasure import Erasure
 from afterword.store.runs import Policy
-from afterword.store.scopes import Scope
+from afterword.store.transfer import exports, imports
 from deciding_words import find
 
 LENA, TOM = Scope.user("lena"), Scope.user("tom")
@@ -78,8 +80,8 @@ async def test_an_import_elsewhere_is_equal(
     store: Store, elsewhere: Store, tmp_path: Path, canonical: Canonical
 ) -> None:
     await fill(store)
-    await transfer.export(store, tmp_path / "all.jsonl")
-    await arrival.take_in(elsewhere, tmp_path / "all.jsonl")
+    await exports.export(store, tmp_path / "all.jsonl")
+    await imports.take_in(elsewhere, tmp_path / "all.jsonl")
     for scope in (LENA, TOM):
         assert await canonical(elsewhere, scope) == await canonical(store, scope)
     async with store.read() as here, elsewhere.read() as there:
@@ -99,16 +101,16 @@ async def test_an_export_goes_into_every_database_and_importing_again_changes_no
     store: Store, elsewhere: Store, tmp_path: Path, canonical: Canonical
 ) -> None:
     await fill(elsewhere)
-    await transfer.export(elsewhere, tmp_path / "all.jsonl")
-    await arrival.take_in(store, tmp_path / "all.jsonl")
+    await exports.export(elsewhere, tmp_path / "all.jsonl")
+    await imports.take_in(store, tmp_path / "all.jsonl")
     before = await canonical(store, LENA)
     assert before == await canonical(elsewhere, LENA)
-    again = await arrival.take_in(store, tmp_path / "all.jsonl")
+    again = await imports.take_in(store, tmp_path / "all.jsonl")
     assert not again.taken["runs"]
     assert await canonical(store, LENA) == before
     await process(elsewhere, "late", 9, "pet: cat")
-    await transfer.export(elsewhere, tmp_path / "later.jsonl", [LENA])
-    await arrival.take_in(store, tmp_path / "later.jsonl")
+    await exports.export(elsewhere, tmp_path / "later.jsonl", [LENA])
+    await imports.take_in(store, tmp_path / "later.jsonl")
     assert await canonical(store, LENA) == await canonical(elsewhere, LENA)
 
 
@@ -116,23 +118,23 @@ async def test_what_was_forgotten_does_not_come_back_with_an_export(
     store: Store, elsewhere: Store, tmp_path: Path
 ) -> None:
     await fill(store)
-    await transfer.export(store, tmp_path / "old.jsonl")
+    await exports.export(store, tmp_path / "old.jsonl")
     ids = (await held(store))["Gnarlsburg"].assertion_ids
     await forgetting.forget(store, LENA, lambda erasure: erasure.statements(ids), at=NOW)
     await forgetting.forget(store, LENA, lambda erasure: erasure.session("b"), at=NOW)
     left = set(await held(store))
-    back = await arrival.take_in(store, tmp_path / "old.jsonl")
+    back = await imports.take_in(store, tmp_path / "old.jsonl")
     assert back.forgotten["sessions"] == 1
     assert set(await held(store)) == left == {"oolong", "Allergic to quandongs."}
-    await transfer.export(store, tmp_path / "new.jsonl")
+    await exports.export(store, tmp_path / "new.jsonl")
     text = (tmp_path / "new.jsonl").read_text()
     assert "Gnarlsburg" not in text
     assert "Linz" not in text
-    await arrival.take_in(elsewhere, tmp_path / "new.jsonl")
-    await arrival.take_in(elsewhere, tmp_path / "old.jsonl")
+    await imports.take_in(elsewhere, tmp_path / "new.jsonl")
+    await imports.take_in(elsewhere, tmp_path / "old.jsonl")
     assert set(await held(elsewhere)) == left, "tombstones travel with the export"
     await forgetting.forget(store, LENA, Erasure.everything, at=NOW)
-    await arrival.take_in(store, tmp_path / "old.jsonl")
+    await imports.take_in(store, tmp_path / "old.jsonl")
     assert await held(store) == {}
     async with store.read() as db:
         assert await sessions.turns(db, LENA, "a") == []
@@ -142,9 +144,9 @@ async def test_an_export_stops_at_what_somebody_asked_to_be_forgotten(store: Sto
     await process(store, "a", 1, "home: Gnarlsburg")
     await process(store, "b", 2, "forget home: Gnarlsburg")
     with pytest.raises(FileInvalid, match="--asked"):
-        await transfer.export(store, tmp_path / "all.jsonl")
+        await exports.export(store, tmp_path / "all.jsonl")
     assert not (tmp_path / "all.jsonl").exists()
-    await transfer.export(store, tmp_path / "all.jsonl", even_asked=True)
+    await exports.export(store, tmp_path / "all.jsonl", even_asked=True)
 
 
 async def test_damaged_and_foreign_files_are_refused_and_a_whole_one_goes_on(
@@ -152,7 +154,7 @@ async def test_damaged_and_foreign_files_are_refused_and_a_whole_one_goes_on(
 ) -> None:
     await fill(store)
     whole = tmp_path / "all.jsonl"
-    await transfer.export(store, whole)
+    await exports.export(store, whole)
     lines = whole.read_text().splitlines(keepends=True)
     for number, (content, reason) in enumerate(
         [
@@ -165,8 +167,8 @@ async def test_damaged_and_foreign_files_are_refused_and_a_whole_one_goes_on(
         path = tmp_path / f"bad{number}.jsonl"
         path.write_text(content)
         with pytest.raises(FileInvalid, match=reason):
-            await arrival.take_in(elsewhere, path)
-    await arrival.take_in(elsewhere, whole)
+            await imports.take_in(elsewhere, path)
+    await imports.take_in(elsewhere, whole)
     assert await canonical(elsewhere, LENA) == await canonical(store, LENA)
     assert whole.stat().st_mode & 0o777 == 0o600
 
@@ -177,7 +179,7 @@ from pathlib import Path
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 from afterword.store import arrival
-from afterword.store.engine import Store
+from afterword.store.database.engine import Store
 
 statements = 0
 
@@ -202,13 +204,13 @@ async def test_an_import_that_was_killed_goes_on_where_it_stopped(
     async with Store(f"sqlite:///{tmp_path}/source.db") as here, Store(shared_url) as there:
         await here.migrate()
         await fill(here)
-        await transfer.export(here, tmp_path / "all.jsonl")
+        await exports.export(here, tmp_path / "all.jsonl")
         for last in (30, 50, 60):
             at = str(chance.randrange(last // 2, last))
             command = [sys.executable, "-c", KILLED, shared_url, str(tmp_path / "all.jsonl"), at, str(lines_at_once)]
             done = subprocess.run(command, check=False, timeout=120)  # noqa: ASYNC221 - nothing else runs
             assert done.returncode == -signal.SIGKILL
-        await arrival.take_in(there, tmp_path / "all.jsonl")
+        await imports.take_in(there, tmp_path / "all.jsonl")
         for scope in (LENA, TOM):
             assert await canonical(there, scope) == await canonical(here, scope)
             assert await _sizes(there, scope) == await _sizes(here, scope)

@@ -13,23 +13,24 @@ from sqlmodel import col, select
 
 from afterword.extractors.judge import RulesJudge
 from afterword.extractors.rules import RulesExtractor
+from afterword.facts.assertions import OWNER, Act, Assertion, Authority, Evidence, EvidenceKind, Kind
+from afterword.facts.scopes import Scope
+from afterword.pipeline.background.due_times import Clock, Rhythm
+from afterword.pipeline.background.periodic_jobs import EMBEDDING, Chores
 from afterword.pipeline.budget import Purse
-from afterword.pipeline.chores import EMBEDDING, Chores
-from afterword.pipeline.embedding import Refresher
 from afterword.pipeline.errors import BudgetReached
-from afterword.pipeline.rhythms import Clock, Rhythm
-from afterword.store import freshness, ledger, lookup, sessions
-from afterword.store.assertions import OWNER, Act, Assertion, Authority, Evidence, EvidenceKind, Kind
-from afterword.store.embedding import EmbeddingUnavailable, Vector
-from afterword.store.engine import Store
-from afterword.store.forgetting import Erasure, forget
-from afterword.store.freshness import COMPLETE
-from afterword.store.proposing import Proposal, Reading
-from afterword.store.recall import recall, search
-from afterword.store.retries import Retries
-from afterword.store.scopes import Scope
+from afterword.pipeline.vector_refresh import Refresher
+from afterword.recall.vectors import EmbeddingUnavailable, Vector
+from afterword.store import ledger, lookup, sessions
+from afterword.store.database.engine import Store
+from afterword.store.forgetting.erasure import Erasure, forget
+from afterword.store.proposals import Proposal, Reading
+from afterword.store.reading import vector_rows
+from afterword.store.reading.recall import recall, search
+from afterword.store.reading.scope_vectors import refresh_vectors
+from afterword.store.reading.vector_rows import COMPLETE
+from afterword.store.retry_schedule import Retries
 from afterword.store.tables import VectorRow
-from afterword.store.vectors import refresh_vectors
 
 pytest.importorskip("numpy")
 
@@ -154,7 +155,7 @@ async def test_only_what_has_changed_is_looked_at_again(store: Store) -> None:
 
     async def lacking(at: datetime = LATER) -> list[Scope]:
         async with store.read() as db:
-            return await freshness.lacking(db, embedder, at)
+            return await vector_rows.lacking(db, embedder, at)
 
     assert await lacking() == [LENA, TOM]
     assert (await refresher(store, embedder).refresh([TOM])).made == 2
@@ -177,8 +178,8 @@ async def test_a_memory_is_looked_at_again_when_something_begins_or_ends(store: 
     embedder = Lengths()
     await refresher(store, embedder).refresh()
     async with store.read() as db:
-        assert await freshness.lacking(db, embedder, ends - timedelta(days=1)) == []
-        assert await freshness.lacking(db, embedder, ends + timedelta(days=1)) == [LENA]
+        assert await vector_rows.lacking(db, embedder, ends - timedelta(days=1)) == []
+        assert await vector_rows.lacking(db, embedder, ends + timedelta(days=1)) == [LENA]
     await refresher(store, embedder, ends + timedelta(days=1)).refresh()
     assert await kept(store) == {("lengths", 2): 1}
 
@@ -237,7 +238,7 @@ async def test_a_question_off_the_record_is_not_sent(store: Store) -> None:
 async def test_vectors_that_another_process_makes_are_seen_after_a_while(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("afterword.store.vectors.READ_AGAIN_S", 0.0)
+    monkeypatch.setattr("afterword.store.reading.scope_vectors.READ_AGAIN_S", 0.0)
     await things(store, 3)
     embedder = Lengths()
     assert (await search(store, LENA, "thing", at=LATER, embedder=embedder)).without_vector == 3
@@ -250,11 +251,11 @@ async def test_vectors_that_another_process_makes_are_seen_after_a_while(
 
 async def test_how_many_texts_lack_a_vector_is_told_by_model(store: Store) -> None:
     await things(store, 5)
-    assert (await freshness.coverage(store, LENA, LATER)).made == {}
+    assert (await vector_rows.coverage(store, LENA, LATER)).made == {}
     embedder = Lengths()
     embedder.fails_after = 2
     await refresher(store, embedder).refresh()
-    found = await freshness.coverage(store, LENA, LATER, ("other", 8))
+    found = await vector_rows.coverage(store, LENA, LATER, ("other", 8))
     assert (found.texts, dict(found.made)) == (5, {("lengths", 2): 2, ("other", 8): 0})
 
 
@@ -298,7 +299,7 @@ async def test_in_the_background_bursts_are_made_in_one_go(store: Store) -> None
 
 @pytest.mark.parametrize("is_down", [False, True])
 async def test_a_worker_makes_vectors_beside_its_sessions_and_never_at_their_cost(store: Store, is_down: bool) -> None:
-    fleet = pytest.importorskip("afterword.pipeline.fleet", exc_type=ImportError)
+    fleet = pytest.importorskip("afterword.pipeline.background.workers", exc_type=ImportError)
     said = {"content": "I live in Graz.", "source": "user", "type": "TextMessage", "created_at": NOON.isoformat()}
     async with store.write() as db:
         await sessions.save_state(db, LENA, "one", component="x", state={"messages": [said]}, at=NOON)

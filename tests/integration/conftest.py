@@ -9,7 +9,7 @@ import pytest
 from autogen_core.memory import MemoryContent, MemoryMimeType
 
 from afterword.agents.memory import FactMemory
-from afterword.store.engine import Store, open_store
+from afterword.store.database.engine import Store, open_store
 from commands import Commands
 from injected import FACT
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from afterword import FactMemory
 from afterword.extractors.judge import RulesJudge
 from afterword.extractors.readers import read_state
+from afterword.facts.transcripts import Role
 from afterword.pipeline.proposals import apply_proposal
+from afterword.recall.block import CLOSING, OPENING, PREFACE, plain
 from afterword.store import runs
-from afterword.store.engine import Store
+from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus
-from afterword.store.rendering import CLOSING, OPENING, PREFACE, plain
-from afterword.store.transcripts import Role
 from conversing import know, replying
 
 ATTACKS = [

@@ -15,13 +15,15 @@ from pathlib import Path
 import pytest
 
 from afterword.extractors.candidates import Candidate, Citation
-from afterword.extractors.clients import Mode, ModelClient, ModelSettings
 from afterword.extractors.errors import EndpointUnavailable, ExtractionError
 from afterword.extractors.extractor import Usage, Window
-from afterword.extractors.model import ModelExtractor
-from afterword.extractors.model_judge import ModelJudge
-from afterword.extractors.prices import Price
+from afterword.extractors.model.client import Mode, ModelClient, ModelSettings
+from afterword.extractors.model.extractor import ModelExtractor
+from afterword.extractors.model.judge import ModelJudge
+from afterword.extractors.model.prices import Price
 from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts
+from afterword.facts.assertions import Kind
+from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, Left, run_batch
 from afterword.pipeline.budget import COMPLETION_LIMIT, Account, Budget, Purse
 from afterword.pipeline.consolidation import consolidate
@@ -29,10 +31,8 @@ from afterword.pipeline.errors import BudgetReached
 from afterword.pipeline.estimate import Estimate, estimate
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import Outcome, process_session, windows_of
-from afterword.store import lookup, sessions, spendings
-from afterword.store.assertions import Kind
-from afterword.store.engine import Store
-from afterword.store.scopes import Scope
+from afterword.store import costs, lookup, sessions
+from afterword.store.database.engine import Store
 from batches import state
 
 LENA = Scope.user("lena")
@@ -89,9 +89,9 @@ def is_judging(request: Json) -> bool:
     return "<statements>" in request["messages"][1]["content"]
 
 
-async def kept(store: Store) -> spendings.Spent:
+async def kept(store: Store) -> costs.Spent:
     async with store.read() as db:
-        return sum((await spendings.by_day(db)).values(), start=spendings.Spent())
+        return sum((await costs.by_day(db)).values(), start=costs.Spent())
 
 
 async def test_a_run_says_what_it_has_cost_question_by_question(store: Store) -> None:
@@ -103,10 +103,10 @@ async def test_a_run_says_what_it_has_cost_question_by_question(store: Store) ->
             )
     runs = [one.run_id for one in ended if isinstance(one, Outcome)]
     async with store.read() as db:
-        by_run = await spendings.by_run(db, LENA)
+        by_run = await costs.by_run(db, LENA)
     assert list(by_run) == runs
     assert [by_run[run].calls for run in runs] == [1, 2]
-    assert sum(by_run.values(), start=spendings.Spent()) == purse.spent == await kept(store)
+    assert sum(by_run.values(), start=costs.Spent()) == purse.spent == await kept(store)
     usage = sum((one.usage for one in ended if isinstance(one, Outcome)), start=Usage())
     assert (purse.spent.prompt_tokens, purse.spent.completion_tokens) == (usage.prompt_tokens, usage.completion_tokens)
     assert purse.spent.usd is not None
@@ -124,7 +124,7 @@ async def test_what_a_failed_session_has_cost_is_kept_and_counts(store: Store) -
     assert purse.spent.completion_tokens > 0
     assert await kept(store) == purse.spent
     async with store.read() as db:
-        assert list(await spendings.by_run(db, LENA)) == [None]
+        assert list(await costs.by_run(db, LENA)) == [None]
 
 
 async def test_an_error_carries_what_it_has_cost() -> None:
@@ -185,7 +185,7 @@ async def test_what_is_extracted_is_kept_where_nothing_is_left_to_judge_it(store
     assert (full.judged, full.unjudged) == (1, 0)
     async with store.read() as db:
         held = await lookup.facts(db, LENA, at=datetime(2026, 2, 1, tzinfo=UTC))
-        by_source = await spendings.by_source(db, LENA)
+        by_source = await costs.by_source(db, LENA)
     assert {fact.value: str(fact.status) for fact in held} == {"Graz": "superseded", "Linz": "current"}
     assert by_source["consolidation"].calls == 1
 

@@ -14,7 +14,6 @@ from typing import get_args
 import pytest
 from pydantic import BaseModel
 
-from afterword.extractors.clients import Mode, ModelClient, ModelSettings
 from afterword.extractors.errors import (
     AnswerCut,
     AnswerInvalid,
@@ -23,6 +22,7 @@ from afterword.extractors.errors import (
     EndpointUnavailable,
     ExtractionError,
 )
+from afterword.extractors.model.client import Mode, ModelClient, ModelSettings
 from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, completion, schema_echoed
 
 PRIVATE = "my therapist is Dr. Quillfeather"

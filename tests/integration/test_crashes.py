@@ -17,11 +17,11 @@ import pytest
 from autogen_core.memory import MemoryContent, MemoryMimeType
 
 from afterword import FactMemory
+from afterword.facts.assertions import EvidenceKind
+from afterword.facts.fact import Fact
+from afterword.facts.scopes import Scope
 from afterword.store import lookup
-from afterword.store.assertions import EvidenceKind
-from afterword.store.engine import Store, open_store
-from afterword.store.facts import Fact
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store, open_store
 from batches import (
     BACKWARDS,
     SCOPES,
@@ -50,8 +50,8 @@ import asyncio, sys
 from datetime import datetime, UTC
 from sqlalchemy import text
 from afterword.store import sessions
-from afterword.store.engine import open_store
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import open_store
+from afterword.facts.scopes import Scope
 
 async def main():
     async with await open_store() as store, store.write() as db:

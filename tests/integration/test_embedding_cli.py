@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from afterword import FactMemory, embedder
-from afterword.extractors.embeddings import EndpointEmbedder
+from afterword.extractors.model.embeddings import EndpointEmbedder
+from afterword.recall.vectors import LocalEmbedder
 from afterword.settings import load
-from afterword.store.embedding import LocalEmbedder
 from commands import Commands
 from embedding_endpoint import KEY, EmbeddingEndpoint, serving
 

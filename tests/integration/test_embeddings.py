@@ -15,15 +15,15 @@ from autogen_core.models import UserMessage
 from sqlmodel import select
 
 from afterword import FactMemory
-from afterword.extractors.embeddings import PURPOSE, EndpointEmbedder
-from afterword.extractors.prices import Price
+from afterword.extractors.model.embeddings import PURPOSE, EndpointEmbedder
+from afterword.extractors.model.prices import Price
+from afterword.facts.scopes import Scope
 from afterword.pipeline.budget import Account, Budget, Purse
 from afterword.pipeline.errors import BudgetReached
-from afterword.store import spendings
-from afterword.store.embedding import EmbeddingUnavailable, Vector
-from afterword.store.engine import Store
-from afterword.store.scopes import Scope
-from afterword.store.spendings import Spent
+from afterword.recall.vectors import EmbeddingUnavailable, Vector
+from afterword.store import costs
+from afterword.store.costs import Spent
+from afterword.store.database.engine import Store
 from afterword.store.tables import SpendingRow
 from embedding_endpoint import EmbeddingEndpoint, serving
 
@@ -108,7 +108,7 @@ async def test_what_vectors_cost_is_entered_as_that_of_embedding(
         with account.open(), suppress(EmbeddingUnavailable):
             await embedder.embed(["tea", "jam"])
         async with store.read() as db:
-            assert await spendings.by_source(db, LENA) == {"embedding": Spent(**expected)}
+            assert await costs.by_source(db, LENA) == {"embedding": Spent(**expected)}
             assert (await db.exec(select(SpendingRow.purpose, SpendingRow.model))).all() == [("embedding", "lengths")]
 
 

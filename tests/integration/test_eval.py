@@ -16,17 +16,17 @@ from xml.etree import ElementTree
 import pytest
 
 from afterword.cli.evaluating import Asked, evaluated
+from afterword.evaluation.measure import exported, score
+from afterword.evaluation.results import Evaluation
+from afterword.evaluation.scenarios import Scenario, read_scenarios
+from afterword.evaluation.scorecard import BEGIN, END, scorecard
+from afterword.evaluation.scores import Score, as_json, total
+from afterword.evaluation.states import saved_state
+from afterword.evaluation.trial import System, run_trial
 from afterword.extractors.judge import RulesJudge
 from afterword.extractors.rules import RulesExtractor
-from afterword.pipeline.evaluation.measure import exported, score
-from afterword.pipeline.evaluation.results import Evaluation
-from afterword.pipeline.evaluation.scenarios import Scenario, read_scenarios
-from afterword.pipeline.evaluation.scorecard import BEGIN, END, scorecard
-from afterword.pipeline.evaluation.scores import Score, as_json, total
-from afterword.pipeline.evaluation.states import saved_state
-from afterword.pipeline.evaluation.trial import System, run_trial
+from afterword.facts.fact import Fact, Status
 from afterword.settings import Settings
-from afterword.store.facts import Fact, Status
 from commands import Commands
 from scenarios import fact, moved, scenario, write
 

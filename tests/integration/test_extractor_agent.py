@@ -14,11 +14,11 @@ from autogen_core import CancellationToken
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword.agents.extractor_agent import ExtractedFacts, ExtractorAgent
+from afterword.errors import ScopeInvalid
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.errors import EndpointUnavailable
 from afterword.extractors.extractor import Extraction, Rejection, Usage, Window
-from afterword.store.assertions import Act, Kind
-from afterword.store.errors import ScopeInvalid
+from afterword.facts.assertions import Act, Kind
 
 
 class EveryWord:

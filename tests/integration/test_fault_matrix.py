@@ -19,19 +19,19 @@ import pytest
 
 from afterword.cli.processing import show
 from afterword.extractors.candidates import Candidate, Citation
-from afterword.extractors.clients import ModelClient, ModelSettings
-from afterword.extractors.model import ModelExtractor
-from afterword.extractors.model_judge import ModelJudge
-from afterword.extractors.modes import MODES, Mode
+from afterword.extractors.model.client import ModelClient, ModelSettings
+from afterword.extractors.model.extractor import ModelExtractor
+from afterword.extractors.model.judge import ModelJudge
+from afterword.extractors.model.modes import MODES, Mode
 from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts
+from afterword.facts.assertions import Kind
+from afterword.facts.fact import Status
+from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, Left, queued, run_batch
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import Outcome
 from afterword.store import lookup, runs, sessions
-from afterword.store.assertions import Kind
-from afterword.store.engine import Store
-from afterword.store.facts import Status
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
 from spoiling import FAULTS, Fault
 
 MIRA = Scope.user("mira")

@@ -12,12 +12,12 @@ from sqlalchemy import Engine, event
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Window
 from afterword.extractors.testing import OracleExtractor
+from afterword.facts.assertions import Kind
+from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
 from afterword.store import lookup
-from afterword.store.assertions import Kind
-from afterword.store.engine import Store
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
 
 LENA = Scope.user("lena")
 MOST_STATEMENTS = 32

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from afterword.extractors.candidates import Answer
+from afterword.extractors.model.answer_shape import wrapped
 from afterword.extractors.rules import RulesExtractor
-from afterword.extractors.shapes import wrapped
+from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import Outcome
 from afterword.store import ledger, lookup
-from afterword.store.engine import Store
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
 
 MIRA, BO = Scope.user("mira"), Scope.user("bo")
 

@@ -9,7 +9,7 @@ from autogen_agentchat.messages import TextMessage
 from autogen_agentchat.teams import RoundRobinGroupChat
 
 from afterword import FactMemory, memory_tools
-from afterword.store.engine import Store
+from afterword.store.database.engine import Store
 from conversing import call, facts, held, know, replying, results, served, told
 
 PAGE = (

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from afterword.extractors.candidates import Candidate, Citation
-from afterword.extractors.clients import ModelClient, ModelSettings
 from afterword.extractors.errors import AnswerCut
-from afterword.extractors.model import ModelExtractor
+from afterword.extractors.model.client import ModelClient, ModelSettings
+from afterword.extractors.model.extractor import ModelExtractor
 from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts
+from afterword.facts.assertions import Kind
+from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import Outcome, process_session
 from afterword.store import lookup, runs
-from afterword.store.assertions import Kind
-from afterword.store.engine import Store
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
 
 MIRA = Scope.user("mira")
 STARTED = datetime(2026, 3, 2, 9, tzinfo=UTC)

@@ -26,8 +26,8 @@ from autogen_ext.models.openai import OpenAIChatCompletionClient
 
 from afterword import FactMemory
 from afterword.extractors.testing import Reply, ScriptedEndpoint
-from afterword.store.engine import open_store
-from afterword.store.rendering import OPENING
+from afterword.recall.block import OPENING
+from afterword.store.database.engine import open_store
 from conversing import know, replying
 
 TURNS = 3

@@ -14,12 +14,12 @@ from autogen_core.model_context import UnboundedChatCompletionContext
 from PIL import Image as Picture
 
 from afterword.agents.memory import FactMemory
+from afterword.errors import ScopeInvalid, StoreError
+from afterword.facts.assertions import Kind
+from afterword.facts.fact import Status
 from afterword.store import ledger, lookup
-from afterword.store.assertions import Kind
-from afterword.store.engine import Store
-from afterword.store.errors import ScopeInvalid, StoreError
-from afterword.store.facts import Status
-from afterword.store.recall import recall, search
+from afterword.store.database.engine import Store
+from afterword.store.reading.recall import recall, search
 from kept import LENA, SAID_AT, TEXT, facts_of, keep, run_ids, stated, text, texts
 
 # What is put in

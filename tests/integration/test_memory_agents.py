@@ -21,9 +21,9 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword.agents.memory import FactMemory
 from afterword.extractors.readers import read_state
-from afterword.store.engine import Store
-from afterword.store.rendering import CLOSING, OPENING
-from afterword.store.transcripts import Role
+from afterword.facts.transcripts import Role
+from afterword.recall.block import CLOSING, OPENING
+from afterword.store.database.engine import Store
 from injected import (
     FACT,
     blocks,

@@ -34,7 +34,7 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 from afterword.agents.memory import FactMemory
 from afterword.agents.placement import SOURCE
 from afterword.extractors.testing import Reply, ScriptedEndpoint
-from afterword.store.engine import Store
+from afterword.store.database.engine import Store
 from injected import (
     CONTEXTS,
     CUSTOM,

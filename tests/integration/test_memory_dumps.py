@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from autogen_core.memory import Memory
 
-from afterword.agents.addresses import FromEnvironment
 from afterword.agents.memory import FactMemory
-from afterword.store.engine import Store
-from afterword.store.errors import StoreError
+from afterword.agents.store_reference import FromEnvironment
+from afterword.errors import StoreError
+from afterword.store.database.engine import Store
 from kept import text, texts
 
 

@@ -14,8 +14,8 @@ from autogen_core.model_context import UnboundedChatCompletionContext
 from autogen_core.models import UserMessage
 
 from afterword.agents.memory import FactMemory
-from afterword.store.engine import Store
-from afterword.store.errors import StoreError
+from afterword.errors import StoreError
+from afterword.store.database.engine import Store
 from kept import text, texts
 
 

@@ -10,13 +10,13 @@ from autogen_core.model_context import UnboundedChatCompletionContext
 from autogen_core.models import SystemMessage, UserMessage
 
 from afterword.agents.memory import FactMemory
+from afterword.facts.assertions import Kind
+from afterword.recall.block import block, label
+from afterword.recall.tokens import most_tokens
 from afterword.store import ledger, lookup
-from afterword.store.assertions import Kind
-from afterword.store.engine import Store
-from afterword.store.recall import recall, search
-from afterword.store.remembering import remembered
-from afterword.store.rendering import block, label
-from afterword.store.tokens import most_tokens
+from afterword.store.database.engine import Store
+from afterword.store.reading.recall import recall, search
+from afterword.store.reading.view_cache import remembered
 from kept import LENA, SAID_AT, keep, run_ids, stated, text, texts
 
 

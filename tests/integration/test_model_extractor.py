@@ -13,14 +13,14 @@ from typing import get_args
 import pytest
 
 from afterword.extractors.candidates import Candidate, Citation
-from afterword.extractors.clients import Mode, ModelClient, ModelSettings
 from afterword.extractors.errors import AnswerInvalid, EndpointMisconfigured
 from afterword.extractors.extractor import Extractor, Rejection, Window
-from afterword.extractors.model import EXTRACT, ModelExtractor
-from afterword.extractors.prompts import load
+from afterword.extractors.model.client import Mode, ModelClient, ModelSettings
+from afterword.extractors.model.extractor import EXTRACT, ModelExtractor
+from afterword.extractors.model.prompts import load
 from afterword.extractors.testing import OracleExtractor, Reply, ScriptedEndpoint, facts, replayed, request_key
-from afterword.store.assertions import Kind
-from afterword.store.transcripts import Role, Turn
+from afterword.facts.assertions import Kind
+from afterword.facts.transcripts import Role, Turn
 
 TEMPLATE = "I live in {{ 7*7 }} {% raw %} {{ config }} ${HOME} Graz"
 SAID = datetime(2025, 9, 8, 18, 42, tzinfo=UTC)

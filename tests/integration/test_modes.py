@@ -13,9 +13,9 @@ import pytest
 from pydantic import BaseModel
 
 from afterword import doctor
-from afterword.extractors.clients import ModelClient, ModelSettings
 from afterword.extractors.errors import AnswerCut, AnswerInvalid, EndpointMisconfigured, EndpointUnavailable
-from afterword.extractors.modes import MODES, Mode, remember, remembered
+from afterword.extractors.model.client import ModelClient, ModelSettings
+from afterword.extractors.model.modes import MODES, Mode, remember, remembered
 from afterword.extractors.testing import Json, Reply, ScriptedEndpoint
 
 QUESTION = [{"role": "system", "content": "Name the city."}, {"role": "user", "content": "Where?"}]

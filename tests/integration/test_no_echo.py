@@ -13,10 +13,10 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword.agents.memory import FactMemory
 from afterword.extractors.rules import RulesExtractor
+from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
-from afterword.store.engine import Store, open_store
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store, open_store
 
 LENA = Scope.user("lena")
 SAID_AT = datetime(2026, 5, 1, tzinfo=UTC)

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from opentelemetry.trace import StatusCode
 
-from afterword.store.engine import Store
-from afterword.store.telemetry import Count, Measure, Stage, scope_mark
+from afterword.store.database.engine import Store
+from afterword.telemetry import Count, Measure, Stage, scope_mark
 from all_stages import LENA, MARKER, live
 from observing import Heard, Point, listening
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.extractors.clients import ModelClient, ModelSettings
 from afterword.extractors.errors import AnswerInvalid, EndpointUnavailable
-from afterword.extractors.opinion import NOTES_A_CALL, ModelOpinion, Note, shown
+from afterword.extractors.model.client import ModelClient, ModelSettings
+from afterword.extractors.model.opinion import NOTES_A_CALL, ModelOpinion, Note, shown
 from afterword.extractors.testing import Reply, ScriptedEndpoint
 from commands import Commands
 from scenarios import moved, session, write

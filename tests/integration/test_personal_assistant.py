@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from afterword.store.engine import open_store
+from afterword.store.database.engine import open_store
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 WISHES = "Please always answer in German. I prefer metric units. I prefer explanations for beginners."

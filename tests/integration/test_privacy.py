@@ -22,16 +22,16 @@ from sqlmodel import SQLModel
 
 from afterword import ExtractorAgent, FactMemory, process_session, record_session, resume
 from afterword.extractors.candidates import Candidate, Citation
-from afterword.extractors.clients import ModelClient, ModelSettings
-from afterword.extractors.model import ModelExtractor
-from afterword.extractors.model_judge import ModelJudge
+from afterword.extractors.model.client import ModelClient, ModelSettings
+from afterword.extractors.model.extractor import ModelExtractor
+from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.rules import RulesExtractor
 from afterword.extractors.testing import ScriptedEndpoint, facts
+from afterword.facts.assertions import Kind
+from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.store import sessions
-from afterword.store.assertions import Kind
-from afterword.store.engine import Store, open_store
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store, open_store
 from commands import Commands
 
 LENA = Scope.user("lena")

@@ -16,14 +16,14 @@ from afterword.cli.processing import show
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.judge import RulesJudge
 from afterword.extractors.testing import OracleExtractor
+from afterword.facts.assertions import Kind
+from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal
 from afterword.pipeline.session import process_session
 from afterword.store import lookup, runs
-from afterword.store.assertions import Kind
-from afterword.store.engine import Store
+from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus
-from afterword.store.scopes import Scope
 
 MIRA = Scope.user("mira")
 STARTED = datetime(2026, 3, 2, 9, tzinfo=UTC)

@@ -18,20 +18,20 @@ from pathlib import Path
 
 import pytest
 
-from afterword.extractors.clients import ModelClient, ModelSettings
+from afterword.evaluation.measure import exported
 from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import Pair
-from afterword.extractors.model import ModelExtractor
-from afterword.extractors.model_judge import ModelJudge
+from afterword.extractors.model.client import ModelClient, ModelSettings
+from afterword.extractors.model.extractor import ModelExtractor
+from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.testing import ScriptedEndpoint, replayed
+from afterword.facts.assertions import Verdict
+from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import run_batch
-from afterword.pipeline.evaluation.measure import exported
 from afterword.pipeline.session import Outcome
-from afterword.pipeline.sources import find_sessions
+from afterword.pipeline.sources.folders import find_sessions
 from afterword.store import lookup
-from afterword.store.assertions import Verdict
-from afterword.store.engine import Store
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
 
 Canonical = Callable[[Store, Scope], Awaitable[list[tuple[object, ...]]]]
 

@@ -12,26 +12,26 @@ from pathlib import Path
 
 import pytest
 
+from afterword.evaluation.opinions import Opinions, ask_opinions
+from afterword.evaluation.scenarios import read_scenarios
 from afterword.extractors.candidates import Candidate, Citation
-from afterword.extractors.clients import ModelClient, ModelSettings
 from afterword.extractors.extractor import Window
 from afterword.extractors.grounding import Grounding, ground
-from afterword.extractors.model import ModelExtractor
-from afterword.extractors.model_judge import ModelJudge
-from afterword.extractors.opinion import ModelOpinion
+from afterword.extractors.model.client import ModelClient, ModelSettings
+from afterword.extractors.model.extractor import ModelExtractor
+from afterword.extractors.model.judge import ModelJudge
+from afterword.extractors.model.opinion import ModelOpinion
 from afterword.extractors.owners import owners
 from afterword.extractors.readers import read_file
 from afterword.extractors.testing import ScriptedEndpoint, replayed
-from afterword.extractors.times import dated
+from afterword.extractors.turn_times import dated
 from afterword.extractors.windows import windows
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Transcript
 from afterword.pipeline.batch import run_batch
-from afterword.pipeline.evaluation.opinions import Opinions, ask_opinions
-from afterword.pipeline.evaluation.scenarios import read_scenarios
-from afterword.pipeline.sources import find_sessions
+from afterword.pipeline.sources.folders import find_sessions
 from afterword.store import lookup
-from afterword.store.engine import Store
-from afterword.store.scopes import Scope
-from afterword.store.transcripts import Transcript
+from afterword.store.database.engine import Store
 
 RECORDED = Path(__file__).parent.parent / "recorded"
 CASSETTES = RECORDED / "scenarios.jsonl", RECORDED / "prompts.jsonl"

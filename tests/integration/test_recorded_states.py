@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from afterword.extractors.clients import ModelClient, ModelSettings
-from afterword.extractors.model import ModelExtractor
-from afterword.extractors.model_judge import ModelJudge
+from afterword.extractors.model.client import ModelClient, ModelSettings
+from afterword.extractors.model.extractor import ModelExtractor
+from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.testing import ScriptedEndpoint, replayed
+from afterword.facts.fact import Fact
+from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
 from afterword.store import lookup
-from afterword.store.engine import Store
-from afterword.store.facts import Fact
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
 from traps import TRAPS
 
 OWNER = Scope.user("owner")

@@ -18,13 +18,13 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword import process_session, record_session, resume
 from afterword.agents.memory import FactMemory
+from afterword.errors import NotFound, ScopeInvalid, StateConflict, StoreError
 from afterword.extractors.readers import read_state
 from afterword.extractors.rules import RulesExtractor
+from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.store import sessions
-from afterword.store.engine import Store
-from afterword.store.errors import NotFound, ScopeInvalid, StateConflict, StoreError
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
 from afterword.store.sessions import Progress, SavedSession
 
 LENA = Scope.user("lena")

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from afterword.extractors.rules import RulesExtractor
+from afterword.facts.fact import Fact
+from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
 from afterword.store import lookup
-from afterword.store.engine import Store
-from afterword.store.facts import Fact
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
 from traps import TRAPS
 
 OWNER = Scope.user("owner")

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
+from afterword.evaluation.measure import exported
 from afterword.extractors.rules import RulesExtractor
+from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, run_batch
-from afterword.pipeline.evaluation.measure import exported
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.sources import find_sessions
+from afterword.pipeline.sources.folders import find_sessions
 from afterword.store import lookup
-from afterword.store.engine import Store
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
 
 Canonical = Callable[[Store, Scope], Awaitable[list[tuple[object, ...]]]]
 

@@ -23,11 +23,11 @@ from hypothesis import strategies as st
 
 from afterword import FactMemory
 from afterword.agents.memory import shares
-from afterword.agents.recalled import Outcome
-from afterword.store.engine import Store
-from afterword.store.errors import ScopeInvalid
-from afterword.store.rendering import OPENING
-from afterword.store.tokens import tokens
+from afterword.agents.recall_results import Outcome
+from afterword.errors import ScopeInvalid
+from afterword.recall.block import OPENING
+from afterword.recall.tokens import tokens
+from afterword.store.database.engine import Store
 from conversing import know, replying
 
 APOLLO = "default/project/apollo"

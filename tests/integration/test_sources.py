@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from afterword.extractors.rules import RulesExtractor
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import TimeBasis
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.errors import SourceInvalid
 from afterword.pipeline.session import Outcome
-from afterword.pipeline.sources import find_sessions
-from afterword.store.engine import Store, open_store
-from afterword.store.scopes import Scope
-from afterword.store.transcripts import TimeBasis
+from afterword.pipeline.sources.folders import find_sessions
+from afterword.store.database.engine import Store, open_store
 from batches import state
 from commands import Commands
 

@@ -13,12 +13,12 @@ from afterword.cli import upkeep
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Window
 from afterword.extractors.testing import OracleExtractor
+from afterword.facts.assertions import Act, Kind
+from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
 from afterword.store import sessions
-from afterword.store.assertions import Act, Kind
-from afterword.store.engine import open_store
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import open_store
 
 LENA = Scope.user("lena")
 

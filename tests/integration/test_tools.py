@@ -17,11 +17,11 @@ from afterword import FactMemory, memory_tools, process_session
 from afterword.agents.tools import RecallTool, RememberTool, WithdrawTool
 from afterword.extractors.judge import RulesJudge
 from afterword.extractors.rules import RulesExtractor
+from afterword.facts.fact import Status
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal, undo_run
 from afterword.store import ledger, runs
-from afterword.store.engine import Store
-from afterword.store.facts import Status
+from afterword.store.database.engine import Store
 from afterword.store.requests import MOST_HELD
 from afterword.store.runs import Policy
 from conversing import LENA, call, facts, held, know, replying, results, served, told

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from afterword.pipeline.errors import SourceInvalid
-from afterword.pipeline.foreign import Memory, Origin, memories
+from afterword.pipeline.sources.other_libraries import Memory, Origin, memories
 from commands import Commands
 from saved import write_manifest
 

@@ -9,18 +9,18 @@ from contextlib import closing
 
 from sqlmodel import select
 
-from afterword.extractors.clients import ModelClient, ModelSettings
-from afterword.extractors.model import ModelExtractor
-from afterword.extractors.model_judge import ModelJudge
+from afterword.extractors.model.client import ModelClient, ModelSettings
+from afterword.extractors.model.extractor import ModelExtractor
+from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.testing import ScriptedEndpoint
+from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import Outcome
 from afterword.store import jobs, lookup, runs, sessions
-from afterword.store.engine import Store
+from afterword.store.costs import Answer
+from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus
-from afterword.store.scopes import Scope
-from afterword.store.spendings import Answer
 from afterword.store.tables import SpendingRow
 from batches import faults
 from small_talk import Talk, right_reply

@@ -15,32 +15,34 @@ from autogen_agentchat.agents import AssistantAgent
 
 from afterword import FactMemory, record_session
 from afterword.extractors.candidates import Candidate, Citation
-from afterword.extractors.clients import ModelClient, ModelSettings
-from afterword.extractors.embeddings import EndpointEmbedder
 from afterword.extractors.judge import RulesJudge
-from afterword.extractors.model import ModelExtractor
-from afterword.extractors.model_judge import ModelJudge
-from afterword.extractors.prices import Price
+from afterword.extractors.model.client import ModelClient, ModelSettings
+from afterword.extractors.model.embeddings import EndpointEmbedder
+from afterword.extractors.model.extractor import ModelExtractor
+from afterword.extractors.model.judge import ModelJudge
+from afterword.extractors.model.prices import Price
 from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts
+from afterword.facts.assertions import Kind
+from afterword.facts.scopes import Scope
+from afterword.pipeline.background.due_times import Rhythm
+from afterword.pipeline.background.periodic_jobs import Chores
+from afterword.pipeline.background.schedule import Schedule
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.budget import Budget, Purse
-from afterword.pipeline.chores import Chores
 from afterword.pipeline.consolidation import consolidate
-from afterword.pipeline.foreign import Memory, Origin
-from afterword.pipeline.importing import import_memories
 from afterword.pipeline.intake import Saved
+from afterword.pipeline.memory_import import import_memories
 from afterword.pipeline.proposals import undo_run
-from afterword.pipeline.rhythms import Rhythm
-from afterword.pipeline.schedule import Schedule
 from afterword.pipeline.session import Outcome
-from afterword.store import arrival, forgetting, sessions, transfer
-from afterword.store.assertions import Kind
-from afterword.store.embedding import EmbeddingUnavailable, Vector
-from afterword.store.engine import Store
-from afterword.store.recall import search
-from afterword.store.retries import Retries
-from afterword.store.scopes import Scope
-from afterword.store.vectors import refresh_vectors
+from afterword.pipeline.sources.other_libraries import Memory, Origin
+from afterword.recall.vectors import EmbeddingUnavailable, Vector
+from afterword.store import sessions
+from afterword.store.database.engine import Store
+from afterword.store.forgetting import erasure as forgetting
+from afterword.store.reading.recall import search
+from afterword.store.reading.scope_vectors import refresh_vectors
+from afterword.store.retry_schedule import Retries
+from afterword.store.transfer import exports, imports
 from conversing import replying
 
 MARKER = "Zanzibarquux"
@@ -158,8 +160,8 @@ async def _remember(store: Store) -> None:
 
 
 async def _move(store: Store, folder: Path) -> None:
-    await transfer.export(store, folder / "all.jsonl")
-    await arrival.take_in(store, folder / "all.jsonl")
+    await exports.export(store, folder / "all.jsonl")
+    await imports.take_in(store, folder / "all.jsonl")
     memories = [Memory(f"Owns a boat called {MARKER}", "1", START)]
     await import_memories(store, LENA, Origin.MEM0, memories, at=now(), file_time=START)
 

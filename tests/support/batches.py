@@ -18,14 +18,14 @@ from sqlmodel import col, select
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from afterword.extractors.rules import RulesExtractor
+from afterword.facts.scopes import Scope
+from afterword.facts.timeline import courses
 from afterword.pipeline.batch import run_batch
-from afterword.pipeline.sources import find_sessions
+from afterword.pipeline.sources.folders import find_sessions
 from afterword.store import lookup, runs, sessions
-from afterword.store.engine import Store
+from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus, source_of
-from afterword.store.scopes import Scope
 from afterword.store.tables import RunWindowRow, WindowRow
-from afterword.store.timeline import courses
 from commands import clean_environment
 
 Dump = list[tuple[object, ...]]
@@ -50,8 +50,8 @@ import asyncio, os, sys
 from pathlib import Path
 from afterword.extractors.rules import RulesExtractor
 from afterword.pipeline.batch import Failure, run_batch
-from afterword.pipeline.sources import find_sessions
-from afterword.store.engine import open_store
+from afterword.pipeline.sources.folders import find_sessions
+from afterword.store.database.engine import open_store
 
 async def main():
     async with await open_store(os.environ["AFTERWORD_STORE__URL"]) as store:

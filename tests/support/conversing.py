@@ -13,11 +13,11 @@ from autogen_core.models import CreateResult, FunctionExecutionResultMessage, Mo
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword import FactMemory, memory_tools
+from afterword.facts.fact import Fact
+from afterword.facts.scopes import Scope
 from afterword.store import lookup, runs
-from afterword.store.engine import Store
-from afterword.store.facts import Fact
+from afterword.store.database.engine import Store
 from afterword.store.runs import Run
-from afterword.store.scopes import Scope
 
 LENA = Scope.user("lena")
 TOOLS = ModelInfo(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Window
-from afterword.store.assertions import Act, Kind
-from afterword.store.transcripts import Role
+from afterword.facts.assertions import Act, Kind
+from afterword.facts.transcripts import Role
 
 
 def find(window: Window) -> list[Candidate]:

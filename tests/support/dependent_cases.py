@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from afterword.store.assertions import OWNER, Act, Assertion, Authority, Kind, Relation, Verdict
-from afterword.store.dependents import Dependent, dependents
-from afterword.store.scopes import Scope
-from afterword.store.timeline import timeline
+from afterword.facts.assertions import OWNER, Act, Assertion, Authority, Kind, Relation, Verdict
+from afterword.facts.dependents import Dependent, dependents
+from afterword.facts.scopes import Scope
+from afterword.facts.timeline import timeline
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TODAY = START + timedelta(days=300)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from afterword.extractors.clients import ModelSettings
+from afterword.extractors.model.client import ModelSettings
 
 KEY = "an-embedding-key-that-nobody-may-see"
 

@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.vendor.pretty import RepresentationPrinter
 
-from afterword.store import timeline
-from afterword.store.assertions import (
+from afterword.facts import timeline
+from afterword.facts.assertions import (
     PERSON,
     Act,
     Assertion,
@@ -32,8 +32,8 @@ from afterword.store.assertions import (
     Verdict,
     folded,
 )
-from afterword.store.scopes import Scope
-from afterword.store.timeline import Course
+from afterword.facts.scopes import Scope
+from afterword.facts.timeline import Course
 
 T = TypeVar("T")
 Pair = tuple[Assertion, Assertion]

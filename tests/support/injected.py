@@ -19,7 +19,7 @@ from autogen_core.models import (
 )
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
-from afterword.store.rendering import OPENING
+from afterword.recall.block import OPENING
 
 FACT = "Lena likes tea."
 CUSTOM = ModelInfo(

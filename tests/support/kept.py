@@ -8,12 +8,12 @@ from typing import Any
 from autogen_core.memory import Memory, MemoryContent, MemoryMimeType
 from sqlmodel import select
 
+from afterword.facts.assertions import OWNER, Act, Assertion, Authority, Evidence, EvidenceKind, Kind
+from afterword.facts.fact import Fact
+from afterword.facts.scopes import Scope
 from afterword.store import ledger, lookup
-from afterword.store.assertions import OWNER, Act, Assertion, Authority, Evidence, EvidenceKind, Kind
-from afterword.store.engine import Store
-from afterword.store.facts import Fact
-from afterword.store.proposing import Proposal, Reading
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
+from afterword.store.proposals import Proposal, Reading
 from afterword.store.tables import RunRow
 
 LENA = Scope.user("lena")

@@ -21,7 +21,7 @@ LOADED = (
     "afterword.cli.fleet",
     "afterword.cli.processing",
     "afterword.cli.scheduling",
-    "afterword.pipeline.fleet",
+    "afterword.pipeline.background.workers",
 )
 LONGEST_S = 120.0
 

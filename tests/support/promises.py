@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from afterword.store import timeline
-from afterword.store.assertions import PERSON, RETIRING, Act, Assertion, Kind, Relation, Verdict, folded
-from afterword.store.facts import Status
-from afterword.store.timeline import Course
+from afterword.facts import timeline
+from afterword.facts.assertions import PERSON, RETIRING, Act, Assertion, Kind, Relation, Verdict, folded
+from afterword.facts.fact import Status
+from afterword.facts.timeline import Course
 from histories import LAST_DAY, Book, Dump, History, Pairing, day, dumped, every_pair
 
 RETIRED = (Status.SUPERSEDED, Status.RETRACTED, Status.EXPIRED)

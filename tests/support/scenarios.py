@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from afterword.pipeline.evaluation.scenarios import Scenario
-from afterword.store.assertions import Evidence, EvidenceKind, Kind
-from afterword.store.facts import Fact, Status
-from afterword.store.scopes import Scope
+from afterword.evaluation.scenarios import Scenario
+from afterword.facts.assertions import Evidence, EvidenceKind, Kind
+from afterword.facts.fact import Fact, Status
+from afterword.facts.scopes import Scope
 
 Json = dict[str, Any]
 

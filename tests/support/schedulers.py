@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from afterword.store.engine import Store
+from afterword.store.database.engine import Store
 from nursery import Child
 
 PERIOD_S, LEASE_S, SPEED = 60.0, 90.0, 30.0
@@ -24,11 +24,11 @@ from datetime import datetime
 from afterword.extractors.judge import RulesJudge
 from afterword.extractors.rules import RulesExtractor
 from afterword.pipeline.budget import Budget, Purse
-from afterword.pipeline.chores import Chores
-from afterword.pipeline.leasing import Job
-from afterword.pipeline.rhythms import Clock, Rhythm
-from afterword.pipeline.schedule import Halt, Schedule, Timing
-from afterword.store.engine import open_store
+from afterword.pipeline.background.periodic_jobs import Chores
+from afterword.pipeline.background.leases import Job
+from afterword.pipeline.background.due_times import Clock, Rhythm
+from afterword.pipeline.background.schedule import Halt, Schedule, Timing
+from afterword.store.database.engine import open_store
 
 url, log, origin, speed, period_s, lease_s, longest_s, name = sys.argv[1:]
 notes = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)

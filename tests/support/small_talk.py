@@ -17,8 +17,8 @@ from typing import Any
 
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.testing import Json, Reply, facts
-from afterword.store.assertions import Act, Cue, Kind
-from afterword.store.scopes import Scope
+from afterword.facts.assertions import Act, Cue, Kind
+from afterword.facts.scopes import Scope
 
 CITIES = ("Graz", "Linz", "Wels", "Steyr", "Villach", "Leoben", "Krems")
 JOBS = ("nurse", "teacher", "baker", "welder", "pilot")

@@ -15,7 +15,7 @@ from sqlalchemy.types import TypeEngine
 from sqlmodel import SQLModel
 
 from afterword.settings import Settings
-from afterword.store.holdings import HOLDINGS
+from afterword.store.forgetting.text_columns import HOLDINGS
 from commands import Commands
 
 LONGEST_MODULE, LONGEST_FUNCTION, BROAD_EXCEPTS = 400, 60, 2
@@ -53,7 +53,7 @@ def test_no_path_deletes_an_assertion(modules: dict[Path, ast.Module]) -> None:
     deleted = {
         ast.unparse(node.args[0])
         for path, tree in modules.items()
-        if path.parts[-2:] != ("store", "forgetting.py")
+        if path.parts[-3:-1] != ("store", "forgetting")
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "delete" and node.args
     }
@@ -69,7 +69,7 @@ def test_forgetting_knows_every_column_that_may_hold_words() -> None:
     listed = {holding.table.__tablename__: holding for holding in HOLDINGS}
     for name, table in SQLModel.metadata.tables.items():
         texts = {column.name for column in table.columns if isinstance(plain(column.type), String | JSON | LargeBinary)}
-        assert name in listed, f"{name} is missing in store/holdings.py"
+        assert name in listed, f"{name} is missing in store/forgetting/text_columns.py"
         assert set(listed[name].words) | set(listed[name].names) == texts, name
         assert not listed[name].words or listed[name].of_scope is not None, f"{name}: its words are never erased"
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.store.assertions import OWNER, Assertion, Relation, Verdict
-from afterword.store.dependents import dependents
-from afterword.store.timeline import timeline
+from afterword.facts.assertions import OWNER, Assertion, Relation, Verdict
+from afterword.facts.dependents import dependents
+from afterword.facts.timeline import timeline
 from dependent_cases import PREFERENCE, TODAY, WITH, WITHOUT, Case, Said, day, mine
 
 

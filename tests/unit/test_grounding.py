@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from afterword.extractors.candidates import Candidate, Citation, Modality
 from afterword.extractors.grounding import Grounding, Reason, find_quote, ground, snake_case
-from afterword.store.assertions import Act, Authority, Kind
-from afterword.store.scopes import Scope, ScopeKind
-from afterword.store.transcripts import Role, TimeBasis, Transcript, Turn
+from afterword.facts.assertions import Act, Authority, Kind
+from afterword.facts.scopes import Scope, ScopeKind
+from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 
 LENA = Scope.user("lena.a")
 EIGHT, NINE = (datetime(2026, 3, 9, hour, tzinfo=UTC) for hour in (8, 9))

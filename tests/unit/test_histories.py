@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import promises
+from afterword.facts.assertions import Assertion, Relation
 from afterword.pipeline.resolution import required_pairs
-from afterword.store.assertions import Assertion, Relation
 from histories import Book, CoherentJudge, History, Told, histories, holds_for, statement
 
 by_share = pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from afterword.extractors.judge import RulesJudge, relation
-from afterword.store.assertions import Act, Assertion, Authority, Cue, Kind, Relation
-from afterword.store.scopes import Scope
+from afterword.facts.assertions import Act, Assertion, Authority, Cue, Kind, Relation
+from afterword.facts.scopes import Scope
 
 
 def said(on: int, attribute: str, value: str, *, subject: str = "user", act: Act = Act.STATE) -> Assertion:

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from afterword.facts import knowledge
+from afterword.facts.assertions import PERSON, RETIRING, Assertion, Relation, Verdict
+from afterword.facts.knowledge import Known
+from afterword.facts.persistent_map import Layers, grouped, regrouped
+from afterword.facts.scopes import Scope
+from afterword.facts.subjects import Names
+from afterword.facts.timeline import Course, courses
 from afterword.pipeline.resolution import required_pairs
-from afterword.store import knowledge
-from afterword.store.assertions import PERSON, RETIRING, Assertion, Relation, Verdict
-from afterword.store.cache import Cache, Draft
-from afterword.store.knowledge import Known
-from afterword.store.layers import Layers, grouped, regrouped
-from afterword.store.scopes import Scope
-from afterword.store.subjects import Names
-from afterword.store.timeline import Course, courses
+from afterword.store.database.cache import Cache, Draft
 from histories import LENA, Book, Digits, Dump, History, Judge, Told, dumped, histories, holds_for, statement
 
 NAMES = ("user", "Jan", "Jan Petrik", "jan petrik", "Jan Oduya", "Petrik", "Jan Oduya Lang", "the launch")

@@ -23,7 +23,7 @@ def test_a_live_agent_loads_no_model_client_no_scheduler_and_no_queue() -> None:
         "apscheduler",
         "procrastinate",
         "afterword.pipeline",
-        "afterword.extractors.clients",
+        "afterword.extractors.model.client",
     }
 
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.pipeline.evaluation.measure import score
-from afterword.pipeline.evaluation.scores import Score, as_json, total
-from afterword.store.assertions import Kind
-from afterword.store.facts import Fact, Status
+from afterword.evaluation.measure import score
+from afterword.evaluation.scores import Score, as_json, total
+from afterword.facts.assertions import Kind
+from afterword.facts.fact import Fact, Status
 from scenarios import fact, gold, moved, scenario
 
 GRAZ, LINZ = fact("The user lives in Graz.", Status.SUPERSEDED), fact("The user lives in Linz.")

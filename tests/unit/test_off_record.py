@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.store.off_record import HIDDEN, HIDDEN_FROM_HERE, Mark, Markers, off_record
-from afterword.store.transcripts import Role, Turn
+from afterword.facts.transcripts import Role, Turn
+from afterword.privacy.off_record import HIDDEN, HIDDEN_FROM_HERE, Mark, Markers, off_record
 
 MARKERS = Markers()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from afterword.extractors.owners import is_generic, owners
-from afterword.store.scopes import Scope, ScopeKind
-from afterword.store.transcripts import Role, Transcript, Turn
+from afterword.facts.scopes import Scope, ScopeKind
+from afterword.facts.transcripts import Role, Transcript, Turn
 
 
 def spoken_by(*names: str, assumed: tuple[str, ...] = ()) -> Transcript:

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import promises
-from afterword.store import pairs, timeline
-from afterword.store.assertions import RETIRING, Act, Assertion, Relation
-from afterword.store.facts import Status
-from afterword.store.timeline import Span
+from afterword.facts import judged_pairs, timeline
+from afterword.facts.assertions import RETIRING, Act, Assertion, Relation
+from afterword.facts.fact import Status
+from afterword.facts.timeline import Span
 from histories import History, Pair, every_pair, histories, holds_for
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -37,7 +37,7 @@ def a_correction_is_a_change(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_retraction_is_ignored(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(pairs, "RETIRING", RETIRING - {Relation.RETRACTS})
+    patch.setattr(judged_pairs, "RETIRING", RETIRING - {Relation.RETRACTS})
 
 
 def a_retraction_brings_the_former_value_back(patch: pytest.MonkeyPatch) -> None:
@@ -57,7 +57,7 @@ def a_retraction_brings_the_former_value_back(patch: pytest.MonkeyPatch) -> None
 
 
 def the_guard_sleeps(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(pairs, "refusal", lambda earlier, later, *, are_one: None)
+    patch.setattr(judged_pairs, "refusal", lambda earlier, later, *, are_one: None)
 
 
 def the_last_instant_is_outside(patch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,7 @@ def restatements_are_dropped(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_erased_is_shown(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(pairs.Pairs, "erased", lambda _: frozenset())
+    patch.setattr(judged_pairs.Pairs, "erased", lambda _: frozenset())
 
 
 def a_refusal_is_silent(patch: pytest.MonkeyPatch) -> None:

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afterword.extractors.extractor import Usage
-from afterword.extractors.prices import Price, shipped
+from afterword.extractors.model.prices import Price, shipped
 from afterword.pipeline.budget import Budget, Purse, dollars
 from afterword.settings import PriceOptions
-from afterword.store.spendings import Spent
+from afterword.store.costs import Spent
 
 COUNTS = st.integers(0, 10_000_000)
 

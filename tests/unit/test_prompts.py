@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afterword.extractors.extractor import Window
-from afterword.extractors.model import EXTRACT
-from afterword.extractors.prompts import load, render
-from afterword.store.transcripts import Role, Turn
+from afterword.extractors.model.extractor import EXTRACT
+from afterword.extractors.model.prompts import load, render
+from afterword.facts.transcripts import Role, Turn
 
 MONDAY = datetime(2025, 9, 8, 18, 42, tzinfo=UTC)
 HEAD = re.compile(r"^\[(\d+)(, already read)?\] (\w+) ")

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.store import bm25, ranking
-from afterword.store.embedding import Vectors
-from afterword.store.ranking import Index, Meaning, Postings, Unit, said_once
-from afterword.store.words import content_words, terms
+from afterword.facts.words import content_words, terms
+from afterword.recall import bm25, ranking
+from afterword.recall.ranking import Index, Meaning, Postings, Unit, said_once
+from afterword.recall.vectors import Vectors
 
 UNITS = [
     Unit("allergy", "The user has a peanut allergy. allergy peanuts"),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afterword.extractors.readers import read_state
-from afterword.store.transcripts import Role, Transcript
+from afterword.facts.transcripts import Role, Transcript
 
 AGENTS = ("planner", "coder", "critic")
 # Few texts, so that the same person often says the same thing again.

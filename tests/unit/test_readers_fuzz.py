@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from afterword.extractors.errors import ReadError
 from afterword.extractors.readers import parse_state, read_state
-from afterword.store.transcripts import Role, Transcript
+from afterword.facts.transcripts import Role, Transcript
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "states"
 STATES = sorted(GOLDEN.glob("*/state.json"))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from afterword.extractors.readers import read_state
-from afterword.store.transcripts import Role
+from afterword.facts.transcripts import Role
 
 HUMAN, MEMORY, AGENT, SYSTEM = Role.HUMAN, Role.MEMORY, Role.AGENT, Role.SYSTEM
 BLOCK = '<afterword:memory scope="default/user/lena">\n- Lena lives in Berlin.\n</afterword:memory>'

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from afterword.extractors.readers import read_file, read_state
-from afterword.store.privacy import Privacy
-from afterword.store.transcripts import Role, TimeBasis, Transcript, Turn
+from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
+from afterword.privacy.policy import Privacy
 
 SAID = {
     "adversarial": ["{{ config }} {% raw %} I'm Ana, I pay invoices on the last working day of the month."],

@@ -12,9 +12,9 @@ from autogen_agentchat.agents import AssistantAgent
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword.extractors.readers import read_state
-from afterword.store.off_record import HIDDEN
-from afterword.store.privacy import Privacy
-from afterword.store.redaction import redacted_state
+from afterword.privacy.off_record import HIDDEN
+from afterword.privacy.policy import Privacy
+from afterword.privacy.redaction import redacted_state
 
 PHOTO = base64.b64encode(bytes(range(256)) * 3).decode()
 PRIVACY = Privacy()

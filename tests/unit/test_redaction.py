@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.store.redaction import MASK, redacted
-from afterword.store.secret_patterns import PATTERNS, Secret
+from afterword.privacy.redaction import MASK, redacted
+from afterword.privacy.secret_patterns import PATTERNS, Secret
 
 HEX = "0123456789abcdef"
 

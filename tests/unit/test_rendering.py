@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.store.assertions import OWNER, Kind
-from afterword.store.facts import Fact, Status
-from afterword.store.rendering import CLOSING, OPENING, block, fitted, in_order, label, line, opening, plain, recounted
-from afterword.store.scopes import Scope
-from afterword.store.tokens import most_tokens, tokens
+from afterword.facts.assertions import OWNER, Kind
+from afterword.facts.fact import Fact, Status
+from afterword.facts.scopes import Scope
+from afterword.recall.block import CLOSING, OPENING, block, fitted, in_order, label, line, opening, plain, recounted
+from afterword.recall.tokens import most_tokens, tokens
 
 LENA = Scope.user("lena@example.org")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.extractors.replies import LONGEST_REPLY, joined, mended, unwrapped
+from afterword.extractors.model.replies import LONGEST_REPLY, joined, mended, unwrapped
 
 ANSWER = '{"facts": [{"value": "a } in a string"}]}'
 

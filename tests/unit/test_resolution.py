@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from afterword.facts.assertions import Act, Assertion, Authority, Cue, Evidence, EvidenceKind, Kind
+from afterword.facts.scopes import Scope
 from afterword.pipeline.resolution import required_pairs
-from afterword.store.assertions import Act, Assertion, Authority, Cue, Evidence, EvidenceKind, Kind
-from afterword.store.scopes import Scope
 
 LENA = Scope.user("lena")
 

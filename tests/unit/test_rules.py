@@ -10,8 +10,8 @@ from afterword.extractors.candidates import Candidate
 from afterword.extractors.extractor import Usage, Window
 from afterword.extractors.rules import SINGLE_VALUED, RulesExtractor
 from afterword.extractors.rules.extractor import read
-from afterword.store.assertions import Act, Cue, Kind
-from afterword.store.transcripts import Role, Turn
+from afterword.facts.assertions import Act, Cue, Kind
+from afterword.facts.transcripts import Role, Turn
 
 SAID_AT = datetime(2026, 3, 9, 8, 0, tzinfo=UTC)
 

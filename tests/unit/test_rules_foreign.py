@@ -12,7 +12,7 @@ from afterword.extractors.candidates import Candidate
 from afterword.extractors.extractor import Window
 from afterword.extractors.rules.extractor import read
 from afterword.extractors.rules.sentences import masked
-from afterword.store.transcripts import Role, Turn
+from afterword.facts.transcripts import Role, Turn
 
 SAID_AT = datetime(2026, 6, 20, 8, 0, tzinfo=UTC)
 

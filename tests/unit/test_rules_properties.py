@@ -17,9 +17,9 @@ from afterword.extractors.grounding import ground
 from afterword.extractors.owners import owners
 from afterword.extractors.rules.extractor import read
 from afterword.extractors.windows import windows
-from afterword.store.assertions import Act, Assertion
-from afterword.store.scopes import Scope
-from afterword.store.transcripts import Role, TimeBasis, Transcript, Turn
+from afterword.facts.assertions import Act, Assertion
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 
 SAID_AT = datetime(2026, 3, 9, 8, 0, tzinfo=UTC)
 PHRASES = st.sampled_from(

@@ -14,9 +14,9 @@ from afterword.extractors.grounding import ground
 from afterword.extractors.judge import relation
 from afterword.extractors.readers import read_file
 from afterword.extractors.rules.extractor import read
-from afterword.store.assertions import Act, Assertion, Cue, Relation
-from afterword.store.scopes import Scope
-from afterword.store.transcripts import Role, TimeBasis, Transcript, Turn
+from afterword.facts.assertions import Act, Assertion, Cue, Relation
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 
 SAID_AT = datetime(2026, 3, 9, 8, 0, tzinfo=UTC)
 DEMO = Path(afterword.__file__).parent / "demo" / "sessions" / "mira" / "2026-06-20-trondheim.json"

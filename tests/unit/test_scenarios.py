@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from afterword.evaluation.scenarios import Session, Story, read_scenarios
+from afterword.evaluation.scorecard import BEGIN, END, table, written_into
+from afterword.evaluation.states import saved_state
 from afterword.extractors.readers import read_state
+from afterword.facts.transcripts import Role
 from afterword.pipeline.errors import SourceInvalid
-from afterword.pipeline.evaluation.scenarios import Session, Story, read_scenarios
-from afterword.pipeline.evaluation.scorecard import BEGIN, END, table, written_into
-from afterword.pipeline.evaluation.states import saved_state
-from afterword.store.transcripts import Role
 from scenarios import moved, scenario, session, write
 
 

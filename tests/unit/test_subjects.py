@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from afterword.store.assertions import (
+from afterword.facts.assertions import (
     PERSON,
     Act,
     Assertion,
@@ -17,9 +17,9 @@ from afterword.store.assertions import (
     Relation,
     Verdict,
 )
-from afterword.store.facts import Fact, Status
-from afterword.store.scopes import Scope
-from afterword.store.timeline import timeline
+from afterword.facts.fact import Fact, Status
+from afterword.facts.scopes import Scope
+from afterword.facts.timeline import timeline
 
 LENA = Scope.user("lena")
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -11,19 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.store.assertions import (
-    Act,
-    Assertion,
-    Authority,
-    Evidence,
-    EvidenceKind,
-    Kind,
-    Relation,
-    Verdict,
-)
-from afterword.store.facts import Fact, Status
-from afterword.store.scopes import Scope
-from afterword.store.timeline import timeline
+from afterword.facts.assertions import Act, Assertion, Authority, Evidence, EvidenceKind, Kind, Relation, Verdict
+from afterword.facts.fact import Fact, Status
+from afterword.facts.scopes import Scope
+from afterword.facts.timeline import timeline
 
 LENA = Scope.user("lena")
 SAME, CHANGES, NARROWS, CORRECTS, RETRACTS, BESIDE = (

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from afterword.extractors.times import dated
-from afterword.store.transcripts import Role, TimeBasis, Transcript, Turn
+from afterword.extractors.turn_times import dated
+from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 
 
 def at(hour: int) -> datetime:

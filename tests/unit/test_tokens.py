@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.store.tokens import most_tokens, size
+from afterword.recall.tokens import most_tokens, size
 
 LINES = [
     "- Lena prefers window seats on trains and aisle seats on planes. (since 2026-01-04)",

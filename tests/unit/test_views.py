@@ -6,12 +6,12 @@ import json
 from datetime import datetime, timedelta
 from typing import Any
 
-from afterword.store.held import COLUMNS, Held, held_of
+from afterword.facts.timeline import Course, facts_at
+from afterword.store.reading.fact_rows import COLUMNS, Held, held_of
+from afterword.store.reading.snapshots import Snapshot
+from afterword.store.reading.views import View
 from afterword.store.rows import assertion_values, evidence_values, fact_values
-from afterword.store.snapshots import Snapshot
 from afterword.store.tables import AssertionRow, EvidenceRow, FactAssertionRow, FactRow
-from afterword.store.timeline import Course, facts_at
-from afterword.store.views import View
 from histories import LENA, History, day, histories, holds_for
 
 TICK = timedelta(microseconds=1)

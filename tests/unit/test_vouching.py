@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afterword.agents.vouching import statement_refusal, withdrawal_refusal
-from afterword.store.assertions import Kind
-from afterword.store.facts import Fact, Status
-from afterword.store.scopes import Scope
+from afterword.facts.assertions import Kind
+from afterword.facts.fact import Fact, Status
+from afterword.facts.scopes import Scope
 
 SAID_AT = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afterword.extractors.windows import CONTEXT_TOKENS, TOKENS_PER_TURN, halved, window_key, windows
-from afterword.store.tokens import tokens
-from afterword.store.transcripts import Role, Transcript, Turn
+from afterword.facts.transcripts import Role, Transcript, Turn
+from afterword.recall.tokens import tokens
 
 SPEAKERS = ("maya", "user", "assistant")
 SAID_AT = datetime(2026, 3, 9, 8, 0, tzinfo=UTC)

@@ -16,18 +16,18 @@ from autogen_core import CancellationToken
 from autogen_core.models import RequestUsage
 from pydantic import BaseModel, Field, computed_field
 
-from afterword.agents.addresses import named_scope
+from afterword.agents.store_reference import named_scope
 from afterword.extractors.extractor import Extractor, Rejection, Usage
 from afterword.extractors.grounding import ground
 from afterword.extractors.owners import is_generic, owners
 from afterword.extractors.readers.memory_marks import pieces
 from afterword.extractors.rules import RulesExtractor
 from afterword.extractors.windows import windows
-from afterword.store.assertions import Act, Assertion, Kind, folded
-from afterword.store.off_record import off_record
-from afterword.store.privacy import Privacy
-from afterword.store.scopes import Scope
-from afterword.store.transcripts import Role, TimeBasis, Transcript, Turn
+from afterword.facts.assertions import Act, Assertion, Kind, folded
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
+from afterword.privacy.off_record import off_record
+from afterword.privacy.policy import Privacy
 
 READABLE = "{summary}"
 

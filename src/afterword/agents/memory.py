@@ -12,22 +12,23 @@ from autogen_core.memory import Memory, MemoryContent, MemoryQueryResult, Update
 from autogen_core.model_context import ChatCompletionContext
 from pydantic import BaseModel
 
-from afterword.agents.addresses import FromEnvironment, beside, named_scope, reference, referred, url_of
-from afterword.agents.contents import content_of, entry_of, instant_of, text_of
-from afterword.agents.heard import hear
+from afterword import telemetry
+from afterword.agents.conversations import hear
+from afterword.agents.memory_content import content_of, entry_of, instant_of, text_of
 from afterword.agents.placement import latest_question, place
-from afterword.agents.recalled import UNAVAILABLE, FactQueryResult, Found, Recalled, matched, merged, recalled
-from afterword.store import entries, telemetry
-from afterword.store.assertions import Kind
-from afterword.store.embedding import Embedder
-from afterword.store.engine import Store, open_store, store_url
-from afterword.store.facts import Fact
-from afterword.store.recall import Recall, recall, search
-from afterword.store.rendering import block, label, opening
-from afterword.store.scopes import Scope
-from afterword.store.telemetry import Count, Stage
-from afterword.store.tokens import most_tokens
-from afterword.store.vectors import refresh_vectors
+from afterword.agents.recall_results import UNAVAILABLE, FactQueryResult, Found, Recalled, matched, merged, recalled
+from afterword.agents.store_reference import FromEnvironment, beside, named_scope, reference, referred, url_of
+from afterword.facts.assertions import Kind
+from afterword.facts.fact import Fact
+from afterword.facts.scopes import Scope
+from afterword.recall.block import block, label, opening
+from afterword.recall.tokens import most_tokens
+from afterword.recall.vectors import Embedder
+from afterword.store import entries
+from afterword.store.database.engine import Store, open_store, store_url
+from afterword.store.reading.recall import Recall, recall, search
+from afterword.store.reading.scope_vectors import refresh_vectors
+from afterword.telemetry import Count, Stage
 
 BUDGET_TOKENS = 600
 TIMEOUT_S = 2.0

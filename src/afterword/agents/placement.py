@@ -14,7 +14,7 @@ from typing import Protocol
 from autogen_core.model_context import ChatCompletionContext, ChatCompletionContextState
 from autogen_core.models import LLMMessage, SystemMessage, UserMessage
 
-from afterword.store.rendering import OPENING
+from afterword.recall.block import OPENING
 
 SOURCE = "afterword_memory"
 """The source of a block that stands in the user role."""

@@ -11,15 +11,16 @@ from typing import Any, Protocol, TypeVar
 
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from afterword.agents.addresses import FromEnvironment, named_scope, opened
-from afterword.store import sessions, telemetry
-from afterword.store.engine import Store
-from afterword.store.errors import NotFound, StateConflict
-from afterword.store.privacy import Privacy, counted
-from afterword.store.scopes import Scope
-from afterword.store.telemetry import Stage
-from afterword.store.tombstone_rows import forgotten
-from afterword.store.transcripts import TimeBasis, Transcript, Turn
+from afterword import telemetry
+from afterword.agents.store_reference import FromEnvironment, named_scope, opened
+from afterword.errors import NotFound, StateConflict
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import TimeBasis, Transcript, Turn
+from afterword.privacy.policy import Privacy, counted
+from afterword.store import sessions
+from afterword.store.database.engine import Store
+from afterword.store.forgetting.tombstone_rows import forgotten
+from afterword.telemetry import Stage
 
 GENERIC = ("user", "human", "user_proxy")
 """Who is taken for a person in a state that cannot be read."""
@@ -128,7 +129,7 @@ class _Session:
             await self._save()
 
     async def _save(self) -> None:
-        from afterword.extractors.times import dated
+        from afterword.extractors.turn_times import dated
 
         state = await self.recorded.save_state()
         at = datetime.now(UTC)
@@ -153,7 +154,7 @@ class _Session:
 
     async def _joined(self, db: AsyncSession, before: Sequence[Turn], timed: Transcript) -> Transcript:
         """Return all that was ever saved of the session."""
-        from afterword.extractors.union import union
+        from afterword.extractors.transcript_union import union
 
         kept = await sessions.find(db, self.scope, self.session_id)
         basis = TimeBasis(kept.time_basis) if kept and kept.time_basis else None

@@ -18,23 +18,23 @@ from autogen_core.models import LLMMessage, UserMessage
 from autogen_core.tools import BaseTool
 from pydantic import BaseModel, Field, field_validator
 
-from afterword.agents.heard import conversation
+from afterword.agents.conversations import conversation
 from afterword.agents.memory import FactMemory
 from afterword.agents.placement import SOURCE, everything
-from afterword.agents.recalled import Found, Outcome, Recalled
+from afterword.agents.recall_results import Found, Outcome, Recalled
 from afterword.agents.vouching import statement_refusal, withdrawal_refusal
+from afterword.errors import StoreError
 from afterword.extractors.grounding import LONGEST, find_quote, snake_case
 from afterword.extractors.judge import relation
 from afterword.extractors.readers.memory_marks import pieces
 from afterword.extractors.readers.people import HUMAN_NAMES, is_generic
+from afterword.facts.assertions import OWNER, EvidenceKind, Kind, folded
+from afterword.facts.fact import Fact
+from afterword.facts.scopes import Scope, ScopeKind
+from afterword.recall.block import plain
 from afterword.store import requests, sessions
-from afterword.store.assertions import OWNER, EvidenceKind, Kind, folded
 from afterword.store.entries import Entry
-from afterword.store.errors import StoreError
-from afterword.store.facts import Fact
-from afterword.store.rendering import plain
 from afterword.store.requests import Answer, Request, Word
-from afterword.store.scopes import Scope, ScopeKind
 
 NO_ANSWER = "The memory does not answer now; nothing was changed."
 LONGEST_TURN = 300

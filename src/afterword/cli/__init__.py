@@ -8,7 +8,7 @@ import typer
 
 from afterword.cli.app import FAILED, USAGE
 from afterword.cli.commands import app
-from afterword.store.errors import AfterwordError
+from afterword.errors import AfterwordError
 
 __all__ = ["app", "main"]
 

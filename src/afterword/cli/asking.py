@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from afterword import settings
-from afterword.cli.models import purse
 from afterword.cli.output import (
     UsageInvalid,
     chosen_scope,
@@ -24,16 +23,17 @@ from afterword.cli.output import (
 )
 from afterword.cli.spending import spent_json
 from afterword.embedders import embedding
-from afterword.extractors.embeddings import PURPOSE
+from afterword.errors import NotFound
+from afterword.extractors.model.embeddings import PURPOSE
+from afterword.facts.fact import Fact
+from afterword.facts.scopes import Scope
 from afterword.pipeline.budget import Account
-from afterword.store import lookup, sessions, spendings
-from afterword.store.engine import Store
-from afterword.store.errors import NotFound
-from afterword.store.facts import Fact
+from afterword.store import costs, lookup, sessions
+from afterword.store.costs import Spent
+from afterword.store.database.engine import Store
 from afterword.store.ledger import source_of
-from afterword.store.recall import Recall, search
-from afterword.store.scopes import Scope
-from afterword.store.spendings import Spent
+from afterword.store.reading.recall import Recall, search
+from afterword.workers import purse
 
 
 def facts(
@@ -163,7 +163,7 @@ async def _why(db: Any, session_id: str, whose: Scope | None) -> dict[str, Any]:
         raise UsageInvalid(f"{len(found)} memories have a session {session_id!r}; say whose with --user or --scope")
     one = found[0]
     held = await lookup.facts(db, one.scope, at=instant(None))
-    spent = (await spendings.by_source(db, one.scope)).get(source_of(session_id), Spent())
+    spent = (await costs.by_source(db, one.scope)).get(source_of(session_id), Spent())
     return {
         "scope": str(one.scope),
         "session_id": one.session_id,

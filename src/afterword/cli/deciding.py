@@ -9,7 +9,6 @@ from typing import Any
 
 from afterword import settings
 from afterword.cli import embedding
-from afterword.cli.models import purse, working
 from afterword.cli.output import (
     UsageInvalid,
     console,
@@ -23,19 +22,20 @@ from afterword.cli.output import (
 )
 from afterword.cli.output import run as in_store
 from afterword.cli.spending import money, spent_json, told
+from afterword.errors import NotFound
+from afterword.facts.assertions import Assertion
+from afterword.facts.dependents import Dependent, dependents
+from afterword.facts.fact import Fact, Status
+from afterword.facts.scopes import Scope
 from afterword.pipeline.proposals import apply_proposal, undo_run
-from afterword.store import ledger, lookup, reviews, spendings
+from afterword.store import costs, ledger, lookup, reviews
 from afterword.store import runs as ledger_runs
-from afterword.store.assertions import Assertion
-from afterword.store.dependents import Dependent, dependents
-from afterword.store.engine import Store
-from afterword.store.errors import NotFound
-from afterword.store.facts import Fact, Status
+from afterword.store.costs import Spent
+from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus
 from afterword.store.reviews import Contest, Decision, Wording
 from afterword.store.runs import Policy, Run
-from afterword.store.scopes import Scope
-from afterword.store.spendings import Spent
+from afterword.workers import purse, working
 
 
 def now() -> datetime:
@@ -49,7 +49,7 @@ def list_runs(user: str | None, scope: str | None, *, as_json: bool) -> None:
 
     async def work(store: Store) -> tuple[list[Run], dict[int | None, Spent]]:
         async with store.read() as db:
-            return await ledger_runs.runs(db, whose), await spendings.by_run(db, whose)
+            return await ledger_runs.runs(db, whose), await costs.by_run(db, whose)
 
     found, spent = in_store(work)
     if as_json:

@@ -6,16 +6,16 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from afterword.cli.models import purse
 from afterword.cli.output import console, instant
 from afterword.embedders import embedding
+from afterword.facts.scopes import Scope
 from afterword.pipeline.budget import Purse
-from afterword.pipeline.embedding import Refresher
+from afterword.pipeline.vector_refresh import Refresher
 from afterword.settings import Settings
-from afterword.store import freshness
-from afterword.store.engine import Store
-from afterword.store.freshness import Name
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
+from afterword.store.reading import vector_rows
+from afterword.store.reading.vector_rows import Name
+from afterword.workers import purse
 
 
 @asynccontextmanager
@@ -65,7 +65,7 @@ async def coverage(store: Store, configured: Settings, scopes: Sequence[Scope]) 
         wanted = (made.model, made.dimension) if made else None
     texts, vectors = 0, dict[Name, int]()
     for scope in scopes:
-        found = await freshness.coverage(store, scope, instant(None), wanted)
+        found = await vector_rows.coverage(store, scope, instant(None), wanted)
         texts += found.texts
         for name, count in found.made.items():
             vectors[name] = vectors.get(name, 0) + count

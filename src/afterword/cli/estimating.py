@@ -7,16 +7,16 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from afterword.cli.models import purse, working
 from afterword.cli.output import console, print_json, table
 from afterword.cli.spending import money, spent_json
+from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import queued
 from afterword.pipeline.budget import Purse
 from afterword.pipeline.estimate import GROWN, NEW, UNCHANGED, UNREADABLE, Estimate, estimate
 from afterword.pipeline.intake import Saved
 from afterword.settings import Settings
-from afterword.store.engine import Store
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
+from afterword.workers import purse, working
 
 STATES = (NEW, GROWN, UNCHANGED, UNREADABLE)
 

@@ -14,24 +14,24 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from afterword import settings
 from afterword.cli.app import FAILED
-from afterword.cli.models import asking, working
 from afterword.cli.output import UsageInvalid, console, print_json
+from afterword.evaluation.baselines import EveryUserTurn
+from afterword.evaluation.chart import chart
+from afterword.evaluation.measure import exported
+from afterword.evaluation.opinions import ask_opinions
+from afterword.evaluation.report import evaluation_json
+from afterword.evaluation.report import report as full_report
+from afterword.evaluation.results import Evaluation
+from afterword.evaluation.results import evaluate as evaluate_systems
+from afterword.evaluation.scenarios import read_scenarios
+from afterword.evaluation.scorecard import scorecard, written_into
+from afterword.evaluation.trial import Order, System
 from afterword.extractors.judge import RulesJudge
-from afterword.extractors.opinion import ModelOpinion
+from afterword.extractors.model.opinion import ModelOpinion
 from afterword.extractors.rules import RulesExtractor
 from afterword.extractors.testing import ScriptedEndpoint, recorded_model, replayed
-from afterword.pipeline.evaluation.baselines import EveryUserTurn
-from afterword.pipeline.evaluation.chart import chart
-from afterword.pipeline.evaluation.measure import exported
-from afterword.pipeline.evaluation.opinions import ask_opinions
-from afterword.pipeline.evaluation.report import evaluation_json
-from afterword.pipeline.evaluation.report import report as full_report
-from afterword.pipeline.evaluation.results import Evaluation
-from afterword.pipeline.evaluation.results import evaluate as evaluate_systems
-from afterword.pipeline.evaluation.scenarios import read_scenarios
-from afterword.pipeline.evaluation.scorecard import scorecard, written_into
-from afterword.pipeline.evaluation.trial import Order, System
 from afterword.settings import ModelOptions, Settings
+from afterword.workers import asking, working
 
 
 @dataclass(frozen=True, slots=True)

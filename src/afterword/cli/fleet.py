@@ -10,9 +10,9 @@ from importlib.util import find_spec
 
 from afterword import settings
 from afterword.cli import embedding
-from afterword.cli.models import purse, working
 from afterword.cli.output import UsageInvalid, console, opened, print_json
-from afterword.store.engine import Store
+from afterword.store.database.engine import Store
+from afterword.workers import purse, working
 
 EXTRA = "procrastinate"
 
@@ -30,7 +30,7 @@ async def _work(concurrency: int, *, once: bool) -> None:
         embedding.refreshing(store, configured) as refresher,
     ):
         _check(store)
-        from afterword.pipeline import fleet
+        from afterword.pipeline.background import workers as fleet
 
         worker = fleet.Worker(
             store,
@@ -69,7 +69,7 @@ async def handing_over(store: Store, *, wanted: bool) -> AsyncIterator[Callable[
         yield None
         return
     _check(store)
-    from afterword.pipeline import fleet
+    from afterword.pipeline.background import workers as fleet
 
     async with fleet.opened(store) as app:
         yield partial(fleet.enqueue, app, store)

@@ -14,13 +14,15 @@ import typer
 from afterword import settings
 from afterword.cli import embedding
 from afterword.cli.output import UsageInvalid, chosen_scope, console, instant, needed_scope, opened, print_json
+from afterword.errors import NotFound
 from afterword.extractors.judge import RulesJudge
-from afterword.pipeline.erasing import compare_anew
-from afterword.store import forgetting, lookup, replaying
-from afterword.store.engine import Store
-from afterword.store.errors import NotFound
-from afterword.store.forgetting import Erasure, Receipt, Work
-from afterword.store.scopes import Scope
+from afterword.facts.scopes import Scope
+from afterword.pipeline.forget_requests import compare_anew
+from afterword.store import lookup
+from afterword.store.database.engine import Store
+from afterword.store.forgetting import erasure as forgetting
+from afterword.store.forgetting import tombstone_replay
+from afterword.store.forgetting.erasure import Erasure, Receipt, Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +148,12 @@ async def _tombstones(what: Asked, *, as_json: bool) -> None:
     async with opened() as store:
         whose = chosen_scope(what.user, what.scope)
         if what.tombstones is not None:
-            count = await replaying.write_tombstones(store, what.tombstones, [whose] if whose else None)
+            count = await tombstone_replay.write_tombstones(store, what.tombstones, [whose] if whose else None)
             told = {"tombstones": count, "file": str(what.tombstones)}
         else:
             if what.replay is None or not what.replay.is_file():
                 raise NotFound(f"there is no file {what.replay}; `afterword forget --tombstones FILE` writes one")
-            replayed = await replaying.replay(store, what.replay, at=instant(None))
+            replayed = await tombstone_replay.replay(store, what.replay, at=instant(None))
             is_clean = await store.compact()
             told = {"tombstones": replayed.tombstones, "erased": dict(replayed.erased), "files_clean": is_clean}
             await embedding.refresh(store, settings.load(), None)

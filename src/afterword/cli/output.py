@@ -16,11 +16,11 @@ from rich.table import Table
 from rich.text import Text
 
 from afterword import settings
-from afterword.store.engine import Store, open_store
-from afterword.store.errors import AfterwordError
-from afterword.store.facts import Fact, Status
-from afterword.store.privacy import OFF_THE_RECORD, SECRETS_MASKED
-from afterword.store.scopes import Scope
+from afterword.errors import AfterwordError
+from afterword.facts.fact import Fact, Status
+from afterword.facts.scopes import Scope
+from afterword.privacy.policy import OFF_THE_RECORD, SECRETS_MASKED
+from afterword.store.database.engine import Store, open_store
 
 T = TypeVar("T")
 

@@ -11,27 +11,27 @@ from typing import Any
 from afterword import settings
 from afterword.cli import embedding, estimating, taking
 from afterword.cli.endings import Ended, end, handed_back, show_end, show_waiting
-from afterword.cli.models import purse, working
 from afterword.cli.output import UsageInvalid, chosen_scope, console, fact_json, opened, print_json, table, told_skipped
 from afterword.cli.progress import interruptible, reporting
 from afterword.cli.spending import spent_json
 from afterword.extractors.grounding import Reason
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import TimeBasis
 from afterword.pipeline.batch import Failure, Left, Waiting, run_batch
 from afterword.pipeline.budget import Purse
 from afterword.pipeline.consolidation import CONSOLIDATION, Consolidated
 from afterword.pipeline.consolidation import consolidate as run_consolidation
-from afterword.pipeline.erasing import erase_asked
+from afterword.pipeline.forget_requests import erase_asked
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.resolution import Changes
 from afterword.pipeline.session import Outcome
-from afterword.pipeline.telling import result
+from afterword.pipeline.session_telemetry import result
 from afterword.settings import Settings
 from afterword.store import lookup, sessions
 from afterword.store import runs as ledger_runs
-from afterword.store.engine import Store
+from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus, source_of
-from afterword.store.scopes import Scope
-from afterword.store.transcripts import TimeBasis
+from afterword.workers import purse, working
 
 
 def run(

@@ -15,15 +15,15 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 from afterword import settings
 from afterword.cli import embedding, fleet
 from afterword.cli.app import FAILED
-from afterword.cli.models import purse, working
 from afterword.cli.output import UsageInvalid, chosen_scope, console, opened, print_json
-from afterword.pipeline.chores import CONSOLIDATION, EMBEDDING, PENDING, RETRIES, Chores, Ripe
-from afterword.pipeline.leasing import Ending, Job
-from afterword.pipeline.rhythms import Rhythm
-from afterword.pipeline.schedule import Halt, Schedule, Timing
+from afterword.facts.scopes import Scope
+from afterword.pipeline.background.due_times import Rhythm
+from afterword.pipeline.background.leases import Ending, Job
+from afterword.pipeline.background.periodic_jobs import CONSOLIDATION, EMBEDDING, PENDING, RETRIES, Chores, Ripe
+from afterword.pipeline.background.schedule import Halt, Schedule, Timing
 from afterword.settings import ScheduleOptions, Settings
 from afterword.store import sessions
-from afterword.store.scopes import Scope
+from afterword.workers import purse, working
 
 
 def schedule(*, once: bool, as_json: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from afterword.pipeline.budget import dollars
-from afterword.store.spendings import Spent
+from afterword.store.costs import Spent
 
 NO_PRICE = "no price known"
 

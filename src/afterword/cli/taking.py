@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from afterword.cli.output import UsageInvalid
+from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Waiting, due, queued
-from afterword.pipeline.databases import is_database
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.sources import MANIFEST, find_sessions, given_state
+from afterword.pipeline.sources.databases import is_database
+from afterword.pipeline.sources.folders import MANIFEST, find_sessions, given_state
 from afterword.store import sessions
-from afterword.store.engine import Store
-from afterword.store.scopes import Scope
+from afterword.store.database.engine import Store
 
 STANDARD_INPUT = Path("-")
 _ONE_STATE = "- reads one state: name it with --session and say whose with --user or --scope"

@@ -11,7 +11,6 @@ from typing import Any
 
 from afterword import settings
 from afterword.cli import embedding
-from afterword.cli.models import purse, working
 from afterword.cli.output import (
     UsageInvalid,
     chosen_scope,
@@ -23,14 +22,16 @@ from afterword.cli.output import (
     print_json,
     run,
 )
-from afterword.pipeline.foreign import Origin, memories
-from afterword.pipeline.importing import import_memories
-from afterword.store import arrival, lookup, transfer
-from afterword.store.compacting import copy_file
-from afterword.store.engine import Store
-from afterword.store.errors import NotFound, StoreInvalid
-from afterword.store.files import opened_private
-from afterword.store.readable import markdown
+from afterword.errors import NotFound, StoreInvalid
+from afterword.pipeline.memory_import import import_memories
+from afterword.pipeline.sources.other_libraries import Origin, memories
+from afterword.store import lookup
+from afterword.store.database.compaction import copy_file
+from afterword.store.database.engine import Store
+from afterword.store.database.private_files import opened_private
+from afterword.store.transfer import exports, imports
+from afterword.store.transfer.markdown import markdown
+from afterword.workers import purse, working
 
 SELDOM = (50_000, 20, 100)
 """When Python looks for cycles while an export is taken in."""
@@ -42,7 +43,7 @@ def export(path: Path, user: str | None, scope: str | None, *, readable: bool, e
 
     async def work(store: Store) -> int:
         if whose is None or not readable:
-            return await transfer.export(store, path, None if whose is None else [whose], even_asked=even_asked)
+            return await exports.export(store, path, None if whose is None else [whose], even_asked=even_asked)
         async with store.read() as db:
             if await lookup.scope_row(db, whose) is None:
                 raise NotFound(f"nothing was ever kept for {whose}")
@@ -76,8 +77,8 @@ def take_in(path: Path, user: str | None, scope: str | None, *, kind: str | None
     _tell(asyncio.run(_foreign(path, user, scope, Origin(kind), file_time)), as_json=as_json)
 
 
-async def _arrived(store: Store, path: Path) -> arrival.Arrived:
-    arrived = await arrival.take_in(store, path)
+async def _arrived(store: Store, path: Path) -> imports.Arrived:
+    arrived = await imports.take_in(store, path)
     await embedding.refresh(store, settings.load(), None)
     return arrived
 

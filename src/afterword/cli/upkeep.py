@@ -14,19 +14,20 @@ from afterword import doctor as checks
 from afterword import settings
 from afterword.cli import embedding, fleet
 from afterword.cli.app import FAILED
-from afterword.cli.models import working
 from afterword.cli.output import console, instant, iso, opened, print_json, table
 from afterword.cli.spending import money, spent_json
 from afterword.cli.spending import told as told_spent
+from afterword.facts.fact import Status
+from afterword.facts.scopes import Scope
 from afterword.pipeline.consolidation import coverage
-from afterword.store import forgetting, jobs, lookup, sessions, spendings
+from afterword.privacy.policy import OFF_THE_RECORD, SECRETS_MASKED
+from afterword.store import costs, jobs, lookup, sessions
 from afterword.store import runs as ledger_runs
-from afterword.store.engine import Store
-from afterword.store.facts import Status
+from afterword.store.costs import Spent
+from afterword.store.database.engine import Store
+from afterword.store.forgetting import erasure
 from afterword.store.ledger import RunStatus
-from afterword.store.privacy import OFF_THE_RECORD, SECRETS_MASKED
-from afterword.store.scopes import Scope
-from afterword.store.spendings import Spent
+from afterword.workers import working
 
 DAYS_SHOWN = 14
 
@@ -81,8 +82,8 @@ async def _told() -> tuple[dict[str, Any], _Costs]:
     async with opened() as store, working(configured.extractor, configured.model) as workers:
         told = await _status(store)
         async with store.read() as db:
-            by_scope = {str(scope): spent for scope, spent in (await spendings.by_scope(db)).items()}
-            days = await spendings.by_day(db)
+            by_scope = {str(scope): spent for scope, spent in (await costs.by_scope(db)).items()}
+            days = await costs.by_day(db)
         told["vectors"] = await embedding.coverage(
             store, configured, [Scope.parse(one["scope"]) for one in told["scopes"]]
         )
@@ -127,7 +128,7 @@ async def _status(store: Store) -> dict[str, Any]:
                     "contested": sum(fact.status is Status.CONTESTED for fact in held),
                     "pending": sum(fact.status is Status.PENDING for fact in held),
                     "held": len(waiting),
-                    "to_forget": len(await forgetting.asked(db, scope)),
+                    "to_forget": len(await erasure.asked(db, scope)),
                 }
             )
     return {
@@ -181,7 +182,7 @@ def migrate(*, as_json: bool) -> None:
         async with Store(settings.load().store.url) as store:
             versions = await store.migrate()
             if store.dialect == "postgresql" and fleet.is_installed():
-                from afterword.pipeline.fleet import prepare
+                from afterword.pipeline.background.workers import prepare
 
                 await prepare(store)
             return versions

@@ -18,16 +18,16 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 from afterword.agents.memory import FactMemory
 from afterword.cli.output import console, day, fact_json, fact_table, print_json
 from afterword.cli.processing import outcome_json
+from afterword.errors import AfterwordError
 from afterword.extractors.rules import RulesExtractor
+from afterword.facts.fact import Fact
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Role, Turn
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.session import Outcome
-from afterword.pipeline.sources import find_sessions
+from afterword.pipeline.sources.folders import find_sessions
 from afterword.store import lookup
-from afterword.store.engine import Store, open_store
-from afterword.store.errors import AfterwordError
-from afterword.store.facts import Fact
-from afterword.store.scopes import Scope
-from afterword.store.transcripts import Role, Turn
+from afterword.store.database.engine import Store, open_store
 
 OWNER = Scope.user("mira")
 QUESTION = "I am planning a weekend by train. What should you know about me?"

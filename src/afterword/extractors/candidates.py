@@ -11,8 +11,8 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from afterword.extractors.shapes import Shape
-from afterword.store.assertions import Act, Cue, Kind
+from afterword.extractors.model.answer_shape import Shape
+from afterword.facts.assertions import Act, Cue, Kind
 
 
 class Modality(StrEnum):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from afterword.errors import AfterwordError
 from afterword.extractors.extractor import Usage
-from afterword.store.errors import AfterwordError
 
 
 class ReadError(AfterwordError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from afterword.extractors.candidates import Candidate
-from afterword.store.transcripts import Turn
+from afterword.facts.transcripts import Turn
 
 
 @dataclass(frozen=True, slots=True)

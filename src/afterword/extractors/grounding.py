@@ -15,20 +15,11 @@ from enum import StrEnum
 
 from afterword.extractors.candidates import Candidate, Modality
 from afterword.extractors.extractor import Rejection
-from afterword.store.assertions import (
-    OWNER,
-    Act,
-    Assertion,
-    Authority,
-    Evidence,
-    EvidenceKind,
-    assertion_id,
-    folded,
-)
-from afterword.store.quarantine import is_instruction, is_pasted_with_instruction
-from afterword.store.redaction import is_masked
-from afterword.store.scopes import Scope, ScopeKind
-from afterword.store.transcripts import Role, Transcript, Turn
+from afterword.facts.assertions import OWNER, Act, Assertion, Authority, Evidence, EvidenceKind, assertion_id, folded
+from afterword.facts.scopes import Scope, ScopeKind
+from afterword.facts.transcripts import Role, Transcript, Turn
+from afterword.privacy.prompt_injection import is_instruction, is_pasted_with_instruction
+from afterword.privacy.redaction import is_masked
 
 LONGEST = {"statement": 400, "value": 200, "subject": 100, "attribute": 60, "limited_to": 200, "outcome": 200}
 FIRST_PERSON = frozenset({"user", "the user", "owner", "the owner", "i", "me", "myself"})

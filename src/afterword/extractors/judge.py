@@ -7,7 +7,7 @@ from typing import Protocol
 
 from afterword.extractors.extractor import Usage
 from afterword.extractors.rules import SINGLE_VALUED
-from afterword.store.assertions import EVERYTHING, Act, Assertion, Cue, Relation, Verdict, folded
+from afterword.facts.assertions import EVERYTHING, Act, Assertion, Cue, Relation, Verdict, folded
 
 Pair = tuple[Assertion, Assertion]
 """(earlier-said, later-said)."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from afterword.extractors.readers.people import is_generic
-from afterword.store.assertions import folded
-from afterword.store.scopes import Scope, ScopeKind
-from afterword.store.transcripts import Transcript
+from afterword.facts.assertions import folded
+from afterword.facts.scopes import Scope, ScopeKind
+from afterword.facts.transcripts import Transcript
 
 __all__ = ["is_generic", "owners"]
 

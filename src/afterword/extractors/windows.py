@@ -11,9 +11,9 @@ from dataclasses import replace
 from itertools import accumulate
 
 from afterword.extractors.extractor import Window
-from afterword.store.assertions import digest
-from afterword.store.tokens import BYTES_PER_TOKEN, size, tokens
-from afterword.store.transcripts import Transcript, Turn
+from afterword.facts.assertions import digest
+from afterword.facts.transcripts import Transcript, Turn
+from afterword.recall.tokens import BYTES_PER_TOKEN, size, tokens
 
 CONTEXT_TOKENS = 1_000
 """How many tokens of the turns before a window are shown beside it, at most."""

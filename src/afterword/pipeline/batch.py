@@ -10,19 +10,20 @@ from datetime import UTC, datetime
 
 from sqlmodel.ext.asyncio.session import AsyncSession
 
+from afterword import telemetry
+from afterword.errors import AfterwordError, StoreError
 from afterword.extractors.extractor import Extractor
 from afterword.extractors.judge import Judge
+from afterword.facts.scopes import Scope
 from afterword.pipeline.budget import AT_ONCE, Budget, Purse, purse_of
 from afterword.pipeline.errors import BudgetReached
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import Outcome, process_session
-from afterword.store import sessions, telemetry
-from afterword.store.engine import Store
-from afterword.store.errors import AfterwordError, StoreError
-from afterword.store.retries import Retries
-from afterword.store.scopes import Scope
+from afterword.store import sessions
+from afterword.store.database.engine import Store
+from afterword.store.retry_schedule import Retries
 from afterword.store.sessions import Progress
-from afterword.store.telemetry import Count, Stage, count
+from afterword.telemetry import Count, Stage, count
 
 logger = telemetry.logs(__name__)
 

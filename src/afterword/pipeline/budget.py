@@ -16,16 +16,17 @@ from decimal import Decimal
 
 from sqlmodel.ext.asyncio.session import AsyncSession
 
+from afterword import telemetry
+from afterword.errors import StoreError
 from afterword.extractors.extractor import Usage
-from afterword.extractors.metering import Bill, Question, metering
-from afterword.extractors.prices import Prices, shipped
+from afterword.extractors.model.metering import Bill, Question, metering
+from afterword.extractors.model.prices import Prices, shipped
+from afterword.facts.scopes import Scope
 from afterword.pipeline.errors import BudgetReached, PriceUnknown
-from afterword.store import spendings, telemetry
-from afterword.store.engine import Store
-from afterword.store.errors import StoreError
-from afterword.store.scopes import Scope
-from afterword.store.spendings import Answer, Spent
-from afterword.store.telemetry import Count, count
+from afterword.store import costs
+from afterword.store.costs import Answer, Spent
+from afterword.store.database.engine import Store
+from afterword.telemetry import Count, count
 
 logger = telemetry.logs(__name__)
 
@@ -152,7 +153,7 @@ class Purse:
         status = Answer.ANSWERED if bill.is_answered else Answer.FAILED
         _count(spent, model)
         try:
-            await account.store.written(lambda db: spendings.settle(db, ticket, spent, status), lasting=False)
+            await account.store.written(lambda db: costs.settle(db, ticket, spent, status), lasting=False)
         except StoreError as error:
             # The answer is paid for and worth more than its bill, which stands at what it may have cost.
             logger.warning("what a question cost was not kept (%s)", type(error).__name__)
@@ -171,10 +172,10 @@ class Purse:
     async def _entered(self, db: AsyncSession, account: Account, question: Question, bound: Spent) -> int:
         at, budget = self._clock(), self.budget
         if budget.usd_per_day is not None or budget.tokens_per_day is not None:
-            today = await spendings.of_day(db, spendings.day_of(at))
+            today = await costs.of_day(db, costs.day_of(at))
             self._refuse("day", budget.usd_per_day, budget.tokens_per_day, today, bound)
         purpose = account.purpose or question.purpose
-        return await spendings.enter(
+        return await costs.enter(
             db, account.scope, account.source, purpose=purpose, model=question.model, at=at, bound=bound
         )
 
@@ -186,7 +187,7 @@ class Purse:
 
     def _refuse(self, span: str, usd: Decimal | None, tokens: int | None, at_most: Spent, bound: Spent) -> None:
         """Raise `BudgetReached` where a question could pass a limit."""
-        if usd is not None and at_most.micro_usd + bound.micro_usd > usd * spendings.MICRO:
+        if usd is not None and at_most.micro_usd + bound.micro_usd > usd * costs.MICRO:
             raise BudgetReached(
                 f"the {span}'s budget of {dollars(usd)} would be passed: {dollars(at_most.usd)} are spent or set "
                 f"aside, and the next question may cost {dollars(bound.usd)}"
@@ -231,7 +232,7 @@ class Account:
 
     async def tie_in(self, db: AsyncSession, run_id: int) -> None:
         """Say, in the transaction that writes a run, that it came of what was asked."""
-        await spendings.tie(db, list(self._tickets), run_id)
+        await costs.tie(db, list(self._tickets), run_id)
 
     async def tie(self, run_id: int | None) -> None:
         """Say which run came of what was asked; without it, the cost is still kept as that of the source."""

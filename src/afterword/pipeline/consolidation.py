@@ -7,23 +7,24 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import uuid4
 
+from afterword import telemetry
+from afterword.errors import Overtaken
 from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import Judge, Pair
+from afterword.facts.assertions import Verdict
+from afterword.facts.fact import Fact
+from afterword.facts.knowledge import Known
+from afterword.facts.scopes import Scope
+from afterword.facts.timeline import timeline
 from afterword.pipeline.budget import Account, Budget, Purse, purse_of
-from afterword.pipeline.docket import Docket, gone
-from afterword.pipeline.entering import entered
 from afterword.pipeline.errors import ScopeBusy
+from afterword.pipeline.judging import Docket, gone
 from afterword.pipeline.resolution import Changes, changes, required_pairs
-from afterword.store import lookup, runs, telemetry
-from afterword.store.assertions import Verdict
-from afterword.store.engine import Store, pause
-from afterword.store.errors import Overtaken
-from afterword.store.facts import Fact
-from afterword.store.knowledge import Known
-from afterword.store.proposing import Proposal
-from afterword.store.scopes import Scope
-from afterword.store.telemetry import Stage
-from afterword.store.timeline import timeline
+from afterword.pipeline.run_entry import entered
+from afterword.store import lookup, runs
+from afterword.store.database.engine import Store, pause
+from afterword.store.proposals import Proposal
+from afterword.telemetry import Stage
 
 CALLS = 25
 """How many calls of the judge one consolidation makes at most; what is left waits for the next."""

@@ -1,6 +1,6 @@
 """What can go wrong in the pipeline, one leaf for each reaction of the caller."""
 
-from afterword.store.errors import AfterwordError
+from afterword.errors import AfterwordError
 
 
 class PipelineError(AfterwordError):

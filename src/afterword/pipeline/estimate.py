@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from afterword.errors import StoreError
 from afterword.extractors.errors import ReadError
 from afterword.extractors.extractor import Extractor, Usage
 from afterword.extractors.judge import Judge
-from afterword.extractors.model import ModelExtractor
-from afterword.extractors.model_judge import ModelJudge
+from afterword.extractors.model.extractor import ModelExtractor
+from afterword.extractors.model.judge import ModelJudge
+from afterword.facts.scopes import Scope
 from afterword.pipeline.errors import PipelineError
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import windows_of
+from afterword.recall.tokens import tokens
 from afterword.store import ledger
-from afterword.store.engine import Store
-from afterword.store.errors import StoreError
-from afterword.store.scopes import Scope
-from afterword.store.tokens import tokens
+from afterword.store.database.engine import Store
 
 NEW, GROWN, UNCHANGED, UNREADABLE = "new", "grown", "unchanged", "unreadable"
 

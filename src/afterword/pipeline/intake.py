@@ -7,22 +7,23 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from afterword import telemetry
 from afterword.extractors.extractor import Window
 from afterword.extractors.owners import owners
 from afterword.extractors.readers import read_file, read_state
-from afterword.extractors.times import dated
-from afterword.extractors.union import union
+from afterword.extractors.transcript_union import union
+from afterword.extractors.turn_times import dated
 from afterword.extractors.windows import window_key, windows
+from afterword.facts.assertions import Assertion
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import TimeBasis, Transcript, Turn
 from afterword.pipeline.errors import SourceInvalid
-from afterword.store import ledger, lookup, sessions, telemetry
-from afterword.store.assertions import Assertion
-from afterword.store.engine import Store
-from afterword.store.privacy import counted
-from afterword.store.scopes import Scope
-from afterword.store.telemetry import Stage
-from afterword.store.tombstone_rows import forgotten
-from afterword.store.tombstones import Forgotten
-from afterword.store.transcripts import TimeBasis, Transcript, Turn
+from afterword.privacy.policy import counted
+from afterword.privacy.tombstones import Forgotten
+from afterword.store import ledger, lookup, sessions
+from afterword.store.database.engine import Store
+from afterword.store.forgetting.tombstone_rows import forgotten
+from afterword.telemetry import Stage
 
 
 @dataclass(frozen=True, slots=True)

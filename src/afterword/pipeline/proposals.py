@@ -8,19 +8,19 @@ from datetime import UTC, datetime
 
 from sqlmodel.ext.asyncio.session import AsyncSession
 
+from afterword.errors import Overtaken
 from afterword.extractors.judge import Judge
+from afterword.facts.assertions import Assertion, Verdict
+from afterword.facts.knowledge import Known
+from afterword.facts.scopes import Scope
 from afterword.pipeline.budget import Account, Budget, Purse, purse_of
 from afterword.pipeline.consolidation import consolidation
-from afterword.pipeline.docket import Docket, gone
 from afterword.pipeline.errors import ProposalOutdated, ScopeBusy
+from afterword.pipeline.judging import Docket, gone
 from afterword.pipeline.resolution import partners, required_pairs
 from afterword.store import ledger, lookup, runs, sessions
-from afterword.store.assertions import Assertion, Verdict
-from afterword.store.engine import Store, pause
-from afterword.store.errors import Overtaken
-from afterword.store.knowledge import Known
+from afterword.store.database.engine import Store, pause
 from afterword.store.runs import Run
-from afterword.store.scopes import Scope
 
 TRIES = 20
 

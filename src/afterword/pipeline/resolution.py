@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from afterword.extractors.judge import Pair
-from afterword.store.assertions import OWNER, Act, Assertion, folded
-from afterword.store.facts import Fact, Status
-from afterword.store.knowledge import Known
-from afterword.store.likeness import likeness
-from afterword.store.postings import Posting, Postings
-from afterword.store.timeline import courses, erased, facts_at
+from afterword.facts.assertions import OWNER, Act, Assertion, folded
+from afterword.facts.fact import Fact, Status
+from afterword.facts.knowledge import Known
+from afterword.facts.similarity import likeness
+from afterword.facts.statement_index import Posting, Postings
+from afterword.facts.timeline import courses, erased, facts_at
 
 ALIKE, MARKED_ALIKE, ALIKE_IN_SESSION = 0.5, 0.4, 2.0
 """How alike two assertions must be to be judged: at all; where the later one is marked as a change or correction, or

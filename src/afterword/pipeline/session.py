@@ -15,32 +15,33 @@ from functools import partial
 
 from sqlmodel.ext.asyncio.session import AsyncSession
 
+from afterword import telemetry
+from afterword.errors import Overtaken, ScopeMoved
+from afterword.extractors.candidate_masking import masked
 from afterword.extractors.candidates import Candidate
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Extractor, Usage, Window
 from afterword.extractors.grounding import Grounding, ground
 from afterword.extractors.judge import Judge, RulesJudge
-from afterword.extractors.masking import masked
-from afterword.pipeline import telling
+from afterword.facts.assertions import Assertion
+from afterword.facts.knowledge import Known
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Transcript
+from afterword.pipeline import session_telemetry
 from afterword.pipeline.budget import Account, Budget, Purse, purse_of
-from afterword.pipeline.docket import Docket, Judged, gone
 from afterword.pipeline.errors import ScopeBusy
+from afterword.pipeline.forgotten_candidates import withheld
 from afterword.pipeline.intake import Read, Saved, read_session, still
-from afterword.pipeline.reading import Reader
+from afterword.pipeline.judging import Docket, Judged, gone
 from afterword.pipeline.resolution import Changes, moved_by, partners, required_pairs
-from afterword.pipeline.withholding import withheld
-from afterword.store import ledger, lookup, runs, sessions, telemetry
-from afterword.store.assertions import Assertion
-from afterword.store.engine import Store, pause
-from afterword.store.errors import Overtaken, ScopeMoved
-from afterword.store.knowledge import Known
-from afterword.store.privacy import OFF_THE_RECORD
-from afterword.store.proposing import Proposal, Reading
+from afterword.pipeline.window_reader import Reader
+from afterword.privacy.policy import OFF_THE_RECORD
+from afterword.store import ledger, lookup, runs, sessions
+from afterword.store.database.engine import Store, pause
+from afterword.store.forgetting.tombstone_rows import forgotten
+from afterword.store.proposals import Proposal, Reading
 from afterword.store.runs import Policy
-from afterword.store.scopes import Scope
-from afterword.store.telemetry import Count, Stage, count
-from afterword.store.tombstone_rows import forgotten
-from afterword.store.transcripts import Transcript
+from afterword.telemetry import Count, Stage, count
 
 PATIENT_TRIES, TRIES = 6, 20
 """How often a session is judged again because another process changed the scope meanwhile: so often without making
@@ -109,14 +110,14 @@ async def process_session(
     """
     account = Account(purse_of(budget), store, saved.scope, ledger.source_of(saved.session_id))
     work = _Processing(store, saved, extractor, judge or RulesJudge(), apply, clock, account, before)
-    with telemetry.stage(Stage.SESSION, scope=saved.scope, session_id=saved.session_id), telling.failing():
+    with telemetry.stage(Stage.SESSION, scope=saved.scope, session_id=saved.session_id), session_telemetry.failing():
         if saved.off_the_record:
             nothing = Transcript((), layout=OFF_THE_RECORD, skipped={OFF_THE_RECORD: 1})
             outcome = Outcome(saved.scope, saved.session_id, None, nothing, ())
         else:
             with account.open():
                 outcome = await work.run()
-        telling.ended(outcome)
+        session_telemetry.ended(outcome)
         return outcome
 
 
@@ -166,7 +167,7 @@ class _Processing:
             first = None if self.first is None or self.first.done() else self.first
             found = await read_session(self.store, self.saved, self.extractor.version)
             if attempt == 0:
-                telling.waited(found.kept, self.clock())
+                session_telemetry.waited(found.kept, self.clock())
             is_known = self._is_known(found)
             readings = [] if is_known else await self._readings(found)
             read = await self._in_turn(found, first)
@@ -252,7 +253,7 @@ class _Processing:
                 continue
             if key not in self.extracted:
                 grounding = await self.reader.read(window, partial(self._ground, read))
-                telling.grounded(grounding)
+                session_telemetry.grounded(grounding)
                 refused = tuple((one.reason, one.candidate.statement, one.detail) for one in grounding.rejections)
                 self.extracted[key] = Reading(key, first, last, grounding.assertions, refused)
             found.append(self.extracted[key])

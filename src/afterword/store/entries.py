@@ -9,8 +9,8 @@ from uuid import uuid4
 
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from afterword.store import ledger, lookup, telemetry
-from afterword.store.assertions import (
+from afterword import telemetry
+from afterword.facts.assertions import (
     EVERYTHING,
     OWNER,
     Act,
@@ -24,13 +24,14 @@ from afterword.store.assertions import (
     assertion_id,
     folded,
 )
-from afterword.store.engine import Store
-from afterword.store.facts import Fact, Status
-from afterword.store.knowledge import Known
-from afterword.store.privacy import Privacy
-from afterword.store.proposing import Proposal, Reading
-from afterword.store.quarantine import is_instruction
-from afterword.store.scopes import Scope
+from afterword.facts.fact import Fact, Status
+from afterword.facts.knowledge import Known
+from afterword.facts.scopes import Scope
+from afterword.privacy.policy import Privacy
+from afterword.privacy.prompt_injection import is_instruction
+from afterword.store import ledger, lookup
+from afterword.store.database.engine import Store
+from afterword.store.proposals import Proposal, Reading
 
 _log = telemetry.logs(__name__)
 

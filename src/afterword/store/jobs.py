@@ -12,9 +12,9 @@ from sqlalchemy import String, cast, func, literal, or_
 from sqlmodel import col, select
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from afterword.store.inserts import insert_missing
+from afterword.facts.scopes import Scope
+from afterword.store.database.inserts import insert_missing
 from afterword.store.ledger import RunStatus
-from afterword.store.scopes import Scope
 from afterword.store.sessions import Progress
 from afterword.store.tables import JobRow, RunRow, ScopeRow, SessionRow
 

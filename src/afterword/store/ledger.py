@@ -17,10 +17,14 @@ from sqlalchemy.orm.attributes import set_committed_value
 from sqlmodel import col, select
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from afterword.store.assertions import Assertion
-from afterword.store.errors import NotFound, ScopeMoved
-from afterword.store.inserts import insert_missing, insert_rows
-from afterword.store.knowledge import Known
+from afterword.errors import NotFound, ScopeMoved
+from afterword.facts.assertions import Assertion
+from afterword.facts.knowledge import Known
+from afterword.facts.scopes import Scope
+from afterword.facts.timeline import Course, courses
+from afterword.facts.transcripts import Transcript
+from afterword.store.database.inserts import insert_missing, insert_rows
+from afterword.store.database.statements import fetched
 from afterword.store.lookup import (
     CHUNK,
     among,
@@ -31,15 +35,13 @@ from afterword.store.lookup import (
     revision_of,
     scope_row,
 )
-from afterword.store.proposing import Proposal, keep_reading, keep_verdicts
+from afterword.store.proposals import Proposal, keep_reading, keep_verdicts
 from afterword.store.rows import (
     Values,
     fact_values,
     member_values,
     packed,
 )
-from afterword.store.scopes import Scope
-from afterword.store.statements import fetched
 from afterword.store.tables import (
     FactAssertionRow,
     FactRow,
@@ -49,9 +51,7 @@ from afterword.store.tables import (
     WindowAssertionRow,
     WindowRow,
 )
-from afterword.store.telemetry import Stage, staged
-from afterword.store.timeline import Course, courses
-from afterword.store.transcripts import Transcript
+from afterword.telemetry import Stage, staged
 
 
 class RunStatus(StrEnum):

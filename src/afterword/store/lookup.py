@@ -16,14 +16,15 @@ from sqlmodel import SQLModel, col, select
 from sqlmodel.ext.asyncio.session import AsyncSession
 from sqlmodel.sql.expression import SelectOfScalar
 
-from afterword.store.assertions import Assertion, Verdict
-from afterword.store.cache import Cache, Draft
-from afterword.store.errors import NotFound
-from afterword.store.facts import Fact
-from afterword.store.knowledge import Known
+from afterword.errors import NotFound
+from afterword.facts.assertions import Assertion, Verdict
+from afterword.facts.fact import Fact
+from afterword.facts.knowledge import Known
+from afterword.facts.scopes import Scope
+from afterword.facts.timeline import Course, courses, erased, facts_at
+from afterword.store.database.cache import Cache, Draft
+from afterword.store.database.statements import fetched
 from afterword.store.rows import assertion_of, course_of, verdict_of
-from afterword.store.scopes import Scope
-from afterword.store.statements import fetched
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -37,7 +38,6 @@ from afterword.store.tables import (
     VerdictRow,
     WindowAssertionRow,
 )
-from afterword.store.timeline import Course, courses, erased, facts_at
 
 Row = TypeVar("Row", bound=SQLModel)
 

@@ -13,8 +13,8 @@ from uuid import uuid4
 
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from afterword.store import ledger, lookup, runs
-from afterword.store.assertions import (
+from afterword.errors import NotFound
+from afterword.facts.assertions import (
     PERSON,
     RETIRING,
     Act,
@@ -27,14 +27,14 @@ from afterword.store.assertions import (
     assertion_id,
     digest,
 )
-from afterword.store.engine import Store
+from afterword.facts.fact import Fact
+from afterword.facts.knowledge import Known
+from afterword.facts.scopes import Scope
+from afterword.store import ledger, lookup, runs
+from afterword.store.database.engine import Store
 from afterword.store.entries import Entry, is_repeated, moment
-from afterword.store.errors import NotFound
-from afterword.store.facts import Fact
-from afterword.store.knowledge import Known
 from afterword.store.ledger import RunStatus
-from afterword.store.proposing import Proposal, Reading
-from afterword.store.scopes import Scope
+from afterword.store.proposals import Proposal, Reading
 
 REMEMBER, WITHDRAW = "remember", "withdraw"
 AGENT = "agent"

@@ -10,8 +10,8 @@ from uuid import uuid4
 
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from afterword.store import ledger, lookup
-from afterword.store.assertions import (
+from afterword.errors import NotFound
+from afterword.facts.assertions import (
     PERSON,
     Act,
     Assertion,
@@ -22,14 +22,14 @@ from afterword.store.assertions import (
     Verdict,
     assertion_id,
 )
-from afterword.store.engine import Store
-from afterword.store.errors import NotFound
-from afterword.store.facts import Fact
-from afterword.store.knowledge import Known
-from afterword.store.pairs import Refused
-from afterword.store.proposing import Proposal, Reading
-from afterword.store.scopes import Scope
-from afterword.store.timeline import refused
+from afterword.facts.fact import Fact
+from afterword.facts.judged_pairs import Refused
+from afterword.facts.knowledge import Known
+from afterword.facts.scopes import Scope
+from afterword.facts.timeline import refused
+from afterword.store import ledger, lookup
+from afterword.store.database.engine import Store
+from afterword.store.proposals import Proposal, Reading
 
 _TICK = timedelta(microseconds=1)
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from afterword.store.assertions import (
+from afterword.facts.assertions import (
     Act,
     Assertion,
     Authority,
@@ -21,8 +21,10 @@ from afterword.store.assertions import (
     Verdict,
     digest,
 )
-from afterword.store.facts import Status
-from afterword.store.scopes import Scope
+from afterword.facts.fact import Status
+from afterword.facts.scopes import Scope
+from afterword.facts.timeline import Course, Span
+from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -31,8 +33,6 @@ from afterword.store.tables import (
     TurnRow,
     VerdictRow,
 )
-from afterword.store.timeline import Course, Span
-from afterword.store.transcripts import Role, TimeBasis, Transcript, Turn
 
 Values = dict[str, Any]
 

@@ -10,14 +10,15 @@ from enum import StrEnum
 from sqlmodel import col, select
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from afterword.store.assertions import Assertion, Verdict
-from afterword.store.errors import NotFound
+from afterword.errors import NotFound
+from afterword.facts.assertions import Assertion, Verdict
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Transcript
+from afterword.store.database.statements import fetched
 from afterword.store.ledger import ensure_scope
 from afterword.store.lookup import CHUNK, among, assertions_by_id, scope_row, scopes_kept
-from afterword.store.proposing import Proposal, Reading
+from afterword.store.proposals import Proposal, Reading
 from afterword.store.rows import unpacked, verdict_key, verdict_of
-from afterword.store.scopes import Scope
-from afterword.store.statements import fetched
 from afterword.store.tables import (
     RejectionRow,
     RunRow,
@@ -28,7 +29,6 @@ from afterword.store.tables import (
     WindowAssertionRow,
     WindowRow,
 )
-from afterword.store.transcripts import Transcript
 
 
 class Policy(StrEnum):

@@ -17,18 +17,18 @@ from sqlmodel import col, select
 from sqlmodel.ext.asyncio.session import AsyncSession
 from sqlmodel.sql.expression import SelectOfScalar
 
-from afterword.store.errors import NotFound, StateConflict
-from afterword.store.inserts import insert_rows
+from afterword.errors import NotFound, StateConflict
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import TimeBasis, Transcript, Turn
+from afterword.privacy.redaction import redacted
+from afterword.store.database.inserts import insert_rows
+from afterword.store.database.statements import fetched
 from afterword.store.ledger import hold
 from afterword.store.lookup import CHUNK, among, scope_row
-from afterword.store.redaction import redacted
-from afterword.store.retries import Retries
+from afterword.store.retry_schedule import Retries
 from afterword.store.rows import turn_of, turn_values
-from afterword.store.scopes import Scope
-from afterword.store.statements import fetched
 from afterword.store.tables import ScopeRow, SessionRow, StateRow, TurnRow
-from afterword.store.telemetry import Count, Stage, count, note, staged
-from afterword.store.transcripts import TimeBasis, Transcript, Turn
+from afterword.telemetry import Count, Stage, count, note, staged
 
 _RETRIES = Retries()
 

@@ -27,7 +27,7 @@ from afterword import FactMemory, record_session
 from afterword.cli import app, main
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.testing import ScriptedEndpoint, facts
-from afterword.store.assertions import Kind
+from afterword.facts.assertions import Kind
 
 SESSIONS = {
     "mira": {

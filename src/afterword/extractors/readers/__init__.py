@@ -12,8 +12,8 @@ from afterword.extractors.readers.limits import check_depth, parse_state, read_b
 from afterword.extractors.readers.people import People
 from afterword.extractors.readers.turns import transcript_of
 from afterword.extractors.readers.utterances import Notes
-from afterword.store.privacy import Privacy
-from afterword.store.transcripts import Transcript
+from afterword.facts.transcripts import Transcript
+from afterword.privacy.policy import Privacy
 
 __all__ = ["parse_state", "read_file", "read_state"]
 

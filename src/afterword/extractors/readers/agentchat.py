@@ -18,7 +18,7 @@ from afterword.extractors.readers.utterances import (
     text_of,
     without_base64,
 )
-from afterword.store.transcripts import Role
+from afterword.facts.transcripts import Role
 
 
 class _Head(NamedTuple):

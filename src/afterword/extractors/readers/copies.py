@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from afterword.extractors.readers.utterances import Utterance, compact
-from afterword.store.transcripts import Role
+from afterword.facts.transcripts import Role
 
 _Key = tuple[str, str]
 _Named = tuple[str, _Key]

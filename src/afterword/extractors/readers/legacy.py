@@ -13,7 +13,7 @@ from afterword.extractors.readers.copies import merged
 from afterword.extractors.readers.openai_messages import Voice, is_role_message, plain_voice, read_roles
 from afterword.extractors.readers.people import People
 from afterword.extractors.readers.utterances import Item, Notes, Reading, Utterance
-from afterword.store.transcripts import Role
+from afterword.facts.transcripts import Role
 
 AGENT_NAME = "assistant"
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from afterword.store.rendering import CLOSING, OPENING
+from afterword.recall.block import CLOSING, OPENING
 
 
 class Piece(NamedTuple):

@@ -16,7 +16,7 @@ from afterword.extractors.readers.utterances import (
     text_of,
     without_base64,
 )
-from afterword.store.transcripts import Role
+from afterword.facts.transcripts import Role
 
 Voice = Callable[[Item], tuple[str, Role]]
 """Tells who speaks in a message with the role `user` or `assistant`."""

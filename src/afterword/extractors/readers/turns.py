@@ -9,10 +9,10 @@ from typing import NamedTuple
 from afterword.extractors.readers.memory_marks import Piece, is_system_memory, pieces
 from afterword.extractors.readers.people import People
 from afterword.extractors.readers.utterances import Notes, Reading, Utterance
-from afterword.store.off_record import off_record
-from afterword.store.privacy import Privacy, counted
-from afterword.store.redaction import Masking
-from afterword.store.transcripts import Role, TimeBasis, Transcript, Turn
+from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
+from afterword.privacy.off_record import off_record
+from afterword.privacy.policy import Privacy, counted
+from afterword.privacy.redaction import Masking
 
 LONGEST_CONTEXT = 4_000
 """Characters of a turn that is context only; a person's and an agent's words are never cut."""

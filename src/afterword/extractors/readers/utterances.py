@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from afterword.store.transcripts import Role
+from afterword.facts.transcripts import Role
 
 Item = Mapping[str, Any]
 

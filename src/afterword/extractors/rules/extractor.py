@@ -13,8 +13,8 @@ from afterword.extractors.rules.making import Speech, applied, bare, erasure, fo
 from afterword.extractors.rules.persons import trimmed
 from afterword.extractors.rules.rule import FULL_NAME, NAME, Rule
 from afterword.extractors.rules.sentences import HIDDEN, Span, clauses, masked, sentences
-from afterword.store.assertions import Act, Cue
-from afterword.store.transcripts import Role, Turn
+from afterword.facts.assertions import Act, Cue
+from afterword.facts.transcripts import Role, Turn
 
 _RULES: tuple[Rule, ...] = (
     *settlements.RETRACTIONS,

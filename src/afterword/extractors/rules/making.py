@@ -13,8 +13,8 @@ from afterword.extractors.rules.rule import WEEKDAY, Match, Rule
 from afterword.extractors.rules.sentences import Span
 from afterword.extractors.rules.takebacks import TakeBack
 from afterword.extractors.rules.vocabulary import LANGUAGES, PERSONAL, label_slug, slot, slug
-from afterword.store.assertions import Act, Kind
-from afterword.store.transcripts import Turn
+from afterword.facts.assertions import Act, Kind
+from afterword.facts.transcripts import Turn
 
 _LONGEST_VALUE, _LONGEST_STATEMENT = 200, 400
 _SUBSTANCE = re.compile(r"\w\w|\d")

@@ -6,7 +6,7 @@ import re
 
 from afterword.extractors.rules.rule import FULL_NAME, NAME, PROPER, Match, Rule, rule
 from afterword.extractors.rules.vocabulary import CONDITIONS, DIETS, JOBS, LANGUAGES, RELATIONS
-from afterword.store.assertions import Cue, Kind
+from afterword.facts.assertions import Cue, Kind
 
 _NO_NAME = re.compile(
     r"^(?:(?:the|a|an|it|this|that|these|those|he|she|they|we|i|you|my|our|your|there|here|what|who|which|where|"

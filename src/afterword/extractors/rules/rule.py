@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from afterword.store.assertions import Act, Cue, Kind
+from afterword.facts.assertions import Act, Cue, Kind
 
 Match = re.Match[str]
 Check = Callable[[Match, str], bool]

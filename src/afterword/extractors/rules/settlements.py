@@ -8,7 +8,7 @@ from afterword.extractors.rules.rule import AMOUNT, PROPER, WEEKDAYS, Match, Rul
 from afterword.extractors.rules.vocabulary import NUMBERS
 from afterword.extractors.rules.wishes import is_thing
 from afterword.extractors.rules.words import word_set
-from afterword.store.assertions import Act, Cue, Kind
+from afterword.facts.assertions import Act, Cue, Kind
 
 _P, _D, _E = Kind.PREFERENCE, Kind.DECISION, Kind.ENTITY
 _PERIOD = r"(?:night|day|week|month|year|hour|person|head|kilo|kg|litre|piece)"

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from afterword.extractors.rules.words import word_set
-from afterword.store.assertions import Act, Cue
+from afterword.facts.assertions import Act, Cue
 
 _TOPIC = r"(?P<topic>[^,.;:!?]{2,80}?)"
 _TOPIC_END = (

@@ -7,7 +7,7 @@ import re
 from afterword.extractors.rules.people import names_someone
 from afterword.extractors.rules.rule import NAME, WEEKDAY, WEEKDAYS, Match, Rule, rule
 from afterword.extractors.rules.wishes import OTHERS_SUBJECT, is_habit
-from afterword.store.assertions import Kind
+from afterword.facts.assertions import Kind
 
 _LONGEST_TIMETABLE = 14
 _TIMETABLE = re.compile(

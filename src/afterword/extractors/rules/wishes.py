@@ -6,7 +6,7 @@ import re
 
 from afterword.extractors.rules.persons import is_past
 from afterword.extractors.rules.rule import WEEKDAYS, Match, Rule, rule
-from afterword.store.assertions import Cue, Kind
+from afterword.facts.assertions import Cue, Kind
 
 LASTING = (
     r"(?:from (?:now|then|today|this \w+|next \w+|the \w+(?: \w+)?|\d[\w.]*(?: \w+)?) on"

@@ -10,7 +10,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
-from afterword.store.errors import StoreOutdated, StoreTooNew
+from afterword.errors import StoreOutdated, StoreTooNew
 
 VERSION_TABLE = "afterword_version"
 ADVISORY_LOCK = 4711240

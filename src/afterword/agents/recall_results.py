@@ -1,0 +1,81 @@
+"""What a question to a memory gives: the facts that bear on it, and why there are none where there are none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from autogen_core.memory import MemoryQueryResult
+
+from afterword.facts.assertions import OWNER
+from afterword.facts.fact import Fact
+from afterword.facts.words import terms
+
+
+class Outcome(StrEnum):
+    """How a question ended."""
+
+    FOUND = "found"
+    NOTHING_STORED = "nothing_stored"
+    NOTHING_RELEVANT = "nothing_relevant"
+    UNAVAILABLE = "unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One fact, its score for the question (0 where nothing was asked), and the words of it that the fact shares.
+
+    `parts` tell what the score adds up from (words, meaning, neighbours ...), where that was asked for.
+    """
+
+    fact: Fact
+    score: float
+    matched: tuple[str, ...] = ()
+    parts: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What was found, best first; `stored` counts the facts that could have been."""
+
+    outcome: Outcome
+    found: tuple[Found, ...] = ()
+    stored: int = 0
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts alone, best first."""
+        return tuple(one.fact for one in self.found)
+
+
+class FactQueryResult(MemoryQueryResult):
+    """A memory's result that also says why it is empty, and how many facts could have been found."""
+
+    outcome: Outcome
+    stored: int = 0
+
+
+UNAVAILABLE = Recalled(Outcome.UNAVAILABLE)
+
+
+def merged(parts: Sequence[Recalled], limit: int | None) -> Recalled:
+    """Return what several scopes give as one, best first; of equals, those of the earlier scope first."""
+    found = sorted((one for part in parts for one in part.found), key=lambda one: -one.score)
+    return recalled(found[:limit], sum(part.stored for part in parts))
+
+
+def recalled(found: Sequence[Found], stored: int) -> Recalled:
+    """Return what was found of how many, with the outcome that follows."""
+    if found:
+        return Recalled(Outcome.FOUND, tuple(found), stored)
+    return Recalled(Outcome.NOTHING_RELEVANT if stored else Outcome.NOTHING_STORED, (), stored)
+
+
+def matched(query: str, fact: Fact) -> tuple[str, ...]:
+    """Return the words of a question, as they were asked, whose stems the fact holds."""
+    subject = "" if fact.subject == OWNER else fact.subject
+    held = set(terms(f"{fact.statement} {subject} {fact.attribute.replace('_', ' ')} {fact.value}"))
+    words = dict.fromkeys(re.findall(r"[^\W_]+", query))
+    return tuple(word for word in words if held & set(terms(word)))

@@ -1,0 +1,1 @@
+"""Extraction and judging by a language model: client, prompts, modes, prices."""

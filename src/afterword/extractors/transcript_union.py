@@ -1,0 +1,100 @@
+"""Two readings of one session made one: sessions grow, and sometimes a saved state has lost what an older one had.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from difflib import SequenceMatcher
+
+from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
+
+# Where times come from, nearest to the saying first.
+NEAREST = (TimeBasis.TURNS, TimeBasis.RECORDER, TimeBasis.MANIFEST, TimeBasis.FILE)
+LARGEST_COMPARED = 4_000_000
+
+
+def union(
+    before: Sequence[Turn], basis: TimeBasis | None, transcript: Transcript, *, assumed: Collection[str] = ()
+) -> Transcript:
+    """Return the transcript with every turn of both readings, in order, numbered anew.
+
+    `before` are the turns of the former reading, `basis` where their times came from, `assumed` who of their speakers
+    was only taken for a person. Of a turn in both, the new
+    reading is kept; its time is the one that was nearer to the saying: that of the better source, and of two saves or
+    two files the earlier.
+    """
+    if not before:
+        return transcript
+    keeps_times = _keeps_times(basis, transcript.time_basis)
+    turns: list[Turn] = []
+    for is_equal, start, end, new_start, new_end in _stretches(before, transcript.turns):
+        if is_equal:
+            pairs = zip(before[start:end], transcript.turns[new_start:new_end], strict=True)
+            turns += [_timed(new, old) if keeps_times and old.said_at else new for old, new in pairs]
+        else:
+            turns += (*before[start:end], *transcript.turns[new_start:new_end])
+    numbered = tuple(replace(turn, number=number) for number, turn in enumerate(turns, 1))
+    humans = tuple(dict.fromkeys(turn.speaker for turn in numbered if turn.role is Role.HUMAN))
+    known = {turn.speaker for turn in transcript.turns if turn.role is Role.HUMAN} - set(transcript.assumed)
+    return replace(
+        transcript,
+        turns=numbered,
+        humans=humans,
+        time_basis=_basis(numbered, basis, transcript.time_basis),
+        assumed=tuple(name for name in dict.fromkeys((*assumed, *transcript.assumed)) if name in set(humans) - known),
+    )
+
+
+def _keeps_times(basis: TimeBasis | None, new: TimeBasis | None) -> bool:
+    if basis is None or new is None:
+        return basis is not None
+    again = basis is new and new in (TimeBasis.RECORDER, TimeBasis.FILE)
+    return again or NEAREST.index(new) > NEAREST.index(basis)
+
+
+def _basis(turns: Sequence[Turn], basis: TimeBasis | None, new: TimeBasis | None) -> TimeBasis | None:
+    if any(turn.time_is_guess for turn in turns):
+        return TimeBasis.FILE
+    known = [one for one in (basis, new) if one is not None and one is not TimeBasis.FILE]
+    return min(known, key=NEAREST.index, default=new)
+
+
+def _timed(turn: Turn, known: Turn) -> Turn:
+    return replace(turn, said_at=known.said_at, time_is_guess=known.time_is_guess)
+
+
+def _stretches(before: Sequence[Turn], after: Sequence[Turn]) -> list[tuple[bool, int, int, int, int]]:
+    """Return what both readings have in common and what only one of them has, in order."""
+    old, new = [_said(turn) for turn in before], [_said(turn) for turn in after]
+    head = _shared(old, new)
+    left = (len(old) - head) * (len(new) - head)
+    if left <= LARGEST_COMPARED:
+        matcher = SequenceMatcher(None, old[head:], new[head:], autojunk=False)
+        found = [(True, 0, head, 0, head)]
+        for tag, start, end, new_start, new_end in matcher.get_opcodes():
+            found.append((tag == "equal", head + start, head + end, head + new_start, head + new_end))
+        return found
+    # Comparing costs the square; what is neither at the beginning nor at the end is kept twice rather than lost.
+    tail = _shared(old[head:][::-1], new[head:][::-1])
+    old_end, new_end = len(old) - tail, len(new) - tail
+    return [
+        (True, 0, head, 0, head),
+        (False, head, old_end, head, new_end),
+        (True, old_end, len(old), new_end, len(new)),
+    ]
+
+
+def _shared(old: Sequence[tuple[str, str]], new: Sequence[tuple[str, str]]) -> int:
+    """Return how many items the beginnings of two lists share."""
+    return next(
+        (place for place, (one, other) in enumerate(zip(old, new, strict=False)) if one != other),
+        min(len(old), len(new)),
+    )
+
+
+def _said(turn: Turn) -> tuple[str, str]:
+    # Not the role: who is taken for a person may be learned later.
+    return turn.speaker, turn.text

@@ -1,0 +1,177 @@
+"""Assertions and the verdicts between them: what was said, by whom, when, in which words. Frozen values, no I/O."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import IntEnum, StrEnum
+from functools import lru_cache
+
+from afterword.facts.scopes import Scope
+
+OWNER = "user"
+"""The canonical subject: the owner of the scope."""
+
+
+EVERYTHING = "everything"
+"""The attribute of a retraction that takes back all that was said of its subject."""
+
+
+class Kind(StrEnum):
+    """What sort of thing a fact is."""
+
+    PREFERENCE = "preference"
+    ENTITY = "entity"
+    DECISION = "decision"
+
+
+class Act(StrEnum):
+    """What saying it does: states something, says it no longer holds, or asks for it to be gone."""
+
+    STATE = "state"
+    RETRACT = "retract"
+    ERASE = "erase"
+
+
+class Cue(StrEnum):
+    """How the speaker marked it against what was said before, where they did."""
+
+    CHANGE = "change"
+    CORRECTION = "correction"
+
+
+class Authority(IntEnum):
+    """Whose word it is; a lower one never retires a higher one."""
+
+    AGENT = 1
+    IMPORTED = 2
+    INFERRED = 3
+    APPLICATION = 4
+    CONFIRMED = 5
+    STATED = 6
+
+
+class EvidenceKind(StrEnum):
+    """What supports an assertion."""
+
+    TURN = "turn"
+    APPLICATION = "application"
+    PERSON = "person"
+    IMPORT = "import"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What supports an assertion; of kind turn, the words as they stand in that turn of that session.
+
+    `start` is the place of the words in the turn's text, in characters from 0.
+    """
+
+    kind: EvidenceKind
+    quote: str
+    session_id: str | None = None
+    turn: int | None = None
+    speaker: str | None = None
+    start: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """One grounded statement from one session (or from the application, a person, an import).
+
+    `said_at` is when it was said, `valid_from` and `valid_to` when it holds where that was said (`valid_to` is its last
+    instant); all aware UTC. `time_is_guess` marks a session whose times are only its file's. `limited_to` names the
+    project or occasion it is limited to, `outcome` how a decision turned out.
+    """
+
+    id: str
+    scope: Scope
+    session_id: str | None
+    act: Act
+    kind: Kind
+    subject: str
+    attribute: str
+    value: str
+    statement: str
+    speaker: str | None
+    authority: Authority
+    said_at: datetime
+    evidence: tuple[Evidence, ...]
+    time_is_guess: bool = False
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    cue: Cue | None = None
+    limited_to: str | None = None
+    outcome: str | None = None
+
+    @property
+    def slot(self) -> tuple[str, str]:
+        """Subject and attribute, folded so that letter case and spacing do not part them."""
+        return folded(self.subject), folded(self.attribute)
+
+    @property
+    def order(self) -> tuple[datetime, str, int, int, str]:
+        """The order of saying, total whatever the order of arrival: by time, turn, and place in the turn."""
+        turn, start = max(((item.turn or 0, item.start or 0) for item in self.evidence), default=(0, 0))
+        return self.said_at, self.session_id or "", turn, start, self.id
+
+
+PERSON = "person"
+"""The judge of what a person decided in a review."""
+
+
+class Relation(StrEnum):
+    """How a later-said assertion relates to an earlier-said one."""
+
+    SAME = "same"
+    NARROWS = "narrows"
+    CHANGES = "changes"
+    CORRECTS = "corrects"
+    RETRACTS = "retracts"
+    BESIDE = "beside"
+
+
+RETIRING = frozenset({Relation.NARROWS, Relation.CHANGES, Relation.CORRECTS, Relation.RETRACTS})
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One judged pair of assertions: (earlier-said, later-said), the relation and why.
+
+    `judge` names who decided; what a person decides outranks every other judge. `joins_subjects` says that the two
+    subjects are one and the same, by whatever names; `parts_subjects` that they are two under one name.
+    """
+
+    earlier_id: str
+    later_id: str
+    relation: Relation
+    reason: str
+    judge: str
+    joins_subjects: bool = False
+    parts_subjects: bool = False
+
+    @property
+    def rank(self) -> tuple[int, str]:
+        """Which of several verdicts on one pair counts: a person's, then a model's, then that of the rules."""
+        return (2 if self.judge == PERSON else 0 if self.judge.startswith("rules") else 1), self.judge
+
+
+@lru_cache(maxsize=10_000)
+def folded(text: str) -> str:
+    """Return the text for comparison: case and runs of white space aside."""
+    return " ".join(text.casefold().split())
+
+
+def digest(*parts: object, length: int = 20) -> str:
+    """Return a stable hex digest of JSON-representable parts (`length` hex digits, 4 bits each)."""
+    text = json.dumps(parts, ensure_ascii=True, separators=(",", ":"), default=str)
+    return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()[:length]
+
+
+def assertion_id(scope: Scope, session_id: str | None, content: Iterable[object], evidence: Iterable[Evidence]) -> str:
+    """Return the id that the same words from the same session always get, however often they are processed."""
+    quotes = [(item.kind, item.session_id, item.turn, item.quote) for item in evidence]
+    return digest(str(scope), session_id, *content, quotes)

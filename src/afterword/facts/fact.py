@@ -1,0 +1,64 @@
+"""What is held: facts, their validity and their status at an instant. Frozen values, no I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from afterword.facts.assertions import Evidence, Kind
+from afterword.facts.scopes import Scope
+
+
+class Status(StrEnum):
+    """What a fact is at an instant."""
+
+    CURRENT = "current"
+    SUPERSEDED = "superseded"
+    RETRACTED = "retracted"
+    EXPIRED = "expired"
+    CONTESTED = "contested"
+    PENDING = "pending"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What is held about one thing, with its status at the instant it was asked for.
+
+    `id` is the id of its first-said assertion; every id in `assertion_ids` resolves to it. `valid_from` and `valid_to`
+    bound the interval that decides the status (`valid_to` None: open). `said_at` is when it was first said,
+    `last_said_at` when it was last said, repeated or confirmed, `recorded_at` when it was learned. `support` counts the
+    sessions (and the application's or people's entries) that say it. `retired_by` is the assertion that ended it,
+    `contested_by` the facts it stands against, `may_be` those whom it may be about where
+    its subject is a name that fits several (it is pending then, and told to nobody). `former` is the value whose place
+    it took, where a block has room to tell it.
+    """
+
+    id: str
+    scope: Scope
+    kind: Kind
+    subject: str
+    attribute: str
+    value: str
+    statement: str
+    status: Status
+    said_at: datetime
+    valid_from: datetime | None
+    valid_to: datetime | None
+    support: int
+    evidence: tuple[Evidence, ...]
+    assertion_ids: tuple[str, ...]
+    recorded_at: datetime | None = None
+    retired_by: str | None = None
+    contested_by: tuple[str, ...] = ()
+    may_be: tuple[str, ...] = ()
+    limited_to: str | None = None
+    outcome: str | None = None
+    dated: bool = False
+    last_said_at: datetime | None = None
+    former: str | None = None
+
+    @property
+    def is_served(self) -> bool:
+        """Whether an agent may be told it: it holds, or it holds with a mark."""
+        return self.status in (Status.CURRENT, Status.CONTESTED)

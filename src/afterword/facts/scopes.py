@@ -1,0 +1,71 @@
+"""Whose memory: no scope, no answer."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from enum import StrEnum
+
+from afterword.errors import ScopeInvalid
+
+DEFAULT_TENANT = "default"
+LONGEST_NAME = 255
+
+
+class ScopeKind(StrEnum):
+    """What a scope stands for."""
+
+    USER = "user"
+    TEAM = "team"
+    PROJECT = "project"
+    AGENT = "agent"
+
+
+def _checked(part: str, name: str, *, slash_allowed: bool) -> str:
+    if not isinstance(name, str) or not name.strip():
+        raise ScopeInvalid(f"the {part} of a scope is empty; name whose memory it is, for example user 'lena'")
+    if len(name) > LONGEST_NAME:
+        raise ScopeInvalid(f"the {part} of a scope has {len(name)} characters; at most {LONGEST_NAME} fit")
+    if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name):
+        raise ScopeInvalid(f"the {part} of a scope holds control characters or lone surrogates: {name!a}")
+    if "/" in name and not slash_allowed:
+        raise ScopeInvalid(f"the {part} of a scope may not hold a slash: {name!r}")
+    return name
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Scope:
+    """Whose memory it is: tenant, kind and id, compared exactly as written (no case folding, no trimming).
+
+    Raises `ScopeInvalid` for empty names, control characters, lone surrogates, and names over 255 characters.
+    """
+
+    tenant: str
+    kind: ScopeKind
+    id: str
+
+    def __post_init__(self) -> None:
+        _checked("tenant", self.tenant, slash_allowed=False)
+        _checked("id", self.id, slash_allowed=True)
+
+    def __str__(self) -> str:
+        return f"{self.tenant}/{self.kind}/{self.id}"
+
+    @classmethod
+    def user(cls, name: str, tenant: str = DEFAULT_TENANT) -> Scope:
+        """Return the scope of one user."""
+        return cls(tenant, ScopeKind.USER, name)
+
+    @classmethod
+    def parse(cls, text: str) -> Scope:
+        """Return the scope that `tenant/kind/id` names; the id may itself hold slashes.
+
+        Raises `ScopeInvalid` where a part is missing or the kind is unknown.
+        """
+        parts = text.split("/", 2)
+        if len(parts) != 3:
+            raise ScopeInvalid(f"{text!r} is no scope; write tenant/kind/id, for example default/user/lena")
+        tenant, kind, name = parts
+        if kind not in set(ScopeKind):
+            raise ScopeInvalid(f"{kind!r} is no kind of scope; use one of {', '.join(ScopeKind)}")
+        return cls(tenant, ScopeKind(kind), name)

@@ -1,0 +1,1 @@
+"""Periodic and distributed work: schedule, leases, workers."""

@@ -1,0 +1,131 @@
+"""What is done periodically: sessions that wait or are to be tried again, scopes to be consolidated, vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from afterword import telemetry
+from afterword.extractors.errors import ExtractionError
+from afterword.extractors.extractor import Extractor
+from afterword.extractors.judge import Judge
+from afterword.facts.scopes import Scope
+from afterword.pipeline.background.due_times import Clock, Rhythm
+from afterword.pipeline.background.leases import Job
+from afterword.pipeline.batch import run_batch
+from afterword.pipeline.budget import AT_ONCE, Purse
+from afterword.pipeline.consolidation import consolidate
+from afterword.pipeline.forget_requests import erase_asked
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.vector_refresh import Refresher
+from afterword.store import jobs, sessions
+from afterword.store.database.engine import Store
+from afterword.store.retry_schedule import Retries
+
+logger = telemetry.logs(__name__)
+
+PENDING, RETRIES, CONSOLIDATION = "pending", "retries", jobs.CONSOLIDATION
+EMBEDDING = "embedding refresh"
+
+
+@dataclass(frozen=True, slots=True)
+class Ripe:
+    """When a scope is consolidated: so many new sessions, nothing new for so long, and not again for so long."""
+
+    new_sessions: int = 5
+    idle_s: float = 600.0
+    apart_s: float = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Chores:
+    """The periodic work on one store. `purse` makes the purse of one batch; `stop` gives a reason to begin no more.
+
+    With `defer` sessions that wait are handed to it instead of being processed here. Without a `refresher` no vectors
+    are made. Where it `erases`, what people ask to be forgotten is erased once it was understood.
+    """
+
+    store: Store
+    extractor: Extractor
+    judge: Judge
+    purse: Callable[[], Purse]
+    retries: Retries = field(default_factory=Retries)
+    ripe: Ripe = field(default_factory=Ripe)
+    clock: Clock = field(default_factory=Clock)
+    stop: Callable[[], str | None] = lambda: None
+    defer: Callable[[], Awaitable[object]] | None = None
+    refresher: Refresher | None = None
+    concurrency: int = AT_ONCE
+    erases: bool = False
+
+    async def pending(self) -> None:
+        """Process the sessions that were recorded, or hand them to workers. One that fails keeps its reason."""
+        if self.defer is not None:
+            await self.defer()
+            return
+        async with self.store.read() as db:
+            waiting = await sessions.queued(db, progress=(sessions.Progress.PENDING,))
+        await run_batch(
+            self.store,
+            [Saved(one.scope, one.session_id) for one in waiting],
+            extractor=self.extractor,
+            judge=self.judge,
+            budget=self.purse(),
+            stop=self.stop,
+            retries=self.retries,
+            clock=self.clock.now,
+            concurrency=self.concurrency,
+            is_brief=True,
+        )
+        await self._erase([one.scope for one in waiting])
+
+    async def again(self) -> None:
+        """Queue the sessions again whose pause after a failure has passed."""
+        await self.store.written(lambda db: sessions.requeue(db, self.clock.now()))
+
+    async def consolidation(self) -> None:
+        """Consolidate the scopes that are ripe for it, one after another."""
+        purse = self.purse()
+        for scope in await self._ripe():
+            if self.stop() is not None or purse.reached:
+                return
+            try:
+                await consolidate(self.store, scope, judge=self.judge, budget=purse, clock=self.clock.now)
+            except ExtractionError as error:  # the other scopes must not wait for this one; it stays ripe
+                logger.warning("%s could not be consolidated (%s)", scope, type(error).__name__)
+                continue
+            await self._erase([scope])
+            if not purse.reached:
+                await self._mark(scope, self.clock.now())
+
+    async def _erase(self, scopes: Sequence[Scope]) -> None:
+        if self.erases:
+            await erase_asked(self.store, scopes, judge=self.judge, at=self.clock.now())
+
+    async def _ripe(self) -> list[Scope]:
+        now, ripe = self.clock.now(), self.ripe
+        idle_since, last_before = now - timedelta(seconds=ripe.idle_s), now - timedelta(seconds=ripe.apart_s)
+        async with self.store.read() as db:
+            return await jobs.to_consolidate(
+                db, new_sessions=ripe.new_sessions, idle_since=idle_since, last_before=last_before
+            )
+
+    async def _mark(self, scope: Scope, at: datetime) -> None:
+        async def work(db: AsyncSession) -> None:
+            await jobs.mark_consolidated(db, scope, at)
+
+        await self.store.written(work)
+
+    def jobs(self, rhythms: Mapping[str, Rhythm]) -> list[Job]:
+        """Return the jobs, each with its rhythm; retries first, so that one round does both, and vectors last."""
+        works: dict[str, Callable[[], Awaitable[object]]] = {
+            RETRIES: self.again,
+            PENDING: self.pending,
+            CONSOLIDATION: self.consolidation,
+        }
+        if self.refresher is not None:
+            works[EMBEDDING] = self.refresher.required
+        return [Job(name, rhythms[name], work) for name, work in works.items()]

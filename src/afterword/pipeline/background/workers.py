@@ -1,0 +1,195 @@
+"""Sessions spread over workers: a queue of Procrastinate in the same PostgreSQL database.
+
+A job names a session by its key and nothing else. Jobs of one scope are done one after another (`lock`), and a session
+stands in the queue once (`queueing_lock`). A job may be done twice, when a worker dies; a session that is done is not
+processed again. What failed is not the queue's business: the store says when it is tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+
+import psycopg
+from procrastinate import App, PsycopgConnector
+from procrastinate.exceptions import AlreadyEnqueued, ConnectorException, UniqueViolation
+from procrastinate.jobs import Status
+
+from afterword import telemetry
+from afterword.errors import StoreOutdated, StoreUnreachable
+from afterword.extractors.extractor import Extractor
+from afterword.extractors.judge import Judge
+from afterword.pipeline.batch import run_batch
+from afterword.pipeline.budget import Purse
+from afterword.pipeline.forget_requests import erase_asked
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.vector_refresh import Refresher
+from afterword.store import sessions
+from afterword.store.database.engine import Store
+from afterword.store.migrations import ADVISORY_LOCK
+from afterword.store.retry_schedule import Retries
+
+logger = telemetry.logs(__name__)
+
+QUEUE = "afterword"
+SESSION, SWEEP, MEND = "afterword.session", "afterword.sweep", "afterword.mend"
+STALLED_AFTER_S = 30.0
+"""How long a worker may be silent before its jobs are given to others."""
+POLL_S = 0.2
+PATIENCE_S = 7.0
+"""How long sessions at work may take to end when a worker is stopped; then they are handed back."""
+
+
+def queue_of(store: Store, *, connections: int = 4) -> App:
+    """Return the queue of a PostgreSQL store; use it with `async with app.open_async()`."""
+    return App(connector=PsycopgConnector(conninfo=store.libpq_url, min_size=1, max_size=connections))
+
+
+@asynccontextmanager
+async def opened(store: Store, *, connections: int = 4) -> AsyncIterator[App]:
+    """Open the queue. Raises `StoreOutdated` where its tables are missing, `StoreUnreachable` without a database."""
+    app = queue_of(store, connections=connections)
+    try:
+        async with app.open_async():
+            if not await _has_tables(app):
+                raise StoreOutdated("the store has no queue for workers yet; run `afterword migrate`")
+            yield app
+    except (ConnectorException, psycopg.Error) as error:
+        raise StoreUnreachable(f"the queue in {store.shown_url} does not answer ({type(error).__name__})") from None
+
+
+async def prepare(store: Store) -> bool:
+    """Make the queue's tables where they are missing, also beside another deployer; say whether they were made."""
+    async with await psycopg.AsyncConnection.connect(store.libpq_url, autocommit=True) as lock:
+        await lock.execute("SELECT pg_advisory_lock(%s)", (ADVISORY_LOCK,))
+        async with queue_of(store).open_async() as app:
+            if await _has_tables(app):
+                return False
+            await app.schema_manager.apply_schema_async()
+            return True
+
+
+async def _has_tables(app: App) -> bool:
+    found = await app.connector.execute_query_one_async("SELECT to_regclass('procrastinate_jobs') AS name")
+    return found["name"] is not None
+
+
+async def enqueue(app: App, store: Store) -> int:
+    """Put every recorded session that waits into the queue, unless it is there; return how many were put."""
+    async with store.read() as db:
+        waiting = await sessions.keys_of_pending(db)
+    return sum([await _put(app, key, of) for key, of in waiting])
+
+
+async def _put(app: App, key: int, scope_key: int) -> bool:
+    job = app.configure_task(
+        SESSION, queue=QUEUE, lock=f"scope:{scope_key}", queueing_lock=f"session:{scope_key}:{key}"
+    )
+    try:
+        await job.defer_async(session=key)
+    except AlreadyEnqueued:
+        return False
+    return True
+
+
+async def _is_open(app: App) -> bool:
+    query = "SELECT count(*) AS open FROM procrastinate_jobs WHERE task_name = %(task)s AND status IN ('todo', 'doing')"
+    found = await app.connector.execute_query_one_async(query, task=SESSION)
+    return bool(found["open"])
+
+
+async def mend(app: App, *, silent_s: float = STALLED_AFTER_S) -> int:
+    """Give the jobs of workers that died to others; return how many."""
+    stalled = list(await app.job_manager.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=silent_s))
+    for job in stalled:
+        try:
+            await app.job_manager.retry_job(job)
+        except UniqueViolation:  # the session stands in the queue again already
+            await app.job_manager.finish_job(job, status=Status.ABORTED, delete_job=True)
+    return len(stalled)
+
+
+class Worker:
+    """Processes what is in the queue. `purse` makes the purse of one session.
+
+    With a `refresher` vectors of what is new are made in the background. Where it `erases`, what people ask to be
+    forgotten is erased once it was understood.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        extractor: Extractor,
+        judge: Judge,
+        purse: Callable[[], Purse],
+        retries: Retries,
+        refresher: Refresher | None = None,
+        erases: bool = False,
+    ) -> None:
+        self.store, self.extractor, self.judge = store, extractor, judge
+        self.purse, self.retries, self.refresher, self.erases = purse, retries, refresher, erases
+
+    async def run(self, app: App, *, concurrency: int = 4, once: bool = False) -> None:
+        """Work until SIGTERM or Ctrl-C, or `once` until the queue is empty, on so many sessions at once.
+
+        Every minute what waits is put into the queue, and every 10 s jobs of workers that died are taken up again.
+        """
+        self._register(app)
+        await mend(app)
+        await self._sweep(app)
+        working = asyncio.ensure_future(
+            app.run_worker_async(
+                queues=[QUEUE],
+                concurrency=concurrency,
+                shutdown_graceful_timeout=PATIENCE_S,
+                stalled_worker_timeout=STALLED_AFTER_S,
+                delete_jobs="always",
+            )
+        )
+        while once and not working.done() and await _is_open(app):
+            await asyncio.wait({working}, timeout=POLL_S)
+        if once:
+            working.cancel()
+        with suppress(asyncio.CancelledError):
+            await working
+        if self.refresher is not None:
+            await self.refresher.end()
+
+    def _register(self, app: App) -> None:
+        async def sweep(timestamp: int) -> None:
+            del timestamp
+            await self._sweep(app)
+
+        async def mending(timestamp: int) -> None:
+            del timestamp
+            await mend(app)
+
+        app.task(name=SESSION, queue=QUEUE)(self.process)
+        app.periodic(cron="* * * * *")(app.task(name=SWEEP, queue=QUEUE, queueing_lock=SWEEP)(sweep))
+        app.periodic(cron="* * * * * */10")(app.task(name=MEND, queue=QUEUE, queueing_lock=MEND)(mending))
+
+    async def _sweep(self, app: App) -> None:
+        await self.store.written(lambda db: sessions.requeue(db, datetime.now(UTC)))
+        await enqueue(app, self.store)
+
+    async def process(self, session: int) -> None:
+        """Process the session with this key, unless it is done or has to wait."""
+        async with self.store.read() as db:
+            found = await sessions.by_key(db, session)
+        if found is None or found.progress is not sessions.Progress.PENDING:
+            return
+        await run_batch(
+            self.store,
+            [Saved(found.scope, found.session_id)],
+            extractor=self.extractor,
+            judge=self.judge,
+            budget=self.purse(),
+            retries=self.retries,
+        )
+        if self.erases:
+            await erase_asked(self.store, [found.scope], judge=self.judge, at=datetime.now(UTC))
+        if self.refresher is not None:
+            self.refresher.note(found.scope)

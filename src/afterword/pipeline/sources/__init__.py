@@ -1,0 +1,1 @@
+"""Where saved sessions come from: folders, databases, exports of other libraries."""

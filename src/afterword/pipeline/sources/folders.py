@@ -1,0 +1,157 @@
+"""Which sessions lie at a path: by a manifest, by the layout `<folder>/<user>/<session>.json`, or in a database."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from afterword.extractors.readers import parse_state
+from afterword.facts.scopes import Scope
+from afterword.pipeline.errors import SourceInvalid
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.sources.databases import is_database, sessions_in
+
+MANIFEST = "manifest.json"
+
+
+class ManifestEntry(BaseModel):
+    """One session of a manifest; `path` is relative to the manifest. `scope` (long form) may stand for `user_id`.
+
+    What is `off_the_record` is neither read nor stored.
+    """
+
+    model_config = ConfigDict(extra="ignore")
+
+    session_id: str = Field(min_length=1)
+    path: Path
+    user_id: str | None = None
+    scope: str | None = None
+    humans: list[str] = []
+    started_at: AwareDatetime | None = None
+    ended_at: AwareDatetime | None = None
+    off_the_record: bool = False
+
+
+def find_sessions(paths: Sequence[Path], *, scope: Scope | None = None, manifest: Path | None = None) -> list[Saved]:
+    """Return the sessions that lie at these paths, in the order of time where it is known.
+
+    A folder that holds a `manifest.json` is read by it, and so is each folder in it. Any other folder is read as
+    `<folder>/<user>/<session>.json`, or as `<folder>/<session>.json` where `scope` names whose sessions they are. A
+    single file needs `scope`. A SQLite file is an AutoGen Studio database, or a log of AutoGen v0.2, which needs
+    `scope`. `scope` overrides what a manifest or a database says.
+
+    Raises `SourceInvalid` where a path is missing, a manifest is broken, or no scope is known.
+    """
+    found: list[Saved] = []
+    if manifest is not None:
+        found += _by_manifest(manifest, scope)
+    for path in paths:
+        found += _at(path, scope)
+    if not found:
+        raise SourceInvalid(f"no session at {', '.join(map(str, paths)) or manifest}; see `afterword run --help`")
+    return sorted(found, key=lambda one: one.started_at or one.file_time or datetime.max.replace(tzinfo=UTC))
+
+
+def given_state(raw: bytes, scope: Scope, session_id: str, at: datetime) -> Saved:
+    """Return the session whose saved state (JSON) was handed over, for example through a pipe, at this instant.
+
+    Raises a `ReadError` where it cannot be read.
+    """
+    return Saved(scope, session_id, state=parse_state(raw), file_time=at)
+
+
+def _at(path: Path, scope: Scope | None) -> Iterable[Saved]:
+    if path.is_file():
+        if path.name == MANIFEST:
+            return _by_manifest(path, scope)
+        if is_database(path):
+            return sessions_in(path, scope)
+        if scope is None:
+            raise SourceInvalid(f"{path} is a single session: say whose with --user or --scope")
+        return [_undated(path, scope)]
+    if not path.is_dir():
+        raise SourceInvalid(f"{path} does not exist; give a saved state, a folder of them, or a manifest")
+    if (path / MANIFEST).is_file():
+        return _by_manifest(path / MANIFEST, scope)
+    return list(_by_layout(path, scope))
+
+
+def _by_layout(folder: Path, scope: Scope | None) -> Iterator[Saved]:
+    """Yield the sessions of each folder below by its manifest or as a user's; what is hidden is no session."""
+    if scope is not None:
+        for path in _states(folder):
+            yield _undated(path, scope)
+    for below in sorted(one for one in folder.iterdir() if one.is_dir() and not one.name.startswith(".")):
+        if (below / MANIFEST).is_file():
+            yield from _by_manifest(below / MANIFEST, scope)
+        elif scope is None:
+            for path in _states(below):
+                yield _undated(path, Scope.user(_name(below.name)))
+    loose = next(iter(_states(folder)), None)
+    if scope is None and loose is not None:
+        raise SourceInvalid(
+            f"{loose} lies in no user's folder: say whose with --user, or use {folder}/<user>/<session>.json"
+        )
+
+
+def _states(folder: Path) -> list[Path]:
+    return sorted(one for one in folder.glob("*.json") if one.is_file() and not one.name.startswith("."))
+
+
+def _name(text: str) -> str:
+    """Return a file's name as text that every database keeps, also where it is no UTF-8."""
+    return os.fsencode(text).decode("utf-8", "replace")
+
+
+def _undated(path: Path, scope: Scope) -> Saved:
+    written_at = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
+    return Saved(scope, _name(path.stem), path=path, file_time=written_at)
+
+
+def _by_manifest(manifest: Path, scope: Scope | None) -> list[Saved]:
+    try:
+        entries = TypeAdapter(list[ManifestEntry]).validate_json(manifest.read_bytes())
+    except OSError as error:
+        raise SourceInvalid(f"{manifest} cannot be read ({error.strerror})") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the top"
+        raise SourceInvalid(f"{manifest} is no manifest: at {where}: {first['msg']}") from None
+    found = [_listed(entry, manifest, scope) for entry in entries]
+    twice = [one for one, count in Counter((one.scope, one.session_id) for one in found).items() if count > 1]
+    if twice:
+        raise SourceInvalid(
+            f"{manifest} lists session {twice[0][1]!r} of {twice[0][0]} twice; give each an id of its own"
+        )
+    return found
+
+
+def _file_time(path: Path) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
+    except (OSError, ValueError):  # reading it will say what is wrong with it
+        return None
+
+
+def _listed(entry: ManifestEntry, manifest: Path, scope: Scope | None) -> Saved:
+    whose = scope or (Scope.parse(entry.scope) if entry.scope else None)
+    if whose is None and entry.user_id is None:
+        raise SourceInvalid(f"{manifest}: session {entry.session_id!r} names neither user_id nor scope")
+    if entry.started_at and entry.ended_at and entry.ended_at < entry.started_at:
+        raise SourceInvalid(f"{manifest}: session {entry.session_id!r} ends before it starts")
+    path = manifest.parent / entry.path
+    return Saved(
+        whose or Scope.user(entry.user_id or ""),
+        entry.session_id,
+        path=path,
+        humans=tuple(entry.humans),
+        started_at=entry.started_at,
+        ended_at=entry.ended_at,
+        file_time=_file_time(path),
+        off_the_record=entry.off_the_record,
+    )

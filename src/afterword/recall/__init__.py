@@ -1,0 +1,1 @@
+"""What an agent is told: ranking, selection within a budget, the text of the block. Pure."""

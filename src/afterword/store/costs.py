@@ -1,0 +1,183 @@
+"""What was spent on models: one entry a question, written before it is asked, so that nothing is spent unseen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+from sqlalchemy import ColumnElement, bindparam, case, func, insert, update
+from sqlmodel import col, select
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from afterword.facts.scopes import Scope
+from afterword.store.database.statements import executed, fetched
+from afterword.store.ledger import ensure_scope
+from afterword.store.lookup import CHUNK
+from afterword.store.tables import ScopeRow, SpendingRow
+
+MICRO = Decimal(1_000_000)
+
+
+class Answer(StrEnum):
+    """What became of a question: still open (or cut short with its process), answered, or failed."""
+
+    OPEN = "open"
+    ANSWERED = "answered"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """A sum of spendings. `cached_tokens` are part of `prompt_tokens`.
+
+    `micro_usd` leaves out the `unpriced_calls`, for whose model no price was known. Of the `estimated_calls` nobody
+    has reported what they cost.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    micro_usd: int = 0
+    unpriced_calls: int = 0
+    estimated_calls: int = 0
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.micro_usd + other.micro_usd,
+            self.unpriced_calls + other.unpriced_calls,
+            self.estimated_calls + other.estimated_calls,
+        )
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion together."""
+        return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def usd(self) -> Decimal | None:
+        """US dollars; None where calls were made and no price is known for any of them."""
+        if self.calls and self.calls == self.unpriced_calls:
+            return None
+        return Decimal(self.micro_usd) / MICRO
+
+
+def day_of(at: datetime) -> date:
+    """Return the day (UTC) to whose budget a question counts."""
+    return at.astimezone(UTC).date()
+
+
+async def enter(
+    db: AsyncSession, scope: Scope, source: str, *, purpose: str, model: str, at: datetime, bound: Spent
+) -> int:
+    """Enter a question that is about to be asked at what it may cost; return the entry's id."""
+    asked = {"source": source, "purpose": purpose, "model": model, "day": day_of(at), "asked_at": at}
+    of = {"scope_id": await ensure_scope(db, scope), "status": str(Answer.OPEN)}
+    ((entry,),) = await fetched(db, _entering(), {**of, **asked, **_values(bound)})
+    return int(entry)
+
+
+async def settle(db: AsyncSession, entry: int, spent: Spent, status: Answer) -> None:
+    """Write what a question has cost in place of what it might have."""
+    await executed(db, _settling(), {"entry": entry, "status": str(status), **_values(spent)})
+
+
+@cache
+def _entering() -> Any:
+    return insert(SpendingRow).returning(col(SpendingRow.id))
+
+
+@cache
+def _settling() -> Any:
+    return update(SpendingRow).where(col(SpendingRow.id) == bindparam("entry"))
+
+
+async def tie(db: AsyncSession, entries: Sequence[int], run_id: int) -> None:
+    """Say which run came of these questions."""
+    for start in range(0, len(entries), CHUNK):
+        await executed(db, _tying(), {"entries": entries[start : start + CHUNK], "run_id": run_id})
+
+
+@cache
+def _tying() -> Any:
+    return update(SpendingRow).where(col(SpendingRow.id).in_(bindparam("entries", expanding=True)))
+
+
+async def of_day(db: AsyncSession, day: date) -> Spent:
+    """Return what was spent on a day (UTC) over all scopes, open questions at what they may cost."""
+    return (await _sums(db, [SpendingRow.day], col(SpendingRow.day) == day)).get((day,), Spent())
+
+
+async def by_day(db: AsyncSession) -> dict[date, Spent]:
+    """Return what was spent on each day (UTC), oldest first."""
+    return {day: spent for (day,), spent in sorted((await _sums(db, [SpendingRow.day])).items())}
+
+
+async def by_scope(db: AsyncSession) -> dict[Scope, Spent]:
+    """Return what was spent on each scope. For those who run the store, never for an agent."""
+    keys = [ScopeRow.tenant, ScopeRow.kind, ScopeRow.name]
+    sums = await _sums(db, keys, col(SpendingRow.scope_id) == col(ScopeRow.id))
+    return {Scope.parse("/".join(key)): spent for key, spent in sums.items()}
+
+
+async def by_source(db: AsyncSession, scope: Scope) -> dict[str, Spent]:
+    """Return what was spent on each source (`session:ID` and the like) of a scope, failed tries included."""
+    return {source: spent for (source,), spent in (await _sums(db, [SpendingRow.source], *_of(scope))).items()}
+
+
+async def by_run(db: AsyncSession, scope: Scope) -> dict[int | None, Spent]:
+    """Return what each run of a scope has cost; under None what came to nothing."""
+    return {run_id: spent for (run_id,), spent in (await _sums(db, [SpendingRow.run_id], *_of(scope))).items()}
+
+
+def _of(scope: Scope) -> tuple[ColumnElement[bool], ...]:
+    return (
+        col(SpendingRow.scope_id) == col(ScopeRow.id),
+        col(ScopeRow.tenant) == scope.tenant,
+        col(ScopeRow.kind) == str(scope.kind),
+        col(ScopeRow.name) == scope.id,
+    )
+
+
+async def _sums(
+    db: AsyncSession, keys: Sequence[Any], *conditions: ColumnElement[bool]
+) -> dict[tuple[Any, ...], Spent]:
+    calls = col(SpendingRow.calls)
+    sums = [
+        func.sum(calls),
+        func.sum(SpendingRow.prompt_tokens),
+        func.sum(SpendingRow.cached_tokens),
+        func.sum(SpendingRow.completion_tokens),
+        func.sum(func.coalesce(SpendingRow.micro_usd, 0)),
+        func.sum(case((col(SpendingRow.micro_usd).is_(None), calls), else_=0)),
+        func.sum(case((col(SpendingRow.is_estimate), calls), else_=0)),
+    ]
+    connection = await db.connection()
+    # Plain columns, since sqlmodel's select knows no more than four.
+    rows = await connection.execute(_selected(keys, sums).where(*conditions).group_by(*keys))
+    return {tuple(row[: len(keys)]): Spent(*map(int, row[len(keys) :])) for row in rows}
+
+
+def _selected(keys: Sequence[Any], sums: Sequence[Any]) -> Any:
+    chosen: Any = select
+    return chosen(*keys, *sums)
+
+
+def _values(spent: Spent) -> dict[str, Any]:
+    return {
+        "calls": spent.calls,
+        "prompt_tokens": spent.prompt_tokens,
+        "cached_tokens": spent.cached_tokens,
+        "completion_tokens": spent.completion_tokens,
+        "micro_usd": None if spent.unpriced_calls else spent.micro_usd,
+        "is_estimate": bool(spent.estimated_calls),
+    }

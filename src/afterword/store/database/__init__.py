@@ -1,0 +1,1 @@
+"""The database itself: the engine, transactions, statements, and the files."""

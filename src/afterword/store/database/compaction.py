@@ -1,0 +1,67 @@
+"""Writing a database anew, so that deleted words lie in none of its files; copying a SQLite file that is in use."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlmodel import SQLModel
+
+from afterword.errors import FileInvalid, StoreUnreachable
+
+_TIMEOUT_S = 30.0
+_PAGES_A_STEP = 1_000
+
+
+def compact_file(path: Path) -> bool:
+    """Rebuild a SQLite file and empty its write-ahead log; return whether no other process stood in the way."""
+    try:
+        with closing(sqlite3.connect(path, timeout=_TIMEOUT_S, isolation_level=None)) as connection:
+            connection.execute("PRAGMA secure_delete=ON")
+            connection.execute("VACUUM")
+            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            return bool(busy == 0)
+    except sqlite3.OperationalError:
+        return False
+
+
+async def vacuum(connection: AsyncConnection) -> None:
+    """Let PostgreSQL clear deleted rows out of every table, and their words out of its statistics.
+
+    The connection is in no transaction.
+    """
+    for name in SQLModel.metadata.tables:
+        await connection.execute(text(f'VACUUM (ANALYZE) "{name}"'))
+
+
+async def analyze(connection: AsyncConnection) -> None:
+    """Let PostgreSQL count its tables anew, as it does by itself minutes after much was written at once.
+
+    Until then it may take a table for empty, and read all of it where one memory is asked for.
+    """
+    if connection.dialect.name == "postgresql":
+        await connection.execute(text("ANALYZE"))
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a SQLite database that may be in use, as of one moment, readable by its owner alone.
+
+    Raises `FileInvalid` where the target is there already, and `StoreUnreachable` where it cannot be written.
+    """
+    try:
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        raise FileInvalid(f"{target} is there already; choose another name, or move it away") from None
+    except OSError as error:
+        raise StoreUnreachable(f"{target} cannot be written ({error.strerror})") from None
+    try:
+        with closing(sqlite3.connect(source, timeout=_TIMEOUT_S)) as kept, closing(sqlite3.connect(target)) as copy:
+            kept.backup(copy, pages=_PAGES_A_STEP)
+            copy.execute("PRAGMA journal_mode=DELETE")
+    except sqlite3.Error as error:
+        target.unlink(missing_ok=True)
+        raise StoreUnreachable(f"{source} could not be copied ({type(error).__name__}); try again") from None

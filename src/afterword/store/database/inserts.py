@@ -1,0 +1,53 @@
+"""Writing many rows in one statement, on either database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Insert, insert
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlmodel import SQLModel
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from afterword.store.database.statements import connection_of
+
+Values = Mapping[str, Any]
+
+
+async def insert_rows(db: AsyncSession, table: type[SQLModel], rows: Sequence[Values]) -> None:
+    """Insert the rows."""
+    if rows:
+        await (await connection_of(db)).execute(_inserting(table), list(rows))
+
+
+async def insert_numbered(db: AsyncSession, table: type[SQLModel], rows: Sequence[Values]) -> list[int]:
+    """Insert the rows, which the database numbers; return their numbers in the order of the rows."""
+    if not rows:
+        return []
+    key = SQLModel.metadata.tables[str(table.__tablename__)].c.id
+    numbered = insert(table).returning(key, sort_by_parameter_order=True)
+    return list((await (await db.connection()).execute(numbered, list(rows))).scalars())
+
+
+async def insert_missing(db: AsyncSession, table: type[SQLModel], rows: Sequence[Values]) -> None:
+    """Insert the rows whose key is not there yet."""
+    if rows:
+        await (await connection_of(db)).execute(await insert_new(db, table), list(rows))
+
+
+async def insert_new(db: AsyncSession, table: type[SQLModel]) -> Any:
+    """Return the statement that inserts a row whose key is not there yet, in the database's own dialect."""
+    return _inserting_new(table, (await connection_of(db)).dialect.name)
+
+
+@cache
+def _inserting(table: type[SQLModel]) -> Insert:
+    return insert(table)
+
+
+@cache
+def _inserting_new(table: type[SQLModel], name: str) -> Any:
+    dialect: Any = postgresql if name == "postgresql" else sqlite
+    return dialect.insert(table).on_conflict_do_nothing()

@@ -1,0 +1,275 @@
+"""Forgetting for good: rows are erased, words blanked, and tombstones keep what is gone from coming back.
+
+Everything happens in one transaction of the scope, and its revision grows, so that every cache sees it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from sqlalchemy import delete, func, or_, update
+from sqlmodel import col, select
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from afterword import telemetry
+from afterword.errors import NotFound
+from afterword.facts.scopes import Scope
+from afterword.privacy.tombstones import Key, Mark, Tombstone
+from afterword.store import ledger, lookup
+from afterword.store.database.engine import Store
+from afterword.store.forgetting import targets
+from afterword.store.forgetting.row_blanking import Needles, blank_session, blank_turns_before
+from afterword.store.forgetting.text_columns import HOLDINGS, Clause, Conversation, Holding
+from afterword.store.forgetting.tombstone_rows import lay, own_key
+from afterword.store.lookup import CHUNK, scope_row
+from afterword.store.tables import (
+    AssertionRow,
+    RunRow,
+    RunVerdictRow,
+    RunWindowRow,
+    ScopeRow,
+    SessionRow,
+    SpendingRow,
+    TurnRow,
+    WindowAssertionRow,
+    WindowRow,
+)
+from afterword.telemetry import Stage
+
+STRUCK = "forgotten"
+"""What stands in the books in the place of a session that was forgotten."""
+_TICK = timedelta(microseconds=1)
+_SMALL_RUNS = ("application", "remember", "withdraw", "review", "clear", "import")
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What was forgotten, in counts: rows erased by table, texts blanked by table, tombstones laid.
+
+    `is_clean` says whether the words are gone from the database's files too; None where that was not tried.
+    """
+
+    scope: Scope
+    erased: Mapping[str, int] = field(default_factory=dict)
+    blanked: Mapping[str, int] = field(default_factory=dict)
+    tombstones: int = 0
+    is_clean: bool | None = None
+
+
+class _PreviewError(Exception):
+    """Rolls a transaction back; never leaves this module."""
+
+
+class Erasure:
+    """The forgetting of something of one scope, within one transaction."""
+
+    def __init__(self, db: AsyncSession, scope: Scope, scope_id: int, key: Key, at: datetime) -> None:
+        self.db, self.scope, self.scope_id, self.key, self.at = db, scope, scope_id, key, at
+        self.erased: Counter[str] = Counter()
+        self.blanked: Counter[str] = Counter()
+        self.stones: list[Tombstone] = []
+
+    async def everything(self) -> None:
+        """Forget all of the scope."""
+        for one in await self.conversations():
+            self.stones.append(await self._session_stone(one, self.at))
+        self.stones.append(self._scope_stone(self.at))
+        await self._strike(col(SpendingRow.scope_id) == self.scope_id)
+        for holding in HOLDINGS:
+            if holding.of_scope and not holding.derived:
+                await self._erase(holding, holding.of_scope(self.scope_id))
+
+    async def session(self, session_id: str) -> None:
+        """Forget one session, and what a person has confirmed of it. Raises `NotFound` where there is none."""
+        found = [one for one in await self.conversations() if one.session_id == session_id]
+        if not found:
+            raise NotFound(f"no session {session_id!r} in {self.scope}; see `afterword facts` and `afterword status`")
+        await self.whole(found[0], self.at)
+
+    async def statements(self, ids: Iterable[str]) -> None:
+        """Forget what these statements say, wherever it is told in the scope."""
+        gone = await targets.widened(self.db, self.scope_id, ids)
+        if not gone:
+            return
+        for said in gone.values():
+            mark = self.key.slot(self.scope, said.subject, said.attribute, said.value)
+            self.stones.append(Tombstone(Mark.SLOT, self.key.id, "", mark, self.at))
+        needles = await Needles.of(self.db, list(gone.values()))
+        await self.erase_statements(list(gone))
+        for one in await self.conversations():
+            laid = await blank_session(self.db, self.scope, one, needles, self.key, self.at, self.blanked)
+            self.stones += laid
+        await self._drop_emptied()
+
+    async def before(self, moment: datetime) -> None:
+        """Forget what was said before a moment."""
+        until = moment - _TICK
+        for one in await self.conversations():
+            first, last = await self._said_between(one)
+            if last is not None and last < moment:
+                await self.whole(one, until)
+            elif first is not None and first < moment:
+                self.stones.append(await self._session_stone(one, until))
+                await blank_turns_before(self.db, self.scope, one, self.stones[-1], self.key, self.blanked)
+        said = select(AssertionRow.id).where(AssertionRow.scope_id == self.scope_id, AssertionRow.said_at < moment)
+        await self.erase_statements(list(await self.db.exec(said)))
+        await self._drop_emptied()
+        self.stones.append(self._scope_stone(until))
+
+    async def derived(self) -> None:
+        """Erase what is derived; it is made again from what is left."""
+        for holding in HOLDINGS:
+            if holding.of_scope and holding.derived:
+                await self._erase(holding, holding.of_scope(self.scope_id))
+
+    async def whole(self, one: Conversation, until: datetime) -> None:
+        """Forget a session, and what a person has confirmed of it; what is said in it after `until` is new."""
+        self.stones.append(await self._session_stone(one, until))
+        confirmed = await targets.confirmations(self.db, self.scope_id, one.session_id)
+        runs = select(RunRow.id).where(RunRow.scope_id == self.scope_id, RunRow.source == one.source)
+        await self._strike(
+            or_(
+                (col(SpendingRow.scope_id) == self.scope_id) & (col(SpendingRow.source) == one.source),
+                col(SpendingRow.run_id).in_(runs),
+            )
+        )
+        for holding in HOLDINGS:
+            if holding.of_session and not holding.derived:
+                await self._erase(holding, holding.of_session(one))
+        await self.erase_statements(confirmed)
+        await self._drop_emptied()
+
+    async def erase_statements(self, ids: Sequence[str]) -> None:
+        """Erase statements and what hangs on them, and lay no tombstone."""
+        for start in range(0, len(ids), CHUNK):
+            for holding in HOLDINGS:
+                if holding.of_statements and not holding.derived:
+                    await self._erase(holding, holding.of_statements(ids[start : start + CHUNK]))
+
+    async def _drop_emptied(self) -> None:
+        """Erase the runs of the application and of people that say and judge nothing any more."""
+        saying = select(WindowAssertionRow.window_id)
+        said = select(RunWindowRow.run_id).where(col(RunWindowRow.window_id).in_(saying))
+        empty = select(RunRow.id, RunRow.source).where(
+            RunRow.scope_id == self.scope_id,
+            col(RunRow.purpose).in_(_SMALL_RUNS),
+            col(RunRow.id).not_in(said),
+            col(RunRow.id).not_in(select(RunVerdictRow.run_id)),
+        )
+        for run_id, source in list((await self.db.exec(empty)).all()):
+            await self._strike(col(SpendingRow.run_id) == run_id)
+            windows = select(WindowRow.id).where(WindowRow.scope_id == self.scope_id, WindowRow.source == source)
+            for holding in HOLDINGS:
+                if holding.table is RunWindowRow:
+                    await self._erase(holding, col(RunWindowRow.run_id) == run_id)
+                elif holding.table is WindowRow:
+                    unread = col(WindowRow.id).in_(windows) & col(WindowRow.id).not_in(select(RunWindowRow.window_id))
+                    await self._erase(holding, unread)
+                elif holding.table is RunRow:
+                    await self._erase(holding, col(RunRow.id) == run_id)
+
+    async def _strike(self, clause: Clause) -> None:
+        """Keep what was paid, and forget for which session."""
+        connection = await self.db.connection()
+        await connection.execute(update(SpendingRow).where(clause).values(run_id=None, source=STRUCK))
+
+    async def _erase(self, holding: Holding, clause: Clause) -> None:
+        done = await (await self.db.connection()).execute(delete(holding.table).where(clause))
+        if done.rowcount:
+            self.erased[str(holding.table.__tablename__)] += done.rowcount
+
+    async def conversations(self) -> list[Conversation]:
+        """Return the sessions of the scope, those too that only a proposal has read."""
+        query = select(SessionRow.session_id, SessionRow.id).where(SessionRow.scope_id == self.scope_id)
+        found = {name: key or 0 for name, key in (await self.db.exec(query.order_by(col(SessionRow.id)))).all()}
+        prefix = ledger.source_of("")
+        runs = select(RunRow.source).where(RunRow.scope_id == self.scope_id, col(RunRow.source).startswith(prefix))
+        for source in await self.db.exec(runs.distinct().order_by(RunRow.source)):
+            found.setdefault(source.removeprefix(prefix), 0)
+        return [Conversation(self.scope_id, key, name) for name, key in found.items()]
+
+    async def _said_between(self, one: Conversation) -> tuple[datetime | None, datetime | None]:
+        """Return when the first and the last turn were said; when it was last touched where there are no turns."""
+        query = select(TurnRow.said_at).where(TurnRow.session_pk == one.key)
+        said = [at for at in await self.db.exec(query) if at is not None]
+        if said:
+            return min(said), max(said)
+        if row := await self.db.get(SessionRow, one.key):
+            return row.updated_at, row.updated_at
+        runs = select(RunRow.started_at).where(RunRow.scope_id == self.scope_id, RunRow.source == one.source)
+        proposed = list(await self.db.exec(runs))
+        return min(proposed, default=None), max(proposed, default=None)
+
+    async def _session_stone(self, one: Conversation, until: datetime) -> Tombstone:
+        query = select(func.count()).select_from(TurnRow).where(TurnRow.session_pk == one.key)
+        query = query.where(or_(col(TurnRow.said_at).is_(None), col(TurnRow.said_at) <= until))
+        place = self.key.place(self.scope, one.session_id)
+        return Tombstone(Mark.SESSION, self.key.id, place, "", until, times=(await self.db.exec(query)).one())
+
+    def _scope_stone(self, until: datetime) -> Tombstone:
+        return Tombstone(Mark.SCOPE, self.key.id, "", "", until)
+
+
+Work = Callable[[Erasure], Awaitable[None]]
+
+
+@telemetry.staged(Stage.FORGET, "scope", "is_preview")
+async def forget(store: Store, scope: Scope, work: Work, *, at: datetime, is_preview: bool = False) -> Receipt:
+    """Let `work` forget something of a scope, and return what went; with `is_preview` nothing does.
+
+    `at` is now: what is said later is new. Raises `NotFound` where there is no such scope, or nothing to forget in it.
+    The words may still lie in the database's files: see `Store.compact`.
+    """
+    receipts: list[Receipt] = []
+
+    async def carried_out(db: AsyncSession) -> None:
+        receipts.append(await _carried_out(db, scope, work, at))
+        if is_preview:
+            raise _PreviewError
+
+    with suppress(_PreviewError):
+        await store.written(carried_out)
+    telemetry.note(erased=sum(receipts[-1].erased.values()), tombstones=receipts[-1].tombstones)
+    return receipts[-1]
+
+
+async def _carried_out(db: AsyncSession, scope: Scope, work: Work, at: datetime) -> Receipt:
+    if await scope_row(db, scope) is None:
+        raise NotFound(f"nothing was ever kept for {scope}")
+    await ledger.hold(db, scope)
+    row = await scope_row(db, scope)
+    if row is None or row.id is None:
+        raise NotFound(f"nothing was ever kept for {scope}")
+    erasure = Erasure(db, scope, row.id, await own_key(db), at)
+    await erasure.derived()
+    await work(erasure)
+    await (await db.connection()).execute(
+        update(ScopeRow).where(col(ScopeRow.id) == row.id).values(revision=ScopeRow.revision + 1)
+    )
+    laid = await lay(db, scope, dict.fromkeys(erasure.stones))
+    db.expunge_all()  # rows were changed behind its back
+    await ledger.derive(db, scope)
+    erased = {name: count for name, count in erasure.erased.items() if name != "fact_assertions"}
+    return Receipt(scope, erased, dict(erasure.blanked), laid)
+
+
+async def asked(db: AsyncSession, scope: Scope) -> frozenset[str]:
+    """Return the ids of the statements that somebody has asked to be gone, the requests among them."""
+    known = await lookup.known(db, scope)
+    return targets.asked(known.assertions, known.verdicts)
+
+
+async def forget_asked(store: Store, scope: Scope, *, at: datetime, is_preview: bool = False) -> Receipt | None:
+    """Carry out what people have asked to be forgotten in conversations; None where nobody has."""
+    async with store.read() as db:
+        if not await asked(db, scope):
+            return None
+
+    async def work(erasure: Erasure) -> None:
+        await erasure.statements(await asked(erasure.db, scope))
+
+    return await forget(store, scope, work, at=at, is_preview=is_preview)

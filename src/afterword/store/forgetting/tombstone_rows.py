@@ -1,0 +1,158 @@
+"""Tombstones as the store keeps them: laying them, reading them, and carrying them to another store."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from sqlmodel import col, select
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from afterword.errors import FileInvalid
+from afterword.facts.assertions import digest
+from afterword.facts.scopes import Scope
+from afterword.privacy.tombstones import Forgotten, Key, Mark, Tombstone
+from afterword.store.database.inserts import insert_missing
+from afterword.store.database.statements import fetched
+from afterword.store.ledger import ensure_scope
+from afterword.store.lookup import CHUNK, plain, scope_row
+from afterword.store.tables import TombstoneKeyRow, TombstoneRow
+
+_KEY_BYTES = 32
+
+
+async def forgotten(db: AsyncSession, scope: Scope, session_id: str | None = None) -> Forgotten:
+    """Return what was forgotten of a scope, and of one session of it."""
+    if session_id is not None:
+        found = await forgotten_in(db, scope, [session_id])
+        return found.get(session_id) or Forgotten(scope, session_id, (), ())
+    row, kept = await scope_row(db, scope), await keys(db)
+    stones = await _stones(db, row.id, [""]) if row and row.id and kept else []
+    return Forgotten(scope, None, kept, stones)
+
+
+async def forgotten_in(db: AsyncSession, scope: Scope, session_ids: Sequence[str]) -> dict[str, Forgotten]:
+    """Return what was forgotten of a scope and of each of these sessions; nothing where nothing ever was."""
+    row, kept = await scope_row(db, scope), await keys(db)
+    if row is None or row.id is None or not kept:
+        return {}
+    if not (await db.exec(select(TombstoneRow.id).where(TombstoneRow.scope_id == row.id).limit(1))).first():
+        return {}
+    places = {name: [key.place(scope, name) for key in kept] for name in session_ids}
+    lying: dict[str, list[Tombstone]] = defaultdict(list)
+    for stone in await _stones(db, row.id, ["", *(place for found in places.values() for place in found)]):
+        lying[stone.place].append(stone)
+    return {
+        name: Forgotten(scope, name, kept, [*lying[""], *(one for place in found for one in lying[place])])
+        for name, found in places.items()
+    }
+
+
+async def _stones(db: AsyncSession, scope_id: int, places: Sequence[str]) -> list[Tombstone]:
+    found: list[Tombstone] = []
+    for start in range(0, len(places), CHUNK):
+        query = select(TombstoneRow).where(
+            TombstoneRow.scope_id == scope_id, col(TombstoneRow.place).in_(places[start : start + CHUNK])
+        )
+        found += map(_stone, await db.exec(query))
+    return found
+
+
+async def keys(db: AsyncSession) -> list[Key]:
+    """Return the keys under which tombstones of this store are hashed."""
+    return [Key(one.id, bytes.fromhex(one.key)) for one in await fetched(db, _all_keys())]
+
+
+@cache
+def _all_keys() -> Any:
+    return plain(TombstoneKeyRow)
+
+
+async def own_key(db: AsyncSession) -> Key:
+    """Return the store's own key, which is made where there is none yet; its name tells this store from others."""
+    query = select(TombstoneKeyRow).where(col(TombstoneKeyRow.is_own)).order_by(TombstoneKeyRow.id).limit(1)
+    found = (await db.exec(query)).first()
+    if found is None:
+        secret = secrets.token_bytes(_KEY_BYTES)
+        found = TombstoneKeyRow(id=_name(secret), key=secret.hex(), is_own=True)
+        db.add(found)
+        await db.flush()
+    return Key(found.id, bytes.fromhex(found.key))
+
+
+async def lay(db: AsyncSession, scope: Scope, stones: Iterable[Tombstone]) -> int:
+    """Keep these tombstones, and return how many; one that lies there already is left as it is."""
+    scope_id = await ensure_scope(db, scope)
+    rows = [_values(scope, scope_id, one) for one in stones]
+    for start in range(0, len(rows), CHUNK):
+        await insert_missing(db, TombstoneRow, rows[start : start + CHUNK])
+    return len(rows)
+
+
+async def tombstone_lines(db: AsyncSession, scopes: Sequence[Scope]) -> list[dict[str, Any]]:
+    """Return the keys and tombstones of these scopes as JSON-representable lines."""
+    lines: list[dict[str, Any]] = [{"row": "key", "id": one.id, "key": one.secret.hex()} for one in await keys(db)]
+    for scope in scopes:
+        row = await scope_row(db, scope)
+        query = select(TombstoneRow).where(TombstoneRow.scope_id == (row.id if row else None))
+        lines += [_line(scope, _stone(one)) for one in await db.exec(query.order_by(TombstoneRow.id))]
+    return lines
+
+
+async def keep_key(db: AsyncSession, line: Mapping[str, Any]) -> None:
+    """Keep the key of another store. Raises `FileInvalid` where it is none."""
+    try:
+        secret = bytes.fromhex(line["key"])
+    except (KeyError, TypeError, ValueError):
+        raise FileInvalid("a key of tombstones cannot be read; the file is damaged") from None
+    await insert_missing(db, TombstoneKeyRow, [{"id": _name(secret), "key": secret.hex(), "is_own": False}])
+
+
+def stone_of(line: Mapping[str, Any]) -> tuple[Scope, Tombstone]:
+    """Return the tombstone of a line, and whose it is. Raises `FileInvalid` where the line holds none."""
+    try:
+        spans = tuple((int(first), int(last)) for first, last in line["spans"])
+        until = datetime.fromisoformat(line["until"])
+        key_id, place, mark = (str(line[name]) for name in ("key_id", "place", "mark"))
+        stone = Tombstone(Mark(line["kind"]), key_id, place, mark, until, spans, int(line["times"]))
+        return Scope.parse(line["scope"]), stone
+    except (KeyError, TypeError, ValueError):
+        raise FileInvalid("a tombstone cannot be read; the file is damaged") from None
+
+
+def _name(secret: bytes) -> str:
+    return hashlib.sha256(secret).hexdigest()[:16]
+
+
+def _stone(row: TombstoneRow) -> Tombstone:
+    spans = tuple((first, last) for first, last in row.spans)
+    return Tombstone(Mark(row.kind), row.key_id, row.place, row.mark, row.until, spans, row.times)
+
+
+def _values(scope: Scope, scope_id: int, one: Tombstone) -> dict[str, Any]:
+    content = (str(scope), one.key_id, one.kind, one.place, one.mark, one.spans, one.times, one.until.isoformat())
+    return {
+        "id": digest(*content, length=32),
+        "scope_id": scope_id,
+        "key_id": one.key_id,
+        "kind": str(one.kind),
+        "place": one.place,
+        "mark": one.mark,
+        "spans": [list(span) for span in one.spans],
+        "times": one.times,
+        "until": one.until,
+    }
+
+
+def _line(scope: Scope, one: Tombstone) -> dict[str, Any]:
+    values = _values(scope, 0, one)
+    return (
+        {"row": "tombstone", "scope": str(scope)}
+        | {name: value for name, value in values.items() if name not in ("id", "scope_id")}
+        | {"until": one.until.isoformat()}
+    )

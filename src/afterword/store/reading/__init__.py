@@ -1,0 +1,1 @@
+"""Reading what a scope holds for recall: snapshots, views, vectors."""

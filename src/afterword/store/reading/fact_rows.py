@@ -1,0 +1,213 @@
+"""One fact as the rows of the store hold it: what finds and orders it at once, all else when it is asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+from sqlmodel import SQLModel
+
+from afterword.facts.assertions import OWNER, Act, Assertion, Authority, Cue, Evidence, EvidenceKind, Kind
+from afterword.facts.fact import Status
+from afterword.facts.scopes import Scope
+from afterword.facts.timeline import Course, Span
+from afterword.facts.transcripts import Place
+from afterword.recall.index_units import fact_unit
+from afterword.recall.ranking import Unit
+from afterword.store.database.compiled_queries import Plain
+from afterword.store.tables import AssertionRow, EvidenceRow, FactAssertionRow, FactRow
+
+_OF_FACT = "id lead_id spans undone_as undone_by contested_by may_be".split()
+_OF_SAID = (
+    "id session_id act kind subject attribute value statement speaker authority said_at time_is_guess"
+    " valid_from valid_to cue limited_to outcome recorded_at".split()
+)
+_OF_EVIDENCE = "ordinal kind quote session_id turn speaker start".split()
+COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
+    *((FactRow, name) for name in _OF_FACT),
+    (FactAssertionRow, "ordinal"),
+    *((AssertionRow, name) for name in _OF_SAID),
+    *((EvidenceRow, name) for name in _OF_EVIDENCE),
+)
+"""The columns of a row, in order: one row for each piece of evidence of each assertion that says a fact."""
+
+# fmt: off
+(
+    _FACT, _LEAD, _SPANS, _UNDONE_AS, _UNDONE_BY, _CONTESTED_BY, _MAY_BE, _ORDINAL,
+    _ID, _SESSION, _ACT, _KIND, _SUBJECT, _ATTRIBUTE, _VALUE, _STATEMENT, _SPEAKER, _AUTHORITY, _SAID_AT, _IS_GUESS,
+    _VALID_FROM, _VALID_TO, _CUE, _LIMITED_TO, _OUTCOME, _RECORDED_AT,
+    _ITEM, _ITEM_KIND, _QUOTE, _ITEM_SESSION, _TURN, _ITEM_SPEAKER, _START,
+) = range(len(COLUMNS))
+# fmt: on
+LIGHT = _ID + 1
+"""So many columns of a row tell whether anything of the fact has changed: what is said is never written twice."""
+
+_KINDS = {str(kind): kind for kind in Kind}
+_ACTS = {str(act): act for act in Act}
+_EVIDENCE_KINDS = {str(kind): kind for kind in EvidenceKind}
+_AUTHORITIES = {int(one): one for one in Authority}
+_STATUSES = {str(status): status for status in Status}
+_LONGEST_WITHOUT_ZONE = len("2026-01-01 00:00:00.000000")
+
+Bounds = tuple[datetime, datetime | None, bool]
+"""A span: its start, its end (None: open), and whether the end lies in it."""
+
+
+class Held:
+    """One fact through all time as the store keeps it. It is laid out as a `Course` when it is needed."""
+
+    __slots__ = ("_course", "_lead", "_rows", "_unit", "bounds", "id", "kind", "may_be", "said_at", "sources")
+
+    def __init__(self, rows: Sequence[Plain], spans: Iterable[dict[str, Any]]) -> None:
+        first = rows[0]
+        self.id: str = first[_FACT]
+        self._rows = rows
+        self._lead = first if first[_ID] == first[_LEAD] else next(row for row in rows if row[_ID] == row[_LEAD])
+        self.kind = _KINDS[self._lead[_KIND]]
+        self.said_at = moment(first[_SAID_AT])
+        self.bounds: tuple[Bounds, ...] = tuple([_bounds(one) for one in spans])
+        # Those whom it may be about, where that is open: then it is told to nobody.
+        self.may_be: Sequence[str] = () if first[_MAY_BE] == "[]" else json.loads(first[_MAY_BE])
+        places = [(row[_ITEM_SESSION], row[_TURN]) for row in rows if row[_TURN] is not None]
+        self.sources: tuple[Place, ...] = tuple(places if len(places) < 2 else dict.fromkeys(places))
+        self._course: Course | None = None
+        self._unit: Unit | None = None
+
+    @property
+    def light(self) -> tuple[Plain, ...]:
+        """What tells whether the fact is still the same, a row for each assertion."""
+        rows = self._rows
+        return (rows[0][:LIGHT],) if len(rows) == 1 else tuple(dict.fromkeys(row[:LIGHT] for row in rows))
+
+    @property
+    def statement(self) -> str:
+        """The sentence of the assertion that leads."""
+        return str(self._lead[_STATEMENT])
+
+    @property
+    def unit(self) -> Unit:
+        """What finds it in an index."""
+        if self._unit is None:
+            lead = self._lead
+            about = "" if lead[_SUBJECT] == OWNER else lead[_SUBJECT]
+            words = f"{lead[_STATEMENT]} {lead[_ATTRIBUTE]} {lead[_VALUE]}"
+            self._unit = fact_unit(self.id, about, self.said_at, words, self.sources)
+        return self._unit
+
+    @property
+    def order(self) -> tuple[datetime, str, int, int, str]:
+        """The order of saying."""
+        first = self._rows[0]
+        turn, start = first[_TURN] or 0, first[_START] or 0
+        if len(self._rows) > 1:
+            said = first[_ID]
+            turn, start = max((row[_TURN] or 0, row[_START] or 0) for row in self._rows if row[_ID] == said)
+        return self.said_at, first[_SESSION] or "", turn, start, self.id
+
+    @property
+    def rivals(self) -> Sequence[str]:
+        """The facts that it may stand against."""
+        contested: str = self._rows[0][_CONTESTED_BY]
+        rivals: Sequence[str] = () if contested == "[]" else json.loads(contested)
+        return rivals
+
+    def course(self, scope: Scope) -> Course:
+        """Return the fact through all time."""
+        if self._course is None:
+            first = self._rows[0]
+            said = [_assertion(list(rows), scope) for _, rows in groupby(self._rows, key=lambda row: row[_ID])]
+            self._course = Course(
+                lead=next(one for one in said if one.id == first[_LEAD]),
+                members=tuple(said),
+                spans=tuple([_span(one) for one in json.loads(first[_SPANS])]),
+                undone_as=_STATUSES[first[_UNDONE_AS]],
+                undone_by=first[_UNDONE_BY],
+                contested_by=tuple(self.rivals),
+                may_be=tuple(self.may_be),
+                recorded_at=min(moment(row[_RECORDED_AT]) for row in self._rows),
+            )
+        return self._course
+
+
+def gathered(rows: Iterable[Plain]) -> dict[str, list[Plain]]:
+    """Return the rows of each fact by its id, in order."""
+    found: dict[str, list[Plain]] = {}
+    for row in rows:
+        if row[_FACT] in found:
+            found[row[_FACT]].append(row)
+        else:
+            found[row[_FACT]] = [row]
+    for some in found.values():
+        if len(some) > 1:
+            some.sort(key=_place)
+    return found
+
+
+def held_of(rows: Iterable[Plain]) -> list[Held]:
+    """Return the facts that these rows hold."""
+    facts = list(gathered(rows).values())
+    # One long text is parsed faster than many.
+    spans = json.loads(f"[{','.join([some[0][_SPANS] for some in facts])}]")
+    return [Held(tuple(some), one) for some, one in zip(facts, spans, strict=True)]
+
+
+def moment(value: Any) -> datetime:
+    """Return the instant, which SQLite gives as text without a zone."""
+    if isinstance(value, str):
+        value = datetime.fromisoformat(f"{value}+00:00" if len(value) <= _LONGEST_WITHOUT_ZONE else value)
+    instant: datetime = value if value.tzinfo is UTC else value.astimezone(UTC)
+    return instant
+
+
+def moment_or_none(value: Any) -> datetime | None:
+    """Return the instant, where there is one."""
+    return None if value is None else moment(value)
+
+
+def _place(row: Plain) -> tuple[int, int]:
+    # A row of the light columns alone has no evidence.
+    return row[_ORDINAL], (row[_ITEM] or 0) if len(row) > LIGHT else 0
+
+
+def _bounds(one: dict[str, Any]) -> Bounds:
+    end = one["end"]
+    return datetime.fromisoformat(one["start"]), datetime.fromisoformat(end) if end else None, one["by"] is None
+
+
+def _span(one: dict[str, Any]) -> Span:
+    start, end, _ = _bounds(one)
+    return Span(start, end, _STATUSES[one["ending"]], one["by"])
+
+
+def _assertion(rows: Sequence[Plain], scope: Scope) -> Assertion:
+    row = rows[0]
+    return Assertion(
+        id=row[_ID],
+        scope=scope,
+        session_id=row[_SESSION],
+        act=_ACTS[row[_ACT]],
+        kind=_KINDS[row[_KIND]],
+        subject=row[_SUBJECT],
+        attribute=row[_ATTRIBUTE],
+        value=row[_VALUE],
+        statement=row[_STATEMENT],
+        speaker=row[_SPEAKER],
+        authority=_AUTHORITIES[row[_AUTHORITY]],
+        said_at=moment(row[_SAID_AT]),
+        evidence=tuple([_evidence(row) for row in rows if row[_ITEM] is not None]),
+        time_is_guess=bool(row[_IS_GUESS]),
+        valid_from=moment_or_none(row[_VALID_FROM]),
+        valid_to=moment_or_none(row[_VALID_TO]),
+        cue=Cue(row[_CUE]) if row[_CUE] else None,
+        limited_to=row[_LIMITED_TO],
+        outcome=row[_OUTCOME],
+    )
+
+
+def _evidence(row: Plain) -> Evidence:
+    return Evidence(
+        _EVIDENCE_KINDS[row[_ITEM_KIND]], row[_QUOTE], row[_ITEM_SESSION], row[_TURN], row[_ITEM_SPEAKER], row[_START]
+    )

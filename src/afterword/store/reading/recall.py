@@ -1,0 +1,231 @@
+"""Choosing what an agent is told: everything while it is little, else what matters for the query."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import chain, islice
+
+from afterword.facts.assertions import Kind
+from afterword.facts.fact import Fact
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import SourceTurn
+from afterword.recall.block import block, fitted, in_order, label, recounted
+from afterword.recall.index_units import turn_id
+from afterword.recall.ranking import Meaning, Unit, said_once
+from afterword.recall.tokens import LETTERS_PER_TOKEN, most_tokens
+from afterword.recall.vectors import Embedder
+from afterword.store.database.engine import Store
+from afterword.store.reading.fact_rows import Held
+from afterword.store.reading.scope_vectors import meaning
+from afterword.store.reading.view_cache import Remembered as Remembered
+from afterword.store.reading.view_cache import remembered as remembered_of
+from afterword.store.reading.views import STANDING, View
+from afterword.telemetry import Count, Stage, count, note, staged
+
+_ABOUT_THE_PAST = re.compile(
+    r"\b(?:used to|previous(?:ly)?|former(?:ly)?|before (?:that|then|this|it|i|we|my|our|the)|originally|earlier"
+    r"|back then|in the past|no longer|any ?more|did (?:i|we) (?:use|have|live|work)|old(?:er)?|prior|first|at first"
+    r"|history"
+    r"|changed?|switched|instead of|(?:19|20)\d\d|in (?:january|february|march|april|may|june|july|august|september"
+    r"|october|november|december)|last (?:year|month|winter|spring|summer|autumn|fall))\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """The facts chosen, and the score of each for the query (0 where it was not the query that chose it).
+
+    `whole` says that nothing was left out, `stored` how many facts could have been chosen: 0 means that nothing is
+    known, no facts with `stored` above 0 that nothing known is relevant. `turns` are source turns chosen beside the
+    facts, best first, with their scores in `turn_scores`. `without_vector` counts what could be found by meaning if its
+    vector were made. A fact that is no longer so has a status that says it. `parts` tell, where it is asked for, what
+    adds up to the score of each fact.
+    """
+
+    facts: tuple[Fact, ...]
+    scores: tuple[float, ...]
+    whole: bool
+    stored: int
+    turns: tuple[SourceTurn, ...] = ()
+    turn_scores: tuple[float, ...] = ()
+    without_vector: int = 0
+    parts: tuple[Mapping[str, float], ...] = ()
+
+
+@staged(Stage.RECALL, "scope")
+async def recall(
+    store: Store,
+    scope: Scope,
+    query: str,
+    *,
+    at: datetime,
+    budget_tokens: int,
+    limit: int | None = None,
+    kinds: Collection[Kind] | None = None,
+    remembered: Remembered | None = None,
+    embedder: Embedder | None = None,
+) -> Recall:
+    """Return the facts for an agent's block, by kind and in the order of saying, within the budget.
+
+    Every current or contested fact of the scope where all of them fit. Else preferences and decisions first, up to half
+    the budget (those about the query before others, the later said before the earlier), then what the query is about,
+    facts and the turns they rest on in one ranked list, then what was said last. `limit` bounds facts and turns
+    together. `remembered` is where views are kept, by default with the store; with an `embedder` meaning counts beside
+    words, as far as there are vectors. Raises TypeError without a scope, and `StoreError` where the store does not
+    answer.
+    """
+    kept = remembered or remembered_of(store)
+    view = await _view(store, scope, at, kept)
+    served = _served(view, kinds)
+    past = bool(view.past) and bool(_ABOUT_THE_PAST.search(query))
+    whole = _whole(view, served, label=label(scope), budget_tokens=budget_tokens)
+    if limit is not None and len(served) > limit:
+        whole = None
+    if whole is not None and not past:
+        whole = recounted(whole, view.former, label=label(scope), budget_tokens=budget_tokens)
+        return _recall(whole, [], stored=len(served))
+    near, lacking = await meaning(store, kept, view, query, embedder) if embedder is not None else (None, 0)
+    units = said_once(_ranked(view, query, past=past, meaning=near))
+    about = _laid_out(view, units, kinds)
+    if whole is not None:
+        wanted: Iterator[Fact | SourceTurn] = chain(whole, (one for one in about if isinstance(one, Fact)))
+    else:
+        wanted = _wanted(view, units, kinds, label=label(scope), budget_tokens=budget_tokens)
+    chosen = fitted(wanted, label=label(scope), budget_tokens=budget_tokens, costs=view.costs)[:limit]
+    facts = in_order(sorted((one for one in chosen if isinstance(one, Fact)), key=view.place))
+    turns = [one for one in chosen if isinstance(one, SourceTurn)]
+    facts = recounted(facts, view.former, label=label(scope), turns=turns, budget_tokens=budget_tokens)
+    return _recall([*facts, *turns], units, stored=len(served), lacking=lacking)
+
+
+@staged(Stage.SEARCH, "scope")
+async def search(
+    store: Store,
+    scope: Scope,
+    query: str,
+    *,
+    at: datetime,
+    limit: int | None = None,
+    kinds: Collection[Kind] | None = None,
+    turns: bool = False,
+    explain: bool = False,
+    remembered: Remembered | None = None,
+    embedder: Embedder | None = None,
+) -> Recall:
+    """Return only what the query is about, best first: facts, and with `turns` the turns they rest on too.
+
+    `limit` bounds facts and turns together; with `explain` the result's `parts` say what adds up to each score. An
+    empty query finds every fact, in order. Raises TypeError without a
+    scope, and `StoreError` where the store does not answer.
+    """
+    kept = remembered or remembered_of(store)
+    view = await _view(store, scope, at, kept)
+    served = _served(view, kinds)
+    if not query.strip():
+        return _recall(in_order(view.fact(one) for one in served)[:limit], [], stored=len(served))
+    near, lacking = await meaning(store, kept, view, query, embedder) if embedder is not None else (None, 0)
+    past = bool(_ABOUT_THE_PAST.search(query))
+    is_asked_for_all = kinds is None and (turns or not view.turns)
+    units = _ranked(view, query, past=past, meaning=near, most=limit if is_asked_for_all else None)
+    found = (one for one in _laid_out(view, units, kinds) if turns or isinstance(one, Fact))
+    told = _recall(list(islice(found, limit)), units, stored=len(served), lacking=lacking)
+    return replace(told, parts=_parts(view, query, told.facts, past=past, meaning=near)) if explain else told
+
+
+def _parts(
+    view: View, query: str, facts: Sequence[Fact], *, past: bool, meaning: Meaning | None
+) -> tuple[Mapping[str, float], ...]:
+    names = [fact.id for fact in facts]
+    parts = view.index.parts(query, names, meaning=meaning) | (view.past_index.parts(query, names) if past else {})
+    return tuple(parts[name] for name in names)
+
+
+async def _view(store: Store, scope: Scope, at: datetime, kept: Remembered) -> View:
+    if not isinstance(scope, Scope):
+        raise TypeError(f"whose facts? give a Scope, for example Scope.user('lena'), not {type(scope).__name__}")
+    return await kept.view(store, scope, at)
+
+
+Units = list[tuple[Unit, float]]
+
+
+def _ranked(view: View, query: str, *, past: bool, meaning: Meaning | None, most: int | None = None) -> Units:
+    """Return what the query is about, best first; with `past` also what held once. `most` of each are needed."""
+    units = view.index.ranked(query, meaning=meaning, most=most)
+    return sorted([*units, *view.past_index.ranked(query, most=most)], key=lambda one: -one[1]) if past else units
+
+
+def _laid_out(view: View, units: Units, kinds: Collection[Kind] | None) -> Iterator[Fact | SourceTurn]:
+    """Yield the facts and turns of the units. Turns are of no kind: they are left out where kinds are asked for."""
+    for unit, _ in units:
+        held = view.by_id.get(unit.id)
+        if held is None and kinds is None:
+            yield view.turns[unit.id]
+        elif held is not None and (kinds is None or held.kind in kinds):
+            yield view.fact(held)
+
+
+def _served(view: View, kinds: Collection[Kind] | None) -> list[Held]:
+    return view.served if kinds is None else [one for one in view.served if one.kind in kinds]
+
+
+def _whole(view: View, served: Sequence[Held], *, label: str, budget_tokens: int) -> list[Fact] | None:
+    """Return all that is served where it fits the budget; sentences that are far too long are not laid out for it."""
+    most = LETTERS_PER_TOKEN * budget_tokens
+    letters = view.letters if served is view.served else sum(len(one.statement) for one in served)
+    if len(served) > budget_tokens or letters > most:
+        return None
+    facts = in_order(view.fact(one) for one in served)
+    return facts if most_tokens(block(facts, label=label)) <= budget_tokens else None
+
+
+def _wanted(
+    view: View, units: Units, kinds: Collection[Kind] | None, *, label: str, budget_tokens: int
+) -> Iterator[Fact | SourceTurn]:
+    """Return what an agent is told while there is room, most wanted first."""
+    wanted = STANDING if kinds is None else STANDING & set(kinds)
+    standing = chain(
+        (one for one in _laid_out(view, units, wanted) if isinstance(one, Fact) and one.is_served),
+        (view.fact(one) for one in view.standing if one.kind in wanted),
+    )
+    pinned = fitted(standing, label=label, budget_tokens=budget_tokens // 2, costs=view.costs)
+    latest = (view.fact(one) for one in reversed(view.served) if kinds is None or one.kind in kinds)
+    return chain(pinned, _laid_out(view, units, kinds), latest)
+
+
+def _recall(chosen: Sequence[Fact | SourceTurn], units: Units, *, stored: int, lacking: int = 0) -> Recall:
+    facts = [one for one in chosen if isinstance(one, Fact)]
+    turns = [one for one in chosen if isinstance(one, SourceTurn)]
+    scores = _scores({*(fact.id for fact in facts), *(turn_id(turn.place) for turn in turns)}, units)
+    whole = sum(fact.is_served for fact in facts) == stored
+    _tell(stored=stored, chosen=len(chosen), whole=whole)
+    return Recall(
+        facts=tuple(facts),
+        scores=tuple(scores.get(fact.id, 0.0) for fact in facts),
+        whole=whole,
+        stored=stored,
+        turns=tuple(turns),
+        turn_scores=tuple(scores.get(turn_id(turn.place), 0.0) for turn in turns),
+        without_vector=lacking,
+    )
+
+
+def _tell(*, stored: int, chosen: int, whole: bool) -> None:
+    outcome = "nothing stored" if not stored else "nothing relevant" if not chosen else "whole" if whole else "chosen"
+    note(stored=stored, chosen=chosen, outcome=outcome)
+    count(Count.RECALLS, outcome=outcome)
+
+
+def _scores(wanted: set[str], units: Units) -> dict[str, float]:
+    """Return the scores of the units that were chosen: mostly the first of very many."""
+    scores: dict[str, float] = {}
+    for unit, score in units:
+        if len(scores) == len(wanted):
+            break
+        if unit.id in wanted:
+            scores[unit.id] = score
+    return scores

@@ -1,0 +1,169 @@
+"""Keeping the vectors of a scope, by model and dimension, and asking them. Vectors of two models never meet."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from time import monotonic
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select
+from sqlmodel import col
+
+from afterword import telemetry
+from afterword.errors import AfterwordError
+from afterword.facts.scopes import Scope
+from afterword.recall.ranking import NOTHING
+from afterword.recall.vectors import Embedder, EmbeddingUnavailable, Nearness, Vectors, check_numpy, packed, vector_key
+from afterword.store.database.compiled_queries import Question
+from afterword.store.database.engine import Store
+from afterword.store.reading import snapshots, vector_rows
+from afterword.store.reading.view_cache import Remembered, remembered
+from afterword.store.reading.views import View
+from afterword.store.tables import VectorRow
+from afterword.telemetry import Stage
+
+BATCH = 256
+CHUNK = 500
+ROUNDS = 10
+READ_AGAIN_S = 30.0
+"""After how long vectors are read again where some are missing: another process may have made them."""
+
+_log = telemetry.logs(__name__)
+
+
+async def meaning(
+    store: Store, kept: Remembered, view: View, query: str, embedder: Embedder
+) -> tuple[Nearness | None, int]:
+    """Return how near each unit of the view is to the query, and how many of them lack a vector.
+
+    None where there are no vectors, or none can be made of the query: then recall goes by words alone. Secrets in the
+    query are masked before it is sent; what is off the record is not sent at all.
+    """
+    try:
+        known = await _vectors(store, kept, view, embedder)
+    except EmbeddingUnavailable as error:
+        _log.warning("recall goes by words alone: %s", error)
+        return None, 0
+    if known.missing == len(view.index.units) or store.privacy.markers.read(query) is not None:
+        return None, known.missing
+    try:
+        [vector] = await embedder.embed([store.privacy.text(query)])
+    except AfterwordError as error:  # a budget, too, may refuse the question
+        _log.warning("recall goes by words alone: %s", error)
+        return None, 0
+    return known.near(vector), known.missing
+
+
+@telemetry.staged(Stage.VECTORS, "scope")
+async def refresh_vectors(
+    store: Store,
+    scope: Scope,
+    embedder: Embedder,
+    *,
+    at: datetime,
+    batch: int = BATCH,
+    alone: bool = False,
+    stop: Callable[[], str | None] = lambda: None,
+    on_made: Callable[[int], None] = lambda _: None,
+) -> int:
+    """Make the vectors that a scope lacks, and drop those of texts that are not served any more; return how many.
+
+    Each batch is kept as it comes, and `on_made` is told its size. With `alone` the vectors of other models and
+    dimensions are dropped once nothing lacks one of this. What changes meanwhile is looked at again; no transaction is
+    open while vectors are made, and none is kept of words that are gone. Raises `EmbeddingUnavailable`, `StoreError`.
+    """
+    check_numpy()
+    made, spare = 0, dict[str, bytes]()
+    for _ in range(ROUNDS):
+        view = await remembered(store).view(store, scope, at)
+        texts = {vector_key(unit.text): unit.text for unit in view.index.units}
+        async with store.connection(writing=False) as connection:
+            key, kept = await connection.run_sync(_kept, scope, embedder)
+        if key is None:
+            return made
+        as_read = vector_rows.Reading(scope, view.snapshot.revision, view.until, frozenset(texts))
+        wanted = [name for name in texts if name not in kept]
+        telemetry.note(wanted=len(wanted), model=embedder.model)
+        for start in range(0, len(wanted), batch):
+            if stop() is not None:
+                return made
+            some = wanted[start : start + batch]
+            asked = [name for name in some if name not in spare]
+            found = await embedder.embed([texts[name] for name in asked]) if asked else []
+            spare |= {name: packed(vector) for name, vector in zip(asked, found, strict=True)}
+            if not await vector_rows.keep(store, as_read, embedder, {name: spare[name] for name in some}):
+                break  # the scope has moved on: what was paid for is kept for the texts that are still there
+            made += len(some)
+            on_made(len(some))
+        else:
+            _set_aside(view, (embedder.model, embedder.dimension))
+            if await vector_rows.complete(store, as_read, embedder, alone=alone):
+                return made
+    return made
+
+
+async def _vectors(store: Store, kept: Remembered, view: View, embedder: Embedder) -> Vectors:
+    name = embedder.model, embedder.dimension
+    known = view.vectors.get(name)
+    if known is not None and not (known.missing and monotonic() - known.read_at_s > READ_AGAIN_S):
+        return known
+    _set_aside(view, name)
+    texts = [None if unit is NOTHING else unit.text for unit in view.index.at]
+    former = view.vectors_before.get(name)
+    wanted = former.lacks(texts) if former is not None else None
+    keys = [vector_key(text) for text in wanted] if wanted is not None and len(wanted) <= CHUNK else None
+
+    def work(connection: Connection) -> dict[str, bytes]:
+        return _kept(connection, view.snapshot.scope, embedder, keys)[1] if keys != [] else {}
+
+    found = await kept.read(store, work)
+    if former is not None and wanted is not None:
+        made = {text: vector for text in wanted if (vector := found.get(vector_key(text))) is not None}
+        vectors = await asyncio.to_thread(former.revised, texts, made)
+    else:
+        vectors = await asyncio.to_thread(_made, texts, found)
+    view.vectors_before.pop(name, None)
+    return view.vectors.setdefault(name, vectors)
+
+
+def _made(texts: Sequence[str | None], found: Mapping[str, bytes]) -> Vectors:
+    return Vectors([None if text is None else found.get(vector_key(text)) for text in texts], texts)
+
+
+def _kept(
+    connection: Connection, scope: Scope, embedder: Embedder, keys: Sequence[str] | None = None
+) -> tuple[int | None, dict[str, bytes]]:
+    """Return the scope's key, and the vectors that are kept under these keys (None: all of them)."""
+    key, _ = snapshots.revision(connection, scope)
+    if key is None:
+        return None, {}
+    values = {"scope": key, "model": embedder.model, "dimension": embedder.dimension}
+    if keys is None:
+        found = _VECTORS.ask(connection, **values)
+    else:
+        found = _SOME_VECTORS.ask_listed(connection, **values, keys=keys)
+    return key, {name: bytes(content) for name, content in found}
+
+
+def _vectors_of_scope() -> Any:
+    return select(col(VectorRow.key), col(VectorRow.content)).where(
+        col(VectorRow.scope_id) == bindparam("scope"),
+        col(VectorRow.model) == bindparam("model"),
+        col(VectorRow.dimension) == bindparam("dimension"),
+    )
+
+
+def _some_vectors() -> Any:
+    return _vectors_of_scope().where(col(VectorRow.key).in_(bindparam("keys", expanding=True)))
+
+
+_VECTORS = Question(_vectors_of_scope)
+_SOME_VECTORS = Question(_some_vectors)
+
+
+def _set_aside(view: View, name: tuple[str, int]) -> None:
+    """Let vectors be read again; those that are held already are not read a second time."""
+    if name in view.vectors:
+        view.vectors_before[name] = view.vectors.pop(name)

@@ -1,0 +1,142 @@
+"""Which vectors are kept, and of which scopes all of them: written so that none outlives the words it was made of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import and_, delete, or_, select
+from sqlmodel import col
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from afterword.facts.scopes import Scope
+from afterword.recall.vectors import Embedder, vector_key
+from afterword.store import ledger, lookup
+from afterword.store.database.engine import Store
+from afterword.store.database.inserts import insert_missing
+from afterword.store.reading.view_cache import remembered
+from afterword.store.tables import ScopeRow, VectorRow
+
+CHUNK = 500
+COMPLETE = "complete"
+"""The key of a row that is no vector: it says at which revision a scope had all vectors of a model, and until when."""
+
+Name = tuple[str, int]
+"""A model and how many numbers its vectors have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was served of a scope at one revision: the keys of its texts, and until when it is served so (None: for
+    good)."""
+
+    scope: Scope
+    revision: int
+    until: datetime | None
+    keys: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many texts of a scope can be found by meaning, and how many of them have a vector, by model."""
+
+    texts: int
+    made: Mapping[Name, int]
+
+
+async def keep(store: Store, reading: Reading, embedder: Embedder, vectors: Mapping[str, bytes]) -> bool:
+    """Keep vectors of texts of a reading; nothing is kept, and False returned, where the scope has moved on since."""
+
+    async def work(db: AsyncSession) -> bool:
+        key = await _held(db, reading)
+        if key is not None:
+            await insert_missing(db, VectorRow, [_row(key, embedder, name, vectors[name]) for name in vectors])
+        return key is not None
+
+    return await store.written(work)
+
+
+async def complete(store: Store, reading: Reading, embedder: Embedder, *, alone: bool) -> bool:
+    """Drop the vectors of texts that are gone, of whatever model; with `alone` also those of other models and
+    dimensions, and note that this one has all. Nothing is done, and False returned, where the scope has moved on."""
+
+    async def work(db: AsyncSession) -> bool:
+        key = await _held(db, reading)
+        if key is None:
+            return False
+        of_scope = col(VectorRow.scope_id) == key
+        keys = select(col(VectorRow.key)).where(of_scope).distinct()
+        found = await (await db.connection()).execute(keys)
+        stale = [name for (name,) in found if name not in reading.keys and (alone or name != COMPLETE)]
+        for start in range(0, len(stale), CHUNK):
+            await db.exec(delete(VectorRow).where(of_scope, col(VectorRow.key).in_(stale[start : start + CHUNK])))
+        if alone:
+            other = or_(col(VectorRow.model) != embedder.model, col(VectorRow.dimension) != embedder.dimension)
+            await db.exec(delete(VectorRow).where(of_scope, other))
+            until = reading.until.isoformat() if reading.until else None
+            noted = json.dumps({"revision": reading.revision, "until": until}).encode()
+            await insert_missing(db, VectorRow, [_row(key, embedder, COMPLETE, noted)])
+        return True
+
+    return await store.written(work)
+
+
+async def lacking(db: AsyncSession, embedder: Embedder, at: datetime) -> list[Scope]:
+    """Return the scopes of which it is not known that all their texts have a vector of this embedder at `at`."""
+    noted = and_(
+        col(VectorRow.scope_id) == col(ScopeRow.id),
+        col(VectorRow.model) == embedder.model,
+        col(VectorRow.dimension) == embedder.dimension,
+        col(VectorRow.key) == COMPLETE,
+    )
+    columns = (col(ScopeRow.tenant), col(ScopeRow.kind), col(ScopeRow.name), col(ScopeRow.revision))
+    query = select(*columns, col(VectorRow.content)).outerjoin_from(ScopeRow, VectorRow, noted)
+    rows = await (await db.connection()).execute(query.where(col(ScopeRow.revision) > 0).order_by(col(ScopeRow.id)))
+    return [
+        Scope.parse(f"{row.tenant}/{row.kind}/{row.name}")
+        for row in rows
+        if row.content is None or not _is_complete(row.content, row.revision, at)
+    ]
+
+
+async def coverage(store: Store, scope: Scope, at: datetime, wanted: Name | None = None) -> Coverage:
+    """Return how many texts have a vector, of each model that has any and of the one that is wanted."""
+    async with store.read() as db:
+        row = await lookup.scope_row(db, scope)
+        columns = (col(VectorRow.model), col(VectorRow.dimension), col(VectorRow.key))
+        query = select(*columns).where(col(VectorRow.scope_id) == (row.id if row else None))
+        rows = (await (await db.connection()).execute(query)).all()
+    keys: dict[Name, set[str]] = {} if wanted is None else {wanted: set()}
+    for one in rows:
+        keys.setdefault((one.model, one.dimension), set()).add(one.key)
+    if not keys:
+        return Coverage(0, {})
+    view = await remembered(store).view(store, scope, at)
+    texts = {vector_key(unit.text) for unit in view.index.units}
+    return Coverage(len(texts), {name: len(found & texts) for name, found in keys.items()})
+
+
+async def _held(db: AsyncSession, reading: Reading) -> int | None:
+    """Return the key of the scope, held against every other writer; None where it is not as it was read any more."""
+    await ledger.hold(db, reading.scope)
+    row = await lookup.scope_row(db, reading.scope)
+    return row.id if row is not None and row.revision == reading.revision else None
+
+
+def _is_complete(content: bytes, revision: int, at: datetime) -> bool:
+    noted = json.loads(content)
+    return bool(noted["revision"] == revision) and (
+        noted["until"] is None or at < datetime.fromisoformat(noted["until"])
+    )
+
+
+def _row(key: int, embedder: Embedder, name: str, content: bytes) -> dict[str, object]:
+    return {
+        "scope_id": key,
+        "model": embedder.model,
+        "dimension": embedder.dimension,
+        "key": name,
+        "content": content,
+    }

@@ -1,0 +1,1 @@
+"""Export and import of a store or a part of it."""

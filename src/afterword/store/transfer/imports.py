@@ -1,0 +1,297 @@
+"""Taking in what another store has exported: idempotent, resumable, and never against a tombstone.
+
+Lines are written some at a time, each group in one transaction. Nothing of a scope counts before all of it has come:
+its runs come in last, in one transaction, and the facts are derived from them. What is here already stays as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from sqlmodel import col, select
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from afterword import telemetry
+from afterword.errors import FileInvalid
+from afterword.facts.assertions import Act, Authority, Cue, EvidenceKind, Kind
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Transcript
+from afterword.privacy.blanking import FORGOTTEN, is_forgotten
+from afterword.privacy.tombstones import Forgotten
+from afterword.store import ledger
+from afterword.store.database.compaction import analyze
+from afterword.store.database.engine import Store
+from afterword.store.database.inserts import insert_missing, insert_numbered, insert_rows
+from afterword.store.forgetting.tombstone_replay import Covers, stands
+from afterword.store.forgetting.tombstone_rows import forgotten, forgotten_in, keep_key, lay, stone_of
+from afterword.store.lookup import CHUNK
+from afterword.store.rows import assertion_of, turn_of
+from afterword.store.tables import (
+    AssertionRow,
+    EvidenceRow,
+    RejectionRow,
+    ScopeRow,
+    SessionRow,
+    StateRow,
+    TurnRow,
+    VerdictRow,
+    WindowAssertionRow,
+    WindowRow,
+)
+from afterword.store.transfer import export_file
+from afterword.store.transfer.imported_runs import Newcomers
+from afterword.store.transfer.json_rows import Line, columns_of
+from afterword.telemetry import Stage
+
+Work = Callable[[AsyncSession, Sequence[Line]], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """What came in, by kind of line; what was held back because it was forgotten here; and what was here already."""
+
+    taken: Counter[str] = field(default_factory=Counter)
+    forgotten: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
+
+
+@telemetry.staged(Stage.IMPORT)
+async def take_in(store: Store, path: Path) -> Arrived:
+    """Import a file of `transfer.export`, and return what came of it.
+
+    Raises `FileInvalid` where it is no such file, is of a newer version, or is damaged or cut short: what came before
+    the damage is kept, and importing a whole file goes on from there.
+    """
+    arrival = _Arrival(store, origin=str(export_file.head_of(path).get("origin")))
+    for kind, lines in export_file.groups(path):
+        await arrival.take(kind, lines)
+    async with store.connection(writing=True) as connection:
+        await analyze(connection)
+    return arrival.arrived
+
+
+class _Arrival:
+    """One import: the scope that is coming in, what of its sessions is blanked, and its runs until all has come."""
+
+    def __init__(self, store: Store, origin: str) -> None:
+        self._store, self._origin = store, origin
+        self._scope = Scope.user("nobody")
+        self._covers: Covers = {}
+        self._runs: list[Line] = []
+        self.arrived = Arrived()
+
+    async def take(self, kind: str, lines: Sequence[Line]) -> None:
+        """Take in lines of one kind, in one transaction."""
+        if kind == "run":
+            self._runs += lines
+            return
+        works: Mapping[str, Work] = {
+            "key": self._keys,
+            "tombstone": self._tombstones,
+            "scope": self._begin_scope,
+            "session": self._sessions,
+            "assertion": self._assertions,
+            "window": self._windows,
+            "verdict": self._verdicts,
+            "end": self._end_scope,
+        }
+        if kind not in works:
+            raise FileInvalid(f"the export holds a line of an unknown kind ({kind}); upgrade afterword")
+
+        async def work(db: AsyncSession) -> Arrived:
+            before, self.arrived = self.arrived, Arrived()
+            try:
+                await works[kind](db, lines)
+                return self.arrived
+            finally:
+                self.arrived = before
+
+        try:
+            done = await self._store.written(work)
+        except KeyError as error:
+            raise FileInvalid(f"a line of kind {kind} tells no {error.args[0]!r}; the file is damaged") from None
+        self.arrived.taken.update(done.taken)
+        self.arrived.forgotten.update(done.forgotten)
+        self.arrived.kept.update(done.kept)
+
+    async def _keys(self, db: AsyncSession, lines: Sequence[Line]) -> None:
+        for line in lines:
+            await keep_key(db, line)
+
+    async def _tombstones(self, db: AsyncSession, lines: Sequence[Line]) -> None:
+        stones = [stone_of(line) for line in lines]
+        for scope in {scope for scope, _ in stones}:
+            await lay(db, scope, [stone for of, stone in stones if of == scope])
+        self.arrived.taken["tombstones"] += len(stones)
+
+    async def _begin_scope(self, db: AsyncSession, lines: Sequence[Line]) -> None:
+        (line,) = lines
+        self._scope, self._covers, self._runs = Scope.parse(line["scope"]), {}, []
+        scope_id = await self._held(db)
+        row = await db.get(ScopeRow, scope_id)
+        if row is not None and not row.revision:
+            row.policy = line["policy"]
+            db.add(row)
+
+    async def _held(self, db: AsyncSession) -> int:
+        """Return the key of the scope's row. Nobody forgets anything of the scope until the transaction ends: what is
+        held back by the tombstones that are seen now is all that is to be held back."""
+        return await ledger.hold(db, self._scope)
+
+    async def _sessions(self, db: AsyncSession, lines: Sequence[Line]) -> None:
+        scope_id, names = await self._held(db), [line["session_id"] for line in lines]
+        here = await _present(db, col(SessionRow.session_id), names, SessionRow.scope_id == scope_id)
+        gone = await forgotten_in(db, self._scope, names)
+        rows, states, turns = [], [], []
+        for line in lines:
+            state, left = self._shown(line, gone.get(line["session_id"]))
+            if left is None:
+                self.arrived.forgotten["sessions"] += 1
+            elif line["session_id"] in here:
+                self.arrived.kept["sessions"] += 1
+            else:
+                rows.append({**columns_of(SessionRow, line), "scope_id": scope_id})
+                states.append(state)
+                turns.append(left)
+        for row in rows:
+            row.pop("id", None)
+        keys = await insert_numbered(db, SessionRow, rows)
+        kept = [{**one, "session_pk": key} for key, found in zip(keys, turns, strict=True) for one in found]
+        await insert_rows(db, TurnRow, kept)
+        saved = [{**one, "session_pk": key} for key, one in zip(keys, states, strict=True) if one]
+        await insert_rows(db, StateRow, saved)
+        self.arrived.taken["sessions"] += len(rows)
+
+    def _shown(self, line: Line, gone: Forgotten | None) -> tuple[Line | None, list[Line] | None]:
+        """Return the state and the turns of a session without what was forgotten; no turns where that is all."""
+        turns = [columns_of(TurnRow, turn) for turn in line["turns"]]
+        state = columns_of(StateRow, line["state"]) if line.get("state") else None
+        if gone is None or not gone.touches_session:
+            return state, turns
+        kept = tuple(turn_of(_as_row({**turn, "session_pk": 0})) for turn in turns)
+        left = gone.turns(kept)
+        pairs = zip(kept, left, strict=True)
+        self._covers |= {(line["session_id"], new.number): new.text for old, new in pairs if old.text != new.text}
+        if kept and all(turn.text == FORGOTTEN for turn in left):
+            return None, None
+        if state:
+            before, after = Transcript(kept, layout=""), Transcript(left, layout="")
+            shown = gone.state(json.loads(zlib.decompress(state["content"])), before, after)
+            state = {**state, "content": zlib.compress(json.dumps(shown, ensure_ascii=True).encode())}
+        return state, [{**turn, "text": one.text} for turn, one in zip(turns, left, strict=True)]
+
+    async def _assertions(self, db: AsyncSession, lines: Sequence[Line]) -> None:
+        scope_id = await self._held(db)
+        gone = await forgotten(db, self._scope)
+        rows, evidence = [], []
+        for line in lines:
+            row = {**columns_of(AssertionRow, line), "scope_id": scope_id}
+            items = [{**columns_of(EvidenceRow, item), "assertion_id": line["id"]} for item in line["evidence"]]
+            _check(row, items)
+            if self._is_forgotten(row, items, gone):
+                self.arrived.forgotten["assertions"] += 1
+                continue
+            rows.append(row)
+            evidence += items
+        await insert_missing(db, AssertionRow, rows)
+        await insert_missing(db, EvidenceRow, evidence)
+        self.arrived.taken["assertions"] += len(rows)
+
+    def _is_forgotten(self, row: Line, items: Sequence[Line], gone: Forgotten) -> bool:
+        if gone.is_empty and not self._covers and not is_forgotten(row["value"]):
+            return False
+        said = assertion_of(_as_row(row), map(_as_row, items), self._scope)
+        return gone.holds_back(said) or not stands(said, self._covers)
+
+    async def _windows(self, db: AsyncSession, lines: Sequence[Line]) -> None:
+        scope_id = await self._held(db)
+        rows = [{**columns_of(WindowRow, line), "scope_id": scope_id} for line in lines]
+        for row in rows:
+            row.pop("id", None)
+        await insert_missing(db, WindowRow, rows)
+        ids = await _window_ids(db, scope_id, [line["key"] for line in lines])
+        here = await _present(db, col(AssertionRow.id), [name for line in lines for name in line["assertions"]])
+        touched = {session_id for session_id, _ in self._covers}
+        ties, refused = [], []
+        for line in lines:
+            window_id = ids[line["source"], line["key"]]
+            ties += [{"window_id": window_id, "assertion_id": one} for one in line["assertions"] if one in here]
+            # What was refused of a session of which something was forgotten may tell just that.
+            if line["source"].removeprefix(ledger.source_of("")) not in touched:
+                refused += [{**columns_of(RejectionRow, one), "window_id": window_id} for one in line["rejections"]]
+        await insert_missing(db, WindowAssertionRow, ties)
+        await insert_missing(db, RejectionRow, refused)
+        self.arrived.taken["windows"] += len(lines)
+
+    async def _verdicts(self, db: AsyncSession, lines: Sequence[Line]) -> None:
+        scope_id = await self._held(db)
+        named = [line[name] for line in lines for name in ("earlier_id", "later_id")]
+        here = await _present(db, col(AssertionRow.id), named)
+        rows = [
+            {**columns_of(VerdictRow, line), "scope_id": scope_id}
+            for line in lines
+            if line["earlier_id"] in here and line["later_id"] in here
+        ]
+        await insert_missing(db, VerdictRow, rows)
+        self.arrived.taken["verdicts"] += len(rows)
+
+    async def _end_scope(self, db: AsyncSession, _: Sequence[Line]) -> None:
+        """Let the runs of the scope count, those that are not here yet, and derive its facts."""
+        newcomers = await Newcomers.of(db, self._scope, await self._held(db), self._origin)
+        come = []
+        for line in self._runs:
+            why_not = newcomers.why_not(line)
+            if why_not is None:
+                come.append(line)
+            else:
+                (self.arrived.forgotten if why_not == "forgotten" else self.arrived.kept)["runs"] += 1
+        if come:
+            await newcomers.take(db, come)
+            await ledger.derive(db, self._scope)
+        self.arrived.taken["runs"] += len(come)
+
+
+_KNOWN: Mapping[str, Collection[object]] = {
+    "act": frozenset(Act),
+    "kind": frozenset(Kind),
+    "authority": frozenset(Authority),
+    "cue": frozenset({*Cue, None}),
+}
+_EVIDENCE_KINDS = frozenset(EvidenceKind)
+
+
+def _check(row: Line, items: Sequence[Line]) -> None:
+    """Raise `FileInvalid` where an assertion says what this program does not know."""
+    unknown = [name for name, known in _KNOWN.items() if row[name] not in known]
+    if unknown or any(item["kind"] not in _EVIDENCE_KINDS for item in items):
+        name = unknown[0] if unknown else "evidence"
+        raise FileInvalid(f"assertion {row['id']!r} has an unknown {name}; the file is damaged, or upgrade afterword")
+
+
+def _as_row(values: Line) -> Any:
+    return SimpleNamespace(**values)
+
+
+async def _window_ids(db: AsyncSession, scope_id: int, keys: Sequence[str]) -> dict[tuple[str, str], int]:
+    found: dict[tuple[str, str], int] = {}
+    for start in range(0, len(keys), CHUNK):
+        query = select(WindowRow.source, WindowRow.key, WindowRow.id).where(
+            WindowRow.scope_id == scope_id, col(WindowRow.key).in_(keys[start : start + CHUNK])
+        )
+        found.update({(source, key): window for source, key, window in (await db.exec(query)).all() if window})
+    return found
+
+
+async def _present(db: AsyncSession, column: Any, names: Sequence[str], *where: Any) -> Collection[str]:
+    """Return those of the names that the table has."""
+    found: set[str] = set()
+    for start in range(0, len(names), CHUNK):
+        found.update(await db.exec(select(column).where(column.in_(names[start : start + CHUNK]), *where)))
+    return found
