@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from afterword.extractors.extractor import Extractor
-from afterword.extractors.judge import Judge, RulesJudge
+from afterword.extractors.judge import Judge
 from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.extractor import ModelExtractor
 from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.model.prices import Price, shipped
-from afterword.extractors.rules import RulesExtractor
+from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.pipeline.budget import Budget, Purse
 from afterword.settings import ModelOptions, Settings, modes_path
 

@@ -12,7 +12,7 @@ import pytest
 from afterword.errors import NotFound
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Window
-from afterword.extractors.judge import RulesJudge
+from afterword.extractors.rules import RulesJudge
 from afterword.extractors.testing import OracleExtractor
 from afterword.facts.assertions import Act, Kind
 from afterword.facts.fact import Fact, Status

@@ -29,8 +29,7 @@ CLEAN_STOP_S = 10.0
 
 PROGRAM = """
 import asyncio, os, sys, time
-from afterword.extractors.judge import RulesJudge
-from afterword.extractors.rules import RulesExtractor
+from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.pipeline import fleet
 from afterword.pipeline.budget import Budget, Purse
 from afterword.store.database.engine import open_store

@@ -12,7 +12,7 @@ from sqlmodel import SQLModel
 
 from afterword import record_session, resume
 from afterword.errors import NotFound
-from afterword.extractors.judge import RulesJudge
+from afterword.extractors.rules import RulesJudge
 from afterword.extractors.testing import OracleExtractor
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope

@@ -21,7 +21,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sqlmodel import SQLModel
 
-from afterword.extractors.judge import RulesJudge
+from afterword.extractors.rules import RulesJudge
 from afterword.extractors.testing import OracleExtractor
 from afterword.facts.scopes import Scope
 from afterword.pipeline.forget_requests import compare_anew

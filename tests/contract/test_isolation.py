@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 from afterword import FactMemory, process_session, record_session, resume
 from afterword.agents.tools import RecallTool, RememberTool, WithdrawTool
 from afterword.errors import NotFound
-from afterword.extractors.judge import RulesJudge
-from afterword.extractors.rules import RulesExtractor
+from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.pipeline.consolidation import coverage
 from afterword.pipeline.intake import Saved

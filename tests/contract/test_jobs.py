@@ -12,8 +12,7 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 
 from afterword.errors import NotFound, StateConflict
 from afterword.extractors.errors import EndpointUnavailable
-from afterword.extractors.judge import RulesJudge
-from afterword.extractors.rules import RulesExtractor
+from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.due_times import Clock, Rhythm
 from afterword.pipeline.background.leases import Ending, Job, attempt

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from sqlmodel import col, select
 
-from afterword.extractors.judge import RulesJudge
-from afterword.extractors.rules import RulesExtractor
+from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.assertions import OWNER, Act, Assertion, Authority, Evidence, EvidenceKind, Kind
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.due_times import Clock, Rhythm

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afterword import FactMemory
-from afterword.extractors.judge import RulesJudge
 from afterword.extractors.readers import read_state
+from afterword.extractors.rules import RulesJudge
 from afterword.facts.transcripts import Role
 from afterword.pipeline.proposals import apply_proposal
 from afterword.recall.block import CLOSING, OPENING, PREFACE, plain

@@ -23,8 +23,7 @@ from afterword.evaluation.scorecard import BEGIN, END, scorecard
 from afterword.evaluation.scores import Score, as_json, total
 from afterword.evaluation.states import saved_state
 from afterword.evaluation.trial import System, run_trial
-from afterword.extractors.judge import RulesJudge
-from afterword.extractors.rules import RulesExtractor
+from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.fact import Fact, Status
 from afterword.settings import Settings
 from commands import Commands

@@ -14,7 +14,7 @@ from afterword import FactMemory
 from afterword.cli import asking, deciding
 from afterword.cli.processing import show
 from afterword.extractors.candidates import Candidate, Citation
-from afterword.extractors.judge import RulesJudge
+from afterword.extractors.rules import RulesJudge
 from afterword.extractors.testing import OracleExtractor
 from afterword.facts.assertions import Kind
 from afterword.facts.scopes import Scope

@@ -15,8 +15,7 @@ from autogen_core.tools import BaseTool
 
 from afterword import FactMemory, memory_tools, process_session
 from afterword.agents.tools import RecallTool, RememberTool, WithdrawTool
-from afterword.extractors.judge import RulesJudge
-from afterword.extractors.rules import RulesExtractor
+from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.fact import Status
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal, undo_run

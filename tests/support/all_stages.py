@@ -15,12 +15,12 @@ from autogen_agentchat.agents import AssistantAgent
 
 from afterword import FactMemory, record_session
 from afterword.extractors.candidates import Candidate, Citation
-from afterword.extractors.judge import RulesJudge
 from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.embeddings import EndpointEmbedder
 from afterword.extractors.model.extractor import ModelExtractor
 from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.model.prices import Price
+from afterword.extractors.rules import RulesJudge
 from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts
 from afterword.facts.assertions import Kind
 from afterword.facts.scopes import Scope
@@ -163,7 +163,7 @@ async def _move(store: Store, folder: Path) -> None:
     await exports.export(store, folder / "all.jsonl")
     await imports.take_in(store, folder / "all.jsonl")
     memories = [Memory(f"Owns a boat called {MARKER}", "1", START)]
-    await import_memories(store, LENA, Origin.MEM0, memories, at=now(), file_time=START)
+    await import_memories(store, LENA, Origin.MEM0, memories, judge=RulesJudge(), at=now(), file_time=START)
 
     async def everything(erasure: forgetting.Erasure) -> None:
         await erasure.everything()

@@ -21,8 +21,7 @@ PERIOD_S, LEASE_S, SPEED = 60.0, 90.0, 30.0
 PROGRAM = """
 import asyncio, os, random, signal, sys, time
 from datetime import datetime
-from afterword.extractors.judge import RulesJudge
-from afterword.extractors.rules import RulesExtractor
+from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.pipeline.budget import Budget, Purse
 from afterword.pipeline.background.periodic_jobs import Chores
 from afterword.pipeline.background.leases import Job

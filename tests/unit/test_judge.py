@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from afterword.extractors.judge import RulesJudge, relation
+from afterword.extractors.rules import RulesJudge
+from afterword.extractors.slot_relation import relation
 from afterword.facts.assertions import Act, Assertion, Authority, Cue, Kind, Relation
 from afterword.facts.scopes import Scope
 

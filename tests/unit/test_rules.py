@@ -8,8 +8,9 @@ import pytest
 
 from afterword.extractors.candidates import Candidate
 from afterword.extractors.extractor import Usage, Window
-from afterword.extractors.rules import SINGLE_VALUED, RulesExtractor
+from afterword.extractors.rules import RulesExtractor
 from afterword.extractors.rules.extractor import read
+from afterword.extractors.slot_relation import SINGLE_VALUED
 from afterword.facts.assertions import Act, Cue, Kind
 from afterword.facts.transcripts import Role, Turn
 

@@ -11,9 +11,9 @@ import afterword
 from afterword.extractors.candidates import Candidate
 from afterword.extractors.extractor import Window
 from afterword.extractors.grounding import ground
-from afterword.extractors.judge import relation
 from afterword.extractors.readers import read_file
 from afterword.extractors.rules.extractor import read
+from afterword.extractors.slot_relation import relation
 from afterword.facts.assertions import Act, Assertion, Cue, Relation
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn

@@ -21,7 +21,6 @@ from afterword.extractors.extractor import Extractor, Rejection, Usage
 from afterword.extractors.grounding import ground
 from afterword.extractors.owners import is_generic, owners
 from afterword.extractors.readers.memory_marks import pieces
-from afterword.extractors.rules import RulesExtractor
 from afterword.extractors.windows import windows
 from afterword.facts.assertions import Act, Assertion, Kind, folded
 from afterword.facts.scopes import Scope
@@ -109,7 +108,12 @@ class ExtractorAgent(BaseChatAgent):
         description: str = "Finds preferences, facts and decisions in the conversation, each with its words.",
     ) -> None:
         super().__init__(name, description)
-        self._extractor = extractor or RulesExtractor()
+        if extractor is None:
+            # Imported only here: an agent with an extractor of its own never loads the rules.
+            from afterword.extractors.rules import RulesExtractor
+
+            extractor = RulesExtractor()
+        self._extractor = extractor
         self._scope = Scope.user("user") if user is None and scope is None else named_scope(user, scope)
         self._humans = frozenset(folded(human) for human in humans)
         self._privacy = privacy or Privacy()

@@ -25,9 +25,9 @@ from afterword.agents.recall_results import Found, Outcome, Recalled
 from afterword.agents.vouching import statement_refusal, withdrawal_refusal
 from afterword.errors import StoreError
 from afterword.extractors.grounding import LONGEST, find_quote, snake_case
-from afterword.extractors.judge import relation
 from afterword.extractors.readers.memory_marks import pieces
 from afterword.extractors.readers.people import HUMAN_NAMES, is_generic
+from afterword.extractors.slot_relation import relation
 from afterword.facts.assertions import OWNER, EvidenceKind, Kind, folded
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope, ScopeKind

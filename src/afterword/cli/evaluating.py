@@ -26,9 +26,8 @@ from afterword.evaluation.results import evaluate as evaluate_systems
 from afterword.evaluation.scenarios import read_scenarios
 from afterword.evaluation.scorecard import scorecard, written_into
 from afterword.evaluation.trial import Order, System
-from afterword.extractors.judge import RulesJudge
 from afterword.extractors.model.opinion import ModelOpinion
-from afterword.extractors.rules import RulesExtractor
+from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.extractors.testing import ScriptedEndpoint, recorded_model, replayed
 from afterword.settings import ModelOptions, Settings
 from afterword.workers import asking, working

@@ -15,7 +15,7 @@ from afterword import settings
 from afterword.cli import embedding
 from afterword.cli.output import UsageInvalid, chosen_scope, console, instant, needed_scope, opened, print_json
 from afterword.errors import NotFound
-from afterword.extractors.judge import RulesJudge
+from afterword.extractors.rules import RulesJudge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.forget_requests import compare_anew
 from afterword.store import lookup

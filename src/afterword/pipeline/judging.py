@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from afterword import telemetry
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Usage
-from afterword.extractors.judge import Judge, Pair, RulesJudge, is_cleared
+from afterword.extractors.judge import Judge, Pair
+from afterword.extractors.slot_relation import RELATION_VERSION, is_cleared
 from afterword.facts.assertions import Relation, Verdict
 from afterword.facts.knowledge import Known
 from afterword.facts.scopes import Scope
@@ -77,7 +78,7 @@ class Docket:
 
 
 def _cleared(pair: Pair) -> Verdict:
-    return Verdict(pair[0].id, pair[1].id, Relation.RETRACTS, "everything was taken back", RulesJudge.version)
+    return Verdict(pair[0].id, pair[1].id, Relation.RETRACTS, "everything was taken back", RELATION_VERSION)
 
 
 def gone(known: Known, pairs: Sequence[Pair]) -> frozenset[str]:

@@ -11,7 +11,8 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 from afterword import telemetry
 from afterword.errors import Overtaken
 from afterword.extractors.grounding import LONGEST
-from afterword.extractors.judge import Judge, RulesJudge
+from afterword.extractors.judge import Judge
+from afterword.extractors.slot_relation import RELATION_VERSION
 from afterword.facts.assertions import (
     OWNER,
     Act,
@@ -67,7 +68,7 @@ async def import_memories(
     *,
     at: datetime,
     file_time: datetime,
-    judge: Judge | None = None,
+    judge: Judge,
     budget: Budget | Purse | None = None,
 ) -> Imported:
     """Keep the memories of another library as imported facts; the same again changes nothing.
@@ -79,9 +80,7 @@ async def import_memories(
     """
     source = f"import:{kind}:{digest([(one.id, one.text, str(one.at)) for one in found])}"
     said = [_assertion(store, scope, kind, one, file_time) for one in found]
-    importing = _Importing(
-        store, scope, source, list({one.id: one for one in said}.values()), judge or RulesJudge(), at
-    )
+    importing = _Importing(store, scope, source, list({one.id: one for one in said}.values()), judge, at)
     account = Account(purse_of(budget), store, scope, source, purpose="import")
     with account.open():
         outcome = await importing.run()
@@ -164,7 +163,7 @@ def _repeated(known: Sequence[Assertion], said: Sequence[Assertion]) -> list[Ver
         other = first.get((one.kind, folded(one.statement)), one)
         if other.id != one.id:
             earlier, later = sorted((one, other), key=lambda item: item.order)
-            found.append(Verdict(earlier.id, later.id, Relation.SAME, "the same words", RulesJudge.version))
+            found.append(Verdict(earlier.id, later.id, Relation.SAME, "the same words", RELATION_VERSION))
     return found
 
 

@@ -22,7 +22,7 @@ from afterword.extractors.candidates import Candidate
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Extractor, Usage, Window
 from afterword.extractors.grounding import Grounding, ground
-from afterword.extractors.judge import Judge, RulesJudge
+from afterword.extractors.judge import Judge
 from afterword.facts.assertions import Assertion
 from afterword.facts.knowledge import Known
 from afterword.facts.scopes import Scope
@@ -108,8 +108,13 @@ async def process_session(
     answer, `BudgetReached` where there is no room for an extraction, and `ScopeBusy` where others kept changing the
     scope. In each case nothing of the session is half stored.
     """
+    if judge is None:
+        # Imported only here: a caller with a judge of its own never loads the rules.
+        from afterword.extractors.rules import RulesJudge
+
+        judge = RulesJudge()
     account = Account(purse_of(budget), store, saved.scope, ledger.source_of(saved.session_id))
-    work = _Processing(store, saved, extractor, judge or RulesJudge(), apply, clock, account, before)
+    work = _Processing(store, saved, extractor, judge, apply, clock, account, before)
     with telemetry.stage(Stage.SESSION, scope=saved.scope, session_id=saved.session_id), session_telemetry.failing():
         if saved.off_the_record:
             nothing = Transcript((), layout=OFF_THE_RECORD, skipped={OFF_THE_RECORD: 1})

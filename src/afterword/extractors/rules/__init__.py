@@ -1,6 +1,9 @@
-"""The offline extractor: English rules that need no model, no key and no network."""
+"""The offline extractor and judge: English rules that need no model, no key and no network.
+
+Only composition roots import them, for example `workers`, the command line and the evaluation.
+"""
 
 from afterword.extractors.rules.extractor import RulesExtractor
-from afterword.extractors.rules.vocabulary import SINGLE_VALUED
+from afterword.extractors.rules.judge import RulesJudge
 
-__all__ = ["SINGLE_VALUED", "RulesExtractor"]
+__all__ = ["RulesExtractor", "RulesJudge"]

@@ -12,13 +12,6 @@ import re
 
 from afterword.extractors.rules.words import word_set
 
-SINGLE_VALUED = word_set(
-    """name home employer job role birthday age timezone seat editor shell browser operating_system platform
-    version contact budget budget_per_night budget_per_day budget_per_week budget_per_month budget_per_year goal
-    deadline source shoe_size extension excess deductible living_room cadence relation phone_number address"""
-)
-"""Attributes of which one value holds at a time; of any other, several may stand beside each other."""
-
 PERSONAL = word_set(
     "name home employer job role birthday age contact source relation address version platform phone_number"
 )

@@ -1,0 +1,26 @@
+"""The judge that needs no model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from afterword.extractors.extractor import Usage
+from afterword.extractors.judge import Pair
+from afterword.extractors.slot_relation import RELATION_VERSION, relation
+from afterword.facts.assertions import Verdict
+
+
+class RulesJudge:
+    """Judges a pair of assertions by slot and value alone. Pairs it cannot decide get no verdict."""
+
+    version = RELATION_VERSION
+    pairs_a_call = None
+
+    async def judge(self, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
+        """Return the verdicts that slot and value settle. It costs nothing."""
+        verdicts = []
+        for earlier, later in pairs:
+            decided = relation(earlier, later)
+            if decided is not None:
+                verdicts.append(Verdict(earlier.id, later.id, *decided, self.version))
+        return verdicts, Usage()
