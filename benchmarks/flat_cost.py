@@ -33,7 +33,7 @@ from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.extractor import ModelExtractor
 from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.testing import Reply, ScriptedEndpoint, facts
-from afterword.facts.assertions import Act, Assertion, Authority, Evidence, EvidenceKind, Kind, Verdict
+from afterword.facts.assertions import Assertion, Authority, Evidence, EvidenceKind, Kind, SpeechAct, Verdict
 from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
@@ -57,7 +57,7 @@ def stored(number: int) -> Assertion:
         id=f"a{number:08d}",
         scope=OWNER,
         session_id=f"s{number}",
-        act=Act.STATE,
+        act=SpeechAct.STATE,
         kind=Kind.ENTITY,
         subject="user",
         attribute=attribute,

@@ -25,7 +25,7 @@ from autogen_core.models import ModelFamily, ModelInfo
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword import FactMemory, open_store
-from afterword.facts.assertions import Act, Assertion, Authority, Evidence, EvidenceKind, Kind
+from afterword.facts.assertions import Assertion, Authority, Evidence, EvidenceKind, Kind, SpeechAct
 from afterword.facts.scopes import Scope
 from afterword.store import ledger
 from afterword.store.database.engine import Store
@@ -49,7 +49,7 @@ def stored(scope: Scope, number: int) -> Assertion:
         id=f"{scope.id}-{number:08d}",
         scope=scope,
         session_id="seed",
-        act=Act.STATE,
+        act=SpeechAct.STATE,
         kind=Kind.ENTITY,
         subject="user",
         attribute=f"item_{number}",

@@ -23,7 +23,7 @@ from typing import Any
 
 import recall_scenarios
 
-from afterword.recall.ranking import WEIGHTS, Index, Unit, Weights, said_once
+from afterword.recall.ranking import WEIGHTS, SearchIndex, SearchUnit, Weights, repeats_last
 from afterword.recall.vectors import EmbeddingUnavailable, LocalEmbedder, Vectors
 
 SHARED = Path(os.environ.get("AFTERWORD_SHARED", Path(__file__).parent.parent.parent / "shared"))
@@ -55,8 +55,8 @@ class Conversation:
     """One conversation: its turns, the facts that were taken from it, and the questions."""
 
     name: str
-    turns: list[Unit]
-    facts: list[Unit]
+    turns: list[SearchUnit]
+    facts: list[SearchUnit]
     asked: list[Asked]
     texts: dict[str, str]
 
@@ -94,29 +94,29 @@ def conversations(folder: Path, *, speakers: bool, wanted: Callable[[Values], bo
     return list(found.values())
 
 
-def _turn(message: Values, number: int, session: str, day: str, *, speakers: bool) -> Unit:
+def _turn(message: Values, number: int, session: str, day: str, *, speakers: bool) -> SearchUnit:
     name = message["source"] if speakers else ""
     text = f"{day} {name} {message['text']}"
-    return Unit(message["id"], text, name, session, number, asks=speakers and "?" in message["text"])
+    return SearchUnit(message["id"], text, name, session, number, asks=speakers and "?" in message["text"])
 
 
-def _fact(number: str, fact: Values, day: str, turns: Sequence[Unit]) -> Unit:
+def _fact(number: str, fact: Values, day: str, turns: Sequence[SearchUnit]) -> SearchUnit:
     people = {turn.name for turn in turns}
     about = " ".join(sorted(name for name in people if name in fact["text"]))
-    return Unit(number, f"{day} {fact['text']}", about, sources=tuple(fact["evidence"] or ()))
+    return SearchUnit(number, f"{day} {fact['text']}", about, sources=tuple(fact["evidence"] or ()))
 
 
-def vectors(units: Sequence[Unit], local: LocalEmbedder | None) -> Vectors | None:
+def vectors(units: Sequence[SearchUnit], local: LocalEmbedder | None) -> Vectors | None:
     """Return the vectors of the units, None without the extra."""
     return Vectors(asyncio.run(local.embed([unit.text for unit in units]))) if local else None
 
 
-Ranked = list[list[tuple[Unit, float]]]
+Ranked = list[list[tuple[SearchUnit, float]]]
 
 
-def answers(one: Conversation, units: Sequence[Unit], local: LocalEmbedder | None, weights: Weights) -> Ranked:
+def answers(one: Conversation, units: Sequence[SearchUnit], local: LocalEmbedder | None, weights: Weights) -> Ranked:
     """Return the ranked units for each question of a conversation."""
-    index, known = Index(units), vectors(units, local)
+    index, known = SearchIndex(units), vectors(units, local)
     near = asyncio.run(local.embed([asked.text for asked in one.asked])) if local else []
     meant = [known.near(vector) for vector in near] if known else [None] * len(one.asked)
     return [
@@ -138,7 +138,7 @@ def recall_within(ranked: Ranked, one: Conversation, budget: int, cost: Callable
     shares = []
     for asked, found in zip(one.asked, ranked, strict=True):
         room, told = float(budget), set[str]()
-        for unit, _ in said_once(found):
+        for unit, _ in repeats_last(found):
             price = cost(one.texts[unit.id] + "\n")
             if price <= room:
                 room -= price

@@ -9,7 +9,17 @@ from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
-from afterword.facts.assertions import OWNER, Act, Assertion, Authority, Evidence, EvidenceKind, Kind, Relation, Verdict
+from afterword.facts.assertions import (
+    OWNER,
+    Assertion,
+    Authority,
+    Evidence,
+    EvidenceKind,
+    Kind,
+    Relation,
+    SpeechAct,
+    Verdict,
+)
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Transcript, Turn
 from afterword.store import ledger, sessions
@@ -102,7 +112,7 @@ def _assertion(scope: Scope, scenario: Values, fact: Values) -> Assertion:
         id=fact["id"],
         scope=scope,
         session_id=first["session_id"],
-        act=Act.STATE,
+        act=SpeechAct.STATE,
         kind=Kind(fact["kind"]),
         subject=OWNER if fact["about"] == "user" else fact["about"],
         attribute="note",
@@ -127,7 +137,7 @@ def _takeback(said: Assertion, at: datetime) -> Assertion:
         id=f"{said.id}-gone",
         scope=said.scope,
         session_id=None,
-        act=Act.RETRACT,
+        act=SpeechAct.RETRACT,
         kind=said.kind,
         subject=said.subject,
         attribute=said.attribute,

@@ -29,7 +29,7 @@ from typing import Any
 from sqlalchemy import insert
 
 from afterword.facts.scopes import Scope
-from afterword.recall.vectors import packed, vector_key
+from afterword.recall.vectors import packed_vector, vector_key
 from afterword.store import entries
 from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Store, store_url
@@ -158,7 +158,7 @@ async def _fill_vectors(store: Store) -> None:
     made = await Given().embed(texts)
     kept = {"scope_id": 1, "model": Given.model, "dimension": DIMENSION}
     rows = [
-        {**kept, "key": vector_key(text), "content": packed(vector)}
+        {**kept, "key": vector_key(text), "content": packed_vector(vector)}
         for text, vector in dict(zip(texts, made, strict=True)).items()
     ]
     async with store.connection(writing=True) as connection:

@@ -31,7 +31,7 @@ from typing import Any
 import psycopg
 from sqlmodel import SQLModel
 
-from afterword.facts.assertions import Act, Assertion, Authority, Evidence, EvidenceKind, Kind, assertion_id
+from afterword.facts.assertions import Assertion, Authority, Evidence, EvidenceKind, Kind, SpeechAct, assertion_id
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Turn
 from afterword.store import ledger, lookup
@@ -63,10 +63,10 @@ def said(scope: Scope, name: str, turn: Turn) -> Assertion:
     evidence = (Evidence(EvidenceKind.TURN, turn.text, name, turn.number, "user", 0),)
     subject, value = turn.text.split(" is ")[0], turn.text.rpartition(" ")[2]
     return Assertion(
-        id=assertion_id(scope, name, (Act.STATE, Kind.ENTITY, subject, "shelf", turn.text), evidence),
+        id=assertion_id(scope, name, (SpeechAct.STATE, Kind.ENTITY, subject, "shelf", turn.text), evidence),
         scope=scope,
         session_id=name,
-        act=Act.STATE,
+        act=SpeechAct.STATE,
         kind=Kind.ENTITY,
         subject=subject,
         attribute="shelf",

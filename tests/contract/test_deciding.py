@@ -14,7 +14,7 @@ from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Window
 from afterword.extractors.rules import RulesJudge
 from afterword.extractors.testing import OracleExtractor
-from afterword.facts.assertions import Act, Kind
+from afterword.facts.assertions import Kind, SpeechAct
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.pipeline.errors import ProposalOutdated
@@ -50,7 +50,7 @@ def find(window: Window) -> list[Candidate]:
                     value=value,
                     statement=f"The user's {attribute} is {value}.",
                     evidence=[Citation(turn=turn.number, quote=turn.text)],
-                    act=Act.ERASE if act or turn.text.startswith("forget") else Act.STATE,
+                    act=SpeechAct.ERASE if act or turn.text.startswith("forget") else SpeechAct.STATE,
                 )
             )
     return found

@@ -8,10 +8,20 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from afterword.facts.assertions import OWNER, Act, Assertion, Authority, Evidence, EvidenceKind, Kind, Relation, Verdict
+from afterword.facts.assertions import (
+    OWNER,
+    Assertion,
+    Authority,
+    Evidence,
+    EvidenceKind,
+    Kind,
+    Relation,
+    SpeechAct,
+    Verdict,
+)
 from afterword.facts.scopes import Scope
-from afterword.recall.block import block, label
-from afterword.recall.tokens import most_tokens
+from afterword.recall.block import render_block, scope_label
+from afterword.recall.tokens import token_upper_bound
 from afterword.store import ledger, lookup
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.erasure import forget
@@ -31,7 +41,7 @@ def seat(number: int, value: str) -> Assertion:
         id=f"seat-{number}",
         scope=LENA,
         session_id=f"s{number}",
-        act=Act.STATE,
+        act=SpeechAct.STATE,
         kind=Kind.PREFERENCE,
         subject=OWNER,
         attribute="seat",
@@ -63,8 +73,8 @@ async def keep(store: Store, said: Sequence[Assertion], verdicts: Sequence[Verdi
 
 async def notes(store: Store, budget_tokens: int = 600, query: str = "which seat?") -> list[str]:
     found = await recall(store, LENA, query, at=LATER, budget_tokens=budget_tokens)
-    text = block(found.facts, label=label(LENA), turns=found.turns)
-    assert most_tokens(text) <= budget_tokens
+    text = render_block(found.facts, label=scope_label(LENA), turns=found.turns)
+    assert token_upper_bound(text) <= budget_tokens
     return [line for line in text.splitlines() if line.startswith("- ")]
 
 
@@ -104,13 +114,13 @@ async def test_what_was_wrong_is_not_told_where_it_was_said_twice(store: Store) 
 
 
 async def test_what_was_withdrawn_is_not_told(store: Store) -> None:
-    gone = replace(seat(10, ""), act=Act.RETRACT, statement="Lena has no favourite seat.")
+    gone = replace(seat(10, ""), act=SpeechAct.RETRACT, statement="Lena has no favourite seat.")
     await keep(store, [WINDOW, gone, AISLE], [judged(Relation.RETRACTS, WINDOW, gone), judged(Relation.CHANGES)])
     assert await notes(store) == ["- Lena prefers seat 30."]
 
 
 async def test_what_somebody_asked_to_be_gone_is_not_told(store: Store) -> None:
-    gone = replace(seat(40, ""), act=Act.ERASE, statement="Forget that.")
+    gone = replace(seat(40, ""), act=SpeechAct.ERASE, statement="Forget that.")
     await keep(store, [WINDOW, AISLE, gone], [judged(Relation.CHANGES), judged(Relation.RETRACTS, WINDOW, gone)])
     assert await notes(store) == ["- Lena prefers seat 30."]
 

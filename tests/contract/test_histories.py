@@ -16,7 +16,7 @@ from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Usage, Window
 from afterword.extractors.testing import OracleExtractor
 from afterword.facts.assertions import Assertion, Verdict, digest
-from afterword.facts.timeline import courses
+from afterword.facts.timeline import fact_histories
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import undo_run
 from afterword.pipeline.session import process_session
@@ -73,7 +73,7 @@ async def kept(store: Store) -> Dump:
         held, live = await lookup.known(db, LENA), await lookup.known(db, LENA, afresh=True)
     assert set(held.assertions) == set(live.assertions)
     assert set(held.verdicts) == set(live.verdicts)
-    assert dumped(laid_out) == dumped(courses(live.assertions, live.verdicts))
+    assert dumped(laid_out) == dumped(fact_histories(live.assertions, live.verdicts))
     return dumped(laid_out)
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from afterword.errors import NotFound, Overtaken, ScopeMoved
-from afterword.facts.assertions import Act, Assertion, Authority, Evidence, EvidenceKind, Kind, Relation, Verdict
+from afterword.facts.assertions import Assertion, Authority, Evidence, EvidenceKind, Kind, Relation, SpeechAct, Verdict
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.store import ledger, lookup
@@ -27,7 +27,7 @@ def said(name: str, number: int, value: str, scope: Scope = LENA) -> Assertion:
         id=name,
         scope=scope,
         session_id=f"s{number}",
-        act=Act.STATE,
+        act=SpeechAct.STATE,
         kind=Kind.PREFERENCE,
         subject="user",
         attribute="seat",

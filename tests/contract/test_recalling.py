@@ -10,12 +10,22 @@ import pytest
 from sqlalchemy import text
 from sqlmodel import select
 
-from afterword.facts.assertions import OWNER, Act, Assertion, Authority, Evidence, EvidenceKind, Kind, Relation, Verdict
+from afterword.facts.assertions import (
+    OWNER,
+    Assertion,
+    Authority,
+    Evidence,
+    EvidenceKind,
+    Kind,
+    Relation,
+    SpeechAct,
+    Verdict,
+)
 from afterword.facts.fact import Status
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Transcript, Turn
-from afterword.recall.block import block, label
-from afterword.recall.tokens import most_tokens
+from afterword.recall.block import render_block, scope_label
+from afterword.recall.tokens import token_upper_bound
 from afterword.recall.vectors import EmbeddingUnavailable, Vector
 from afterword.store import ledger, lookup, sessions
 from afterword.store.database.engine import Store
@@ -42,7 +52,7 @@ def stated(number: int, statement: str, *, scope: Scope = LENA, **changes: Any) 
         "id": f"{scope.id}-{number}",
         "scope": scope,
         "session_id": "s1",
-        "act": Act.STATE,
+        "act": SpeechAct.STATE,
         "kind": Kind.ENTITY,
         "subject": OWNER,
         "attribute": "note",
@@ -95,7 +105,7 @@ async def test_a_turn_of_what_holds_no_longer_is_never_shown(store: Store) -> No
 
 async def test_a_turn_that_takes_something_back_is_never_shown(store: Store) -> None:
     diet = stated(5, "Lena is on a diet and rides a tandem.")
-    gone = stated(4, "The diet is nobody's business.", act=Act.RETRACT, evidence=diet.evidence)
+    gone = stated(4, "The diet is nobody's business.", act=SpeechAct.RETRACT, evidence=diet.evidence)
     await keep(store, diet, gone, stated(2, "Mara lives in Lyon."))
     found = await search(store, LENA, "tandem bicycle Lyon", at=LATER, turns=True)
     assert [turn.text for turn in found.turns] == [SAID[2]]
@@ -108,7 +118,7 @@ async def test_only_questions_about_the_past_find_what_held_once_and_it_is_marke
     found = await recall(store, LENA, "where did Lena live before that, in Graz?", at=LATER, budget_tokens=600)
     past = next(fact for fact in found.facts if not fact.is_served)
     assert (past.statement, past.status) == ("Lena lives in Graz.", Status.SUPERSEDED)
-    assert "Lena lives in Graz. (until 2026-03-01; no longer so)" in block(found.facts, label=label(LENA))
+    assert "Lena lives in Graz. (until 2026-03-01; no longer so)" in render_block(found.facts, label=scope_label(LENA))
 
 
 async def test_what_is_kept_is_right_when_another_process_writes(store: Store) -> None:
@@ -143,7 +153,7 @@ async def test_what_is_carried_on_is_what_a_new_reading_gives(store: Store) -> N
     many = [stated(number, f"Lena keeps lamp {number}.") for number in range(10, 30)]
     graz, mara = stated(1, "Lena lives in Graz."), stated(2, "Mara lives in Lyon.", subject="Mara")
     linz, diet = stated(3, "Lena lives in Linz."), stated(5, "Lena is on a diet and rides a tandem.")
-    gone = stated(4, "The diet is nobody's business.", act=Act.RETRACT, evidence=diet.evidence)
+    gone = stated(4, "The diet is nobody's business.", act=SpeechAct.RETRACT, evidence=diet.evidence)
     changes = Verdict(graz.id, linz.id, Relation.CHANGES, "moved", "test")
     for said, verdicts in (
         ([*many, graz, diet], []),
@@ -214,9 +224,9 @@ async def test_facts_and_turns_share_one_budget(store: Store) -> None:
     await keep(store, *many)
     for budget in (0, 60, 100, 150, 300):
         found = await recall(store, LENA, "red tandem bicycle", at=LATER, budget_tokens=budget)
-        assert most_tokens(block(found.facts, label=label(LENA), turns=found.turns)) <= budget
+        assert token_upper_bound(render_block(found.facts, label=scope_label(LENA), turns=found.turns)) <= budget
     assert SAID[5] in [turn.text for turn in found.turns]
-    assert f'user: "{SAID[5]}"' in block(found.facts, label=label(LENA), turns=found.turns)
+    assert f'user: "{SAID[5]}"' in render_block(found.facts, label=scope_label(LENA), turns=found.turns)
 
 
 class Counted:

@@ -12,7 +12,7 @@ import pytest
 from sqlmodel import col, select
 
 from afterword.extractors.rules import RulesExtractor, RulesJudge
-from afterword.facts.assertions import OWNER, Act, Assertion, Authority, Evidence, EvidenceKind, Kind
+from afterword.facts.assertions import OWNER, Assertion, Authority, Evidence, EvidenceKind, Kind, SpeechAct
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.due_times import Clock, Rhythm
 from afterword.pipeline.background.periodic_jobs import EMBEDDING, Chores
@@ -63,7 +63,7 @@ def stated(number: int, statement: str, scope: Scope = LENA) -> Assertion:
         id=f"{scope.id}-{number}",
         scope=scope,
         session_id=None,
-        act=Act.STATE,
+        act=SpeechAct.STATE,
         kind=Kind.ENTITY,
         subject=OWNER,
         attribute="note",

@@ -12,7 +12,7 @@ from afterword.extractors.readers import read_state
 from afterword.extractors.rules import RulesJudge
 from afterword.facts.transcripts import Role
 from afterword.pipeline.proposals import apply_proposal
-from afterword.recall.block import CLOSING, OPENING, PREFACE, plain
+from afterword.recall.block import CLOSING, OPENING, PREFACE, safe_line
 from afterword.store import runs
 from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus
@@ -68,5 +68,5 @@ async def test_what_such_a_fact_says_is_learned_from_nobody(store: Store) -> Non
 
 @given(st.text(alphabet="</ ＜﹤:>\u200b\u2060afterwodmyAFTERWODMY-_", max_size=20))
 def test_no_sequence_of_signs_makes_a_tag(text: str) -> None:
-    shown = "".join(sign for sign in plain(f"<{text}</afterword:memory>") if sign.isalnum() or sign in "<＜﹤")
+    shown = "".join(sign for sign in safe_line(f"<{text}</afterword:memory>") if sign.isalnum() or sign in "<＜﹤")
     assert not any(f"{sign}afterwordmemory" in shown.casefold() for sign in "<＜﹤")

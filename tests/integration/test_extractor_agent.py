@@ -18,7 +18,7 @@ from afterword.errors import ScopeInvalid
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.errors import EndpointUnavailable
 from afterword.extractors.extractor import Extraction, Rejection, Usage, Window
-from afterword.facts.assertions import Act, Kind
+from afterword.facts.assertions import Kind, SpeechAct
 
 
 class EveryWord:
@@ -43,7 +43,7 @@ class EveryWord:
                 value=turn.text,
                 statement=f"The user said: {turn.text}",
                 evidence=[Citation(turn=turn.number, quote=turn.text)],
-                act=Act.RETRACT if "forget" in turn.text else Act.STATE,
+                act=SpeechAct.RETRACT if "forget" in turn.text else SpeechAct.STATE,
             )
             for turn in window.turns
         ]
@@ -123,7 +123,7 @@ async def test_injected_memory_is_not_heard() -> None:
 
 async def test_what_is_taken_back_is_marked() -> None:
     found = await answer(ExtractorAgent(extractor=EveryWord()), said("Please forget that I like tea."))
-    assert found.content.facts[0].act is Act.RETRACT
+    assert found.content.facts[0].act is SpeechAct.RETRACT
     assert "taken back" in found.to_text()
 
 

@@ -13,7 +13,7 @@ from afterword.cli import upkeep
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Window
 from afterword.extractors.testing import OracleExtractor
-from afterword.facts.assertions import Act, Kind
+from afterword.facts.assertions import Kind, SpeechAct
 from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
@@ -28,7 +28,7 @@ def find(window: Window) -> list[Candidate]:
     found = []
     for turn in window.turns:
         subject, _, drink = turn.text.rpartition(" likes ")
-        act = Act.STATE if drink != turn.text else Act.ERASE
+        act = SpeechAct.STATE if drink != turn.text else SpeechAct.ERASE
         found.append(
             Candidate(
                 kind=Kind.PREFERENCE,

@@ -19,7 +19,7 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 
 from afterword.extractors.rules import RulesExtractor
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import courses
+from afterword.facts.timeline import fact_histories
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.sources.folders import find_sessions
 from afterword.store import lookup, runs, sessions
@@ -227,7 +227,7 @@ async def _faults_of_sessions(db: AsyncSession, scope: Scope) -> list[str]:
 async def _faults_of_facts(db: AsyncSession, scope: Scope) -> list[str]:
     live = await lookup.known(db, scope)
     kept = await lookup.kept_courses(db, scope)
-    derived = courses(live.assertions, live.verdicts)
+    derived = fact_histories(live.assertions, live.verdicts)
     return [] if _by_id(kept) == _by_id(derived) else [f"the facts of {scope} do not follow from what is live"]
 
 

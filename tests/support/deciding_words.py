@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Window
-from afterword.facts.assertions import Act, Kind
+from afterword.facts.assertions import Kind, SpeechAct
 from afterword.facts.transcripts import Role
 
 
@@ -24,7 +24,7 @@ def find(window: Window) -> list[Candidate]:
                         value=value.strip(),
                         statement=f"The user's {attribute} is {value.strip()}.",
                         evidence=[Citation(turn=turn.number, quote=turn.text)],
-                        act=Act.ERASE if asks or part.startswith("forget") else Act.STATE,
+                        act=SpeechAct.ERASE if asks or part.startswith("forget") else SpeechAct.STATE,
                     )
                 )
     return found

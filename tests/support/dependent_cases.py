@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from afterword.facts.assertions import OWNER, Act, Assertion, Authority, Kind, Relation, Verdict
+from afterword.facts.assertions import OWNER, Assertion, Authority, Kind, Relation, SpeechAct, Verdict
 from afterword.facts.dependents import Dependent, dependents
 from afterword.facts.scopes import Scope
 from afterword.facts.timeline import timeline
@@ -35,7 +35,7 @@ class Said:
             id=name or self.statement,
             scope=Scope.user("lena"),
             session_id=f"day {number}",
-            act=Act.STATE,
+            act=SpeechAct.STATE,
             kind=self.kind,
             subject=self.subject,
             attribute=self.attribute,

@@ -21,7 +21,6 @@ from hypothesis.vendor.pretty import RepresentationPrinter
 from afterword.facts import timeline
 from afterword.facts.assertions import (
     PERSON,
-    Act,
     Assertion,
     Authority,
     Cue,
@@ -29,11 +28,12 @@ from afterword.facts.assertions import (
     EvidenceKind,
     Kind,
     Relation,
+    SpeechAct,
     Verdict,
-    folded,
 )
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import Course
+from afterword.facts.timeline import FactHistory
+from afterword.facts.words import folded
 
 T = TypeVar("T")
 Pair = tuple[Assertion, Assertion]
@@ -96,13 +96,13 @@ def statement(number: int, session_id: str, turn: int, on: int, *, guessed: bool
     digits = Digits(number)
     value = digits.pick(VALUES)
     kind, subject, attribute = digits.pick(SLOTS)
-    act = digits.pick((*[Act.STATE] * 9, *[Act.RETRACT] * 3, Act.ERASE))
+    act = digits.pick((*[SpeechAct.STATE] * 9, *[SpeechAct.RETRACT] * 3, SpeechAct.ERASE))
     since = digits.pick((None, None, None, None, -9, 0, 5))
     until = digits.pick((None, None, None, None, 0, 2, 11))
     speaker, authority = digits.pick(SPEAKERS)
     limited_to = digits.pick((None, None, None, None, None, "the parser"))
     cue = digits.pick((None, None, None, Cue.CHANGE, Cue.CORRECTION))
-    if act is not Act.STATE:
+    if act is not SpeechAct.STATE:
         value = digits.pick((value, ""))
     return Assertion(
         id=f"{session_id}.{turn}.{number}",
@@ -149,10 +149,10 @@ class Judge:
     def verdict(self, earlier: Assertion, later: Assertion) -> Verdict | None:
         """Return the verdict on a pair, None where it says nothing. A retraction is never judged as the earlier."""
         draw = self.drawn(earlier.id, later.id)
-        if earlier.act is not Act.STATE or (earlier.slot != later.slot and draw % 11):
+        if earlier.act is not SpeechAct.STATE or (earlier.slot != later.slot and draw % 11):
             return None
         relation = (*Relation, Relation.SAME, None)[draw // 11 % 8]
-        if later.act is not Act.STATE and draw % 3:
+        if later.act is not SpeechAct.STATE and draw % 3:
             relation = Relation.RETRACTS
         who = PERSON if draw // 97 % 13 == 0 else self.version
         joins = earlier.slot[0] != later.slot[0] and draw % 2 == 0
@@ -173,10 +173,10 @@ class CoherentJudge(Judge):
     def verdict(self, earlier: Assertion, later: Assertion) -> Verdict | None:
         """Return the verdict on a pair by what the two say, None where it says nothing."""
         one, other = _content(earlier), _content(later)
-        if earlier.act is not Act.STATE or earlier.slot != later.slot:
+        if earlier.act is not SpeechAct.STATE or earlier.slot != later.slot:
             return None
         relation: Relation | None = Relation.RETRACTS
-        if later.act is Act.STATE:
+        if later.act is SpeechAct.STATE:
             options = (Relation.CHANGES, Relation.CHANGES, Relation.BESIDE, None)
             relation = Relation.SAME if one == other else options[self.drawn(*sorted((repr(one), repr(other)))) % 4]
         elif folded(later.value) not in ("", folded(earlier.value)):
@@ -246,9 +246,9 @@ class Book:
         """The verdicts that count."""
         return [one for run in self.live() for one in run.verdicts]
 
-    def courses(self) -> list[Course]:
+    def courses(self) -> list[FactHistory]:
         """Return the facts through all time."""
-        return timeline.courses(self.assertions, self.verdicts)
+        return timeline.fact_histories(self.assertions, self.verdicts)
 
     def dump(self) -> Dump:
         """Return the facts through all time, for comparison."""
@@ -262,7 +262,7 @@ def told_briefly(one: Assertion) -> str:
     return f"{one.id}: {one.act} {'/'.join(one.slot)}={one.value!r} said {days[0]} valid {days[1]}..{days[2]} {marks}"
 
 
-def dumped(courses: Iterable[Course]) -> Dump:
+def dumped(courses: Iterable[FactHistory]) -> Dump:
     """Return all that a course holds, in an order of its own."""
     return sorted(
         (

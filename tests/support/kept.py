@@ -8,7 +8,7 @@ from typing import Any
 from autogen_core.memory import Memory, MemoryContent, MemoryMimeType
 from sqlmodel import select
 
-from afterword.facts.assertions import OWNER, Act, Assertion, Authority, Evidence, EvidenceKind, Kind
+from afterword.facts.assertions import OWNER, Assertion, Authority, Evidence, EvidenceKind, Kind, SpeechAct
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.store import ledger, lookup
@@ -39,7 +39,7 @@ def stated(statement: str, number: int = 1, **changes: Any) -> Assertion:
         "id": f"{number:020d}",
         "scope": LENA,
         "session_id": "s1",
-        "act": Act.STATE,
+        "act": SpeechAct.STATE,
         "kind": Kind.ENTITY,
         "subject": OWNER,
         "attribute": "note",

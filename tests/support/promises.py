@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from afterword.facts import timeline
-from afterword.facts.assertions import PERSON, RETIRING, Act, Assertion, Kind, Relation, Verdict, folded
+from afterword.facts.assertions import PERSON, RETIRING, Assertion, Kind, Relation, SpeechAct, Verdict
 from afterword.facts.fact import Status
-from afterword.facts.timeline import Course
+from afterword.facts.timeline import FactHistory
+from afterword.facts.words import folded
 from histories import LAST_DAY, Book, Dump, History, Pairing, day, dumped, every_pair
 
 RETIRED = (Status.SUPERSEDED, Status.RETRACTED, Status.EXPIRED)
@@ -43,7 +44,7 @@ def any_order_is_the_order_of_saying(history: History, pairing: Pairing = every_
         book.read(told, len(told.whole))
     expected = history.at_once(pairing=pairing)
     _same(book.dump(), expected.dump())
-    _same(dumped(timeline.courses(expected.assertions[::-1], expected.verdicts[::-1])), expected.dump())
+    _same(dumped(timeline.fact_histories(expected.assertions[::-1], expected.verdicts[::-1])), expected.dump())
 
 
 def undone_is_never_run(history: History, pairing: Pairing = every_pair) -> None:
@@ -60,8 +61,8 @@ def nothing_is_lost(history: History) -> None:
 
     def counted() -> None:
         courses = book.courses()
-        gone = timeline.erased(book.assertions, book.verdicts)
-        expected = sorted(one.id for one in book.assertions if one.act is Act.STATE and one.id not in gone)
+        gone = timeline.erased_ids(book.assertions, book.verdicts)
+        expected = sorted(one.id for one in book.assertions if one.act is SpeechAct.STATE and one.id not in gone)
         assert sorted(one.id for course in courses for one in course.members) == expected
         assert all(course.id == min(course.members, key=lambda one: one.order).id for course in courses)
 
@@ -85,7 +86,7 @@ def code_guards_retirements(history: History) -> None:
     """I14 and A5: no judge ends a fact against the guard; what was refused is shown as contested."""
     book = history.at_once()
     verdicts = [one for one in book.verdicts if one.judge != PERSON and not one.joins_subjects]
-    courses = timeline.courses(book.assertions, verdicts)
+    courses = timeline.fact_histories(book.assertions, verdicts)
     said = {one.id: one for one in book.assertions}
     for course in courses:
         for taker in {span.by for span in course.spans} | {course.undone_by}:
@@ -98,9 +99,9 @@ def code_guards_retirements(history: History) -> None:
             _is_contested(within.get(old.id), within.get(new.id), new)
 
 
-def _is_contested(holder: Course | None, rival: Course | None, refused: Assertion) -> None:
+def _is_contested(holder: FactHistory | None, rival: FactHistory | None, refused: Assertion) -> None:
     """What was not let retire a fact stands against it, unless one of the two is no longer there."""
-    if holder is None or (rival is None and refused.act is Act.STATE):
+    if holder is None or (rival is None and refused.act is SpeechAct.STATE):
         return
     expected = rival.id if rival else refused.id
     assert expected == holder.id or expected in holder.contested_by, f"{refused.id} was refused in silence"
@@ -113,11 +114,12 @@ def beside_means_nothing(history: History) -> None:
     idle = [
         Verdict(one.id, other.id, Relation.BESIDE, "no conflict", "test")
         for one, other in every_pair(book.assertions, ())
-        if (one.id, other.id) not in judged and one.act is Act.STATE
+        if (one.id, other.id) not in judged and one.act is SpeechAct.STATE
     ]
     strange = [Verdict("nobody", one.id, Relation.CORRECTS, "about nothing", "test") for one in book.assertions]
     _same(
-        dumped(timeline.courses(book.assertions, [*book.verdicts, *_not_inherited(idle, book), *strange])), book.dump()
+        dumped(timeline.fact_histories(book.assertions, [*book.verdicts, *_not_inherited(idle, book), *strange])),
+        book.dump(),
     )
 
 
@@ -133,9 +135,9 @@ def time_is_cut_as_said(history: History) -> None:
     book = history.at_once()
     verdicts = [one for one in book.verdicts if one.relation is not Relation.SAME and not one.joins_subjects]
     plain = _Plain(book.assertions, verdicts)
-    courses = {course.id: course for course in timeline.courses(book.assertions, verdicts)}
+    courses = {course.id: course for course in timeline.fact_histories(book.assertions, verdicts)}
     for one in book.assertions:
-        assert (one.id in courses) == (one.act is Act.STATE and one.id not in plain.erased), one.id
+        assert (one.id in courses) == (one.act is SpeechAct.STATE and one.id not in plain.erased), one.id
         for number in range(-10, LAST_DAY) if one.id in courses else ():
             at = day(number) + timedelta(hours=12)
             held = any(span.holds_at(at) for span in courses[one.id].spans)
@@ -150,10 +152,12 @@ class _Plain:
         self.takes = effective(self.said, verdicts)
         self.wrong: dict[str, bool] = {}
         self.erased = {
-            old for (old, new), how in self.takes.items() if how is Relation.RETRACTS and self._act(new) is Act.ERASE
+            old
+            for (old, new), how in self.takes.items()
+            if how is Relation.RETRACTS and self._act(new) is SpeechAct.ERASE
         }
 
-    def _act(self, name: str) -> Act:
+    def _act(self, name: str) -> SpeechAct:
         return self.said[name].act
 
     def was_wrong(self, name: str) -> bool:
@@ -166,7 +170,7 @@ class _Plain:
     def claim(self, one: Assertion) -> tuple[datetime, datetime | None]:
         """Return the interval that it is about; a correction begins where what it corrects began."""
         starts = [one.valid_from or one.said_at]
-        if one.valid_from is None and one.act is Act.STATE:
+        if one.valid_from is None and one.act is SpeechAct.STATE:
             corrected = [old for (old, new), how in self.takes.items() if new == one.id and how is Relation.CORRECTS]
             starts += [self.claim(self.said[old])[0] for old in corrected if self.was_wrong(old)]
         return min(starts), one.valid_to
@@ -213,7 +217,7 @@ def effective(said: Mapping[str, Assertion], verdicts: Sequence[Verdict]) -> Eff
     }
     # What puts something right stands in its place, and so takes from whatever that took from.
     for wrong, right in sorted(takes, key=lambda pair: said[pair[0]].order):
-        if takes[wrong, right] is Relation.CORRECTS and said[right].act is Act.STATE:
+        if takes[wrong, right] is Relation.CORRECTS and said[right].act is SpeechAct.STATE:
             taken = [old for (old, by), how in takes.items() if by == wrong and how is not Relation.RETRACTS]
             for old in taken:
                 if (old, right) not in counting and may_retire(said[old], said[right]):
@@ -242,20 +246,20 @@ def _within(claim: tuple[datetime, datetime | None], at: datetime) -> bool:
     return (start if end is None else min(start, end)) <= at and (end is None or at <= end)
 
 
-def _spans_are_ordered(course: Course) -> None:
+def _spans_are_ordered(course: FactHistory) -> None:
     for span, after in zip(course.spans, course.spans[1:], strict=False):
         assert span.end is not None, f"{course.id} goes on after an open end"
         assert span.end <= after.start, f"{course.id} overlaps itself"
     assert all(span.end is None or span.start <= span.end for span in course.spans)
 
 
-def _a_last_instant_is_still_within(course: Course) -> None:
+def _a_last_instant_is_still_within(course: FactHistory) -> None:
     for span in course.spans:
         if span.end is not None:
             assert span.holds_at(span.end) == (span.by is None), f"{course.id} at the end of {span}"
 
 
-def _statuses_fit(courses: Sequence[Course], at: datetime, book: Book) -> None:
+def _statuses_fit(courses: Sequence[FactHistory], at: datetime, book: Book) -> None:
     facts = timeline.facts_at(courses, at)
     assert len({fact.id for fact in facts}) == len(facts)
     ids = {one.id for one in book.assertions}

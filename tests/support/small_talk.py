@@ -17,7 +17,7 @@ from typing import Any
 
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.testing import Json, Reply, facts
-from afterword.facts.assertions import Act, Cue, Kind
+from afterword.facts.assertions import Cue, Kind, SpeechAct
 from afterword.facts.scopes import Scope
 
 CITIES = ("Graz", "Linz", "Wels", "Steyr", "Villach", "Leoben", "Krems")
@@ -126,7 +126,7 @@ _SENTENCES: Sequence[tuple[re.Pattern[str], Callable[[str], dict[str, Any]]]] = 
     (re.compile(r"Sorry, I meant that I live in (\w+)\."), lambda city: _home(city) | {"cue": Cue.CORRECTION}),
     (
         re.compile(r"I no longer live in (\w+)\."),
-        lambda city: _home(city) | {"act": Act.RETRACT, "statement": f"The user no longer lives in {city}."},
+        lambda city: _home(city) | {"act": SpeechAct.RETRACT, "statement": f"The user no longer lives in {city}."},
     ),
     (re.compile(r"I work as a (\w+)\."), _about_me(Kind.ENTITY, "occupation", "The user works as a {}.")),
     (re.compile(r"I like (\w+)\."), _about_me(Kind.PREFERENCE, "liked_activity", "The user likes {}.")),

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from afterword.recall.vectors import EmbeddingUnavailable, LocalEmbedder, Vectors, packed, vector_key
+from afterword.recall.vectors import EmbeddingUnavailable, LocalEmbedder, Vectors, packed_vector, vector_key
 
 TEA, COFFEE, ROCKET = [1.0, 0.1, 0.0], [0.9, 0.2, 0.0], [0.0, 0.1, 1.0]
 
@@ -35,7 +35,7 @@ def test_what_lacks_a_vector_is_neither_near_nor_far() -> None:
 
 
 def test_kept_vectors_rank_as_the_made_ones() -> None:
-    kept = Vectors([packed(TEA), packed(COFFEE), packed(ROCKET)]).near(TEA)
+    kept = Vectors([packed_vector(TEA), packed_vector(COFFEE), packed_vector(ROCKET)]).near(TEA)
     made = Vectors([TEA, COFFEE, ROCKET]).near(TEA)
     assert kept is not None
     assert made is not None
@@ -63,7 +63,7 @@ async def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "wordllama", None)
     monkeypatch.setattr("afterword.recall.vectors._loaded", [])
     with pytest.raises(EmbeddingUnavailable, match=r"afterword\[local\]"):
-        packed(TEA)
+        packed_vector(TEA)
     with pytest.raises(EmbeddingUnavailable, match=r"afterword\[local\]"):
         await LocalEmbedder().embed(["tea"])
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from afterword.extractors.candidates import Candidate, Citation, Modality
 from afterword.extractors.grounding import Grounding, Reason, find_quote, ground, snake_case
-from afterword.facts.assertions import Act, Authority, Kind
+from afterword.facts.assertions import Authority, Kind, SpeechAct
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 
@@ -115,8 +115,8 @@ def test_only_what_was_stated_is_asserted(modality: Modality) -> None:
 
 
 def test_a_request_to_forget_may_be_a_question() -> None:
-    assert grounded(candidate(modality=Modality.ASKED, act=Act.ERASE)).assertions
-    assert refusal(candidate(modality=Modality.JOKING, act=Act.ERASE)) == Reason.NOT_ASSERTED
+    assert grounded(candidate(modality=Modality.ASKED, act=SpeechAct.ERASE)).assertions
+    assert refusal(candidate(modality=Modality.JOKING, act=SpeechAct.ERASE)) == Reason.NOT_ASSERTED
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_equal_assertions_are_one_and_every_content_field_makes_another() -> Non
         candidate(**change)
         for change in (
             {"value": "window"},
-            {"act": Act.RETRACT},
+            {"act": SpeechAct.RETRACT},
             {"kind": Kind.ENTITY},
             {"cue": "change"},
             {"limited_to": "Ghent"},

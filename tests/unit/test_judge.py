@@ -9,11 +9,11 @@ import pytest
 
 from afterword.extractors.rules import RulesJudge
 from afterword.extractors.slot_relation import relation
-from afterword.facts.assertions import Act, Assertion, Authority, Cue, Kind, Relation
+from afterword.facts.assertions import Assertion, Authority, Cue, Kind, Relation, SpeechAct
 from afterword.facts.scopes import Scope
 
 
-def said(on: int, attribute: str, value: str, *, subject: str = "user", act: Act = Act.STATE) -> Assertion:
+def said(on: int, attribute: str, value: str, *, subject: str = "user", act: SpeechAct = SpeechAct.STATE) -> Assertion:
     return Assertion(
         id=f"{on}-{value}",
         scope=Scope.user("lena"),
@@ -44,11 +44,11 @@ GRAZ, LINZ = said(1, "home", "Graz"), said(2, "home", "Linz")
         (said(1, "language", "Dutch"), said(2, "language", "Irish"), None),
         (GRAZ, replace(LINZ, subject="Ines"), None),
         (GRAZ, replace(LINZ, attribute="job"), None),
-        (GRAZ, said(2, "home", "", act=Act.RETRACT), Relation.RETRACTS),
-        (GRAZ, said(2, "other", "Graz", act=Act.ERASE), Relation.RETRACTS),
-        (GRAZ, said(2, "other", "Linz", act=Act.RETRACT), None),
-        (said(1, "pet", "a cat"), said(2, "other", "cat", act=Act.RETRACT), None),
-        (said(1, "home", "Graz", act=Act.RETRACT), LINZ, None),
+        (GRAZ, said(2, "home", "", act=SpeechAct.RETRACT), Relation.RETRACTS),
+        (GRAZ, said(2, "other", "Graz", act=SpeechAct.ERASE), Relation.RETRACTS),
+        (GRAZ, said(2, "other", "Linz", act=SpeechAct.RETRACT), None),
+        (said(1, "pet", "a cat"), said(2, "other", "cat", act=SpeechAct.RETRACT), None),
+        (said(1, "home", "Graz", act=SpeechAct.RETRACT), LINZ, None),
     ],
     ids=[
         *("the same value", "one value at a time", "put right at once", "put right later", "several values"),

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from afterword.facts import knowledge
 from afterword.facts.assertions import PERSON, RETIRING, Assertion, Relation, Verdict
-from afterword.facts.knowledge import Known
-from afterword.facts.persistent_map import Layers, grouped, regrouped
+from afterword.facts.knowledge import Knowledge
+from afterword.facts.persistent_map import PersistentMap, group_ids, regroup_ids
 from afterword.facts.scopes import Scope
-from afterword.facts.subjects import Names
-from afterword.facts.timeline import Course, courses
+from afterword.facts.subjects import SubjectNames
+from afterword.facts.timeline import FactHistory, fact_histories
 from afterword.pipeline.resolution import required_pairs
 from afterword.store.database.cache import Cache, Draft
 from histories import LENA, Book, Digits, Dump, History, Judge, Told, dumped, histories, holds_for, statement
@@ -51,8 +51,8 @@ def with_names(history: History) -> History:
 class Followed:
     """What is known and held as a book goes on, each time brought up to date by what has moved alone."""
 
-    known: Known
-    held: dict[str, Course]
+    known: Knowledge
+    held: dict[str, FactHistory]
 
     def follow(self, book: Book) -> None:
         before, said = self.known, {one.id: one for one in book.assertions}
@@ -68,21 +68,21 @@ class Followed:
         stale = [name for name, course in self.held.items() if touched & {one.id for one in course.members}]
         for name in stale:
             del self.held[name]
-        self.held.update((course.id, course) for course in courses(*self.known.excerpt(touched)))
+        self.held.update((course.id, course) for course in fact_histories(*self.known.excerpt(touched)))
 
 
-def whole(laid_out: Iterable[Course]) -> Dump:
+def whole(laid_out: Iterable[FactHistory]) -> Dump:
     return sorted((*told, course.may_be) for course in laid_out for told in dumped([course]))
 
 
 def the_parts_are_the_whole(history: History) -> None:
     """After each move what is held is what everything that counts gives, laid out at once."""
-    book, followed = Book(history.judge), Followed(Known.of(0, (), ()), {})
+    book, followed = Book(history.judge), Followed(Knowledge.of(0, (), ()), {})
     _ = followed.known.postings
 
     def compare() -> None:
         followed.follow(book)
-        assert whole(followed.held.values()) == whole(courses(book.assertions, book.verdicts))
+        assert whole(followed.held.values()) == whole(fact_histories(book.assertions, book.verdicts))
         everything = followed.known.assertions
         assert required_pairs(everything, followed.known.postings) == required_pairs(everything, ())
 
@@ -98,7 +98,7 @@ def test_what_a_move_touches_is_all_that_it_changes(judge: Callable[[int], Judge
 
 
 def names_mean_what_they_meant(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Names, "other_than", lambda *_: set())
+    patch.setattr(SubjectNames, "other_than", lambda *_: set())
 
 
 def only_retirements_bind(patch: pytest.MonkeyPatch) -> None:
@@ -110,12 +110,12 @@ def what_a_person_keeps_apart_is_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_hung_together_before_is_forgotten(patch: pytest.MonkeyPatch) -> None:
-    component = Known.component
-    patch.setattr(Known, "component", lambda self, ids, *_: component(self, ids))
+    component = Knowledge.component
+    patch.setattr(Knowledge, "component", lambda self, ids, *_: component(self, ids))
 
 
 def only_the_moved_themselves(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Known, "component", lambda _self, ids, *_: set(ids))
+    patch.setattr(Knowledge, "component", lambda _self, ids, *_: set(ids))
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_a_change_that_is_followed_too_short_is_found(
         holds_for(60, histories(Namer).map(with_names), the_parts_are_the_whole, is_fixed=True)
 
 
-def known(revision: int, *numbers: int) -> Known:
-    return Known.of(revision, [statement(0, f"s{number}", 1, number) for number in numbers], ())
+def known(revision: int, *numbers: int) -> Knowledge:
+    return Knowledge.of(revision, [statement(0, f"s{number}", 1, number) for number in numbers], ())
 
 
 def test_others_see_what_a_transaction_has_found_out_once_it_is_committed() -> None:
@@ -165,7 +165,7 @@ def test_what_was_used_least_lately_is_let_go_first() -> None:
 @given(st.lists(st.dictionaries(st.integers(0, 9), st.none() | st.integers(1, 9)), max_size=6), st.integers(0, 4))
 def test_layers_are_what_was_changed_one_by_one(changes: list[dict[int, int | None]], most: int) -> None:
     expected: dict[int, int] = {0: 1, 1: 1, 2: 1}
-    layers = first = Layers(dict(expected), most=most)
+    layers = first = PersistentMap(dict(expected), most=most)
     for change in changes:
         layers = layers.moved(change)
         for key, value in change.items():
@@ -181,5 +181,5 @@ def test_layers_are_what_was_changed_one_by_one(changes: list[dict[int, int | No
 def test_regrouped_is_grouped_anew(pairs: list[tuple[int, str]], data: st.DataObject) -> None:
     left = data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
     new = [(key, name.upper()) for key, name in left[::2]]
-    expected = grouped([pair for pair in pairs if pair not in left] + new)
-    assert regrouped(grouped(pairs), left, new) == expected
+    expected = group_ids([pair for pair in pairs if pair not in left] + new)
+    assert regroup_ids(group_ids(pairs), left, new) == expected

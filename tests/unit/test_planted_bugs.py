@@ -11,9 +11,9 @@ import pytest
 
 import promises
 from afterword.facts import judged_pairs, timeline
-from afterword.facts.assertions import RETIRING, Act, Assertion, Relation
+from afterword.facts.assertions import RETIRING, Assertion, Relation, SpeechAct
 from afterword.facts.fact import Status
-from afterword.facts.timeline import Span
+from afterword.facts.timeline import ValidityPeriod
 from histories import History, Pair, every_pair, histories, holds_for
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -57,21 +57,21 @@ def a_retraction_brings_the_former_value_back(patch: pytest.MonkeyPatch) -> None
 
 
 def the_guard_sleeps(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(judged_pairs, "refusal", lambda earlier, later, *, are_one: None)
+    patch.setattr(judged_pairs, "refusal_reason", lambda earlier, later, *, are_one: None)
 
 
 def the_last_instant_is_outside(patch: pytest.MonkeyPatch) -> None:
-    def holds_at(span: Span, at: Any) -> bool:
+    def holds_at(span: ValidityPeriod, at: Any) -> bool:
         return bool(span.start <= at and (span.end is None or at < span.end))
 
-    patch.setattr(Span, "holds_at", holds_at)
+    patch.setattr(ValidityPeriod, "holds_at", holds_at)
 
 
 def a_claim_has_no_end(patch: pytest.MonkeyPatch) -> None:
     """What was said for a while takes the time after it as well."""
     cut = timeline._cut
 
-    def endless(spans: list[Span], claim: Any, ending: Status, by: str) -> list[Span]:
+    def endless(spans: list[ValidityPeriod], claim: Any, ending: Status, by: str) -> list[ValidityPeriod]:
         return cut(spans, (claim[0], None), ending, by)
 
     patch.setattr(timeline, "_cut", endless)
@@ -98,7 +98,7 @@ def restatements_are_dropped(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_erased_is_shown(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(judged_pairs.Pairs, "erased", lambda _: frozenset())
+    patch.setattr(judged_pairs.JudgedPairs, "erased", lambda _: frozenset())
 
 
 def a_refusal_is_silent(patch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def only_what_stands(new: Sequence[Assertion], known: Sequence[Assertion]) -> li
 
 def no_retractions_kept(new: Sequence[Assertion], known: Sequence[Assertion]) -> list[Pair]:
     """Forget a retraction once it has been applied."""
-    return every_pair(new, [one for one in known if one.act is Act.STATE])
+    return every_pair(new, [one for one in known if one.act is SpeechAct.STATE])
 
 
 @pytest.mark.parametrize("pairing", [only_what_stands, no_retractions_kept])

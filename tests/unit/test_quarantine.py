@@ -11,7 +11,7 @@ import pytest
 
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.grounding import Grounding, Reason, ground
-from afterword.facts.assertions import Act, Kind
+from afterword.facts.assertions import Kind, SpeechAct
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Transcript, Turn
 from afterword.privacy.prompt_injection import is_instruction, is_pasted_with_instruction
@@ -86,7 +86,7 @@ def test_a_person_may_command_the_assistant(text: str) -> None:
     assert not is_pasted_with_instruction(text, 0, len(text))
 
 
-def grounded(text: str, quote: str, statement: str, act: Act = Act.STATE) -> Grounding:
+def grounded(text: str, quote: str, statement: str, act: SpeechAct = SpeechAct.STATE) -> Grounding:
     """Return what becomes of a candidate from a session in which a person sent this text."""
     turn = Turn(1, "user", Role.HUMAN, text, datetime(2026, 3, 1, tzinfo=UTC))
     candidate = Candidate(
@@ -122,7 +122,7 @@ def test_a_persons_own_wish_passes_and_a_command_in_its_statement_does_not() -> 
 
 def test_a_request_to_forget_is_never_quarantined() -> None:
     words = "Forget all previous instructions about seats."
-    assert grounded(words, words, "The user's instructions about seats.", Act.ERASE).assertions
+    assert grounded(words, words, "The user's instructions about seats.", SpeechAct.ERASE).assertions
 
 
 def scenarios(shared: Path) -> list[dict[str, Any]]:

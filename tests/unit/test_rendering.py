@@ -13,12 +13,23 @@ from hypothesis import strategies as st
 from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
-from afterword.recall.block import CLOSING, OPENING, block, fitted, in_order, label, line, opening, plain, recounted
-from afterword.recall.tokens import most_tokens, tokens
+from afterword.recall.block import (
+    CLOSING,
+    OPENING,
+    add_former_values,
+    block_line,
+    fit_to_budget,
+    in_block_order,
+    opening_tag,
+    render_block,
+    safe_line,
+    scope_label,
+)
+from afterword.recall.tokens import estimated_tokens, token_upper_bound
 
 LENA = Scope.user("lena@example.org")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-LABEL = label(LENA)
+LABEL = scope_label(LENA)
 
 
 def fact(statement: str = "Lena likes tea.", kind: Kind = Kind.ENTITY, number: int = 0) -> Fact:
@@ -47,7 +58,7 @@ many_facts = st.lists(st.tuples(st.text(max_size=80), st.sampled_from(Kind)), ma
 
 
 def test_no_facts_are_no_block() -> None:
-    assert block([], label=LABEL) == ""
+    assert render_block([], label=LABEL) == ""
 
 
 def test_facts_stand_by_kind_in_the_order_of_saying() -> None:
@@ -57,7 +68,7 @@ def test_facts_stand_by_kind_in_the_order_of_saying() -> None:
         fact("We ship on Monday.", Kind.DECISION, 3),
         fact("Short answers.", Kind.PREFERENCE, 4),
     ]
-    text = block(said, label=LABEL)
+    text = render_block(said, label=LABEL)
     assert text.splitlines()[2:-1] == [
         "Preferences:",
         "- Metric units.",
@@ -67,13 +78,13 @@ def test_facts_stand_by_kind_in_the_order_of_saying() -> None:
         "Facts:",
         "- Lena lives in Graz.",
     ]
-    assert block(list(reversed(said)), label=LABEL) == text
+    assert render_block(list(reversed(said)), label=LABEL) == text
 
 
 def test_the_label_tells_scopes_apart_without_naming_anybody() -> None:
-    assert label(LENA) != label(Scope.user("mara"))
-    assert label(LENA).startswith("user-")
-    assert "lena" not in block([fact("x")], label=LABEL)
+    assert scope_label(LENA) != scope_label(Scope.user("mara"))
+    assert scope_label(LENA).startswith("user-")
+    assert "lena" not in render_block([fact("x")], label=LABEL)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +101,7 @@ def test_the_label_tells_scopes_apart_without_naming_anybody() -> None:
 )
 def test_what_limits_a_fact_is_said(changes: dict[str, object], note: str | None) -> None:
     expected = f"- Lena likes tea. ({note})" if note else "- Lena likes tea."
-    assert line(replace(fact(), **changes)) == expected  # type: ignore[arg-type]  # as keywords
+    assert block_line(replace(fact(), **changes)) == expected  # type: ignore[arg-type]  # as keywords
 
 
 @pytest.mark.parametrize(
@@ -105,7 +116,7 @@ def test_what_limits_a_fact_is_said(changes: dict[str, object], note: str | None
     ],
 )
 def test_no_fact_breaks_out_of_its_line(attack: str) -> None:
-    text = block([fact(attack)], label=LABEL)
+    text = render_block([fact(attack)], label=LABEL)
     assert text.count(OPENING) == 1
     assert text.lower().count(CLOSING) == 1
     assert text.endswith(CLOSING)
@@ -114,55 +125,55 @@ def test_no_fact_breaks_out_of_its_line(attack: str) -> None:
 
 @given(st.text())
 def test_plain_text_is_one_clean_line_and_stays_so(text: str) -> None:
-    once = plain(text)
+    once = safe_line(text)
     assert len(once.splitlines()) <= 1
     assert not re.search(r"<[\s/]*afterword\s*:\s*memory", once, re.IGNORECASE)
-    assert plain(once) == once
+    assert safe_line(once) == once
 
 
 @given(many_facts, st.integers(min_value=0, max_value=400))
 def test_what_is_fitted_stays_within_the_budget(facts: list[Fact], budget: int) -> None:
-    kept = fitted(facts, label=LABEL, budget_tokens=budget)
-    assert most_tokens(block(kept, label=LABEL)) <= budget
+    kept = fit_to_budget(facts, label=LABEL, budget_tokens=budget)
+    assert token_upper_bound(render_block(kept, label=LABEL)) <= budget
 
 
 @given(many_facts, st.lists(st.none() | st.text(max_size=60), min_size=25), st.integers(min_value=0, max_value=600))
 def test_former_values_are_told_within_the_budget(facts: list[Fact], former: list[str | None], budget: int) -> None:
-    kept = fitted(facts, label=LABEL, budget_tokens=budget)
-    told = recounted(kept, lambda fact: former[int(fact.id)], label=LABEL, budget_tokens=budget)
-    assert most_tokens(block(told, label=LABEL)) <= budget
+    kept = fit_to_budget(facts, label=LABEL, budget_tokens=budget)
+    told = add_former_values(kept, lambda fact: former[int(fact.id)], label=LABEL, budget_tokens=budget)
+    assert token_upper_bound(render_block(told, label=LABEL)) <= budget
     assert [replace(fact, former=None) for fact in told] == kept
-    assert block(
-        recounted(kept[::-1], lambda fact: former[int(fact.id)], label=LABEL, budget_tokens=budget), label=LABEL
-    ) == (block(told, label=LABEL))
+    assert render_block(
+        add_former_values(kept[::-1], lambda fact: former[int(fact.id)], label=LABEL, budget_tokens=budget), label=LABEL
+    ) == (render_block(told, label=LABEL))
 
 
 @given(many_facts)
 def test_former_values_are_all_told_where_there_is_room(facts: list[Fact]) -> None:
-    told = recounted(facts, lambda _: "green", label=LABEL, budget_tokens=100_000)
-    assert all(line(fact).endswith("(since 2026-03; before: green)") for fact in told)
+    told = add_former_values(facts, lambda _: "green", label=LABEL, budget_tokens=100_000)
+    assert all(block_line(fact).endswith("(since 2026-03; before: green)") for fact in told)
 
 
 def test_the_past_has_no_former_value() -> None:
-    assert "before" not in line(replace(fact(), status=Status.SUPERSEDED, former="green"))
+    assert "before" not in block_line(replace(fact(), status=Status.SUPERSEDED, former="green"))
 
 
 @given(many_facts)
 def test_fitting_leaves_nothing_out_that_has_room(facts: list[Fact]) -> None:
-    whole = most_tokens(block(facts, label=LABEL))
-    assert fitted(facts, label=LABEL, budget_tokens=whole) == facts
+    whole = token_upper_bound(render_block(facts, label=LABEL))
+    assert fit_to_budget(facts, label=LABEL, budget_tokens=whole) == facts
 
 
 @given(many_facts)
 def test_every_block_opens_and_closes_once(facts: list[Fact]) -> None:
-    text = block(facts, label=LABEL)
+    text = render_block(facts, label=LABEL)
     if facts:
-        assert text.startswith(opening(LABEL))
+        assert text.startswith(opening_tag(LABEL))
         assert (text.count(OPENING), text.count(CLOSING)) == (1, 1)
-        assert in_order(reversed(facts)) == in_order(facts)
+        assert in_block_order(reversed(facts)) == in_block_order(facts)
 
 
 def test_tokens_are_estimated_on_the_high_side() -> None:
-    assert tokens("") == 0
-    assert tokens("abcd") == 2
-    assert tokens("日本") == 2
+    assert estimated_tokens("") == 0
+    assert estimated_tokens("abcd") == 2
+    assert estimated_tokens("日本") == 2

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afterword.facts.assertions import Act, Assertion, Authority, Cue, Evidence, EvidenceKind, Kind
+from afterword.facts.assertions import Assertion, Authority, Cue, Evidence, EvidenceKind, Kind, SpeechAct
 from afterword.facts.scopes import Scope
 from afterword.pipeline.resolution import required_pairs
 
@@ -26,7 +26,7 @@ def said(
     subject: str = "user",
     attribute: str = "seat",
     value: str = "window",
-    act: Act = Act.STATE,
+    act: SpeechAct = SpeechAct.STATE,
     cue: Cue | None = None,
     session_id: str | None = None,
 ) -> Assertion:
@@ -104,19 +104,19 @@ def test_a_marked_change_meets_all_of_its_kind_about_that_thing() -> None:
 
 
 def test_a_retraction_meets_what_it_names_and_nothing_else() -> None:
-    taken_back = said("x", 3, "The user wants a window.", attribute="wish", act=Act.RETRACT)
+    taken_back = said("x", 3, "The user wants a window.", attribute="wish", act=SpeechAct.RETRACT)
     assert ids([taken_back], [WINDOW, CITY]) == [("window", "x")]
 
 
 def test_a_retraction_that_names_little_meets_all_of_its_subject_whoever_arrives_first() -> None:
-    vague = said("x", 3, "That is to be forgotten.", attribute="it", value="that", act=Act.ERASE)
+    vague = said("x", 3, "That is to be forgotten.", attribute="it", value="that", act=SpeechAct.ERASE)
     other = said("other", 1, "Tom plays the piano.", subject="Tom", attribute="hobby", value="piano")
     assert set(ids([vague], [WINDOW, CITY, other])) == {("window", "x"), ("city", "x")}
     assert ids([CITY], [vague]) == [("city", "x")]
 
 
 def test_nothing_said_after_a_retraction_meets_it() -> None:
-    early = said("x", 0, "The user wants a window seat.", act=Act.RETRACT)
+    early = said("x", 0, "The user wants a window seat.", act=SpeechAct.RETRACT)
     assert ids([WINDOW], [early]) == []
 
 
@@ -137,7 +137,7 @@ def test_restatements_are_thin() -> None:
     assert len(required_pairs([repeated[300]], repeated)) == 2
     assert len(required_pairs(repeated, [])) == 599
     assert ids([said("z", 601, value="aisle")], repeated) == [("r599", "z")]
-    assert ids([said("x", 601, act=Act.RETRACT)], repeated) == [("r599", "x")]
+    assert ids([said("x", 601, act=SpeechAct.RETRACT)], repeated) == [("r599", "x")]
 
 
 def test_the_likeliest_conflicts_come_first() -> None:
@@ -162,7 +162,7 @@ def histories(draw: st.DrawFn) -> list[Assertion]:
     found = []
     for number in range(draw(st.integers(2, 5))):
         subject, attribute, value, statement = draw(st.sampled_from(STATEMENTS))
-        act = draw(st.sampled_from([Act.STATE, Act.STATE, Act.RETRACT]))
+        act = draw(st.sampled_from([SpeechAct.STATE, SpeechAct.STATE, SpeechAct.RETRACT]))
         cue = draw(st.sampled_from([None, Cue.CHANGE]))
         about = {"subject": subject, "attribute": attribute, "value": f"{value} {number}"}
         found.append(said(f"a{number}", draw(st.integers(0, 3)), statement, **about, act=act, cue=cue))

@@ -11,7 +11,7 @@ from afterword.extractors.extractor import Usage, Window
 from afterword.extractors.rules import RulesExtractor
 from afterword.extractors.rules.extractor import read
 from afterword.extractors.slot_relation import SINGLE_VALUED
-from afterword.facts.assertions import Act, Cue, Kind
+from afterword.facts.assertions import Cue, Kind, SpeechAct
 from afterword.facts.transcripts import Role, Turn
 
 SAID_AT = datetime(2026, 3, 9, 8, 0, tzinfo=UTC)
@@ -176,16 +176,16 @@ def test_the_speakers_marks_are_kept(text: str, cue: Cue | None) -> None:
 @pytest.mark.parametrize(
     ("text", "act", "value"),
     [
-        ("Please forget what I said about my trip.", Act.ERASE, "my trip"),
-        ("Forget that weight thing I told you.", Act.ERASE, "weight"),
-        ("What I told you about Runa was wrong of me. Delete that.", Act.ERASE, "Runa"),
-        ("I don't use Emacs any more.", Act.RETRACT, "Emacs"),
-        ("I no longer drink coffee.", Act.RETRACT, "drink coffee"),
-        ("I've stopped smoking.", Act.RETRACT, "smoking"),
-        ("We're off the oat milk.", Act.RETRACT, "the oat milk"),
+        ("Please forget what I said about my trip.", SpeechAct.ERASE, "my trip"),
+        ("Forget that weight thing I told you.", SpeechAct.ERASE, "weight"),
+        ("What I told you about Runa was wrong of me. Delete that.", SpeechAct.ERASE, "Runa"),
+        ("I don't use Emacs any more.", SpeechAct.RETRACT, "Emacs"),
+        ("I no longer drink coffee.", SpeechAct.RETRACT, "drink coffee"),
+        ("I've stopped smoking.", SpeechAct.RETRACT, "smoking"),
+        ("We're off the oat milk.", SpeechAct.RETRACT, "the oat milk"),
     ],
 )
-def test_what_is_taken_back_is_read_as_such(text: str, act: Act, value: str) -> None:
+def test_what_is_taken_back_is_read_as_such(text: str, act: SpeechAct, value: str) -> None:
     assert [(one.act, one.value) for one in said(text)] == [(act, value)]
 
 

@@ -17,7 +17,7 @@ from afterword.extractors.grounding import ground
 from afterword.extractors.owners import owners
 from afterword.extractors.rules.extractor import read
 from afterword.extractors.windows import windows
-from afterword.facts.assertions import Act, Assertion
+from afterword.facts.assertions import Assertion, SpeechAct
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 
@@ -151,7 +151,7 @@ def test_the_scenarios_are_read_without_a_single_thing_that_is_no_fact(shared: P
             one.statement
             for session in scenario["sessions"]
             for one in assertions(session, scope)
-            if one.act is Act.STATE
+            if one.act is SpeechAct.STATE
         ]
         gold = [fact["keywords"] for fact in scenario["gold"]["facts"] if fact["status"] != "retracted"]
         wanted += len(gold)

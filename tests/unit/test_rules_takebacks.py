@@ -14,7 +14,7 @@ from afterword.extractors.grounding import ground
 from afterword.extractors.readers import read_file
 from afterword.extractors.rules.extractor import read
 from afterword.extractors.slot_relation import relation
-from afterword.facts.assertions import Act, Assertion, Cue, Relation
+from afterword.facts.assertions import Assertion, Cue, Relation, SpeechAct
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 
@@ -54,7 +54,7 @@ def asserted(text: str, session_id: str) -> Assertion:
 )
 def test_a_request_to_forget_erases(text: str, subject: str, attribute: str, value: str) -> None:
     [found] = said(text)
-    assert (found.act, found.subject, found.attribute, found.value) == (Act.ERASE, subject, attribute, value)
+    assert (found.act, found.subject, found.attribute, found.value) == (SpeechAct.ERASE, subject, attribute, value)
 
 
 def test_the_note_of_a_request_to_forget_does_not_repeat_what_is_forgotten() -> None:
@@ -68,7 +68,7 @@ def test_the_note_of_a_request_to_forget_does_not_repeat_what_is_forgotten() -> 
 
 @pytest.mark.parametrize("text", ["Don't forget that I'm vegetarian.", "You forgot that I'm vegetarian."])
 def test_a_reminder_is_no_request_to_forget(text: str) -> None:
-    assert [(one.act, one.value) for one in said(text)] == [(Act.STATE, "vegetarian")]
+    assert [(one.act, one.value) for one in said(text)] == [(SpeechAct.STATE, "vegetarian")]
 
 
 @pytest.mark.parametrize(
@@ -99,13 +99,13 @@ def test_what_is_neither_asked_nor_stated_is_left_out(text: str) -> None:
 )
 def test_a_denial_retracts(text: str) -> None:
     [found] = said(text)
-    assert (found.act, found.attribute, found.value, found.cue) == (Act.RETRACT, "home", "Porto", Cue.CORRECTION)
+    assert (found.act, found.attribute, found.value, found.cue) == (SpeechAct.RETRACT, "home", "Porto", Cue.CORRECTION)
     assert found.statement == "It is not true that the user lives in Porto."
 
 
 def test_a_denial_takes_only_what_it_denies() -> None:
     found = said("I live in Faro.", "It's not true that I live in Porto.")
-    assert [(one.act, one.value) for one in found] == [(Act.STATE, "Faro"), (Act.RETRACT, "Porto")]
+    assert [(one.act, one.value) for one in found] == [(SpeechAct.STATE, "Faro"), (SpeechAct.RETRACT, "Porto")]
 
 
 @pytest.mark.parametrize(
@@ -129,12 +129,12 @@ def test_a_denial_takes_only_what_it_denies() -> None:
 def test_what_is_over_is_retracted(text: str, slot: tuple[str, str, str], statement: str) -> None:
     [found] = said(text)
     assert (found.subject, found.attribute, found.value) == slot
-    assert (found.act, found.cue, found.statement) == (Act.RETRACT, Cue.CHANGE, statement)
+    assert (found.act, found.cue, found.statement) == (SpeechAct.RETRACT, Cue.CHANGE, statement)
 
 
 def test_what_follows_in_the_same_sentence_is_read() -> None:
     found = said("I don't live in Porto any more, I live in Faro.")
-    assert [(one.act, one.value) for one in found] == [(Act.RETRACT, "Porto"), (Act.STATE, "Faro")]
+    assert [(one.act, one.value) for one in found] == [(SpeechAct.RETRACT, "Porto"), (SpeechAct.STATE, "Faro")]
 
 
 @pytest.mark.parametrize(
@@ -159,6 +159,6 @@ def test_the_offline_judge_relates_a_take_back_to_what_was_said(before: str, aft
 def test_the_request_to_forget_of_the_demo_is_read() -> None:
     transcript = read_file(DEMO)
     found = read(Window(1, transcript.turns, (), ("mira",), transcript.humans))
-    erased = [(one.subject, one.attribute, one.value) for one in found if one.act is Act.ERASE]
+    erased = [(one.subject, one.attribute, one.value) for one in found if one.act is SpeechAct.ERASE]
     assert erased == [("user", "diet", "vegetarian")]
-    assert all(one.act is not Act.STATE for one in found if one.attribute == "diet")
+    assert all(one.act is not SpeechAct.STATE for one in found if one.attribute == "diet")

@@ -8,13 +8,13 @@ import pytest
 
 from afterword.facts.assertions import (
     PERSON,
-    Act,
     Assertion,
     Authority,
     Evidence,
     EvidenceKind,
     Kind,
     Relation,
+    SpeechAct,
     Verdict,
 )
 from afterword.facts.fact import Fact, Status
@@ -31,7 +31,7 @@ def about(subject: str, value: str, on: int, *, attribute: str = "work") -> Asse
         id=f"{subject} {value}",
         scope=LENA,
         session_id=f"s{on}",
-        act=Act.STATE,
+        act=SpeechAct.STATE,
         kind=Kind.ENTITY,
         subject=subject,
         attribute=attribute,

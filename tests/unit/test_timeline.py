@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.facts.assertions import Act, Assertion, Authority, Evidence, EvidenceKind, Kind, Relation, Verdict
+from afterword.facts.assertions import Assertion, Authority, Evidence, EvidenceKind, Kind, Relation, SpeechAct, Verdict
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.facts.timeline import timeline
@@ -26,7 +26,9 @@ def day(number: int) -> datetime:
     return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=number - 1)
 
 
-def said(name: str, on: int, *, since: int | None = None, until: int | None = None, act: Act = Act.STATE) -> Assertion:
+def said(
+    name: str, on: int, *, since: int | None = None, until: int | None = None, act: SpeechAct = SpeechAct.STATE
+) -> Assertion:
     """A statement of this name, said on that day of January."""
     return Assertion(
         id=name,
@@ -154,20 +156,20 @@ def test_restating_the_broader_never_retires_the_narrower(repeats: str) -> None:
 
 
 def test_a_retraction_ends_and_shows_nothing_of_its_own() -> None:
-    pair = [said("diet", 1), said("no diet", 4, act=Act.RETRACT)]
+    pair = [said("diet", 1), said("no diet", 4, act=SpeechAct.RETRACT)]
     assert statuses(9, pair, judged("diet", "no diet", RETRACTS)) == {"diet": "retracted"}
     assert statuses(2, pair, judged("diet", "no diet", RETRACTS)) == {"diet": "current"}
 
 
 def test_said_again_after_a_retraction_it_holds_again() -> None:
-    three = [said("diet", 1), said("no diet", 4, act=Act.RETRACT), said("diet again", 6)]
+    three = [said("diet", 1), said("no diet", 4, act=SpeechAct.RETRACT), said("diet again", 6)]
     verdicts = (judged("diet", "no diet", RETRACTS), judged("diet", "diet again", SAME))
     assert statuses(5, three, *verdicts) == {"diet": "retracted"}
     assert statuses(9, three, *verdicts) == {"diet": "current"}
 
 
 def test_withdrawing_the_new_value_does_not_bring_back_the_old() -> None:
-    three = [said("graz", 1), said("linz", 3), said("not linz", 5, act=Act.RETRACT)]
+    three = [said("graz", 1), said("linz", 3), said("not linz", 5, act=SpeechAct.RETRACT)]
     verdicts = (judged("graz", "linz", CHANGES), judged("linz", "not linz", RETRACTS))
     assert statuses(9, three, *verdicts) == {"graz": "superseded", "linz": "retracted"}
 
@@ -201,7 +203,7 @@ def test_an_announced_change_is_current_and_the_old_value_holds_until_then() -> 
 
 
 def test_an_announcement_taken_back_in_time_leaves_the_old_value() -> None:
-    three = [said("graz", 1), said("linz from 20", 5, since=20), said("no move", 7, act=Act.RETRACT)]
+    three = [said("graz", 1), said("linz from 20", 5, since=20), said("no move", 7, act=SpeechAct.RETRACT)]
     verdicts = (judged("graz", "linz from 20", CHANGES), judged("linz from 20", "no move", RETRACTS))
     assert statuses(30, three, *verdicts) == {"graz": "current", "linz from 20": "retracted"}
 
@@ -289,14 +291,14 @@ def histories(draw: st.DrawFn) -> tuple[list[Assertion], list[Verdict]]:
         on = draw(st.integers(1, 12))
         since = draw(st.none() | st.integers(1, 20))
         until = draw(st.none() | st.integers(since or 1, 30))
-        act = draw(st.sampled_from([Act.STATE, Act.STATE, Act.STATE, Act.RETRACT]))
+        act = draw(st.sampled_from([SpeechAct.STATE, SpeechAct.STATE, SpeechAct.STATE, SpeechAct.RETRACT]))
         assertions.append(said(f"a{number}", on, since=since, until=until, act=act))
     assertions.sort(key=lambda one: one.order)
     verdicts = []
     for index, later in enumerate(assertions):
         for earlier in assertions[:index]:
             relation = draw(st.none() | st.sampled_from(list(Relation)))
-            if relation is not None and earlier.act is Act.STATE:
+            if relation is not None and earlier.act is SpeechAct.STATE:
                 verdicts.append(judged(earlier.id, later.id, relation))
     return assertions, verdicts
 
@@ -320,7 +322,7 @@ def test_every_statement_said_by_then_is_in_exactly_one_fact(
     assertions, verdicts = history
     facts = timeline(assertions, verdicts, day(40))
     shown = [one for fact in facts for one in fact.assertion_ids]
-    assert sorted(shown) == sorted(one.id for one in assertions if one.act is Act.STATE)
+    assert sorted(shown) == sorted(one.id for one in assertions if one.act is SpeechAct.STATE)
     assert {fact.id for fact in timeline(assertions, verdicts, day(on))} <= {fact.id for fact in facts}
 
 
@@ -335,7 +337,7 @@ def test_without_a_retiring_verdict_nothing_is_retired(history: tuple[list[Asser
 )
 def test_what_may_not_narrow_absorbs_no_restatement_either(doubtful: dict[str, Any]) -> None:
     narrow = replace(said("25 minutes", 2), **doubtful)
-    four = [said("quick", 1), narrow, said("not quick", 3, act=Act.RETRACT), said("quick again", 4)]
+    four = [said("quick", 1), narrow, said("not quick", 3, act=SpeechAct.RETRACT), said("quick again", 4)]
     verdicts = (
         judged("quick", "25 minutes", NARROWS),
         judged("quick", "not quick", RETRACTS),
@@ -363,7 +365,7 @@ def test_a_chain_of_narrowings_does_not_depend_on_the_order_of_its_verdicts() ->
 
 
 def test_a_rival_is_named_by_the_statement_that_is_left_of_it() -> None:
-    four = [said("graz", 1), said("gone", 2, act=Act.ERASE), said("graz again", 3)]
+    four = [said("graz", 1), said("gone", 2, act=SpeechAct.ERASE), said("graz again", 3)]
     four.append(replace(said("linz", 4), time_is_guess=True))
     verdicts = (
         judged("graz", "gone", RETRACTS),

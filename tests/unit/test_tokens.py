@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.recall.tokens import most_tokens, size
+from afterword.recall.tokens import token_upper_bound, utf8_size
 
 LINES = [
     "- Lena prefers window seats on trains and aisle seats on planes. (since 2026-01-04)",
@@ -48,27 +48,27 @@ def counted(tokenizer: Any, text: str) -> int:
 @pytest.mark.parametrize("line", LINES)
 def test_a_line_has_no_more_tokens_than_estimated(tokenizer: Any, line: str) -> None:
     block = "\n".join([line] * 8)
-    assert counted(tokenizer, block) <= most_tokens(block)
+    assert counted(tokenizer, block) <= token_upper_bound(block)
 
 
 def test_what_is_served_of_the_scenarios_is_never_more_than_estimated(tokenizer: Any, shared: Path) -> None:
     for path in sorted((shared / "data" / "scenarios").glob("*.json")):
         facts = json.loads(path.read_text(encoding="utf-8"))["gold"]["facts"]
         block = "\n".join(f"- {fact['statement']}" for fact in facts)
-        assert counted(tokenizer, block) <= most_tokens(block) <= 1.5 * counted(tokenizer, block), path.name
+        assert counted(tokenizer, block) <= token_upper_bound(block) <= 1.5 * counted(tokenizer, block), path.name
 
 
 @given(st.text())
 def test_no_estimate_exceeds_the_bytes(text: str) -> None:
     """A tokenizer that works on bytes never needs more tokens than there are bytes."""
-    assert most_tokens(text) <= size(text) + 1
+    assert token_upper_bound(text) <= utf8_size(text) + 1
 
 
 @given(st.lists(st.text(alphabet=st.characters(exclude_characters="\n")), max_size=6))
 def test_the_estimate_of_lines_is_not_below_that_of_the_whole(lines: list[str]) -> None:
-    assert most_tokens("\n".join(lines)) <= sum(most_tokens(line) + (not line) for line in lines)
+    assert token_upper_bound("\n".join(lines)) <= sum(token_upper_bound(line) + (not line) for line in lines)
 
 
 def test_english_costs_a_third_too_much_at_most() -> None:
-    assert most_tokens("The user lives in Graz and works as an architect for the city.") <= 21
-    assert most_tokens("") == 0
+    assert token_upper_bound("The user lives in Graz and works as an architect for the city.") <= 21
+    assert token_upper_bound("") == 0

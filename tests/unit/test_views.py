@@ -6,7 +6,7 @@ import json
 from datetime import datetime, timedelta
 from typing import Any
 
-from afterword.facts.timeline import Course, facts_at
+from afterword.facts.timeline import FactHistory, facts_at
 from afterword.store.reading.fact_rows import COLUMNS, Held, held_of
 from afterword.store.reading.snapshots import Snapshot
 from afterword.store.reading.views import View
@@ -17,7 +17,7 @@ from histories import LENA, History, day, histories, holds_for
 TICK = timedelta(microseconds=1)
 
 
-def held(course: Course) -> Held:
+def held(course: FactHistory) -> Held:
     """Return the fact as the store keeps it."""
     fact = {name: json.dumps(one) if isinstance(one, list) else one for name, one in fact_values(course, 1).items()}
     rows = []
@@ -30,7 +30,7 @@ def held(course: Course) -> Held:
     return found
 
 
-def instants(courses: list[Course]) -> list[datetime]:
+def instants(courses: list[FactHistory]) -> list[datetime]:
     """Return the moments at which something may change, and those just before and after."""
     moments = {one.members[0].said_at for one in courses}
     moments |= {moment for one in courses for span in one.spans for moment in (span.start, span.end) if moment}

@@ -22,9 +22,10 @@ from afterword.extractors.grounding import ground
 from afterword.extractors.owners import is_generic, owners
 from afterword.extractors.readers.memory_marks import pieces
 from afterword.extractors.windows import windows
-from afterword.facts.assertions import Act, Assertion, Kind, folded
+from afterword.facts.assertions import Assertion, Kind, SpeechAct
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
+from afterword.facts.words import folded
 from afterword.privacy.off_record import off_record
 from afterword.privacy.policy import Privacy
 
@@ -47,7 +48,7 @@ class ExtractedFact(BaseModel):
     attribute: str
     value: str
     statement: str
-    act: Act = Act.STATE
+    act: SpeechAct = SpeechAct.STATE
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     evidence: list[Quote]
@@ -222,7 +223,7 @@ def _fact(one: Assertion) -> ExtractedFact:
 
 
 def _marked(fact: ExtractedFact) -> str:
-    return fact.statement if fact.act is Act.STATE else f"taken back: {fact.statement}"
+    return fact.statement if fact.act is SpeechAct.STATE else f"taken back: {fact.statement}"
 
 
 def _turns(fact: ExtractedFact) -> list[str]:

@@ -21,8 +21,8 @@ from afterword.agents.store_reference import FromEnvironment, beside, named_scop
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
-from afterword.recall.block import block, label, opening
-from afterword.recall.tokens import most_tokens
+from afterword.recall.block import opening_tag, render_block, scope_label
+from afterword.recall.tokens import token_upper_bound
 from afterword.recall.vectors import Embedder
 from afterword.store import entries
 from afterword.store.database.engine import Store, open_store, store_url
@@ -91,7 +91,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         if isinstance(store, str):
             store_url(store)
         self._also = beside(self._scope, also)
-        self._label = label(self._scope)
+        self._label = scope_label(self._scope)
         self._given = store
         self._opened: Store | None = None
         self._late: asyncio.Task[Any] | None = None
@@ -249,7 +249,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         if not self._also:
             return found
         needs = [
-            most_tokens(block(one.facts, label=label(scope), turns=one.turns))
+            token_upper_bound(render_block(one.facts, label=scope_label(scope), turns=one.turns))
             for scope, one in zip(self._scopes, found, strict=True)
         ]
         for number, share in enumerate(shares(needs, self._budget_tokens)):
@@ -295,9 +295,9 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         shown: list[Fact] = []
         marks: list[str] = []
         for scope, found in told:
-            name = label(scope)
-            marks.append(opening(name))
-            text = block(found.facts, label=name, turns=found.turns)
+            name = scope_label(scope)
+            marks.append(opening_tag(name))
+            text = render_block(found.facts, label=name, turns=found.turns)
             if await place(model_context, text, mark=marks[-1], besides=marks[:-1]):
                 shown += found.facts
             else:

@@ -11,7 +11,7 @@ from autogen_core.memory import MemoryContent, MemoryMimeType
 
 from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.fact import Fact
-from afterword.recall.block import plain
+from afterword.recall.block import safe_line
 from afterword.store.entries import Entry
 
 
@@ -52,7 +52,7 @@ def content_of(
         metadata["parts"] = {part: round(share, 4) for part, share in parts.items()}
     if matched is not None:
         metadata["matched"] = list(matched)
-    return MemoryContent(content=plain(fact.statement), mime_type=MemoryMimeType.TEXT, metadata=metadata)
+    return MemoryContent(content=safe_line(fact.statement), mime_type=MemoryMimeType.TEXT, metadata=metadata)
 
 
 def text_of(content: MemoryContent) -> str:

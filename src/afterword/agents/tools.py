@@ -28,10 +28,11 @@ from afterword.extractors.grounding import LONGEST, find_quote, snake_case
 from afterword.extractors.readers.memory_marks import pieces
 from afterword.extractors.readers.people import HUMAN_NAMES, is_generic
 from afterword.extractors.slot_relation import relation
-from afterword.facts.assertions import OWNER, EvidenceKind, Kind, folded
+from afterword.facts.assertions import OWNER, EvidenceKind, Kind
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope, ScopeKind
-from afterword.recall.block import plain
+from afterword.facts.words import folded
+from afterword.recall.block import safe_line
 from afterword.store import requests, sessions
 from afterword.store.entries import Entry
 from afterword.store.requests import Answer, Request, Word
@@ -64,7 +65,7 @@ class Statement(BaseModel):
     @field_validator("statement", "quote", "attribute", "value")
     @classmethod
     def _on_one_line(cls, text: str) -> str:
-        return plain(text)
+        return safe_line(text)
 
 
 class Question(BaseModel):
@@ -201,7 +202,7 @@ class RecallTool(_MemoryTool[Question]):
         marks = [str(fact.kind), f"since {fact.valid_from:%Y-%m-%d}" if fact.valid_from else "", str(fact.status)]
         kept = ", ".join(mark for mark in marks if mark and mark != "current")
         said = [f"\n  {line}" for line in await self._source_turns(fact)]
-        return f"- {plain(fact.statement)} ({kept}; id {fact.id[:ID_LENGTH]}){''.join(said)}"
+        return f"- {safe_line(fact.statement)} ({kept}; id {fact.id[:ID_LENGTH]}){''.join(said)}"
 
     async def _source_turns(self, fact: Fact) -> list[str]:
         """Return what was said in the turns that a fact rests on, at most the last two."""
@@ -211,7 +212,7 @@ class RecallTool(_MemoryTool[Question]):
             for item in cited[-2:]:
                 turns = await sessions.turns(db, fact.scope, item.session_id or "")
                 text = next((turn.text for turn in turns if turn.number == item.turn), item.quote)
-                lines.append(f"{plain(item.speaker or 'someone')} said: “{_cut(plain(text))}”")
+                lines.append(f"{safe_line(item.speaker or 'someone')} said: “{_cut(safe_line(text))}”")
         return lines
 
 
@@ -236,7 +237,7 @@ class WithdrawTool(_MemoryTool[Withdrawal]):
         word = _word(args.quote, speaker, message) if reason is None else None
         store = await self._memory.opened()
         done = await requests.withdraw(store, self._memory.scope, fact, word=word, at=self._memory.now())
-        return _told(done, f"Taken back: {plain(fact.statement)}", "Not taken back yet", reason)
+        return _told(done, f"Taken back: {safe_line(fact.statement)}", "Not taken back yet", reason)
 
 
 def memory_tools(memory: FactMemory, *, humans: Collection[str] = HUMAN_NAMES) -> list[ToolOfAgent]:
@@ -274,9 +275,9 @@ def _unfit(args: Statement) -> str | None:
 def _meant(note: str, told: Recalled, scope: Scope) -> tuple[Fact | None, str]:
     """Return the one fact of this scope that is named by its sentence or its id, else what is wrong."""
     own = [fact for fact in told.facts if fact.scope == scope]
-    wanted = folded(plain(note)).removeprefix("- ")
+    wanted = folded(safe_line(note)).removeprefix("- ")
     is_id = len(wanted) >= ID_LENGTH
-    meant = [one for one in own if folded(plain(one.statement)) == wanted or (is_id and one.id.startswith(wanted))]
+    meant = [one for one in own if folded(safe_line(one.statement)) == wanted or (is_id and one.id.startswith(wanted))]
     if len(meant) == 1:
         return meant[0], ""
     if meant:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from afterword.extractors.grounding import find_quote
 from afterword.facts.fact import Fact
-from afterword.recall.ranking import terms
+from afterword.facts.words import terms
 
 # What a sentence about a person may add to the person's own words.
 _FRAME = frozenset(terms("user owner person preference prefers says said asks asked told wants"))

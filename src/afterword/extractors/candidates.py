@@ -12,7 +12,7 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict, Field
 
 from afterword.extractors.model.answer_shape import Shape
-from afterword.facts.assertions import Act, Cue, Kind
+from afterword.facts.assertions import Cue, Kind, SpeechAct
 
 
 class Modality(StrEnum):
@@ -47,7 +47,7 @@ class Candidate(BaseModel):
     statement: str = Field(description="One self-contained sentence in the third person.")
     evidence: list[Citation] = Field(description="The turns and words that say it.")
     modality: Modality = Modality.STATED
-    act: Act = Act.STATE
+    act: SpeechAct = SpeechAct.STATE
     cue: Cue | None = None
     valid_from: date | None = None
     valid_to: date | None = None

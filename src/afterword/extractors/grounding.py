@@ -15,9 +15,10 @@ from enum import StrEnum
 
 from afterword.extractors.candidates import Candidate, Modality
 from afterword.extractors.extractor import Rejection
-from afterword.facts.assertions import OWNER, Act, Assertion, Authority, Evidence, EvidenceKind, assertion_id, folded
+from afterword.facts.assertions import OWNER, Assertion, Authority, Evidence, EvidenceKind, SpeechAct, assertion_id
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import Role, Transcript, Turn
+from afterword.facts.words import folded
 from afterword.privacy.prompt_injection import is_instruction, is_pasted_with_instruction
 from afterword.privacy.redaction import is_masked
 
@@ -135,7 +136,7 @@ def _assertion(candidate: Candidate, session: _Ground) -> Assertion:
     if is_masked(value):
         raise _RefusedError(Reason.SECRET, "value")
     limited_to, outcome = _note(candidate.limited_to, "limited_to"), _note(candidate.outcome, "outcome")
-    if candidate.act is Act.STATE:
+    if candidate.act is SpeechAct.STATE:
         _check_harmless(evidence, session, subject, value, statement, limited_to, outcome)
     times = [at.isoformat() if at else None for at in (valid_from, valid_to, last.said_at)]
     content = (candidate.act, candidate.kind, subject, attribute, value, statement, *times)
@@ -172,7 +173,7 @@ def _last_said(evidence: tuple[Evidence, ...], session: _Ground) -> tuple[Turn, 
 
 
 def _check_modality(candidate: Candidate) -> None:
-    asked_to_take_back = candidate.act is not Act.STATE and candidate.modality is Modality.ASKED
+    asked_to_take_back = candidate.act is not SpeechAct.STATE and candidate.modality is Modality.ASKED
     if candidate.modality is not Modality.STATED and not asked_to_take_back:
         raise _RefusedError(Reason.NOT_ASSERTED, candidate.modality.value)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from afterword.extractors.readers.people import is_generic
-from afterword.facts.assertions import folded
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import Transcript
+from afterword.facts.words import folded
 
 __all__ = ["is_generic", "owners"]
 

@@ -5,7 +5,8 @@ The offline judge uses it. So does code that has to decide at once, where asking
 
 from __future__ import annotations
 
-from afterword.facts.assertions import EVERYTHING, Act, Assertion, Cue, Relation, folded
+from afterword.facts.assertions import EVERYTHING, Assertion, Cue, Relation, SpeechAct
+from afterword.facts.words import folded
 
 RELATION_VERSION = "rules-1"
 """The judge's version that is stored with the verdicts decided here."""
@@ -23,9 +24,9 @@ SHORTEST_NAMED = 4
 
 def relation(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
     """Return how the later relates to the earlier by slot and value, with the reason; None where that does not tell."""
-    if earlier.act is not Act.STATE or folded(earlier.subject) != folded(later.subject):
+    if earlier.act is not SpeechAct.STATE or folded(earlier.subject) != folded(later.subject):
         return None
-    if later.act is not Act.STATE:
+    if later.act is not SpeechAct.STATE:
         return _retraction(earlier, later)
     if earlier.slot != later.slot or folded(earlier.limited_to or "") != folded(later.limited_to or ""):
         return None
@@ -50,8 +51,8 @@ def _other_value(earlier: Assertion, later: Assertion) -> tuple[Relation, str]:
 
 def is_cleared(earlier: Assertion, later: Assertion) -> bool:
     """Whether the later takes back everything about the earlier's subject: no judge is needed for that."""
-    takes_all = later.act is not Act.STATE and later.attribute == EVERYTHING and not later.value
-    return takes_all and earlier.act is Act.STATE and folded(earlier.subject) == folded(later.subject)
+    takes_all = later.act is not SpeechAct.STATE and later.attribute == EVERYTHING and not later.value
+    return takes_all and earlier.act is SpeechAct.STATE and folded(earlier.subject) == folded(later.subject)
 
 
 def _is_postponed(earlier: Assertion, later: Assertion) -> bool:

@@ -13,7 +13,7 @@ from itertools import accumulate
 from afterword.extractors.extractor import Window
 from afterword.facts.assertions import digest
 from afterword.facts.transcripts import Transcript, Turn
-from afterword.recall.tokens import BYTES_PER_TOKEN, size, tokens
+from afterword.recall.tokens import BYTES_PER_TOKEN, estimated_tokens, utf8_size
 
 CONTEXT_TOKENS = 1_000
 """How many tokens of the turns before a window are shown beside it, at most."""
@@ -103,7 +103,7 @@ def _content(turn: Turn) -> tuple[object, ...]:
 
 
 def _cost(turn: Turn) -> int:
-    return tokens(turn.text) + TOKENS_PER_TURN
+    return estimated_tokens(turn.text) + TOKENS_PER_TURN
 
 
 def _ends(pieces: Sequence[Turn], budget: int) -> Iterator[int]:
@@ -147,7 +147,7 @@ def _piece_end(text: str, start: int, limit: int) -> int:
 def _head(text: str, limit: int) -> str:
     """Return as much of the beginning of a text as fits `limit` bytes, no character cut."""
     kept = text.encode("utf-8", "surrogatepass")[:limit]
-    while kept and (len(kept) < size(text)) and not _is_whole(kept):
+    while kept and (len(kept) < utf8_size(text)) and not _is_whole(kept):
         kept = kept[:-1]
     return kept.decode("utf-8", "surrogatepass")
 

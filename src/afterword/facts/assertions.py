@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum, StrEnum
-from functools import lru_cache
 
 from afterword.facts.scopes import Scope
+from afterword.facts.words import folded
 
 OWNER = "user"
 """The canonical subject: the owner of the scope."""
@@ -28,7 +28,7 @@ class Kind(StrEnum):
     DECISION = "decision"
 
 
-class Act(StrEnum):
+class SpeechAct(StrEnum):
     """What saying it does: states something, says it no longer holds, or asks for it to be gone."""
 
     STATE = "state"
@@ -90,7 +90,7 @@ class Assertion:
     id: str
     scope: Scope
     session_id: str | None
-    act: Act
+    act: SpeechAct
     kind: Kind
     subject: str
     attribute: str
@@ -157,12 +157,6 @@ class Verdict:
     def rank(self) -> tuple[int, str]:
         """Which of several verdicts on one pair counts: a person's, then a model's, then that of the rules."""
         return (2 if self.judge == PERSON else 0 if self.judge.startswith("rules") else 1), self.judge
-
-
-@lru_cache(maxsize=10_000)
-def folded(text: str) -> str:
-    """Return the text for comparison: case and runs of white space aside."""
-    return " ".join(text.casefold().split())
 
 
 def digest(*parts: object, length: int = 20) -> str:

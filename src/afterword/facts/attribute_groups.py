@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from afterword.facts.words import phrase_pattern, word_set
+
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class AttributeGroup:
     """What hangs on what: `name` is what changes, `hanging` the words of what may no longer fit then.
 
     A fact changes it whose attribute consists of words of `attributes` and `QUALIFIERS` alone, or whose statement
@@ -29,29 +31,19 @@ class Family:
     is_dated: bool = False
 
 
-def words_of(text: str) -> frozenset[str]:
-    """Return the words of a list that is written as text."""
-    return frozenset(text.split())
-
-
-def any_of(*phrases: str) -> re.Pattern[str]:
-    """Return a pattern that finds any of these phrases (regular expressions) as whole words."""
-    return re.compile(rf"\b(?:{'|'.join(phrases)})\b", re.IGNORECASE)
-
-
-QUALIFIERS = words_of(
+QUALIFIERS = word_set(
     """new current main present primary own family name type model make brand title place start of the food internet
     web project"""
 )
 """Words that an attribute may have besides those of its family."""
 
-_HOME = words_of("home residence city town village country location address apartment flat house living lives")
-_JOB = words_of("job employer company workplace work occupation profession position employment role")
+_HOME = word_set("home residence city town village country location address apartment flat house living lives")
+_JOB = word_set("job employer company workplace work occupation profession position employment role")
 _MOVED = re.compile(r"(?:the )?user (?:now |currently )*(?:lives|resides|is living) (?:in|at)\b", re.IGNORECASE)
 _HIRED = re.compile(r"(?i:(?:the )?user (?:now |currently )*(?:works (?:at|for)|is employed (?:at|by))) [A-Z0-9]")
 _DRIVES = re.compile(r"(?:the )?user (?:now |currently )*(?:drives|owns) an? ", re.IGNORECASE)
 _DIETING = re.compile(r"(?:the )?user (?:is (?:now )?(?:vegan|vegetarian|pesc\w+)|is allergic to)\b", re.IGNORECASE)
-_ROUTES = any_of(
+_ROUTES = phrase_pattern(
     r"commut(?:e|es|ing)",
     r"way to (?:work|school|the office)|(?:gets?|getting) to (?:work|the office)",
     r"(?:cycl(?:es|ing)|walk(?:s|ing)?|driv(?:es|ing)|bik(?:es|ing)|tram|train|bus|metro|ferry) to (?:work|the office)",
@@ -60,12 +52,12 @@ _ROUTES = any_of(
 _PARKING = r"parking|parks (?:in|on|at|behind|under|the|her|his|their)"
 _LINE = r"(?:phone|mobile|data|roaming|internet|broadband|sim|fibre)"
 
-FAMILIES = (
-    Family("home", _HOME, _ROUTES, opening=_MOVED, is_shared=True, has_wishes=True),
-    Family(
+ATTRIBUTE_GROUPS = (
+    AttributeGroup("home", _HOME, _ROUTES, opening=_MOVED, is_shared=True, has_wishes=True),
+    AttributeGroup(
         "home",
         _HOME,
-        any_of(
+        phrase_pattern(
             r"(?:street |home |postal )?address|post ?code",
             r"gym|fitness (?:studio|club|centre|center)",
             r"doctor|gp|dentist|pa?ediatrician",
@@ -78,7 +70,7 @@ FAMILIES = (
             r"kindergarten|nursery school|day ?care",
         ),
         opening=_MOVED,
-        aside=any_of(
+        aside=phrase_pattern(
             r"(?:python|software|code|client|standard|http|ui) librar(?:y|ies)",
             r"(?:e-?mail|web|ip) address",
             r"national parks?",
@@ -87,11 +79,11 @@ FAMILIES = (
         ),
         is_shared=True,
     ),
-    Family("job", _JOB, _ROUTES, opening=_HIRED, has_wishes=True),
-    Family(
+    AttributeGroup("job", _JOB, _ROUTES, opening=_HIRED, has_wishes=True),
+    AttributeGroup(
         "job",
         _JOB,
-        any_of(
+        phrase_pattern(
             r"boss|manager|supervisor|team lead",
             r"colleagues?|co-?workers?",
             r"office",
@@ -100,25 +92,25 @@ FAMILIES = (
             r"work (?:phone|e?-?mail|laptop|number)|company (?:car|phone|laptop)",
         ),
         opening=_HIRED,
-        aside=any_of(
+        aside=phrase_pattern(
             r"(?:home|post|ticket|tourist|tax|microsoft|ms|open) office",
             r"(?:password|file|window|package|bank|property|building) manager",
         ),
     ),
-    Family(
+    AttributeGroup(
         "diet",
-        words_of("diet allergy allergies intolerance intolerances dietary restriction restrictions nutrition"),
-        any_of(r"recipes?|restaurants?|menus?|canteen", r"meal (?:plan|prep|box)\w*", r"lunch ?box(?:es)?"),
+        word_set("diet allergy allergies intolerance intolerances dietary restriction restrictions nutrition"),
+        phrase_pattern(r"recipes?|restaurants?|menus?|canteen", r"meal (?:plan|prep|box)\w*", r"lunch ?box(?:es)?"),
         opening=_DIETING,
         # How a recipe is written does not depend on what is eaten.
         aside=re.compile(r"(?i).*\b(?:metric|grams?|units?|minutes|portions?|servings|format|steps?|ounces|cups)\b.*"),
         is_shared=True,
         has_wishes=True,
     ),
-    Family(
+    AttributeGroup(
         "car",
-        words_of("car vehicle van"),
-        any_of(
+        word_set("car vehicle van"),
+        phrase_pattern(
             r"insurance|insured",
             _PARKING,
             r"fuel|petrol|diesel|refuels?",
@@ -126,7 +118,7 @@ FAMILIES = (
             r"tyres?|tires",
         ),
         opening=_DRIVES,
-        aside=any_of(
+        aside=phrase_pattern(
             r"(?:health|travel|life|home|household|liability|pet|legal|dental|disability) insurance",
             r"(?:phone|laptop|watch|camera) charg(?:er|es|ing)",
             r"(?:bike|bicycle) (?:tyres?|tires|insurance)",
@@ -134,13 +126,13 @@ FAMILIES = (
         ),
         is_shared=True,
     ),
-    Family(
+    AttributeGroup(
         "date",
-        words_of(
+        word_set(
             """trip travel travels holiday vacation journey departure arrival date dates event wedding conference
             visit"""
         ),
-        any_of(
+        phrase_pattern(
             r"book(?:ed|ings?)|reserv(?:ed|ations?)",
             r"hotels?|flights?|tickets?|rental car|hostel|ferry",
             r"deadlines?|due|remind(?:s|ed|er|ers)?|check-?in|appointments?|rsvp",
@@ -148,10 +140,10 @@ FAMILIES = (
         has_wishes=True,
         is_dated=True,
     ),
-    Family(
+    AttributeGroup(
         "stack",
-        words_of("database db programming language framework stack backend runtime"),
-        any_of(
+        word_set("database db programming language framework stack backend runtime"),
+        phrase_pattern(
             r"drivers?|orm|schema",
             r"host(?:ed|ing)",
             r"backups?|backed up",
@@ -159,18 +151,20 @@ FAMILIES = (
             r"connection (?:pool|string)\w*",
             r"linter|test runner|package manager|build tool",
         ),
-        aside=any_of(r"(?:printer|taxi|bus|truck|graphics) drivers?"),
+        aside=phrase_pattern(r"(?:printer|taxi|bus|truck|graphics) drivers?"),
     ),
-    Family(
+    AttributeGroup(
         "school",
-        words_of("school kindergarten nursery daycare university"),
-        any_of(r"school run", r"(?:to|from) school", r"timetable", r"school (?:bus|lunch|starts)", r"class teacher"),
+        word_set("school kindergarten nursery daycare university"),
+        phrase_pattern(
+            r"school run", r"(?:to|from) school", r"timetable", r"school (?:bus|lunch|starts)", r"class teacher"
+        ),
         is_shared=True,
     ),
-    Family(
+    AttributeGroup(
         "phone",
-        words_of("phone mobile smartphone provider carrier operator"),
-        any_of(rf"{_LINE} (?:plan|contract|tariff|package)s?", r"contract", r"tariff", r"sim(?: card)?"),
-        aside=any_of(r"(?:rental|work|employment|lease|gym|electricity|gas|energy|insurance|labou?r) contract"),
+        word_set("phone mobile smartphone provider carrier operator"),
+        phrase_pattern(rf"{_LINE} (?:plan|contract|tariff|package)s?", r"contract", r"tariff", r"sim(?: card)?"),
+        aside=phrase_pattern(r"(?:rental|work|employment|lease|gym|electricity|gas|energy|insurance|labou?r) contract"),
     ),
 )

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from afterword.facts.assertions import OWNER, Kind, folded
-from afterword.facts.attribute_groups import FAMILIES, QUALIFIERS, Family, any_of, words_of
+from afterword.facts.assertions import OWNER, Kind
+from afterword.facts.attribute_groups import ATTRIBUTE_GROUPS, QUALIFIERS, AttributeGroup
 from afterword.facts.fact import Fact, Status
-from afterword.facts.words import terms
+from afterword.facts.words import folded, phrase_pattern, terms, word_set
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +29,12 @@ class Dependent:
 
 
 # What somebody is, knows or likes goes with them, whatever their sentence mentions besides.
-_LASTING = words_of(
+_LASTING = word_set(
     """name birthday birthplace birth hometown age nationality citizenship origin childhood language languages skill
     education degree studies allergy allergies intolerance condition shoe size seat hobby"""
 )
-_OCCUPATION = words_of("job occupation profession role")
-_PAST = any_of(
+_OCCUPATION = word_set("job occupation profession role")
+_PAST = phrase_pattern(
     r"born|grew up|childhood|raised|studied|graduated|met|married|formerly|former|previous(?:ly)?|was|were",
     r"used to|ago|originally|comes from|(?:in|until) (?:19|20)\d\d",
 )
@@ -43,7 +43,7 @@ _RELATIVE = (
     "dog|cat|car|home|house|flat|apartment"
 )
 _HOUSEHOLD = re.compile(rf"(?:the )?user['’]s (?:\w+ )?(?:{_RELATIVE})\b", re.IGNORECASE)
-_DENIED = any_of("not", "no", "never", "without", "former", "ex")
+_DENIED = phrase_pattern("not", "no", "never", "without", "former", "ex")
 _NUMBERED = re.compile(r"\d+(?:st|nd|rd|th|am|pm)?")
 # Words that name nothing by themselves: how things are said, when they happen and how much they are.
 _PLAIN = frozenset(
@@ -113,7 +113,7 @@ class _Known:
 
     def _by_family(self, changed: Fact) -> dict[str, str]:
         found: dict[str, str] = {}
-        for number, family in enumerate(FAMILIES):
+        for number, family in enumerate(ATTRIBUTE_GROUPS):
             if not _changes(changed, family):
                 continue
             for one, word in self.speaking[number].items():
@@ -150,7 +150,7 @@ def _only_says_more(changed: Fact, successor: Fact) -> bool:
     return bool(stems) and stems <= frozenset(terms(successor.value)) and not is_denied
 
 
-def _changes(changed: Fact, family: Family) -> bool:
+def _changes(changed: Fact, family: AttributeGroup) -> bool:
     """Whether it is of the family's attributes, or says so where its attribute says little."""
     if changed.kind is Kind.PREFERENCE and (family.is_dated or not family.has_wishes):
         return False
@@ -164,7 +164,7 @@ def _families_of(fact: Fact) -> Iterable[tuple[int, str]]:
     """Yield the families that the fact speaks of, each with the word that does."""
     if _attribute_words(fact) & (_LASTING | _OCCUPATION):
         return
-    for number, family in enumerate(FAMILIES):
+    for number, family in enumerate(ATTRIBUTE_GROUPS):
         if fact.kind is Kind.PREFERENCE and not family.has_wishes:
             continue
         word = family.hanging.search(_told_for(fact, family))
@@ -172,7 +172,7 @@ def _families_of(fact: Fact) -> Iterable[tuple[int, str]]:
             yield number, word.group().casefold()
 
 
-def _told_for(fact: Fact, family: Family) -> str:
+def _told_for(fact: Fact, family: AttributeGroup) -> str:
     """Return what the fact tells, without phrases that are aside of the family or an attribute that stands for one."""
     attribute = fact.attribute.replace("_", " ")
     if family.aside is None:
@@ -181,7 +181,7 @@ def _told_for(fact: Fact, family: Family) -> str:
     return f"{family.aside.sub(' ', attribute)}. {statement}" if statement == fact.statement else statement
 
 
-def _belongs(fact: Fact, changed: Fact, family: Family, word: str) -> bool:
+def _belongs(fact: Fact, changed: Fact, family: AttributeGroup, word: str) -> bool:
     """Whether the two are about the same subject (or the owner's household, or the same occasion)."""
     if family.is_dated:
         return _is_same_occasion(fact, changed)

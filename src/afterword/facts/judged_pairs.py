@@ -6,30 +6,33 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from afterword.facts.assertions import PERSON, RETIRING, Act, Assertion, Relation, Verdict, folded
-from afterword.facts.retirement_guard import refusal
-from afterword.facts.subjects import Names, Subjects
+from afterword.facts.assertions import PERSON, RETIRING, Assertion, Relation, SpeechAct, Verdict
+from afterword.facts.retirement_guard import refusal_reason
+from afterword.facts.subjects import SubjectNames, Subjects
+from afterword.facts.words import folded
 
 _STRENGTH = {Relation.NARROWS: 0, Relation.CHANGES: 1, Relation.RETRACTS: 2, Relation.CORRECTS: 3}
 
 
-def deciding(verdicts: Iterable[Verdict]) -> Verdict:
+def deciding_verdict(verdicts: Iterable[Verdict]) -> Verdict:
     """Return which of several verdicts on one pair counts."""
     return max(verdicts, key=lambda one: (one.rank, one.relation, one.reason, one.joins_subjects, one.parts_subjects))
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedRetirement:
     """A retirement that the guard refused, and why: both stand until a person decides."""
 
     verdict: Verdict
     reason: str
 
 
-class Pairs:
+class JudgedPairs:
     """Which assertion bears on which: judged pairs, and what follows from them for restatements of either side."""
 
-    def __init__(self, ordered: list[Assertion], verdicts: Iterable[Verdict], names: Names | None = None) -> None:
+    def __init__(
+        self, ordered: list[Assertion], verdicts: Iterable[Verdict], names: SubjectNames | None = None
+    ) -> None:
         self.ordered = ordered
         self.by_id = {one.id: one for one in ordered}
         place = {one.id: index for index, one in enumerate(ordered)}
@@ -37,11 +40,11 @@ class Pairs:
         self.decided = self._decided(verdicts)
         self.judged = {pair: verdict.relation for pair, verdict in self.decided.items()}
         self.subjects = Subjects(self.by_id, self.decided.values(), names)
-        self.refused: list[Refused] = []
+        self.refused: list[RefusedRetirement] = []
         self.root = self._roots()
         self.families: dict[str, list[Assertion]] = defaultdict(list)
         for one in ordered:
-            if one.act is Act.STATE:
+            if one.act is SpeechAct.STATE:
                 self.families[self.root[one.id]].append(one)
         self.settled = {
             frozenset({self.root[earlier], self.root[later]})
@@ -62,14 +65,14 @@ class Pairs:
             if pair[0] in self.place and pair[1] in self.place:
                 if self.place[pair[0]] >= self.place[pair[1]]:
                     raise ValueError(f"{verdict.earlier_id} was not said before {verdict.later_id}")
-                found[pair] = deciding((found.get(pair, verdict), verdict))
+                found[pair] = deciding_verdict((found.get(pair, verdict), verdict))
         return found
 
     def _roots(self) -> dict[str, str]:
         """Return the first-said assertion that each one repeats: each joins the latest-said one that it repeats."""
         parent: dict[str, str] = {}
         for (earlier, later), relation in self.judged.items():
-            if relation is Relation.SAME and self.by_id[earlier].act is Act.STATE is self.by_id[later].act:
+            if relation is Relation.SAME and self.by_id[earlier].act is SpeechAct.STATE is self.by_id[later].act:
                 known = parent.get(later)
                 if known is None or self.place[earlier] > self.place[known]:
                     parent[later] = earlier
@@ -95,7 +98,7 @@ class Pairs:
         retired_by: dict[str, set[str]] = defaultdict(set)
         corrections = []
         for (earlier, later), relation in effective.items():
-            if relation is Relation.CORRECTS and self.by_id[later].act is Act.STATE:
+            if relation is Relation.CORRECTS and self.by_id[later].act is SpeechAct.STATE:
                 corrections.append((self.place[earlier], earlier, later))
             if relation is not Relation.RETRACTS:
                 retired_by[later].add(earlier)
@@ -132,7 +135,7 @@ class Pairs:
             earlier
             for earlier, taken in self.later_on.items()
             for later, relation in taken
-            if relation is Relation.RETRACTS and self.by_id[later].act is Act.ERASE
+            if relation is Relation.RETRACTS and self.by_id[later].act is SpeechAct.ERASE
         )
 
     def _allowed(self, earlier: str, later: str) -> bool:
@@ -141,12 +144,12 @@ class Pairs:
             return True
         if other.limited_to and folded(one.limited_to or "") != folded(other.limited_to):
             return False  # what is said for one occasion leaves the rest as it was
-        refused = refusal(one, other, are_one=self.subjects.are_one(one, other))
+        refused = refusal_reason(one, other, are_one=self.subjects.are_one(one, other))
         if refused is None:
             return True
         self.contests.add(frozenset({self.root[earlier], self.root[later]}))
         if (earlier, later) in self.decided:
-            self.refused.append(Refused(self.decided[earlier, later], refused))
+            self.refused.append(RefusedRetirement(self.decided[earlier, later], refused))
         return False
 
     def _overruled(self, earlier: str, later: str) -> bool:

@@ -11,16 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
 
-from afterword.facts.assertions import PERSON, Assertion, Relation, Verdict, folded
-from afterword.facts.judged_pairs import deciding
-from afterword.facts.persistent_map import Layers, grouped, regrouped
-from afterword.facts.statement_index import Postings
-from afterword.facts.subjects import Labels, Names, spread
+from afterword.facts.assertions import PERSON, Assertion, Relation, Verdict
+from afterword.facts.judged_pairs import deciding_verdict
+from afterword.facts.persistent_map import PersistentMap, group_ids, regroup_ids
+from afterword.facts.statement_index import StatementIndex
+from afterword.facts.subjects import Labels, SubjectNames, joined_labels
+from afterword.facts.words import folded
 
-Excerpt = tuple[list[Assertion], list[Verdict], Names]
+Excerpt = tuple[list[Assertion], list[Verdict], SubjectNames]
 
 
-class Known:
+class Knowledge:
     """Everything live in one scope at one revision: assertions by id, and of each the verdicts on it.
 
     `under` holds the ids of what is said of each subject (folded), `within` those of what each session says, and
@@ -30,19 +31,19 @@ class Known:
     def __init__(
         self,
         revision: int,
-        by_id: Layers[str, Assertion],
-        judged: Layers[str, tuple[Verdict, ...]],
-        under: Layers[str, tuple[str, ...]],
-        within: Layers[str, tuple[str, ...]],
+        by_id: PersistentMap[str, Assertion],
+        judged: PersistentMap[str, tuple[Verdict, ...]],
+        under: PersistentMap[str, tuple[str, ...]],
+        within: PersistentMap[str, tuple[str, ...]],
         last_said_at: datetime | None,
     ) -> None:
         self.revision, self.by_id, self.judged = revision, by_id, judged
         self.under, self.within, self.last_said_at = under, within, last_said_at
-        self.names = Names({}, ())
+        self.names = SubjectNames({}, ())
         self._joins: Mapping[tuple[str, str], Labels] = {}
 
     @classmethod
-    def of(cls, revision: int, assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> Known:
+    def of(cls, revision: int, assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> Knowledge:
         """Return what these make together; verdicts may name what is not live."""
         by_id = {one.id: one for one in assertions}
         said = list(by_id.values())
@@ -52,20 +53,20 @@ class Known:
             judged[one.later_id].append(one)
         known = cls(
             revision,
-            Layers(by_id),
-            Layers({name: tuple(found) for name, found in judged.items()}),
-            grouped(_labels(said)),
-            grouped(_tellers(said)),
+            PersistentMap(by_id),
+            PersistentMap({name: tuple(found) for name, found in judged.items()}),
+            group_ids(_labels(said)),
+            group_ids(_tellers(said)),
             max((each.said_at for each in said), default=None),
         )
         known._joins = known._joining({_pair(one) for found in judged.values() for one in found if one.joins_subjects})
-        known.names = Names({label: known._written(label) for label in known.under}, known._joins.values())
+        known.names = SubjectNames({label: known._written(label) for label in known.under}, known._joins.values())
         return known
 
     @cached_property
-    def postings(self) -> Postings:
+    def postings(self) -> StatementIndex:
         """Where to look for what bears on a statement."""
-        return Postings.of(self.assertions)
+        return StatementIndex.of(self.assertions)
 
     @property
     def assertions(self) -> tuple[Assertion, ...]:
@@ -89,7 +90,7 @@ class Known:
         come: Iterable[Assertion] = (),
         dropped: Iterable[Verdict] = (),
         given: Iterable[Verdict] = (),
-    ) -> Known:
+    ) -> Knowledge:
         """Return what is known when assertions have gone and come, and verdicts were dropped and given.
 
         A verdict that is given takes the place of the same judge's on the same pair.
@@ -98,12 +99,12 @@ class Known:
         lost = {one.id for one in gone}
         come = [one for one in {one.id: one for one in come}.values() if one.id in lost or one.id not in self.by_id]
         dropped, given = list(dropped), list(given)
-        after = Known(
+        after = Knowledge(
             revision,
             self.by_id.moved({**dict.fromkeys(lost), **{one.id: one for one in come}}),
             _judged(self.judged, [*dropped, *given], given),
-            regrouped(self.under, _labels(gone), _labels(come)),
-            regrouped(self.within, _tellers(gone), _tellers(come)),
+            regroup_ids(self.under, _labels(gone), _labels(come)),
+            regroup_ids(self.within, _tellers(gone), _tellers(come)),
             None,
         )
         after.last_said_at = self._last_said_at(after, gone, come)
@@ -113,7 +114,7 @@ class Known:
         after._rename([*gone, *come], [*dropped, *given])
         return after
 
-    def component(self, ids: Iterable[str], *others: Known) -> set[str]:
+    def component(self, ids: Iterable[str], *others: Knowledge) -> set[str]:
         """Return all that hangs together with these: by verdicts that bear on the facts, here or in `others`."""
         found: set[str] = set()
         todo = list(ids)
@@ -124,7 +125,7 @@ class Known:
                 todo += [end for known in (self, *others) for end in known._bound(one)]
         return found
 
-    def touched(self, before: Known, ids: Iterable[str]) -> set[str]:
+    def touched(self, before: Knowledge, ids: Iterable[str]) -> set[str]:
         """Return all whose facts may differ from before, where `ids` have come, gone, or been judged otherwise."""
         renamed = self.names.other_than(before.names)
         seeds = {one for label in renamed for known in (self, before) for one in known.under.get(label, ())}
@@ -136,7 +137,7 @@ class Known:
         verdicts = dict.fromkeys(one for name in ids for one in self.judged.get(name, ()))
         return [self.by_id[one] for one in ids], list(verdicts), self.names
 
-    def _last_said_at(self, after: Known, gone: list[Assertion], come: list[Assertion]) -> datetime | None:
+    def _last_said_at(self, after: Knowledge, gone: list[Assertion], come: list[Assertion]) -> datetime | None:
         if any(one.said_at == self.last_said_at for one in gone):
             return max((one.said_at for one in after.assertions), default=None)
         return max((at for at in (self.last_said_at, *(one.said_at for one in come)) if at), default=None)
@@ -154,7 +155,7 @@ class Known:
             verdicts = [one for one in self.judged.get(pair[0], ()) if _pair(one) == pair]
             labels = None
             if verdicts and pair[0] in self.by_id and pair[1] in self.by_id:
-                labels = spread(deciding(verdicts), self.by_id)
+                labels = joined_labels(deciding_verdict(verdicts), self.by_id)
             if labels:
                 found[pair] = labels
         return found
@@ -170,7 +171,7 @@ class Known:
             if label in self.under:
                 told[label] = self._written(label)
         if joins != self._joins or told != self.names.written:
-            self.names, self._joins = Names(told, joins.values()), joins
+            self.names, self._joins = SubjectNames(told, joins.values()), joins
 
     def _written(self, label: str) -> str:
         """Return a label as it was written last; of one word, which is nobody's full name, as it is folded."""
@@ -193,8 +194,8 @@ def _pair(verdict: Verdict) -> tuple[str, str]:
 
 
 def _judged(
-    before: Layers[str, tuple[Verdict, ...]], stale: list[Verdict], given: list[Verdict]
-) -> Layers[str, tuple[Verdict, ...]]:
+    before: PersistentMap[str, tuple[Verdict, ...]], stale: list[Verdict], given: list[Verdict]
+) -> PersistentMap[str, tuple[Verdict, ...]]:
     keys = {(*_pair(one), one.judge) for one in stale}
     changes: dict[str, tuple[Verdict, ...] | None] = {}
     for name in {end for one in stale for end in _pair(one)}:

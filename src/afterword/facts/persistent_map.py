@@ -13,18 +13,18 @@ MOST_ON_TOP = 4_000
 """How many changes lie above what they change before both become one."""
 
 
-class Layers(Mapping[K, V]):
+class PersistentMap(Mapping[K, V]):
     """What was there, and above it what has changed since; None stands for what has gone."""
 
     def __init__(self, base: dict[K, V], top: dict[K, V | None] | None = None, *, most: int = MOST_ON_TOP) -> None:
         self._base, self._top, self._most = base, top or {}, most
 
-    def moved(self, changes: Mapping[K, V | None]) -> Layers[K, V]:
+    def moved(self, changes: Mapping[K, V | None]) -> PersistentMap[K, V]:
         """Return the mapping with these changes."""
         if not changes:
             return self
-        moved = Layers(self._base, {**self._top, **changes}, most=self._most)
-        return moved if len(moved._top) <= self._most else Layers(moved.all(), most=self._most)
+        moved = PersistentMap(self._base, {**self._top, **changes}, most=self._most)
+        return moved if len(moved._top) <= self._most else PersistentMap(moved.all(), most=self._most)
 
     def all(self) -> dict[K, V]:
         """Return all of it as a dict of its own."""
@@ -53,19 +53,19 @@ class Layers(Mapping[K, V]):
         return self._top[key] is not None if key in self._top else key in self._base
 
 
-def grouped(pairs: Iterable[tuple[K, str]]) -> Layers[K, tuple[str, ...]]:
+def group_ids(pairs: Iterable[tuple[K, str]]) -> PersistentMap[K, tuple[str, ...]]:
     """Return the ids under each key."""
     found: dict[K, list[str]] = defaultdict(list)
     for key, name in pairs:
         found[key].append(name)
-    return Layers({key: tuple(names) for key, names in found.items()})
+    return PersistentMap({key: tuple(names) for key, names in found.items()})
 
 
-def regrouped(
-    before: Layers[K, tuple[str, ...]], left: Iterable[tuple[K, str]], new: Iterable[tuple[K, str]]
-) -> Layers[K, tuple[str, ...]]:
+def regroup_ids(
+    before: PersistentMap[K, tuple[str, ...]], left: Iterable[tuple[K, str]], new: Iterable[tuple[K, str]]
+) -> PersistentMap[K, tuple[str, ...]]:
     """Return the ids under each key, without those that have left theirs, and with the new ones."""
-    gone, come = grouped(left).all(), grouped(new).all()
+    gone, come = group_ids(left).all(), group_ids(new).all()
     changes: dict[K, tuple[str, ...] | None] = {}
     for key in {**gone, **come}:
         kept = before.get(key, ())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from afterword.facts.assertions import Assertion, Kind, folded
+from afterword.facts.assertions import Assertion, Kind
+from afterword.facts.words import folded
 
 
-def refusal(earlier: Assertion, later: Assertion, *, are_one: bool) -> str | None:
+def refusal_reason(earlier: Assertion, later: Assertion, *, are_one: bool) -> str | None:
     """Return why `later` may not retire `earlier`, or None where it may.
 
     `are_one` says that their subjects are known to be one. What is refused leaves both standing and contested, for a

@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from afterword.facts.assertions import OWNER, Assertion, folded
-from afterword.facts.words import terms
+from afterword.facts.assertions import OWNER, Assertion
+from afterword.facts.words import folded, terms
 
 ATTRIBUTE, VALUE, SAID, CROSSED = 1.0, 0.6, 2.0, 0.5
 """What each full agreement weighs: of attributes, of values, of all words, of one's attribute or value with the
@@ -26,7 +26,7 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class StatementStems:
     """The stems of an assertion: of its subject, its attribute, its value, and of all that it says."""
 
     subject: frozenset[str]
@@ -40,15 +40,15 @@ class Wording:
         return not self.value or len(self.said - self.subject) <= 1
 
 
-def wording(one: Assertion) -> Wording:
+def statement_stems(one: Assertion) -> StatementStems:
     """Return the stems of an assertion; the owner is no word, since everything may be about the owner."""
     subject = _stems("" if folded(one.subject) == OWNER else one.subject)
     attribute, value = _stems(one.attribute.replace("_", " ")), _stems(one.value)
     told = _stems(one.statement) | _stems(one.limited_to or "")
-    return Wording(subject, attribute, value, subject | attribute | value | told)
+    return StatementStems(subject, attribute, value, subject | attribute | value | told)
 
 
-def likeness(one: Wording, other: Wording) -> float:
+def similarity(one: StatementStems, other: StatementStems) -> float:
     """Return how much the two seem to be about the same thing: 0 for nothing in common, around 5 for the same words.
 
     Names of the subjects do not count as common words; other subjects weigh down, since they are rarely the same.
@@ -64,7 +64,7 @@ def likeness(one: Wording, other: Wording) -> float:
     return (words + (MENTIONED if _mention(one, other) else 0.0)) * _nearness(one, other)
 
 
-def _nearness(one: Wording, other: Wording) -> float:
+def _nearness(one: StatementStems, other: StatementStems) -> float:
     if one.subject == other.subject:
         return 1.0
     if one.subject & other.subject or _mention(one, other):
@@ -72,7 +72,7 @@ def _nearness(one: Wording, other: Wording) -> float:
     return 0.6 if one.subject and other.subject else 0.8
 
 
-def _mention(one: Wording, other: Wording) -> bool:
+def _mention(one: StatementStems, other: StatementStems) -> bool:
     if one.subject == other.subject:
         return False
     return bool((one.subject and one.subject <= other.said) or (other.subject and other.subject <= one.said))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from afterword.facts.assertions import OWNER, Assertion, Relation, Verdict, folded
+from afterword.facts.assertions import OWNER, Assertion, Relation, Verdict
+from afterword.facts.words import folded
 
 Labels = tuple[str, str]
 
 
-def spread(verdict: Verdict, by_id: Mapping[str, Assertion]) -> Labels | None:
+def joined_labels(verdict: Verdict, by_id: Mapping[str, Assertion]) -> Labels | None:
     """Return the two labels that a verdict makes one for every statement under them, None where it does not."""
     if not verdict.joins_subjects or verdict.relation is Relation.BESIDE:
         return None
@@ -18,7 +19,7 @@ def spread(verdict: Verdict, by_id: Mapping[str, Assertion]) -> Labels | None:
     return None if OWNER in labels else labels
 
 
-class Names:
+class SubjectNames:
     """Which labels of a scope are one subject, and which bare names fit several people.
 
     `written` holds every label, folded, as it was written last; `joins` the labels that verdicts make one. A join
@@ -39,7 +40,7 @@ class Names:
             label = self._one[label]
         return label
 
-    def other_than(self, before: Names) -> set[str]:
+    def other_than(self, before: SubjectNames) -> set[str]:
         """Return the labels that mean someone else than they did before."""
         labels = {*self._one, *before._one, *self.fits, *before.fits} if self is not before else set[str]()
         return {label for label in labels if self._meaning(label) != before._meaning(label)}
@@ -70,7 +71,7 @@ class Subjects:
     A join that a judge has found holds for the judged pair, and where `names` let it, for all under both labels.
     """
 
-    def __init__(self, by_id: Mapping[str, Assertion], verdicts: Iterable[Verdict], names: Names | None) -> None:
+    def __init__(self, by_id: Mapping[str, Assertion], verdicts: Iterable[Verdict], names: SubjectNames | None) -> None:
         verdicts = list(verdicts)
         self._joined: dict[str, set[str]] = defaultdict(set)
         self._parted: dict[str, set[str]] = defaultdict(set)
@@ -81,7 +82,9 @@ class Subjects:
             if verdict.joins_subjects:
                 self._joined[verdict.earlier_id].add(folded(by_id[verdict.later_id].subject))
                 self._joined[verdict.later_id].add(folded(by_id[verdict.earlier_id].subject))
-        self._names = names or Names(written(by_id.values()), filter(None, (spread(one, by_id) for one in verdicts)))
+        self._names = names or SubjectNames(
+            labels_as_written(by_id.values()), filter(None, (joined_labels(one, by_id) for one in verdicts))
+        )
 
     def are_one(self, one: Assertion, other: Assertion) -> bool:
         """Whether both are known to be about one subject."""
@@ -101,7 +104,7 @@ class Subjects:
         return (one.subject, one.subject) if self._parted.get(one.id) and not self._joined.get(one.id) else ()
 
 
-def written(assertions: Iterable[Assertion]) -> dict[str, str]:
+def labels_as_written(assertions: Iterable[Assertion]) -> dict[str, str]:
     """Return every label, folded, as it was written last."""
     return {folded(one.subject): one.subject for one in sorted(assertions, key=lambda one: one.order)}
 

@@ -11,17 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from afterword.facts.assertions import Act, Assertion, Relation, Verdict
+from afterword.facts.assertions import Assertion, Relation, SpeechAct, Verdict
 from afterword.facts.fact import Fact, Status
-from afterword.facts.judged_pairs import Pairs, Refused
-from afterword.facts.subjects import Names
+from afterword.facts.judged_pairs import JudgedPairs, RefusedRetirement
+from afterword.facts.subjects import SubjectNames
 
 _ONE_DAY = timedelta(days=1)
 _RETIRED = (Status.SUPERSEDED, Status.RETRACTED, Status.EXPIRED)
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ValidityPeriod:
     """A stretch of time in which something holds. `end` None is open; `ending` says how it ends, `by` which assertion
     ends it (None where its own validity does)."""
 
@@ -38,7 +38,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class FactHistory:
     """One fact through all time: the assertions that say it (first-said first), and the spans in which it holds.
 
     Where nothing is left of it, `undone_by` names the assertion that took it, and `undone_as` how. `may_be` names those
@@ -47,7 +47,7 @@ class Course:
 
     lead: Assertion
     members: tuple[Assertion, ...]
-    spans: tuple[Span, ...]
+    spans: tuple[ValidityPeriod, ...]
     undone_as: Status = Status.SUPERSEDED
     undone_by: str | None = None
     contested_by: tuple[str, ...] = ()
@@ -66,17 +66,19 @@ def timeline(assertions: Iterable[Assertion], verdicts: Iterable[Verdict], at: d
     The order of `assertions` does not matter: when each was said decides, never when it arrived. Facts said only after
     `at` are left out, unless they held at `at` already.
     """
-    return facts_at(courses(assertions, verdicts), at)
+    return facts_at(fact_histories(assertions, verdicts), at)
 
 
-def facts_at(laid_out: Sequence[Course], at: datetime) -> list[Fact]:
+def facts_at(laid_out: Sequence[FactHistory], at: datetime) -> list[Fact]:
     """Return the facts of these courses with their status at `at`, in the order of saying."""
     over = {course.id for course in laid_out if not any(span.holds_at(at) for span in course.spans)}
     found = [_fact(course, at, over) for course in laid_out]
     return [fact for fact in found if fact is not None]
 
 
-def courses(assertions: Iterable[Assertion], verdicts: Iterable[Verdict], names: Names | None = None) -> list[Course]:
+def fact_histories(
+    assertions: Iterable[Assertion], verdicts: Iterable[Verdict], names: SubjectNames | None = None
+) -> list[FactHistory]:
     """Lay assertions out over all time, one course for each fact, in the order of saying.
 
     Verdicts on assertions that are not given are left out. `names` are those of the whole scope, where the assertions
@@ -93,21 +95,25 @@ def courses(assertions: Iterable[Assertion], verdicts: Iterable[Verdict], names:
     return [_course(pairs, family, spans, undone, void, left) for family in left.values() if family]
 
 
-def refused(assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> list[Refused]:
+def refused_retirements(assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> list[RefusedRetirement]:
     """Return the retirements that code refused, for a person to settle."""
     return _pairs(assertions, verdicts).refused
 
 
-def erased(assertions: Iterable[Assertion], verdicts: Iterable[Verdict], names: Names | None = None) -> frozenset[str]:
+def erased_ids(
+    assertions: Iterable[Assertion], verdicts: Iterable[Verdict], names: SubjectNames | None = None
+) -> frozenset[str]:
     """Return the ids of the statements that someone has asked to be gone: no read, prompt, block or export has them."""
     return _pairs(assertions, verdicts, names).erased()
 
 
-def _pairs(assertions: Iterable[Assertion], verdicts: Iterable[Verdict], names: Names | None = None) -> Pairs:
-    return Pairs(sorted({one.id: one for one in assertions}.values(), key=lambda one: one.order), verdicts, names)
+def _pairs(
+    assertions: Iterable[Assertion], verdicts: Iterable[Verdict], names: SubjectNames | None = None
+) -> JudgedPairs:
+    return JudgedPairs(sorted({one.id: one for one in assertions}.values(), key=lambda one: one.order), verdicts, names)
 
 
-def _void(pairs: Pairs) -> dict[str, str]:
+def _void(pairs: JudgedPairs) -> dict[str, str]:
     """Return what was wrong from the start, by whose correction; a correction that was itself corrected counts not."""
     void: dict[str, str] = {}
     for one in reversed(pairs.ordered):
@@ -119,7 +125,7 @@ def _void(pairs: Pairs) -> dict[str, str]:
     return void
 
 
-def _claims(pairs: Pairs, void: Mapping[str, str]) -> dict[str, tuple[datetime, datetime | None]]:
+def _claims(pairs: JudgedPairs, void: Mapping[str, str]) -> dict[str, tuple[datetime, datetime | None]]:
     """Return the interval that each assertion is about: as it was said, as what it repeats or corrects has it."""
     claims: dict[str, tuple[datetime, datetime | None]] = {}
     corrected: dict[str, list[str]] = defaultdict(list)
@@ -129,7 +135,7 @@ def _claims(pairs: Pairs, void: Mapping[str, str]) -> dict[str, tuple[datetime, 
                 corrected[later].append(wrong)
     for one in pairs.ordered:
         start, end = one.valid_from or one.said_at, one.valid_to
-        if one.valid_from is None and one.act is Act.STATE:
+        if one.valid_from is None and one.act is SpeechAct.STATE:
             start = min([start, *(claims[wrong][0] for wrong in corrected[one.id])])
         for known in pairs.families.get(pairs.root[one.id], []):
             if known.id in claims and known.id not in void:
@@ -150,19 +156,19 @@ def _as_repeated(
 
 
 def _spans(
-    pairs: Pairs, void: Mapping[str, str], claims: Mapping[str, tuple[datetime, datetime | None]]
-) -> tuple[dict[str, list[Span]], dict[str, tuple[Status, str]]]:
+    pairs: JudgedPairs, void: Mapping[str, str], claims: Mapping[str, tuple[datetime, datetime | None]]
+) -> tuple[dict[str, list[ValidityPeriod]], dict[str, tuple[Status, str]]]:
     """Return where each statement holds, and by whom those were undone of which nothing is left."""
-    spans: dict[str, list[Span]] = {}
+    spans: dict[str, list[ValidityPeriod]] = {}
     undone: dict[str, tuple[Status, str]] = {}
     never = _withdrawn_before(pairs, void, claims)
     for one in pairs.ordered:
         if one.id in void:
             spans[one.id] = []
-            wrong = Status.SUPERSEDED if pairs.by_id[void[one.id]].act is Act.STATE else Status.RETRACTED
+            wrong = Status.SUPERSEDED if pairs.by_id[void[one.id]].act is SpeechAct.STATE else Status.RETRACTED
             undone[one.id] = (wrong, void[one.id])
             continue
-        left = [Span(*claims[one.id])]
+        left = [ValidityPeriod(*claims[one.id])]
         for later, relation in sorted(pairs.later_on[one.id], key=lambda item: pairs.place[item[0]]):
             if later not in void and later not in never:
                 ending = Status.RETRACTED if relation is Relation.RETRACTS else Status.SUPERSEDED
@@ -175,7 +181,7 @@ def _spans(
 
 
 def _withdrawn_before(
-    pairs: Pairs, void: Mapping[str, str], claims: Mapping[str, tuple[datetime, datetime | None]]
+    pairs: JudgedPairs, void: Mapping[str, str], claims: Mapping[str, tuple[datetime, datetime | None]]
 ) -> set[str]:
     """Return what was taken back before it came true: it never took anything from what held until then."""
     return {
@@ -201,22 +207,26 @@ def _new_date(
     return claim
 
 
-def _cut(spans: list[Span], claim: tuple[datetime, datetime | None], ending: Status, by: str) -> list[Span]:
+def _cut(
+    spans: list[ValidityPeriod], claim: tuple[datetime, datetime | None], ending: Status, by: str
+) -> list[ValidityPeriod]:
     """Return the spans without the claimed interval."""
     start, end = claim
-    left: list[Span] = []
+    left: list[ValidityPeriod] = []
     for span in spans:
         if (span.end is not None and span.end <= start) or (end is not None and end <= span.start):
             left.append(span)
             continue
         if span.start < start:
-            left.append(Span(span.start, start, ending, by))
+            left.append(ValidityPeriod(span.start, start, ending, by))
         if end is not None and (span.end is None or end < span.end):
             left.append(replace(span, start=end))
     return left
 
 
-def _absorb_broader(pairs: Pairs, spans: dict[str, list[Span]], undone: dict[str, tuple[Status, str]]) -> None:
+def _absorb_broader(
+    pairs: JudgedPairs, spans: dict[str, list[ValidityPeriod]], undone: dict[str, tuple[Status, str]]
+) -> None:
     """Leave out the restatement of something broader where what narrowed it still holds."""
     standing = dict(spans)
     for broad, narrow in sorted(pairs.broader, key=lambda pair: (pairs.place[pair[0]], pairs.place[pair[1]])):
@@ -228,13 +238,13 @@ def _absorb_broader(pairs: Pairs, spans: dict[str, list[Span]], undone: dict[str
 
 
 def _course(
-    pairs: Pairs,
+    pairs: JudgedPairs,
     family: list[Assertion],
-    spans: Mapping[str, list[Span]],
+    spans: Mapping[str, list[ValidityPeriod]],
     undone: Mapping[str, tuple[Status, str]],
     void: Mapping[str, str],
     left: Mapping[str, list[Assertion]],
-) -> Course:
+) -> FactHistory:
     standing = [one for one in family if one.id not in void] or family
     by_status = [undone[one.id] for one in family if one.id in undone]
     undone_as, undone_by = by_status[-1] if by_status else (Status.SUPERSEDED, None)
@@ -242,7 +252,7 @@ def _course(
     against = (other for contest in pairs.contests if root in contest for other in contest - {root})
     # A fact bears the id of the first statement that is left of it; a retraction is no fact and bears its own.
     rivals = sorted(left[other][0].id if left.get(other) else other for other in against if left.get(other, True))
-    return Course(
+    return FactHistory(
         lead=standing[0],
         members=tuple(family),
         spans=tuple(_merged([span for one in family for span in spans[one.id]])),
@@ -253,15 +263,15 @@ def _course(
     )
 
 
-def _may_be(pairs: Pairs, family: list[Assertion]) -> tuple[str, ...]:
+def _may_be(pairs: JudgedPairs, family: list[Assertion]) -> tuple[str, ...]:
     """Return those whom a fact may be about; one statement that tells who is meant tells it for all that repeat it."""
     fitting = [pairs.subjects.fitting(one) for one in family]
     return fitting[0] if all(fitting) else ()
 
 
-def _merged(spans: list[Span]) -> list[Span]:
+def _merged(spans: list[ValidityPeriod]) -> list[ValidityPeriod]:
     """Return the union of the spans in order."""
-    merged: list[Span] = []
+    merged: list[ValidityPeriod] = []
     for span in sorted(spans, key=lambda one: (one.start, one.end is None, one.end or one.start)):
         last = merged[-1] if merged else None
         if last is None or (last.end is not None and last.end < span.start):
@@ -271,7 +281,7 @@ def _merged(spans: list[Span]) -> list[Span]:
     return merged
 
 
-def _fact(course: Course, at: datetime, over: set[str]) -> Fact | None:
+def _fact(course: FactHistory, at: datetime, over: set[str]) -> Fact | None:
     span, decided = _decisive(course, at)
     if decided is None:
         return None
@@ -304,7 +314,7 @@ def _fact(course: Course, at: datetime, over: set[str]) -> Fact | None:
     )
 
 
-def _marked(status: Status, course: Course, rivals: Sequence[str]) -> Status:
+def _marked(status: Status, course: FactHistory, rivals: Sequence[str]) -> Status:
     """Return the status of what holds: with a mark where it is open whom it is about, or where others deny it."""
     if status is not Status.CURRENT:
         return status
@@ -313,13 +323,13 @@ def _marked(status: Status, course: Course, rivals: Sequence[str]) -> Status:
     return Status.CONTESTED if rivals else status
 
 
-def _retired_by(course: Course, span: Span | None, status: Status) -> str | None:
+def _retired_by(course: FactHistory, span: ValidityPeriod | None, status: Status) -> str | None:
     if status not in _RETIRED:
         return None
     return span.by if span else course.undone_by
 
 
-def _decisive(course: Course, at: datetime) -> tuple[Span | None, Status | None]:
+def _decisive(course: FactHistory, at: datetime) -> tuple[ValidityPeriod | None, Status | None]:
     """Return the span that decides the status at `at`, and the status; no status where the fact is not known yet."""
     for span in course.spans:
         if span.holds_at(at):

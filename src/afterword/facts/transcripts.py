@@ -72,7 +72,7 @@ class Transcript:
         return max((turn.said_at for turn in self.turns if turn.said_at), default=None)
 
 
-Place = tuple[str, int]
+TurnPlace = tuple[str, int]
 """Where a turn stands: session id, number."""
 
 
@@ -88,6 +88,6 @@ class SourceTurn:
     in_company: bool = False
 
     @property
-    def place(self) -> Place:
+    def place(self) -> TurnPlace:
         """Where it stands."""
         return self.session_id, self.number

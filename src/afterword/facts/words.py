@@ -33,15 +33,31 @@ _UNSPACED = re.compile(
 
 def terms(text: str) -> list[str]:
     """Return the words of a text for comparison: case and accents folded, stop words left out, English stems."""
-    return list(filter(None, map(_term, _words(_folded(text)))))
+    return list(filter(None, map(_term, _words(_without_accents(text)))))
 
 
 def content_words(text: str) -> str:
     """Return the words of a text that carry its meaning, folded but not stemmed: stop words are left out."""
-    return " ".join(word for word in _WORD.findall(_folded(text)) if word not in STOP_WORDS)
+    return " ".join(word for word in _WORD.findall(_without_accents(text)) if word not in STOP_WORDS)
 
 
-def _folded(text: str) -> str:
+@lru_cache(maxsize=10_000)
+def folded(text: str) -> str:
+    """Return the text for comparison: letter case and runs of white space do not count."""
+    return " ".join(text.casefold().split())
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a list that is written as one text."""
+    return frozenset(text.split())
+
+
+def phrase_pattern(*phrases: str) -> re.Pattern[str]:
+    """Return a pattern that finds any of these phrases (regular expressions) as whole words, in any letter case."""
+    return re.compile(rf"\b(?:{'|'.join(phrases)})\b", re.IGNORECASE)
+
+
+def _without_accents(text: str) -> str:
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text.casefold())

@@ -13,7 +13,7 @@ from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import Judge, Pair
 from afterword.facts.assertions import Verdict
 from afterword.facts.fact import Fact
-from afterword.facts.knowledge import Known
+from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.timeline import timeline
 from afterword.pipeline.budget import Account, Budget, Purse, purse_of
@@ -117,12 +117,12 @@ async def _consolidated(
     raise ScopeBusy(f"{scope} kept changing while it was consolidated; run it again")
 
 
-async def _known(store: Store, scope: Scope) -> Known:
+async def _known(store: Store, scope: Scope) -> Knowledge:
     async with store.read() as db:
         return await lookup.known(db, scope)
 
 
-def _open_pairs(known: Known, judge: Judge) -> list[Pair]:
+def _open_pairs(known: Knowledge, judge: Judge) -> list[Pair]:
     """Return the required pairs on which no verdict of this judge is in force."""
     settled = {(one.earlier_id, one.later_id) for one in known.verdicts if one.judge == judge.version}
     return [
@@ -130,7 +130,7 @@ def _open_pairs(known: Known, judge: Judge) -> list[Pair]:
     ]
 
 
-def _facts(known: Known, verdicts: tuple[Verdict, ...], now: datetime) -> list[Fact]:
+def _facts(known: Knowledge, verdicts: tuple[Verdict, ...], now: datetime) -> list[Fact]:
     at = max((one.said_at for one in known.assertions), default=now)
     return timeline(known.assertions, (*known.verdicts, *verdicts), max(at, now))
 
@@ -147,7 +147,7 @@ async def _is_held(store: Store, scope: Scope, before: list[Fact], moved: Change
 def consolidation(
     scope: Scope,
     judge: Judge,
-    known: Known,
+    known: Knowledge,
     verdicts: tuple[Verdict, ...],
     at: datetime,
     *,

@@ -15,7 +15,7 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.errors import PipelineError
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import windows_of
-from afterword.recall.tokens import tokens
+from afterword.recall.tokens import estimated_tokens
 from afterword.store import ledger
 from afterword.store.database.engine import Store
 
@@ -77,7 +77,7 @@ async def _of_session(store: Store, saved: Saved, extractor: Extractor, judge: J
     least, most = Usage(), Usage()
     if isinstance(extractor, ModelExtractor):
         prompts = sum(extractor.foreseen(one).prompt_tokens for one in fresh)
-        words = sum(tokens(turn.text) for one in fresh for turn in one.turns)
+        words = sum(estimated_tokens(turn.text) for one in fresh for turn in one.turns)
         least = Usage(len(fresh), int(prompts * LEAST_PROMPT), int(words * ANSWER[0]))
         most = Usage(len(fresh), prompts, int(words * ANSWER[1]))
     if isinstance(judge, ModelJudge):

@@ -11,9 +11,9 @@ from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import Judge, Pair
 from afterword.extractors.slot_relation import RELATION_VERSION, is_cleared
 from afterword.facts.assertions import Relation, Verdict
-from afterword.facts.knowledge import Known
+from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import erased
+from afterword.facts.timeline import erased_ids
 from afterword.pipeline import session_telemetry
 from afterword.pipeline.errors import BudgetReached
 from afterword.store import runs
@@ -81,10 +81,10 @@ def _cleared(pair: Pair) -> Verdict:
     return Verdict(pair[0].id, pair[1].id, Relation.RETRACTS, "everything was taken back", RELATION_VERSION)
 
 
-def gone(known: Known, pairs: Sequence[Pair]) -> frozenset[str]:
+def gone(known: Knowledge, pairs: Sequence[Pair]) -> frozenset[str]:
     """Return the ids of what somebody has asked to be gone, as far as these pairs are concerned."""
     ids = {end for pair in pairs for end in _ids(pair)}
-    return erased(*known.excerpt(known.component(ids)))
+    return erased_ids(*known.excerpt(known.component(ids)))
 
 
 def _ids(pair: Pair) -> tuple[str, str]:

@@ -15,20 +15,20 @@ from afterword.extractors.judge import Judge
 from afterword.extractors.slot_relation import RELATION_VERSION
 from afterword.facts.assertions import (
     OWNER,
-    Act,
     Assertion,
     Authority,
     Evidence,
     EvidenceKind,
     Kind,
     Relation,
+    SpeechAct,
     Verdict,
     assertion_id,
     digest,
-    folded,
 )
-from afterword.facts.knowledge import Known
+from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
+from afterword.facts.words import folded
 from afterword.pipeline.budget import Account, Budget, Purse, purse_of
 from afterword.pipeline.errors import ScopeBusy
 from afterword.pipeline.judging import Docket, gone
@@ -129,7 +129,7 @@ class _Importing:
             held=is_held and bool(kept),
         )
 
-    async def _judged(self, known: Known, kept: Sequence[Assertion], outcome: Imported) -> Proposal:
+    async def _judged(self, known: Knowledge, kept: Sequence[Assertion], outcome: Imported) -> Proposal:
         pairs = required_pairs(kept, known.moved(known.revision, come=kept).postings)
         judged = await self.docket.judge(pairs, hidden=gone(known, pairs))
         again = _repeated(known.assertions, kept)
@@ -156,7 +156,7 @@ def _repeated(known: Sequence[Assertion], said: Sequence[Assertion]) -> list[Ver
     """Return that what was known in the same words is the same, whatever slot it is in."""
     first: dict[tuple[Kind, str], Assertion] = {}
     for other in known:
-        if other.act is Act.STATE and not other.limited_to:
+        if other.act is SpeechAct.STATE and not other.limited_to:
             first.setdefault((other.kind, folded(other.statement)), other)
     found = []
     for one in said:
@@ -175,7 +175,7 @@ def _assertion(store: Store, scope: Scope, kind: Origin, one: Memory, file_time:
         id=assertion_id(scope, None, (kind, one.id, statement, said_at.isoformat()), evidence),
         scope=scope,
         session_id=None,
-        act=Act.STATE,
+        act=SpeechAct.STATE,
         kind=Kind.ENTITY,
         subject=OWNER,
         attribute="note",

@@ -11,7 +11,7 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 from afterword.errors import Overtaken
 from afterword.extractors.judge import Judge
 from afterword.facts.assertions import Assertion, Verdict
-from afterword.facts.knowledge import Known
+from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.budget import Account, Budget, Purse, purse_of
 from afterword.pipeline.consolidation import consolidation
@@ -136,7 +136,7 @@ async def undo_run(
 
 
 async def _standing(
-    db: AsyncSession, known: Known, left: Sequence[Assertion], scope: Scope, judge: Judge
+    db: AsyncSession, known: Knowledge, left: Sequence[Assertion], scope: Scope, judge: Judge
 ) -> tuple[Verdict, ...]:
     """Return the verdicts on these that no run stands on any more, or none ever has."""
     in_force = {(one.earlier_id, one.later_id) for side in left for one in known.judged.get(side.id, ())}

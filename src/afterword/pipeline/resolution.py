@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from afterword.extractors.judge import Pair
-from afterword.facts.assertions import OWNER, Act, Assertion, folded
+from afterword.facts.assertions import OWNER, Assertion, SpeechAct
 from afterword.facts.fact import Fact, Status
-from afterword.facts.knowledge import Known
-from afterword.facts.similarity import likeness
-from afterword.facts.statement_index import Posting, Postings
-from afterword.facts.timeline import courses, erased, facts_at
+from afterword.facts.knowledge import Knowledge
+from afterword.facts.similarity import similarity
+from afterword.facts.statement_index import IndexedStatement, StatementIndex
+from afterword.facts.timeline import erased_ids, fact_histories, facts_at
+from afterword.facts.words import folded
 
 ALIKE, MARKED_ALIKE, ALIKE_IN_SESSION = 0.5, 0.4, 2.0
 """How alike two assertions must be to be judged: at all; where the later one is marked as a change or correction, or
@@ -23,7 +24,7 @@ SLOT, FORGETTING = 10.0, 1.0
 names things loosely, and what it may mean is judged before what is only worded alike."""
 
 
-def required_pairs(new: Sequence[Assertion], known: Iterable[Assertion] | Postings) -> list[Pair]:
+def required_pairs(new: Sequence[Assertion], known: Iterable[Assertion] | StatementIndex) -> list[Pair]:
     """Return the pairs (earlier-said, later-said) that bear on the new assertions, the likeliest conflicts first.
 
     A statement meets its slot and whatever is worded alike, retired values too; a retraction all that was said before
@@ -31,7 +32,7 @@ def required_pairs(new: Sequence[Assertion], known: Iterable[Assertion] | Postin
     nothing; but of restatements of one value, only the ones said next before and after are met. Where `known` are
     postings, they hold the new ones too.
     """
-    postings = known if isinstance(known, Postings) else Postings.of((*known, *new))
+    postings = known if isinstance(known, StatementIndex) else StatementIndex.of((*known, *new))
     found: dict[tuple[str, str], tuple[float, tuple[object, ...], tuple[object, ...]]] = {}
     for one in (postings.by_id[said.id] for said in new):
         for other in _thinned(one, _required(one, postings)):
@@ -41,14 +42,14 @@ def required_pairs(new: Sequence[Assertion], known: Iterable[Assertion] | Postin
     return [(postings.by_id[earlier].said, postings.by_id[later].said) for earlier, later in ranked]
 
 
-def partners(taken: Sequence[Assertion], postings: Postings) -> list[Assertion]:
+def partners(taken: Sequence[Assertion], postings: StatementIndex) -> list[Assertion]:
     """Return what must be judged with any of these, which the postings hold: what, without them, must be compared with
     the next restatement."""
     met = (other.said for one in taken for other in _required(postings.by_id[one.id], postings))
     return list({other.id: other for other in met}.values())
 
 
-def _required(one: Posting, postings: Postings) -> list[Posting]:
+def _required(one: IndexedStatement, postings: StatementIndex) -> list[IndexedStatement]:
     """Return what must be judged with a statement, in the order of saying."""
     is_met = (
         other
@@ -58,22 +59,22 @@ def _required(one: Posting, postings: Postings) -> list[Posting]:
     return sorted(is_met, key=lambda other: other.order)
 
 
-def _is_required(earlier: Posting, later: Posting) -> bool:
+def _is_required(earlier: IndexedStatement, later: IndexedStatement) -> bool:
     # Nothing said after a retraction is touched by it.
-    if earlier.said.act is not Act.STATE:
+    if earlier.said.act is not SpeechAct.STATE:
         return False
     least = _least(earlier, later)
     return least == 0.0 or _likeness(earlier, later) >= least
 
 
-def _least(earlier: Posting, later: Posting) -> float:
+def _least(earlier: IndexedStatement, later: IndexedStatement) -> float:
     """Return how alike the two must be; 0 where they are judged whatever their words."""
     one, other = earlier.said, later.said
     subject = later.slot[0]
     one_subject = earlier.slot[0] == subject
     if earlier.slot == later.slot:
         return 0.0
-    if other.act is not Act.STATE:
+    if other.act is not SpeechAct.STATE:
         return 0.0 if one_subject and _names(later, earlier) else MARKED_ALIKE
     if other.session_id is not None and one.session_id == other.session_id:
         return ALIKE_IN_SESSION
@@ -83,30 +84,30 @@ def _least(earlier: Posting, later: Posting) -> float:
     return 0.0 if is_marked_anew else MARKED_ALIKE
 
 
-def _names(retraction: Posting, statement: Posting) -> bool:
+def _names(retraction: IndexedStatement, statement: IndexedStatement) -> bool:
     """Whether a retraction takes back that statement by its words, or is too vague to tell."""
     return retraction.is_vague or retraction.words.value <= statement.words.said
 
 
-def _likeness(one: Posting, other: Posting) -> float:
+def _likeness(one: IndexedStatement, other: IndexedStatement) -> float:
     """Return how alike the two are; the same slot outweighs every likeness of words."""
-    return (SLOT if one.slot == other.slot else 0.0) + likeness(one.words, other.words)
+    return (SLOT if one.slot == other.slot else 0.0) + similarity(one.words, other.words)
 
 
-def _urgency(one: Posting, other: Posting) -> float:
+def _urgency(one: IndexedStatement, other: IndexedStatement) -> float:
     """Return what ranks a pair before others: how alike the two are, and whether something is to be forgotten."""
-    return _likeness(one, other) + (FORGETTING if Act.ERASE in (one.said.act, other.said.act) else 0.0)
+    return _likeness(one, other) + (FORGETTING if SpeechAct.ERASE in (one.said.act, other.said.act) else 0.0)
 
 
-def _thinned(one: Posting, others: Iterable[Posting]) -> Iterable[Posting]:
+def _thinned(one: IndexedStatement, others: Iterable[IndexedStatement]) -> Iterable[IndexedStatement]:
     """Yield, of every value, the ones said next to this one, in its own session and in any."""
-    before: dict[object, Posting] = {}
-    after: dict[object, Posting] = {}
+    before: dict[object, IndexedStatement] = {}
+    after: dict[object, IndexedStatement] = {}
     for found in others:
         other = found.said
         said = other.act, found.slot, folded(other.value), other.limited_to, other.valid_from, other.valid_to
         # Of statements, the others of a value inherit what is judged of one; of retractions each counts by itself.
-        by_whom = (other.time_is_guess, other.authority, other.speaker) if other.act is not Act.STATE else ()
+        by_whom = (other.time_is_guess, other.authority, other.speaker) if other.act is not SpeechAct.STATE else ()
         value = (*said, *by_whom)
         is_own = other.session_id is not None and other.session_id == one.said.session_id
         for key in ((value, True), (value, False)) if is_own else ((value, False),):
@@ -158,10 +159,10 @@ def _is_contested(fact: Fact) -> bool:
     return fact.status is Status.CONTESTED
 
 
-def moved_by(before: Known, after: Known, touched: Collection[str], now: datetime) -> Changes:
+def moved_by(before: Knowledge, after: Knowledge, touched: Collection[str], now: datetime) -> Changes:
     """Return what a session changes of the facts that it touches."""
     at = max(one for one in (now, before.last_said_at, after.last_said_at) if one is not None)
-    old = facts_at(courses(*before.excerpt(touched)), at)
-    hidden = erased(*after.excerpt(touched))
-    moved = changes(old, facts_at(courses(*after.excerpt(touched)), at))
+    old = facts_at(fact_histories(*before.excerpt(touched)), at)
+    hidden = erased_ids(*after.excerpt(touched))
+    moved = changes(old, facts_at(fact_histories(*after.excerpt(touched)), at))
     return replace(moved, hidden=sum(hidden.issuperset(fact.assertion_ids) for fact in old))

@@ -24,7 +24,7 @@ from afterword.extractors.extractor import Extractor, Usage, Window
 from afterword.extractors.grounding import Grounding, ground
 from afterword.extractors.judge import Judge
 from afterword.facts.assertions import Assertion
-from afterword.facts.knowledge import Known
+from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
 from afterword.pipeline import session_telemetry
@@ -154,7 +154,7 @@ class _Processing:
         self.source = ledger.source_of(saved.session_id)
         self.extracted: dict[str, Reading] = {}
         self.docket = Docket(store, saved.scope, judge)
-        self.before = Known.of(0, (), ())
+        self.before = Knowledge.of(0, (), ())
         self.own: list[Assertion] = []
         self.policy = Policy.AUTO
         self.forgotten = 0
@@ -206,7 +206,7 @@ class _Processing:
             decided = await self._decided(readings, self._others(known), known.revision, calls=0)
             return await self._written(db, read, decided), decided
 
-    async def _decided(self, readings: Sequence[Reading], known: Known, revision: int, *, calls: int) -> _Decided:
+    async def _decided(self, readings: Sequence[Reading], known: Knowledge, revision: int, *, calls: int) -> _Decided:
         """Return what the readings mean for what is known, with at most so many calls of the judge.
 
         It holds for the scope at `revision`."""
@@ -269,19 +269,19 @@ class _Processing:
         found = ground(clean, read.transcript, scope=scope, session_id=session_id, owners=read.owners)
         return withheld(found, read.transcript, read.kept.forgotten)
 
-    async def _known(self) -> Known:
+    async def _known(self) -> Knowledge:
         """Return what is known of the scope from everything but this session."""
         async with self.store.read() as db:
             self.policy = await runs.policy_of(db, self.saved.scope)
             return self._others(await lookup.known(db, self.saved.scope))
 
-    def _others(self, known: Known) -> Known:
+    def _others(self, known: Knowledge) -> Knowledge:
         self.before = known
         _ = known.postings  # laid out once, they go on with all that follows from what is known
         self.own = known.said_in(self.saved.session_id)
         return known.moved(known.revision, gone=self.own) if self.own else known
 
-    def _bereft(self, said: Sequence[Assertion], known: Known) -> list[Assertion]:
+    def _bereft(self, said: Sequence[Assertion], known: Knowledge) -> list[Assertion]:
         """Return what others say that was judged with what this session takes back.
 
         What was compared only with a statement that is gone now must be compared with the next one.

@@ -15,9 +15,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from afterword.facts.assertions import Assertion, folded
+from afterword.facts.assertions import Assertion
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript, Turn
+from afterword.facts.words import folded
 from afterword.privacy.blanking import FORGOTTEN, Span, blanked, is_forgotten, squeezed
 
 _DIGITS = 32

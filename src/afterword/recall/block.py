@@ -12,7 +12,7 @@ from afterword.facts.assertions import Kind, digest
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
-from afterword.recall.tokens import most_tokens
+from afterword.recall.tokens import token_upper_bound
 
 OPENING = "<afterword:memory"
 CLOSING = "</afterword:memory>"
@@ -35,17 +35,17 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _DECEIVING = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 
 
-def label(scope: Scope) -> str:
+def scope_label(scope: Scope) -> str:
     """Return the name that tells the blocks of two scopes apart, without showing whose they are."""
     return f"{scope.kind}-{digest(str(scope), length=12)}"
 
 
-def opening(label: str) -> str:
+def opening_tag(label: str) -> str:
     """Return the first line of a block."""
     return f'{OPENING} scope="{label}">'
 
 
-def block(facts: Iterable[Fact], *, label: str, turns: Iterable[SourceTurn] = ()) -> str:
+def render_block(facts: Iterable[Fact], *, label: str, turns: Iterable[SourceTurn] = ()) -> str:
     """Return the text that an agent reads: a preface, and one line a fact, grouped by kind in the order of saying.
 
     The turns stand behind the facts, in the order of saying. It opens with `<afterword:memory scope="LABEL">` and ends
@@ -53,23 +53,25 @@ def block(facts: Iterable[Fact], *, label: str, turns: Iterable[SourceTurn] = ()
     """
     lines: list[str] = []
     heading = ""
-    shown: list[Fact | SourceTurn] = [*in_order(facts), *_in_order_of_saying(turns)]
+    shown: list[Fact | SourceTurn] = [*in_block_order(facts), *_in_order_of_saying(turns)]
     for one in shown:
         if _heading(one) != heading:
             heading = _heading(one)
             lines.append(heading)
-        lines.append(line(one))
-    return "\n".join([opening(label), PREFACE, *lines, CLOSING]) if lines else ""
+        lines.append(block_line(one))
+    return "\n".join([opening_tag(label), PREFACE, *lines, CLOSING]) if lines else ""
 
 
-def fitted(items: Iterable[Item], *, label: str, budget_tokens: int, costs: dict[str, int] | None = None) -> list[Item]:
+def fit_to_budget(
+    items: Iterable[Item], *, label: str, budget_tokens: int, costs: dict[str, int] | None = None
+) -> list[Item]:
     """Return the facts and turns, taken in the given order, whose block stays within the budget.
 
     One too long is passed over, one given twice counts once. After 50 in a row that have no room the rest is not tried.
     `costs` keeps the tokens of each line for another time, as long as the same facts are told.
     """
     costs = {} if costs is None else costs
-    room = budget_tokens - most_tokens("\n".join([opening(label), PREFACE, CLOSING]))
+    room = budget_tokens - token_upper_bound("\n".join([opening_tag(label), PREFACE, CLOSING]))
     kept: dict[str, Item] = {}
     headings: set[str] = set()
     passed = 0
@@ -78,8 +80,8 @@ def fitted(items: Iterable[Item], *, label: str, budget_tokens: int, costs: dict
         if key in kept:
             continue
         if key not in costs:
-            costs[key] = most_tokens(line(one))
-        cost = costs[key] + (0 if heading in headings else most_tokens(heading))
+            costs[key] = token_upper_bound(block_line(one))
+        cost = costs[key] + (0 if heading in headings else token_upper_bound(heading))
         passed = passed + 1 if cost > room else 0
         if cost <= room:
             room -= cost
@@ -90,7 +92,7 @@ def fitted(items: Iterable[Item], *, label: str, budget_tokens: int, costs: dict
     return list(kept.values())
 
 
-def recounted(
+def add_former_values(
     facts: Sequence[Fact],
     former: Callable[[Fact], str | None],
     *,
@@ -105,18 +107,18 @@ def recounted(
     known = {fact.id: value for fact in facts if (value := former(fact))}
     if not known:
         return list(facts)
-    room = budget_tokens - most_tokens(block(facts, label=label, turns=turns))
+    room = budget_tokens - token_upper_bound(render_block(facts, label=label, turns=turns))
     told: dict[str, Fact] = {}
-    for fact in (one for one in in_order(facts) if one.id in known):
+    for fact in (one for one in in_block_order(facts) if one.id in known):
         more = replace(fact, former=known[fact.id])
-        cost = most_tokens(line(more)) - most_tokens(line(fact))
+        cost = token_upper_bound(block_line(more)) - token_upper_bound(block_line(fact))
         if cost <= room:
             room -= cost
             told[fact.id] = more
     return [told.get(fact.id, fact) for fact in facts]
 
 
-def in_order(facts: Iterable[Fact]) -> list[Fact]:
+def in_block_order(facts: Iterable[Fact]) -> list[Fact]:
     """Return the facts by kind, then in the order of saying."""
     kinds = list(HEADINGS)
     return sorted(facts, key=lambda fact: (kinds.index(fact.kind), fact.said_at))
@@ -134,25 +136,25 @@ def _heading(one: Fact | SourceTurn) -> str:
     return HEADINGS[one.kind] if isinstance(one, Fact) else TURNS_HEADING
 
 
-def line(one: Fact | SourceTurn) -> str:
+def block_line(one: Fact | SourceTurn) -> str:
     """Return a fact on one line, with what limits it; or a turn, with when it was said and by whom."""
     return _fact_line(one) if isinstance(one, Fact) else _turn_line(one)
 
 
 def _turn_line(turn: SourceTurn) -> str:
-    text = plain(turn.text)
+    text = safe_line(turn.text)
     clipped = text if len(text) <= LONGEST_TURN else text[:LONGEST_TURN].rsplit(" ", 1)[0] + " …"
     day = f"{_day(turn.said_at)} " if turn.said_at else ""
-    return f'- {day}{plain(turn.speaker)}: "{clipped}"'
+    return f'- {day}{safe_line(turn.speaker)}: "{clipped}"'
 
 
 def _fact_line(fact: Fact) -> str:
-    statement = plain(fact.statement)
+    statement = safe_line(fact.statement)
     notes = [note for note in _notes(fact, statement) if note]
     return f"- {statement} ({'; '.join(notes)})" if notes else f"- {statement}"
 
 
-def plain(text: str) -> str:
+def safe_line(text: str) -> str:
     """Return the text on one line, harmless inside a block: no control characters, no tag of a block."""
     readable = _CONTROL.sub(" ", _DECEIVING.sub("", text))
     return _TAG.sub("‹", " ".join(readable.split()))
@@ -160,10 +162,10 @@ def plain(text: str) -> str:
 
 def _notes(fact: Fact, statement: str) -> Sequence[str]:
     said = statement.casefold()
-    limit, outcome = plain(fact.limited_to or ""), plain(fact.outcome or "")
+    limit, outcome = safe_line(fact.limited_to or ""), safe_line(fact.outcome or "")
     return (
         _validity(fact),
-        f"before: {plain(fact.former)}" if fact.former and fact.is_served else "",
+        f"before: {safe_line(fact.former)}" if fact.former and fact.is_served else "",
         f"only for: {limit}" if limit and limit.casefold() not in said else "",
         f"outcome: {outcome}" if outcome and outcome.casefold() not in said else "",
         "contested" if fact.status is Status.CONTESTED else "",

@@ -32,7 +32,7 @@ Weighed = tuple[Any, Any]
 """Places, and the weight of one word at each: lists, or arrays of numpy, where the places may be a slice of all."""
 
 
-class Postings:
+class TermIndex:
     """Which documents hold which words. A word is weighed when it is first asked for. Never changed once it is made.
 
     BM25 as in Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), section 3, with
@@ -56,9 +56,9 @@ class Postings:
         self._listed: dict[str, Weighed] = {}
         self._arrayed: dict[str, Weighed] = {}
 
-    def revised(self, gone: Mapping[int, Words], come: Mapping[int, Words]) -> Postings:
+    def revised(self, gone: Mapping[int, Words], come: Mapping[int, Words]) -> TermIndex:
         """Return these with some documents taken out of their places, and others put in: all else is shared."""
-        revised = object.__new__(Postings)
+        revised = object.__new__(TermIndex)
         revised._held, revised._lengths = dict(self._held), self._lengths[:]
         for word in {word for words in gone.values() for word in words}:
             left = [place for place in self._held[word] if place not in gone]
@@ -86,7 +86,7 @@ class Postings:
 
         With `most` only so many, the best; none of those that are as good as the first that is left out.
         """
-        numpy = loaded() if len(self._lengths) >= LARGE else None
+        numpy = numpy_if_installed() if len(self._lengths) >= LARGE else None
         if numpy is None:
             return _added([self._list(word) for word in self._known(wanted)], most)
         places, scores = self.arrays(numpy, wanted, most)
@@ -169,7 +169,7 @@ def _greatest(numpy: Any, scores: Any, number: int) -> float:
 
 
 @cache
-def loaded() -> Any:
+def numpy_if_installed() -> Any:
     """Return numpy, None where it is not installed."""
     try:
         return importlib.import_module("numpy")

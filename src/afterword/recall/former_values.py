@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from afterword.facts.fact import Fact, Status
-from afterword.facts.timeline import Span
+from afterword.facts.timeline import ValidityPeriod
 from afterword.privacy.prompt_injection import is_instruction
 
 # A few plain words: nothing that closes a note, opens another, quotes somebody, stands for a secret or gives an order.
@@ -17,7 +17,7 @@ _SHORT = re.compile(r"[^\W_][\w .,'’&+/%°€$£-]{0,39}")
 L = TypeVar("L")
 
 
-def replaced(held: Iterable[L], spans: Callable[[L], Sequence[Span]]) -> dict[str, list[L]]:
+def predecessors(held: Iterable[L], spans: Callable[[L], Sequence[ValidityPeriod]]) -> dict[str, list[L]]:
     """Return the facts that were superseded once they had held, by the assertion that ended them last.
 
     `spans` tells when one of them holds.

@@ -13,8 +13,8 @@ from itertools import count
 from typing import Any, NamedTuple, Protocol
 
 from afterword.facts.words import terms as terms
-from afterword.recall.bm25 import LARGE, loaded
-from afterword.recall.bm25 import Postings as Postings
+from afterword.recall.bm25 import LARGE, numpy_if_installed
+from afterword.recall.bm25 import TermIndex as TermIndex
 
 MOST_CANDIDATES = 300
 
@@ -39,7 +39,7 @@ class Weights:
 WEIGHTS = Weights()
 
 
-class Unit(NamedTuple):
+class SearchUnit(NamedTuple):
     """One thing that can be found: `text` holds the words that find it, date and speaker included.
 
     `name` is who speaks or whom it is about; `conversation` and `number` say where a turn stands, facts have none.
@@ -55,11 +55,11 @@ class Unit(NamedTuple):
     sources: tuple[str, ...] = ()
 
 
-NOTHING = Unit("", "")
+EMPTY_UNIT = SearchUnit("", "")
 """What stands at a place that is free."""
 
 
-class Meaning(Protocol):
+class MeaningScores(Protocol):
     """How near each unit is to the query in meaning: 0 the farthest, 1 the nearest."""
 
     def nearest(self) -> Iterable[int]:
@@ -69,14 +69,14 @@ class Meaning(Protocol):
         """Return the nearness of the units at these places: a list for a list, an array (or a list) for an array."""
 
 
-class Index:
+class SearchIndex:
     """The units of one scope, ready to be asked.
 
     `before` is an index over almost the same units: what has not changed is taken from it. A unit keeps its place from
     one index to the next, so that a place says nothing of the order of the units.
     """
 
-    def __init__(self, units: Iterable[Unit], *, before: Index | None = None) -> None:
+    def __init__(self, units: Iterable[SearchUnit], *, before: SearchIndex | None = None) -> None:
         self.units = tuple(units)
         places = self._taken_over(before) if before is not None else None
         if places is None or before is None:
@@ -88,7 +88,7 @@ class Index:
         for number, unit in enumerate(self.units):
             self._order[self._places[unit.id]] = number
 
-    def _taken_over(self, before: Index) -> dict[str, int] | None:
+    def _taken_over(self, before: SearchIndex) -> dict[str, int] | None:
         """Return the places of the units that are in both, None where too few are."""
         known, at = before._places, before.at
         kept = {
@@ -97,12 +97,12 @@ class Index:
         worth_it = len(kept) * 4 >= 3 * max(len(self.units), len(before.units)) and len(at) <= 2 * len(self.units)
         return kept if worth_it else None
 
-    def _begin(self, before: Index | None) -> None:
-        self.at: list[Unit] = list(self.units)
+    def _begin(self, before: SearchIndex | None) -> None:
+        self.at: list[SearchUnit] = list(self.units)
         self._places = {unit.id: place for place, unit in enumerate(self.units)}
         known = before.terms if before is not None else {}
         self._terms: list[Sequence[str]] = [known.get(unit.text) or tuple(terms(unit.text)) for unit in self.units]
-        self._postings = Postings(self._terms)
+        self._postings = TermIndex(self._terms)
         self._names: dict[int, frozenset[str]] = {}
         self._standing: dict[tuple[str, int], int] = {}
         self._resting: dict[str, tuple[int, ...]] = {}
@@ -116,19 +116,19 @@ class Index:
                 self._place(place, unit)
         self._inside = {room: tuple(places) for room, places in inside.items()}
         self._rooms = {room: number for number, room in enumerate(self._inside)}
-        self._conversations = Postings(map(self._said_in, self._inside))
+        self._conversations = TermIndex(map(self._said_in, self._inside))
 
-    def _carry_on(self, before: Index, kept: dict[str, int]) -> None:
+    def _carry_on(self, before: SearchIndex, kept: dict[str, int]) -> None:
         self.at, self._terms = list(before.at), list(before._terms)
         self._names, self._standing = dict(before._names), dict(before._standing)
         self._resting, self._inside = dict(before._resting), dict(before._inside)
         taken = set(kept.values())
-        gone = [place for place, unit in enumerate(before.at) if unit is not NOTHING and place not in taken]
+        gone = [place for place, unit in enumerate(before.at) if unit is not EMPTY_UNIT and place not in taken]
         lost = {place: self._terms[place] for place in gone}
         rooms = {before.at[place].conversation for place in gone}
         for place in gone:
             self._leave(place)
-        free = [place for place, unit in enumerate(self.at) if unit is NOTHING]
+        free = [place for place, unit in enumerate(self.at) if unit is EMPTY_UNIT]
         self._places = kept
         come: dict[int, Sequence[str]] = {}
         for unit in self.units:
@@ -139,9 +139,9 @@ class Index:
         self._postings = before._postings.revised(lost, come)
         self._turn_over(before, {room for room in rooms if room is not None})
 
-    def _take(self, unit: Unit, free: list[int]) -> int:
+    def _take(self, unit: SearchUnit, free: list[int]) -> int:
         if not free:
-            self.at.append(NOTHING)
+            self.at.append(EMPTY_UNIT)
             self._terms.append(())
             free.append(len(self.at) - 1)
         place = free.pop()
@@ -151,7 +151,7 @@ class Index:
         self._place(place, unit)
         return place
 
-    def _place(self, place: int, unit: Unit) -> None:
+    def _place(self, place: int, unit: SearchUnit) -> None:
         if unit.name:
             self._names[place] = frozenset(terms(unit.name))
         if unit.conversation is not None:
@@ -161,7 +161,7 @@ class Index:
 
     def _leave(self, place: int) -> None:
         unit = self.at[place]
-        self.at[place], self._terms[place] = NOTHING, ()
+        self.at[place], self._terms[place] = EMPTY_UNIT, ()
         self._names.pop(place, None)
         if unit.conversation is not None:
             self._standing.pop((unit.conversation, unit.number), None)
@@ -169,7 +169,7 @@ class Index:
         for source in unit.sources:
             self._resting[source] = tuple(one for one in self._resting[source] if one != place)
 
-    def _turn_over(self, before: Index, rooms: set[str]) -> None:
+    def _turn_over(self, before: SearchIndex, rooms: set[str]) -> None:
         """Have the conversations hold what is said in them now; an empty one is none."""
         gone = {before._rooms[room]: before._said_in(room) for room in rooms if room in before._rooms}
         self._rooms = {room: number for room, number in before._rooms.items() if room not in rooms}
@@ -187,18 +187,18 @@ class Index:
     def _said_in(self, room: str) -> list[str]:
         return [word for place in self._inside[room] for word in self._terms[place]]
 
-    def unit(self, unit_id: str) -> Unit:
+    def unit(self, unit_id: str) -> SearchUnit:
         """Return the unit of this id."""
         return self.at[self._places[unit_id]]
 
     @property
     def terms(self) -> dict[str, Sequence[str]]:
         """The terms of each text."""
-        return {unit.text: words for unit, words in zip(self.at, self._terms, strict=True) if unit is not NOTHING}
+        return {unit.text: words for unit, words in zip(self.at, self._terms, strict=True) if unit is not EMPTY_UNIT}
 
     def ranked(
-        self, query: str, *, meaning: Meaning | None = None, weights: Weights = WEIGHTS, most: int | None = None
-    ) -> list[tuple[Unit, float]]:
+        self, query: str, *, meaning: MeaningScores | None = None, weights: Weights = WEIGHTS, most: int | None = None
+    ) -> list[tuple[SearchUnit, float]]:
         """Return the units that the query is about, each with its score, best first; ties in the order of the units.
 
         Those that share a word with the query (or are near it in meaning), and what stands beside them; with `most`
@@ -206,7 +206,7 @@ class Index:
         """
         wanted = set(terms(query))
         is_faster = not self._standing and (meaning is not None or len(self.at) >= LARGE)
-        if is_faster and (numpy := loaded()) is not None:
+        if is_faster and (numpy := numpy_if_installed()) is not None:
             return self._arrayed(numpy, wanted, meaning, weights, most)
         scored = self._in_context(self._base(wanted, meaning, weights), wanted, weights)
         places = sorted(scored, key=self._order.__getitem__)
@@ -214,8 +214,8 @@ class Index:
         return [(self.at[place], scored[place]) for place in places[:most]]
 
     def _arrayed(
-        self, numpy: Any, wanted: set[str], meaning: Meaning | None, weights: Weights, most: int | None
-    ) -> list[tuple[Unit, float]]:
+        self, numpy: Any, wanted: set[str], meaning: MeaningScores | None, weights: Weights, most: int | None
+    ) -> list[tuple[SearchUnit, float]]:
         """Return the same of facts where there are no turns: `_base` and `_alone` on arrays, to the last bit."""
         places, scores = self._postings.arrays(numpy, wanted, MOST_CANDIDATES)
         if len(scores):
@@ -236,7 +236,7 @@ class Index:
         return list(zip(units, scores[best_first].tolist(), strict=True))
 
     def parts(
-        self, query: str, units: Iterable[str], *, meaning: Meaning | None = None, weights: Weights = WEIGHTS
+        self, query: str, units: Iterable[str], *, meaning: MeaningScores | None = None, weights: Weights = WEIGHTS
     ) -> dict[str, dict[str, float]]:
         """Return what adds up to the score of each of these units: by words, by meaning, and by each other weight."""
         wanted = set(terms(query))
@@ -253,7 +253,7 @@ class Index:
                 found[name][part] = scored.get(place, 0.0) - base.get(place, 0.0)
         return {name: {part: share for part, share in one.items() if share} for name, one in found.items()}
 
-    def _base(self, wanted: set[str], meaning: Meaning | None, weights: Weights) -> dict[int, float]:
+    def _base(self, wanted: set[str], meaning: MeaningScores | None, weights: Weights) -> dict[int, float]:
         """Return the score by words, and by meaning where that is known, of the best units, in the order of all."""
         found = self._postings.scores(wanted, MOST_CANDIDATES)
         best = max(found.values(), default=1.0)
@@ -311,11 +311,11 @@ class Index:
             support[fact] = max(support.get(fact, 0.0), score)
 
 
-def said_once(ranked: Sequence[tuple[Unit, float]]) -> list[tuple[Unit, float]]:
+def repeats_last(ranked: Sequence[tuple[SearchUnit, float]]) -> list[tuple[SearchUnit, float]]:
     """Return the ranked units, a turn that an earlier fact rests on after all others: a budget buys most told once."""
     told: set[str] = set()
-    first: list[tuple[Unit, float]] = []
-    again: list[tuple[Unit, float]] = []
+    first: list[tuple[SearchUnit, float]] = []
+    again: list[tuple[SearchUnit, float]] = []
     for unit, score in ranked:
         (again if unit.id in told else first).append((unit, score))
         told.update(unit.sources)

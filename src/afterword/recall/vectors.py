@@ -167,12 +167,12 @@ class Vectors:
         return Nearness(whole, self._places[out].tolist())
 
 
-def check_numpy() -> None:
+def require_numpy() -> None:
     """Raise `EmbeddingUnavailable` where vectors could be made, but not kept: before anything is paid for."""
     _numpy()
 
 
-def packed(vector: Vector) -> bytes:
+def packed_vector(vector: Vector) -> bytes:
     """Return a vector as the store keeps it: 2 bytes a number, little-endian."""
     return bytes(_numpy().asarray(vector, dtype="<f2").tobytes())
 

@@ -13,20 +13,20 @@ from afterword import telemetry
 from afterword.facts.assertions import (
     EVERYTHING,
     OWNER,
-    Act,
     Assertion,
     Authority,
     Evidence,
     EvidenceKind,
     Kind,
     Relation,
+    SpeechAct,
     Verdict,
     assertion_id,
-    folded,
 )
 from afterword.facts.fact import Fact, Status
-from afterword.facts.knowledge import Known
+from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
+from afterword.facts.words import folded
 from afterword.privacy.policy import Privacy
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.store import ledger, lookup
@@ -113,13 +113,13 @@ def _masked(entry: Entry, privacy: Privacy) -> Entry:
 def _entry_assertion(scope: Scope, entry: Entry, source: str, said_at: datetime) -> Assertion:
     evidence = (Evidence(EvidenceKind.APPLICATION, entry.statement),)
     value = entry.value or entry.statement
-    content = (Act.STATE, entry.kind, entry.subject, entry.attribute, value, entry.statement)
+    content = (SpeechAct.STATE, entry.kind, entry.subject, entry.attribute, value, entry.statement)
     # The source is part of the id: saying the same twice is two assertions, and so two supporters of one fact.
     return Assertion(
         id=assertion_id(scope, None, (*content, entry.valid_from, entry.valid_to, source), evidence),
         scope=scope,
         session_id=None,
-        act=Act.STATE,
+        act=SpeechAct.STATE,
         kind=entry.kind,
         subject=entry.subject,
         attribute=entry.attribute,
@@ -135,7 +135,7 @@ def _entry_assertion(scope: Scope, entry: Entry, source: str, said_at: datetime)
 
 
 def _takings(
-    scope: Scope, known: Known, facts: Iterable[Fact], source: str, at: datetime
+    scope: Scope, known: Knowledge, facts: Iterable[Fact], source: str, at: datetime
 ) -> list[tuple[Assertion, list[Fact]]]:
     """Return a retraction for each subject and limit (no retirement reaches across those), with what it retracts."""
     said_at = max([at, *(one.said_at + _TICK for one in _members(known, facts))])
@@ -154,10 +154,10 @@ def _taking(scope: Scope, fact: Fact, source: str, at: datetime, said_at: dateti
     statement = f"Everything known about {fact.subject} was withdrawn."
     evidence = (Evidence(EvidenceKind.APPLICATION, "clear"),)
     return Assertion(
-        id=assertion_id(scope, None, (Act.RETRACT, fact.subject, fact.limited_to, source), evidence),
+        id=assertion_id(scope, None, (SpeechAct.RETRACT, fact.subject, fact.limited_to, source), evidence),
         scope=scope,
         session_id=None,
-        act=Act.RETRACT,
+        act=SpeechAct.RETRACT,
         kind=Kind.ENTITY,
         subject=fact.subject,
         attribute=EVERYTHING,
@@ -177,7 +177,7 @@ def _proposal(
     source: str,
     purpose: str,
     at: datetime,
-    known: Known,
+    known: Knowledge,
     assertions: Sequence[Assertion],
     verdicts: Sequence[Verdict],
 ) -> Proposal:
@@ -202,7 +202,7 @@ def moment(at: datetime, assertions: Iterable[Assertion]) -> datetime:
 
 def is_repeated(one: Assertion, said: Assertion) -> bool:
     """Whether the two state the same sentence of the same kind, and the earlier one without a limit."""
-    alike = one.act is Act.STATE and one.kind is said.kind and not one.limited_to
+    alike = one.act is SpeechAct.STATE and one.kind is said.kind and not one.limited_to
     return alike and folded(one.statement) == folded(said.statement)
 
 
@@ -215,6 +215,6 @@ def _withdrawal(fact: Fact, taking: Assertion) -> Verdict:
     return Verdict(fact.id, taking.id, Relation.RETRACTS, "the memory was cleared", JUDGE)
 
 
-def _members(known: Known, facts: Iterable[Fact]) -> list[Assertion]:
+def _members(known: Knowledge, facts: Iterable[Fact]) -> list[Assertion]:
     ids = {one for fact in facts for one in fact.assertion_ids}
     return [one for one in known.assertions if one.id in ids]

@@ -19,9 +19,9 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 
 from afterword.errors import NotFound, ScopeMoved
 from afterword.facts.assertions import Assertion
-from afterword.facts.knowledge import Known
+from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import Course, courses
+from afterword.facts.timeline import FactHistory, fact_histories
 from afterword.facts.transcripts import Transcript
 from afterword.store.database.inserts import insert_missing, insert_rows
 from afterword.store.database.statements import fetched
@@ -216,7 +216,7 @@ def _applied() -> Any:
     return found.order_by(col(RunRow.applied_revision).desc()).limit(2)
 
 
-async def _follow(db: AsyncSession, scope: Scope, scope_id: int, before: Known, runs: Sequence[int]) -> None:
+async def _follow(db: AsyncSession, scope: Scope, scope_id: int, before: Knowledge, runs: Sequence[int]) -> None:
     """Lay out what hangs together with what these runs say and judge, and write its facts."""
     after, ids = await known_after(db, scope, before, await revision_of(db, scope), runs)
     touched = after.touched(before, ids)
@@ -225,7 +225,7 @@ async def _follow(db: AsyncSession, scope: Scope, scope_id: int, before: Known, 
     for start in range(0, len(members), CHUNK):
         ties = await fetched(db, among(FactAssertionRow, "assertion_id"), {"keys": members[start : start + CHUNK]})
         kept += [tie.fact_id for tie in ties]
-    await _write(db, scope_id, list(dict.fromkeys(kept)), courses(*after.excerpt(touched)))
+    await _write(db, scope_id, list(dict.fromkeys(kept)), fact_histories(*after.excerpt(touched)))
 
 
 async def derive(db: AsyncSession, scope: Scope) -> None:
@@ -235,10 +235,10 @@ async def derive(db: AsyncSession, scope: Scope) -> None:
         return
     live = await known(db, scope, afresh=True)
     kept = await db.exec(select(FactRow.id).where(FactRow.scope_id == row.id))
-    await _write(db, row.id, list(kept), courses(live.assertions, live.verdicts))
+    await _write(db, row.id, list(kept), fact_histories(live.assertions, live.verdicts))
 
 
-async def _write(db: AsyncSession, scope_id: int, kept: Sequence[str], laid_out: Sequence[Course]) -> None:
+async def _write(db: AsyncSession, scope_id: int, kept: Sequence[str], laid_out: Sequence[FactHistory]) -> None:
     """Let these courses take the place of the kept facts; rows that say the same are left as they are."""
     wanted = {course.id: course for course in laid_out}
     rows: dict[str, Values] = {}
@@ -259,7 +259,7 @@ async def _write(db: AsyncSession, scope_id: int, kept: Sequence[str], laid_out:
     await _rewrite(db, scope_id, gone, [course for name, course in wanted.items() if name not in same])
 
 
-async def _rewrite(db: AsyncSession, scope_id: int, gone: list[str], new: list[Course]) -> None:
+async def _rewrite(db: AsyncSession, scope_id: int, gone: list[str], new: list[FactHistory]) -> None:
     for start in range(0, len(gone), CHUNK):
         ids = gone[start : start + CHUNK]
         await db.exec(delete(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(ids)))

@@ -19,9 +19,9 @@ from sqlmodel.sql.expression import SelectOfScalar
 from afterword.errors import NotFound
 from afterword.facts.assertions import Assertion, Verdict
 from afterword.facts.fact import Fact
-from afterword.facts.knowledge import Known
+from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import Course, courses, erased, facts_at
+from afterword.facts.timeline import FactHistory, erased_ids, fact_histories, facts_at
 from afterword.store.database.cache import Cache, Draft
 from afterword.store.database.statements import fetched
 from afterword.store.rows import assertion_of, course_of, verdict_of
@@ -104,14 +104,14 @@ def _counts(run: type[RunRow], known_at: datetime | None) -> ColumnElement[bool]
     return and_(col(run.applied_at) <= known_at, ~is_undone)
 
 
-async def known(db: AsyncSession, scope: Scope, known_at: datetime | None = None, *, afresh: bool = False) -> Known:
+async def known(db: AsyncSession, scope: Scope, known_at: datetime | None = None, *, afresh: bool = False) -> Knowledge:
     """Return the live assertions and verdicts of a scope, as known now or at an instant.
 
     What is known now is held in memory while the scope's revision stays the same; `afresh` reads it all the same.
     """
     row = await scope_row(db, scope)
     if row is None or row.id is None:
-        return Known.of(0, (), ())
+        return Knowledge.of(0, (), ())
     if known_at is not None:
         return await _loaded(db, scope, row.id, row.revision, known_at)
     draft = _draft(db)
@@ -123,8 +123,8 @@ async def known(db: AsyncSession, scope: Scope, known_at: datetime | None = None
 
 
 async def known_after(
-    db: AsyncSession, scope: Scope, before: Known, revision: int, runs: Sequence[int]
-) -> tuple[Known, list[str]]:
+    db: AsyncSession, scope: Scope, before: Knowledge, revision: int, runs: Sequence[int]
+) -> tuple[Knowledge, list[str]]:
     """Return what is known now that some runs have come to count, or no longer do, and the ids of what they touch."""
     said, ruled = _of_runs()
     moved, judged = await fetched(db, said, {"runs": runs}), await fetched(db, ruled, {"runs": runs})
@@ -159,7 +159,7 @@ def _of_runs() -> tuple[Any, Any]:
     return named, plain(VerdictRow).add_columns(in_force).where(col(VerdictRow.key).in_(keys))
 
 
-async def _loaded(db: AsyncSession, scope: Scope, scope_id: int, revision: int, known_at: datetime | None) -> Known:
+async def _loaded(db: AsyncSession, scope: Scope, scope_id: int, revision: int, known_at: datetime | None) -> Knowledge:
     runs = live_runs(scope_id, known_at)
     windows = select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(runs))
     ids = select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(windows))
@@ -167,7 +167,7 @@ async def _loaded(db: AsyncSession, scope: Scope, scope_id: int, revision: int, 
     rows = (await db.exec(plain(AssertionRow).where(col(AssertionRow.id).in_(ids)))).all()
     evidence = (await db.exec(plain(EvidenceRow).where(col(EvidenceRow.assertion_id).in_(ids)))).all()
     verdicts = (await db.exec(plain(VerdictRow).where(col(VerdictRow.key).in_(keys)))).all()
-    return Known.of(revision, _with_evidence(rows, evidence, scope), map(verdict_of, verdicts))
+    return Knowledge.of(revision, _with_evidence(rows, evidence, scope), map(verdict_of, verdicts))
 
 
 def _draft(db: AsyncSession) -> Draft:
@@ -212,13 +212,13 @@ async def facts(db: AsyncSession, scope: Scope, *, at: datetime, known_at: datet
     """
     if known_at is not None:
         now, then = await known(db, scope), await known(db, scope, known_at)
-        gone = erased(now.assertions, now.verdicts)
+        gone = erased_ids(now.assertions, now.verdicts)
         told = [one for one in then.assertions if one.id not in gone]
-        return facts_at(courses(told, then.verdicts), at)
+        return facts_at(fact_histories(told, then.verdicts), at)
     return facts_at(await kept_courses(db, scope), at)
 
 
-async def kept_courses(db: AsyncSession, scope: Scope) -> list[Course]:
+async def kept_courses(db: AsyncSession, scope: Scope) -> list[FactHistory]:
     """Return the facts of a scope through all time, in the order of saying."""
     row = await scope_row(db, scope)
     if row is None:

@@ -17,18 +17,18 @@ from afterword.errors import NotFound
 from afterword.facts.assertions import (
     PERSON,
     RETIRING,
-    Act,
     Assertion,
     Authority,
     Evidence,
     EvidenceKind,
     Relation,
+    SpeechAct,
     Verdict,
     assertion_id,
     digest,
 )
 from afterword.facts.fact import Fact
-from afterword.facts.knowledge import Known
+from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.store import ledger, lookup, runs
 from afterword.store.database.engine import Store
@@ -120,7 +120,7 @@ async def withdraw(store: Store, scope: Scope, fact: Fact, *, word: Word | None,
 
 async def _granted(
     db: AsyncSession,
-    known: Known,
+    known: Knowledge,
     said: Assertion,
     verdicts: Sequence[Verdict],
     *,
@@ -172,9 +172,9 @@ async def _is_policy(db: AsyncSession, scope: Scope, verdicts: Sequence[Verdict]
     return policy.holds(retires=retires)
 
 
-def _verdicts(known: Known, said: Assertion, relate: Relate) -> list[Verdict]:
+def _verdicts(known: Knowledge, said: Assertion, relate: Relate) -> list[Verdict]:
     """Return how the new statement relates to what was said before it."""
-    before = [one for one in known.assertions if one.order < said.order and one.act is Act.STATE]
+    before = [one for one in known.assertions if one.order < said.order and one.act is SpeechAct.STATE]
     decided = {one.id: relate(one, said) for one in before}
     again = [one for one in before if is_repeated(one, said)]
     if again:
@@ -193,12 +193,12 @@ def _evidence(statement: str, word: Word | None) -> tuple[Evidence, ...]:
 def _stated(scope: Scope, entry: Entry, word: Word | None, said_at: datetime) -> Assertion:
     evidence = _evidence(entry.statement, word)
     value = entry.value or entry.statement
-    content = (Act.STATE, entry.kind, entry.subject, entry.attribute, value, entry.statement, uuid4().hex)
+    content = (SpeechAct.STATE, entry.kind, entry.subject, entry.attribute, value, entry.statement, uuid4().hex)
     return Assertion(
         id=assertion_id(scope, None, content, evidence),
         scope=scope,
         session_id=None,
-        act=Act.STATE,
+        act=SpeechAct.STATE,
         kind=entry.kind,
         subject=entry.subject,
         attribute=entry.attribute,
@@ -216,12 +216,12 @@ def _stated(scope: Scope, entry: Entry, word: Word | None, said_at: datetime) ->
 def _withdrawn(scope: Scope, fact: Fact, word: Word | None, said_at: datetime, at: datetime) -> Assertion:
     statement = f"Withdrawn: {fact.statement}"
     evidence = _evidence(statement, word)
-    content = (Act.RETRACT, fact.kind, fact.subject, fact.attribute, fact.value, fact.limited_to, uuid4().hex)
+    content = (SpeechAct.RETRACT, fact.kind, fact.subject, fact.attribute, fact.value, fact.limited_to, uuid4().hex)
     return Assertion(
         id=assertion_id(scope, None, content, evidence),
         scope=scope,
         session_id=None,
-        act=Act.RETRACT,
+        act=SpeechAct.RETRACT,
         kind=fact.kind,
         subject=fact.subject,
         attribute=fact.attribute,

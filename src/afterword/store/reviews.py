@@ -13,20 +13,20 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 from afterword.errors import NotFound
 from afterword.facts.assertions import (
     PERSON,
-    Act,
     Assertion,
     Authority,
     Evidence,
     EvidenceKind,
     Relation,
+    SpeechAct,
     Verdict,
     assertion_id,
 )
 from afterword.facts.fact import Fact
-from afterword.facts.judged_pairs import Refused
-from afterword.facts.knowledge import Known
+from afterword.facts.judged_pairs import RefusedRetirement
+from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import refused
+from afterword.facts.timeline import refused_retirements
 from afterword.store import ledger, lookup
 from afterword.store.database.engine import Store
 from afterword.store.proposals import Proposal, Reading
@@ -57,7 +57,7 @@ async def contests(db: AsyncSession, scope: Scope) -> list[Contest]:
     """Return what awaits a person's decision in a scope, in the order of saying."""
     known = await lookup.known(db, scope)
     by_id = {one.id: one for one in known.assertions}
-    return [_contest(one, by_id) for one in refused(known.assertions, known.verdicts)]
+    return [_contest(one, by_id) for one in refused_retirements(known.assertions, known.verdicts)]
 
 
 async def settle(
@@ -69,8 +69,8 @@ async def settle(
     Keep both: they stand side by side. Raises `NotFound` where these two are not contested.
     """
 
-    def decide(known: Known, by_id: dict[str, Assertion]) -> tuple[list[Assertion], list[Verdict]]:
-        open_ones = [_contest(one, by_id) for one in refused(known.assertions, known.verdicts)]
+    def decide(known: Knowledge, by_id: dict[str, Assertion]) -> tuple[list[Assertion], list[Verdict]]:
+        open_ones = [_contest(one, by_id) for one in refused_retirements(known.assertions, known.verdicts)]
         for one in open_ones:
             if (one.earlier.id, one.later.id) == (earlier_id, later_id):
                 return _settled(one, decision, at)
@@ -96,11 +96,11 @@ async def edit(store: Store, scope: Scope, fact: Fact, meant: Wording, *, is_cha
     value, statement, subject = store.privacy.fields(fact.attribute, meant.value, meant.statement, meant.subject)
     relation = Relation.CHANGES if is_change else Relation.CORRECTS
 
-    def decide(_: Known, by_id: dict[str, Assertion]) -> tuple[list[Assertion], list[Verdict]]:
+    def decide(_: Knowledge, by_id: dict[str, Assertion]) -> tuple[list[Assertion], list[Verdict]]:
         members = [by_id[one] for one in fact.assertion_ids]
         worded = replace(members[0], statement=statement, value=value, subject=subject)
         lead = replace(worded, valid_from=None, valid_to=None, cue=None)
-        said = _by_person(lead, Act.STATE, Authority.STATED, members, at)
+        said = _by_person(lead, SpeechAct.STATE, Authority.STATED, members, at)
         return [said], [Verdict(one.id, said.id, relation, "edited by a person", PERSON) for one in members]
 
     return await _act(store, scope, decide, at)
@@ -109,15 +109,15 @@ async def edit(store: Store, scope: Scope, fact: Fact, meant: Wording, *, is_cha
 async def confirm(store: Store, scope: Scope, fact: Fact, *, at: datetime) -> int:
     """Let a person stand for a fact as it is; return the run."""
 
-    def decide(_: Known, by_id: dict[str, Assertion]) -> tuple[list[Assertion], list[Verdict]]:
+    def decide(_: Knowledge, by_id: dict[str, Assertion]) -> tuple[list[Assertion], list[Verdict]]:
         members = [by_id[one] for one in fact.assertion_ids]
-        said = _by_person(members[0], Act.STATE, Authority.CONFIRMED, members, at)
+        said = _by_person(members[0], SpeechAct.STATE, Authority.CONFIRMED, members, at)
         return [said], [Verdict(members[-1].id, said.id, Relation.SAME, "confirmed by a person", PERSON)]
 
     return await _act(store, scope, decide, at)
 
 
-def _contest(one: Refused, by_id: dict[str, Assertion]) -> Contest:
+def _contest(one: RefusedRetirement, by_id: dict[str, Assertion]) -> Contest:
     verdict = one.verdict
     earlier, later = by_id[verdict.earlier_id], by_id[verdict.later_id]
     return Contest(earlier, later, verdict.relation, verdict.reason, one.reason)
@@ -129,14 +129,16 @@ def _settled(one: Contest, decision: Decision, at: datetime) -> tuple[list[Asser
         return [], [Verdict(earlier, later, one.relation, "approved by a person", PERSON)]
     if decision is Decision.KEEP_BOTH:
         return [], [Verdict(earlier, later, Relation.BESIDE, "a person keeps both", PERSON)]
-    taken_back = _by_person(one.later, Act.RETRACT, Authority.STATED, [one.earlier, one.later], at)
+    taken_back = _by_person(one.later, SpeechAct.RETRACT, Authority.STATED, [one.earlier, one.later], at)
     return [taken_back], [
         Verdict(earlier, later, Relation.BESIDE, "rejected by a person", PERSON),
         Verdict(later, taken_back.id, Relation.CORRECTS, "rejected by a person", PERSON),
     ]
 
 
-def _by_person(like: Assertion, act: Act, authority: Authority, after: Sequence[Assertion], at: datetime) -> Assertion:
+def _by_person(
+    like: Assertion, act: SpeechAct, authority: Authority, after: Sequence[Assertion], at: datetime
+) -> Assertion:
     """Return what a person says now: like another assertion, after all of those that it bears on."""
     evidence = (Evidence(EvidenceKind.PERSON, like.statement),)
     content = (act, like.kind, like.subject, like.attribute, like.value, like.statement, uuid4().hex)
@@ -156,7 +158,7 @@ def _by_person(like: Assertion, act: Act, authority: Authority, after: Sequence[
 async def _act(
     store: Store,
     scope: Scope,
-    decide: Callable[[Known, dict[str, Assertion]], tuple[list[Assertion], list[Verdict]]],
+    decide: Callable[[Knowledge, dict[str, Assertion]], tuple[list[Assertion], list[Verdict]]],
     at: datetime,
 ) -> int:
     source = f"review:{uuid4().hex}"

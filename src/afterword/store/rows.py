@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Any
 
 from afterword.facts.assertions import (
-    Act,
     Assertion,
     Authority,
     Cue,
@@ -18,12 +17,13 @@ from afterword.facts.assertions import (
     EvidenceKind,
     Kind,
     Relation,
+    SpeechAct,
     Verdict,
     digest,
 )
 from afterword.facts.fact import Status
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import Course, Span
+from afterword.facts.timeline import FactHistory, ValidityPeriod
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 from afterword.store.tables import (
     AssertionRow,
@@ -88,7 +88,7 @@ def assertion_of(row: AssertionRow, evidence: Iterable[EvidenceRow], scope: Scop
         id=row.id,
         scope=scope,
         session_id=row.session_id,
-        act=Act(row.act),
+        act=SpeechAct(row.act),
         kind=Kind(row.kind),
         subject=row.subject,
         attribute=row.attribute,
@@ -148,7 +148,7 @@ def verdict_of(row: VerdictRow) -> Verdict:
     )
 
 
-def fact_values(course: Course, scope_id: int) -> Values:
+def fact_values(course: FactHistory, scope_id: int) -> Values:
     """Return the columns of a fact."""
     subject_key, attribute_key = course.lead.slot
     return {
@@ -168,20 +168,20 @@ def fact_values(course: Course, scope_id: int) -> Values:
     }
 
 
-def member_values(course: Course) -> list[Values]:
+def member_values(course: FactHistory) -> list[Values]:
     """Return the rows that tie a fact to its assertions."""
     return [
         {"fact_id": course.id, "ordinal": ordinal, "assertion_id": one.id} for ordinal, one in enumerate(course.members)
     ]
 
 
-def course_of(row: FactRow, members: Sequence[FactAssertionRow], assertions: Mapping[str, Assertion]) -> Course:
+def course_of(row: FactRow, members: Sequence[FactAssertionRow], assertions: Mapping[str, Assertion]) -> FactHistory:
     """Return the course that a fact's rows hold."""
-    return Course(
+    return FactHistory(
         lead=assertions[row.lead_id],
         members=tuple(assertions[member.assertion_id] for member in sorted(members, key=lambda one: one.ordinal)),
         spans=tuple(
-            Span(
+            ValidityPeriod(
                 datetime.fromisoformat(span["start"]),
                 datetime.fromisoformat(span["end"]) if span["end"] else None,
                 Status(span["ending"]),

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from afterword.recall.tokens import tokens
+from afterword.recall.tokens import estimated_tokens
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -41,4 +41,4 @@ def wrapped(shape: type[T]) -> type[T]:
 @cache
 def schema_tokens(shape: type[BaseModel], indent: int | None) -> int:
     """Return how long the schema of a shape is for a model, written with this indent."""
-    return tokens(json.dumps(shape.model_json_schema(), indent=indent))
+    return estimated_tokens(json.dumps(shape.model_json_schema(), indent=indent))

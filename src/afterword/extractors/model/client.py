@@ -33,7 +33,7 @@ from afterword.extractors.model.metering import Bill, Question, current, metered
 from afterword.extractors.model.modes import MODES, PROBE, Probe, first_that_works, remember, remembered
 from afterword.extractors.model.modes import Mode as Mode
 from afterword.extractors.model.replies import mended
-from afterword.recall.tokens import tokens
+from afterword.recall.tokens import estimated_tokens
 
 if TYPE_CHECKING:
     from instructor import AsyncInstructor
@@ -143,7 +143,7 @@ class ModelClient:
 
     def question(self, messages: Sequence[Message], response_model: type[BaseModel], purpose: str) -> Question:
         """Return what asking this would be: the size of its prompt, on the high side, and the limit of its answer."""
-        words = sum(tokens(text) for message in messages for text in message.values())
+        words = sum(estimated_tokens(text) for message in messages for text in message.values())
         shape = schema_tokens(response_model, 2 if self.settings.mode == "json" else None) + TOKENS_OF_SHAPE
         meter = current()
         limit = self.settings.max_completion_tokens or (meter.completion_limit if meter else None) or 0
@@ -305,7 +305,7 @@ def _add(completion: object) -> None:
     prompt_tokens = _number(usage, "prompt_tokens")
     if not prompt_tokens:
         tally.unreported += 1
-        tally.unreported_tokens += tokens(str(getattr(completion, "choices", "")))
+        tally.unreported_tokens += estimated_tokens(str(getattr(completion, "choices", "")))
     tally.prompt_tokens += prompt_tokens
     tally.completion_tokens += _number(usage, "completion_tokens")
     tally.cached_tokens += _number(getattr(usage, "prompt_tokens_details", None), "cached_tokens")

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from afterword.extractors.extractor import Usage
 from afterword.extractors.model.client import ModelSettings
 from afterword.extractors.model.metering import Bill, Question, metered
-from afterword.recall.tokens import tokens
+from afterword.recall.tokens import estimated_tokens
 from afterword.recall.vectors import EmbeddingUnavailable, Vector
 
 if TYPE_CHECKING:
@@ -97,7 +97,12 @@ class EndpointEmbedder:
 
     async def _asked(self, texts: Sequence[str]) -> list[Vector] | _Fault:
         question = Question(
-            self.model, PURPOSE, sum(map(tokens, texts)), completion_limit=0, answers=1, operation="embeddings"
+            self.model,
+            PURPOSE,
+            sum(map(estimated_tokens, texts)),
+            completion_limit=0,
+            answers=1,
+            operation="embeddings",
         )
         async with metered(question) as bill:
             return await self._answer(texts, question, bill)

@@ -16,7 +16,8 @@ from afterword.extractors.model.answer_shape import Shape
 from afterword.extractors.model.client import Message, ModelClient
 from afterword.extractors.model.prompts import load
 from afterword.extractors.model.prompts.rendering import WEEKDAYS, as_data
-from afterword.facts.assertions import OWNER, Act, Assertion, Cue, Relation, Verdict, folded
+from afterword.facts.assertions import OWNER, Assertion, Cue, Relation, SpeechAct, Verdict
+from afterword.facts.words import folded
 
 PAIRS_A_CALL = 40
 """How many pairs one question may hold."""
@@ -27,7 +28,7 @@ LONGEST_QUOTE = 120
 TAKING_BACK = frozenset({Relation.RETRACTS, Relation.BESIDE})
 """What may become of a pair whose later side takes something back."""
 
-_ACTS = {Act.RETRACT: "takes back", Act.ERASE: "asks to forget"}
+_ACTS = {SpeechAct.RETRACT: "takes back", SpeechAct.ERASE: "asks to forget"}
 _CUES = {Cue.CHANGE: "said as a change", Cue.CORRECTION: "said as a correction"}
 
 
@@ -192,7 +193,7 @@ def _faults(answer: Findings, numbered: Mapping[int, Pair]) -> list[str]:
         finding.pair
         for finding in answer.findings
         if finding.pair in numbered
-        and numbered[finding.pair][1].act is not Act.STATE
+        and numbered[finding.pair][1].act is not SpeechAct.STATE
         and finding.relation not in TAKING_BACK
     }
     found = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from afterword.facts.assertions import folded
+from afterword.facts.words import folded
 
 HUMAN_NAMES = frozenset({"user", "human", "user_proxy", "userproxy"})
 """Speaker names that say "a person", not who; all of them in one session are one person."""

@@ -11,8 +11,8 @@ from afterword.extractors.readers.copies import merged
 from afterword.extractors.readers.memory_marks import is_system_memory, repeats
 from afterword.extractors.readers.openai_messages import plain_voice, read_roles
 from afterword.extractors.readers.utterances import Item, Notes, Reading, Utterance, items_of, name_of
-from afterword.facts.assertions import folded
 from afterword.facts.transcripts import Role
+from afterword.facts.words import folded
 
 MANAGERS = frozenset(
     {

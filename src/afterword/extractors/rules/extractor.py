@@ -13,7 +13,7 @@ from afterword.extractors.rules.making import Speech, applied, bare, erasure, fo
 from afterword.extractors.rules.persons import trimmed
 from afterword.extractors.rules.rule import FULL_NAME, NAME, Rule
 from afterword.extractors.rules.sentences import HIDDEN, Span, clauses, masked, sentences
-from afterword.facts.assertions import Act, Cue
+from afterword.facts.assertions import Cue, SpeechAct
 from afterword.facts.transcripts import Role, Turn
 
 _RULES: tuple[Rule, ...] = (
@@ -110,7 +110,7 @@ def _drop_denied(text: str, reader: _Reader) -> None:
 
 def _keep(candidate: Candidate, reader: _Reader) -> None:
     """Add a candidate; one that corrects takes the place of what was read about the same slot before."""
-    if candidate.cue is Cue.CORRECTION and candidate.act is Act.STATE:
+    if candidate.cue is Cue.CORRECTION and candidate.act is SpeechAct.STATE:
         slot = (candidate.subject, candidate.attribute)
         reader.found = [one for one in reader.found if (one.subject, one.attribute) != slot]
     reader.found.append(candidate)
@@ -137,7 +137,7 @@ def _from_sentence(span: Span, text: str, speech: Speech, reader: _Reader, *, is
         found = _taken_back(clause, back, speech) if back else None
         if found:
             yield found
-        elif back is None or not (back.is_denied or back.act is Act.ERASE):
+        elif back is None or not (back.is_denied or back.act is SpeechAct.ERASE):
             yield from _from_clause(_without_pronoun(clause, text), speech, reader, is_settled=is_settled)
 
 
@@ -148,9 +148,9 @@ def _plain(clause: Span) -> str:
 def _taken_back(clause: Span, back: takebacks.TakeBack, speech: Speech) -> Candidate | None:
     """Return the take-back of what the ordinary rules read in the embedded clause."""
     fact = _first(_EMBEDDED_RULES, replace(clause, text=back.said), speech)
-    if fact and fact.act is Act.STATE:
+    if fact and fact.act is SpeechAct.STATE:
         return reversed_of(fact, back, _plain(clause), speech)
-    return forgotten(back.said, clause, speech) if back.act is Act.ERASE else None
+    return forgotten(back.said, clause, speech) if back.act is SpeechAct.ERASE else None
 
 
 def _first(rules: Iterable[Rule], span: Span, speech: Speech) -> Candidate | None:

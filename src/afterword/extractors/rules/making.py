@@ -13,7 +13,7 @@ from afterword.extractors.rules.rule import WEEKDAY, Match, Rule
 from afterword.extractors.rules.sentences import Span
 from afterword.extractors.rules.takebacks import TakeBack
 from afterword.extractors.rules.vocabulary import LANGUAGES, PERSONAL, label_slug, slot, slug
-from afterword.facts.assertions import Act, Kind
+from afterword.facts.assertions import Kind, SpeechAct
 from afterword.facts.transcripts import Turn
 
 _LONGEST_VALUE, _LONGEST_STATEMENT = 200, 400
@@ -105,7 +105,7 @@ def erasure(topic: str, span: Span, speech: Speech) -> Candidate:
         value=topic,
         statement=sentence(f"{speech.who} asks to forget what was said about {about}"),
         evidence=[Citation(turn=speech.turn.number, quote=speech.quote(span))],
-        act=Act.ERASE,
+        act=SpeechAct.ERASE,
     )
 
 
@@ -115,7 +115,7 @@ def reversed_of(fact: Candidate, back: TakeBack, text: str, speech: Speech) -> C
     A request to forget names the side only, so that what is forgotten is not written down once more.
     """
     who = speech.who if fact.subject in ("user", "team") else fact.subject
-    if back.act is Act.ERASE:
+    if back.act is SpeechAct.ERASE:
         statement = f"{speech.who} asked to forget {who}'s {fact.attribute.replace('_', ' ')}"
     elif back.is_denied:
         kept = fact.statement[:1].lower() + fact.statement[1:] if fact.statement.startswith("The ") else fact.statement
@@ -139,7 +139,7 @@ def forgotten(said: str, span: Span, speech: Speech) -> Candidate | None:
         value=value,
         statement=sentence(f"{speech.who} asked to forget what was said about {about.replace('_', ' ')}"),
         evidence=[Citation(turn=speech.turn.number, quote=speech.quote(span))],
-        act=Act.ERASE,
+        act=SpeechAct.ERASE,
     )
 
 
@@ -155,7 +155,7 @@ def _is_telling(value: str, speech: Speech) -> bool:
 
 
 def _times(rule: Rule, text: str, speech: Speech) -> dates.Validity:
-    if speech.said_on is None or rule.act is not Act.STATE:
+    if speech.said_on is None or rule.act is not SpeechAct.STATE:
         return dates.Validity()
     return dates.validity(text, speech.said_on, is_event=rule.event)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from afterword.extractors.rules.words import word_set
+from afterword.facts.words import word_set
 
 _PAST = word_set(
     """was were had did went took got bought made said told saw came found gave left kept drove ran began chose met

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from afterword.facts.assertions import Act, Cue, Kind
+from afterword.facts.assertions import Cue, Kind, SpeechAct
 
 Match = re.Match[str]
 Check = Callable[[Match, str], bool]
@@ -43,7 +43,7 @@ class Rule:
     attribute: str | None = None
     frame: str = "{c}"
     cue: Cue | None = None
-    act: Act = Act.STATE
+    act: SpeechAct = SpeechAct.STATE
     sentence: bool = False
     event: bool = False
     by_value: bool = False
@@ -57,7 +57,7 @@ def rule(
     frame: str = "{c}",
     *,
     cue: Cue | None = None,
-    act: Act = Act.STATE,
+    act: SpeechAct = SpeechAct.STATE,
     sentence: bool = False,
     event: bool = False,
     by_value: bool = False,

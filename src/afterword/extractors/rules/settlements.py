@@ -7,8 +7,8 @@ import re
 from afterword.extractors.rules.rule import AMOUNT, PROPER, WEEKDAYS, Match, Rule, rule
 from afterword.extractors.rules.vocabulary import NUMBERS
 from afterword.extractors.rules.wishes import is_thing
-from afterword.extractors.rules.words import word_set
-from afterword.facts.assertions import Act, Cue, Kind
+from afterword.facts.assertions import Cue, Kind, SpeechAct
+from afterword.facts.words import word_set
 
 _P, _D, _E = Kind.PREFERENCE, Kind.DECISION, Kind.ENTITY
 _PERIOD = r"(?:night|day|week|month|year|hour|person|head|kilo|kg|litre|piece)"
@@ -111,14 +111,14 @@ RETRACTIONS: tuple[Rule, ...] = (
     rule(
         r"\b(?:I|we) (?:don't|do not) (?P<v>(?!know|think|have|want to|see|care)[a-z]+ [^,;]{2,60}?) any ?more\b",
         _P,
-        act=Act.RETRACT,
+        act=SpeechAct.RETRACT,
         cue=Cue.CHANGE,
     ),
-    rule(r"\b(?:I|we) no longer (?P<v>[a-z]+ [^,;]{2,60})", _P, act=Act.RETRACT, cue=Cue.CHANGE),
+    rule(r"\b(?:I|we) no longer (?P<v>[a-z]+ [^,;]{2,60})", _P, act=SpeechAct.RETRACT, cue=Cue.CHANGE),
     rule(
         r"\b(?:I|we)(?:'ve| have)? (?:stopped|quit|gave up|given up) (?P<v>[a-z]+ing\b[^,;]{0,60})",
         _P,
-        act=Act.RETRACT,
+        act=SpeechAct.RETRACT,
         cue=Cue.CHANGE,
     ),
     rule(
@@ -127,7 +127,7 @@ RETRACTIONS: tuple[Rule, ...] = (
         _P,
         None,
         "{I} no longer has {v}",
-        act=Act.RETRACT,
+        act=SpeechAct.RETRACT,
         cue=Cue.CHANGE,
     ),
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from afterword.extractors.rules.words import word_set
-from afterword.facts.assertions import Act, Cue
+from afterword.facts.assertions import Cue, SpeechAct
+from afterword.facts.words import word_set
 
 _TOPIC = r"(?P<topic>[^,.;:!?]{2,80}?)"
 _TOPIC_END = (
@@ -120,14 +120,14 @@ def erased_topic(sentence: str, turn: str) -> str | None:
 class TakeBack:
     """Something taken back: `said` is it as its speaker would say it, `is_denied` if it never was so."""
 
-    act: Act
+    act: SpeechAct
     said: str
     is_denied: bool = False
 
     @property
     def cue(self) -> Cue | None:
         """How it is marked against what was said before."""
-        if self.act is Act.ERASE:
+        if self.act is SpeechAct.ERASE:
             return None
         return Cue.CORRECTION if self.is_denied else Cue.CHANGE
 
@@ -136,14 +136,14 @@ def taken_back(clause: str) -> TakeBack | None:
     """Return what a clause without lead and tail asks to forget, denies, or says is over; None where nothing."""
     for pattern in _FORGET:
         if found := pattern.match(clause):
-            return TakeBack(Act.ERASE, found["said"])
+            return TakeBack(SpeechAct.ERASE, found["said"])
     for pattern in _DENY:
         if found := pattern.match(clause):
-            return TakeBack(Act.RETRACT, found["said"], is_denied=True)
+            return TakeBack(SpeechAct.RETRACT, found["said"], is_denied=True)
     for pattern in _ENDED:
         if (found := pattern.match(clause)) and not _NO_WISH.match(clause):
             verb = _verb(found.groupdict().get("verb"))
-            return TakeBack(Act.RETRACT, f"{found['head']} {verb}{found['rest']}")
+            return TakeBack(SpeechAct.RETRACT, f"{found['head']} {verb}{found['rest']}")
     return None
 
 

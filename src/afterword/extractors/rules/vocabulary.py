@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from afterword.extractors.rules.words import word_set
+from afterword.facts.words import word_set
 
 PERSONAL = word_set(
     "name home employer job role birthday age contact source relation address version platform phone_number"

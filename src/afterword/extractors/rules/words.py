@@ -1,4 +1,4 @@
-"""Lists of words, written as one text. Pure."""
+"""A list of words, written as one text. Pure."""
 
 from __future__ import annotations
 
@@ -6,8 +6,3 @@ from __future__ import annotations
 def listed(text: str) -> tuple[str, ...]:
     """Return the words of a text, in order."""
     return tuple(text.split())
-
-
-def word_set(text: str) -> frozenset[str]:
-    """Return the words of a text as a set."""
-    return frozenset(text.split())

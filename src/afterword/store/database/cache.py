@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from threading import Lock
 
-from afterword.facts.knowledge import Known
+from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 
 MOST = 100_000
@@ -17,9 +17,9 @@ class Cache:
 
     def __init__(self, most: int = MOST) -> None:
         self._most, self._lock = most, Lock()
-        self._held: OrderedDict[Scope, Known] = OrderedDict()
+        self._held: OrderedDict[Scope, Knowledge] = OrderedDict()
 
-    def find(self, scope: Scope, revision: int) -> Known | None:
+    def find(self, scope: Scope, revision: int) -> Knowledge | None:
         """Return what is known of a scope at this revision, where it is held."""
         with self._lock:
             found = self._held.get(scope)
@@ -28,7 +28,7 @@ class Cache:
             self._held.move_to_end(scope)
             return found
 
-    def keep(self, scope: Scope, known: Known) -> None:
+    def keep(self, scope: Scope, known: Knowledge) -> None:
         """Hold this, and let go of what was used least lately where it is too much."""
         with self._lock:
             self._held[scope] = known
@@ -43,14 +43,14 @@ class Draft:
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
-        self._found: dict[Scope, Known] = {}
+        self._found: dict[Scope, Knowledge] = {}
 
-    def find(self, scope: Scope, revision: int) -> Known | None:
+    def find(self, scope: Scope, revision: int) -> Knowledge | None:
         """Return what is known of a scope at this revision, where it is held."""
         found = self._found.get(scope)
         return found if found and found.revision == revision else self._cache.find(scope, revision)
 
-    def keep(self, scope: Scope, known: Known) -> None:
+    def keep(self, scope: Scope, known: Knowledge) -> None:
         """Hold this for the transaction."""
         self._found[scope] = known
 

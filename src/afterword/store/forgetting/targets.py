@@ -9,8 +9,9 @@ from sqlalchemy import or_
 from sqlmodel import col, select
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from afterword.facts.assertions import PERSON, Act, Assertion, Relation, Verdict, folded
-from afterword.facts.timeline import erased
+from afterword.facts.assertions import PERSON, Assertion, Relation, SpeechAct, Verdict
+from afterword.facts.timeline import erased_ids
+from afterword.facts.words import folded
 from afterword.privacy.blanking import mentions
 from afterword.store.lookup import CHUNK
 from afterword.store.tables import AssertionRow, EvidenceRow, VerdictRow
@@ -20,8 +21,8 @@ Place = tuple[str, int]
 
 def asked(assertions: Sequence[Assertion], verdicts: Sequence[Verdict]) -> frozenset[str]:
     """Return the ids of what somebody has asked to be gone, and of the requests."""
-    gone = erased(assertions, verdicts)
-    requests = {one.id for one in assertions if one.act is Act.ERASE}
+    gone = erased_ids(assertions, verdicts)
+    requests = {one.id for one in assertions if one.act is SpeechAct.ERASE}
     naming = {
         one.later_id
         for one in verdicts
@@ -112,7 +113,9 @@ async def _takings(db: AsyncSession, scope_id: int, gone: dict[str, AssertionRow
             VerdictRow.relation == str(Relation.RETRACTS), col(VerdictRow.earlier_id).in_(ids[start : start + CHUNK])
         )
         query = select(AssertionRow).where(
-            AssertionRow.scope_id == scope_id, AssertionRow.act != str(Act.STATE), col(AssertionRow.id).in_(taking)
+            AssertionRow.scope_id == scope_id,
+            AssertionRow.act != str(SpeechAct.STATE),
+            col(AssertionRow.id).in_(taking),
         )
         found.update({one.id: one for one in await db.exec(query)})
     for name in list(found):

@@ -10,13 +10,13 @@ from typing import Any
 
 from sqlmodel import SQLModel
 
-from afterword.facts.assertions import OWNER, Act, Assertion, Authority, Cue, Evidence, EvidenceKind, Kind
+from afterword.facts.assertions import OWNER, Assertion, Authority, Cue, Evidence, EvidenceKind, Kind, SpeechAct
 from afterword.facts.fact import Status
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import Course, Span
-from afterword.facts.transcripts import Place
+from afterword.facts.timeline import FactHistory, ValidityPeriod
+from afterword.facts.transcripts import TurnPlace
 from afterword.recall.index_units import fact_unit
-from afterword.recall.ranking import Unit
+from afterword.recall.ranking import SearchUnit
 from afterword.store.database.compiled_queries import Plain
 from afterword.store.tables import AssertionRow, EvidenceRow, FactAssertionRow, FactRow
 
@@ -46,7 +46,7 @@ LIGHT = _ID + 1
 """So many columns of a row tell whether anything of the fact has changed: what is said is never written twice."""
 
 _KINDS = {str(kind): kind for kind in Kind}
-_ACTS = {str(act): act for act in Act}
+_ACTS = {str(act): act for act in SpeechAct}
 _EVIDENCE_KINDS = {str(kind): kind for kind in EvidenceKind}
 _AUTHORITIES = {int(one): one for one in Authority}
 _STATUSES = {str(status): status for status in Status}
@@ -57,7 +57,7 @@ Bounds = tuple[datetime, datetime | None, bool]
 
 
 class Held:
-    """One fact through all time as the store keeps it. It is laid out as a `Course` when it is needed."""
+    """One fact through all time as the store keeps it. It is laid out as a `FactHistory` when it is needed."""
 
     __slots__ = ("_course", "_lead", "_rows", "_unit", "bounds", "id", "kind", "may_be", "said_at", "sources")
 
@@ -72,9 +72,9 @@ class Held:
         # Those whom it may be about, where that is open: then it is told to nobody.
         self.may_be: Sequence[str] = () if first[_MAY_BE] == "[]" else json.loads(first[_MAY_BE])
         places = [(row[_ITEM_SESSION], row[_TURN]) for row in rows if row[_TURN] is not None]
-        self.sources: tuple[Place, ...] = tuple(places if len(places) < 2 else dict.fromkeys(places))
-        self._course: Course | None = None
-        self._unit: Unit | None = None
+        self.sources: tuple[TurnPlace, ...] = tuple(places if len(places) < 2 else dict.fromkeys(places))
+        self._course: FactHistory | None = None
+        self._unit: SearchUnit | None = None
 
     @property
     def light(self) -> tuple[Plain, ...]:
@@ -88,7 +88,7 @@ class Held:
         return str(self._lead[_STATEMENT])
 
     @property
-    def unit(self) -> Unit:
+    def unit(self) -> SearchUnit:
         """What finds it in an index."""
         if self._unit is None:
             lead = self._lead
@@ -114,12 +114,12 @@ class Held:
         rivals: Sequence[str] = () if contested == "[]" else json.loads(contested)
         return rivals
 
-    def course(self, scope: Scope) -> Course:
+    def course(self, scope: Scope) -> FactHistory:
         """Return the fact through all time."""
         if self._course is None:
             first = self._rows[0]
             said = [_assertion(list(rows), scope) for _, rows in groupby(self._rows, key=lambda row: row[_ID])]
-            self._course = Course(
+            self._course = FactHistory(
                 lead=next(one for one in said if one.id == first[_LEAD]),
                 members=tuple(said),
                 spans=tuple([_span(one) for one in json.loads(first[_SPANS])]),
@@ -177,9 +177,9 @@ def _bounds(one: dict[str, Any]) -> Bounds:
     return datetime.fromisoformat(one["start"]), datetime.fromisoformat(end) if end else None, one["by"] is None
 
 
-def _span(one: dict[str, Any]) -> Span:
+def _span(one: dict[str, Any]) -> ValidityPeriod:
     start, end, _ = _bounds(one)
-    return Span(start, end, _STATUSES[one["ending"]], one["by"])
+    return ValidityPeriod(start, end, _STATUSES[one["ending"]], one["by"])
 
 
 def _assertion(rows: Sequence[Plain], scope: Scope) -> Assertion:

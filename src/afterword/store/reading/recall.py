@@ -12,10 +12,10 @@ from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
-from afterword.recall.block import block, fitted, in_order, label, recounted
+from afterword.recall.block import add_former_values, fit_to_budget, in_block_order, render_block, scope_label
 from afterword.recall.index_units import turn_id
-from afterword.recall.ranking import Meaning, Unit, said_once
-from afterword.recall.tokens import LETTERS_PER_TOKEN, most_tokens
+from afterword.recall.ranking import MeaningScores, SearchUnit, repeats_last
+from afterword.recall.tokens import LETTERS_PER_TOKEN, token_upper_bound
 from afterword.recall.vectors import Embedder
 from afterword.store.database.engine import Store
 from afterword.store.reading.fact_rows import Held
@@ -82,23 +82,23 @@ async def recall(
     view = await _view(store, scope, at, kept)
     served = _served(view, kinds)
     past = bool(view.past) and bool(_ABOUT_THE_PAST.search(query))
-    whole = _whole(view, served, label=label(scope), budget_tokens=budget_tokens)
+    whole = _whole(view, served, label=scope_label(scope), budget_tokens=budget_tokens)
     if limit is not None and len(served) > limit:
         whole = None
     if whole is not None and not past:
-        whole = recounted(whole, view.former, label=label(scope), budget_tokens=budget_tokens)
+        whole = add_former_values(whole, view.former, label=scope_label(scope), budget_tokens=budget_tokens)
         return _recall(whole, [], stored=len(served))
     near, lacking = await meaning(store, kept, view, query, embedder) if embedder is not None else (None, 0)
-    units = said_once(_ranked(view, query, past=past, meaning=near))
+    units = repeats_last(_ranked(view, query, past=past, meaning=near))
     about = _laid_out(view, units, kinds)
     if whole is not None:
         wanted: Iterator[Fact | SourceTurn] = chain(whole, (one for one in about if isinstance(one, Fact)))
     else:
-        wanted = _wanted(view, units, kinds, label=label(scope), budget_tokens=budget_tokens)
-    chosen = fitted(wanted, label=label(scope), budget_tokens=budget_tokens, costs=view.costs)[:limit]
-    facts = in_order(sorted((one for one in chosen if isinstance(one, Fact)), key=view.place))
+        wanted = _wanted(view, units, kinds, label=scope_label(scope), budget_tokens=budget_tokens)
+    chosen = fit_to_budget(wanted, label=scope_label(scope), budget_tokens=budget_tokens, costs=view.costs)[:limit]
+    facts = in_block_order(sorted((one for one in chosen if isinstance(one, Fact)), key=view.place))
     turns = [one for one in chosen if isinstance(one, SourceTurn)]
-    facts = recounted(facts, view.former, label=label(scope), turns=turns, budget_tokens=budget_tokens)
+    facts = add_former_values(facts, view.former, label=scope_label(scope), turns=turns, budget_tokens=budget_tokens)
     return _recall([*facts, *turns], units, stored=len(served), lacking=lacking)
 
 
@@ -126,7 +126,7 @@ async def search(
     view = await _view(store, scope, at, kept)
     served = _served(view, kinds)
     if not query.strip():
-        return _recall(in_order(view.fact(one) for one in served)[:limit], [], stored=len(served))
+        return _recall(in_block_order(view.fact(one) for one in served)[:limit], [], stored=len(served))
     near, lacking = await meaning(store, kept, view, query, embedder) if embedder is not None else (None, 0)
     past = bool(_ABOUT_THE_PAST.search(query))
     is_asked_for_all = kinds is None and (turns or not view.turns)
@@ -137,7 +137,7 @@ async def search(
 
 
 def _parts(
-    view: View, query: str, facts: Sequence[Fact], *, past: bool, meaning: Meaning | None
+    view: View, query: str, facts: Sequence[Fact], *, past: bool, meaning: MeaningScores | None
 ) -> tuple[Mapping[str, float], ...]:
     names = [fact.id for fact in facts]
     parts = view.index.parts(query, names, meaning=meaning) | (view.past_index.parts(query, names) if past else {})
@@ -150,10 +150,10 @@ async def _view(store: Store, scope: Scope, at: datetime, kept: Remembered) -> V
     return await kept.view(store, scope, at)
 
 
-Units = list[tuple[Unit, float]]
+Units = list[tuple[SearchUnit, float]]
 
 
-def _ranked(view: View, query: str, *, past: bool, meaning: Meaning | None, most: int | None = None) -> Units:
+def _ranked(view: View, query: str, *, past: bool, meaning: MeaningScores | None, most: int | None = None) -> Units:
     """Return what the query is about, best first; with `past` also what held once. `most` of each are needed."""
     units = view.index.ranked(query, meaning=meaning, most=most)
     return sorted([*units, *view.past_index.ranked(query, most=most)], key=lambda one: -one[1]) if past else units
@@ -179,8 +179,8 @@ def _whole(view: View, served: Sequence[Held], *, label: str, budget_tokens: int
     letters = view.letters if served is view.served else sum(len(one.statement) for one in served)
     if len(served) > budget_tokens or letters > most:
         return None
-    facts = in_order(view.fact(one) for one in served)
-    return facts if most_tokens(block(facts, label=label)) <= budget_tokens else None
+    facts = in_block_order(view.fact(one) for one in served)
+    return facts if token_upper_bound(render_block(facts, label=label)) <= budget_tokens else None
 
 
 def _wanted(
@@ -192,7 +192,7 @@ def _wanted(
         (one for one in _laid_out(view, units, wanted) if isinstance(one, Fact) and one.is_served),
         (view.fact(one) for one in view.standing if one.kind in wanted),
     )
-    pinned = fitted(standing, label=label, budget_tokens=budget_tokens // 2, costs=view.costs)
+    pinned = fit_to_budget(standing, label=label, budget_tokens=budget_tokens // 2, costs=view.costs)
     latest = (view.fact(one) for one in reversed(view.served) if kinds is None or one.kind in kinds)
     return chain(pinned, _laid_out(view, units, kinds), latest)
 

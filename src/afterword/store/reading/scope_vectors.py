@@ -14,8 +14,16 @@ from sqlmodel import col
 from afterword import telemetry
 from afterword.errors import AfterwordError
 from afterword.facts.scopes import Scope
-from afterword.recall.ranking import NOTHING
-from afterword.recall.vectors import Embedder, EmbeddingUnavailable, Nearness, Vectors, check_numpy, packed, vector_key
+from afterword.recall.ranking import EMPTY_UNIT
+from afterword.recall.vectors import (
+    Embedder,
+    EmbeddingUnavailable,
+    Nearness,
+    Vectors,
+    packed_vector,
+    require_numpy,
+    vector_key,
+)
 from afterword.store.database.compiled_queries import Question
 from afterword.store.database.engine import Store
 from afterword.store.reading import snapshots, vector_rows
@@ -74,7 +82,7 @@ async def refresh_vectors(
     dimensions are dropped once nothing lacks one of this. What changes meanwhile is looked at again; no transaction is
     open while vectors are made, and none is kept of words that are gone. Raises `EmbeddingUnavailable`, `StoreError`.
     """
-    check_numpy()
+    require_numpy()
     made, spare = 0, dict[str, bytes]()
     for _ in range(ROUNDS):
         view = await remembered(store).view(store, scope, at)
@@ -92,7 +100,7 @@ async def refresh_vectors(
             some = wanted[start : start + batch]
             asked = [name for name in some if name not in spare]
             found = await embedder.embed([texts[name] for name in asked]) if asked else []
-            spare |= {name: packed(vector) for name, vector in zip(asked, found, strict=True)}
+            spare |= {name: packed_vector(vector) for name, vector in zip(asked, found, strict=True)}
             if not await vector_rows.keep(store, as_read, embedder, {name: spare[name] for name in some}):
                 break  # the scope has moved on: what was paid for is kept for the texts that are still there
             made += len(some)
@@ -110,7 +118,7 @@ async def _vectors(store: Store, kept: Remembered, view: View, embedder: Embedde
     if known is not None and not (known.missing and monotonic() - known.read_at_s > READ_AGAIN_S):
         return known
     _set_aside(view, name)
-    texts = [None if unit is NOTHING else unit.text for unit in view.index.at]
+    texts = [None if unit is EMPTY_UNIT else unit.text for unit in view.index.at]
     former = view.vectors_before.get(name)
     wanted = former.lacks(texts) if former is not None else None
     keys = [vector_key(text) for text in wanted] if wanted is not None and len(wanted) <= CHUNK else None

@@ -19,7 +19,7 @@ from sqlalchemy.types import JSON, NullType
 from sqlmodel import SQLModel, col
 
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import Place, Role, SourceTurn
+from afterword.facts.transcripts import Role, SourceTurn, TurnPlace
 from afterword.store.database.compiled_queries import Plain, Question
 from afterword.store.lookup import CHUNK, live_runs
 from afterword.store.reading.fact_rows import COLUMNS, LIGHT, Held, gathered, held_of, moment_or_none
@@ -51,7 +51,7 @@ class Snapshot:
     revision: int
     held: tuple[Held, ...] = ()
     turns: tuple[SourceTurn, ...] = ()
-    otherwise: frozenset[Place] = frozenset()
+    otherwise: frozenset[TurnPlace] = frozenset()
     rows: Mapping[Plain, SourceTurn] = field(default_factory=dict, repr=False)
     """The turns by the rows that they were read from."""
 

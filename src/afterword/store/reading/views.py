@@ -10,9 +10,9 @@ from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
 from afterword.facts.timeline import facts_at
 from afterword.facts.transcripts import SourceTurn
-from afterword.recall.former_values import former_value, replaced
+from afterword.recall.former_values import former_value, predecessors
 from afterword.recall.index_units import turn_id, turn_unit
-from afterword.recall.ranking import Index
+from afterword.recall.ranking import SearchIndex
 from afterword.recall.vectors import Vectors
 from afterword.store.reading.fact_rows import Held
 from afterword.store.reading.snapshots import Snapshot
@@ -77,7 +77,7 @@ class View:
 
     @cached_property
     def _replaced(self) -> dict[str, list[Held]]:
-        return replaced(self.past, lambda held: held.course(self.snapshot.scope).spans)
+        return predecessors(self.past, lambda held: held.course(self.snapshot.scope).spans)
 
     def former(self, fact: Fact) -> str | None:
         """Return the value that a fact took the place of, where it may be told."""
@@ -97,16 +97,16 @@ class View:
         return {turn_id(turn.place): turn for turn in self.snapshot.turns if turn.place in current}
 
     @cached_property
-    def index(self) -> Index:
+    def index(self) -> SearchIndex:
         """The index over what is served: turns, then facts."""
         before, self._before = self._before, None
         if before is None:
-            return Index([*map(turn_unit, self.turns.values()), *[one.unit for one in self.served]])
+            return SearchIndex([*map(turn_unit, self.turns.values()), *[one.unit for one in self.served]])
         units = [
             before.index.unit(name) if before.turns.get(name) is turn else turn_unit(turn)
             for name, turn in self.turns.items()
         ]
-        return Index([*units, *[one.unit for one in self.served]], before=before.index)
+        return SearchIndex([*units, *[one.unit for one in self.served]], before=before.index)
 
     @cached_property
     def letters(self) -> int:
@@ -114,9 +114,9 @@ class View:
         return sum(len(one.statement) for one in self.served)
 
     @cached_property
-    def past_index(self) -> Index:
+    def past_index(self) -> SearchIndex:
         """The index over what held once."""
-        return Index([one.unit for one in self.past])
+        return SearchIndex([one.unit for one in self.past])
 
     def fact(self, held: Held) -> Fact:
         """Return the fact as it is at this instant."""

@@ -20,7 +20,7 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 
 from afterword import telemetry
 from afterword.errors import FileInvalid, NotFound
-from afterword.facts.assertions import Act
+from afterword.facts.assertions import SpeechAct
 from afterword.facts.scopes import Scope
 from afterword.store import lookup
 from afterword.store.database.engine import Store
@@ -80,7 +80,7 @@ async def _check(db: AsyncSession, scopes: Sequence[Scope], *, even_asked: bool)
         if row is None:
             raise NotFound(f"nothing was ever kept for {scope}")
         requests = select(func.count()).select_from(AssertionRow)
-        requests = requests.where(AssertionRow.scope_id == row.id, AssertionRow.act == str(Act.ERASE))
+        requests = requests.where(AssertionRow.scope_id == row.id, AssertionRow.act == str(SpeechAct.ERASE))
         if not even_asked and (await db.exec(requests)).one() and await erasure.asked(db, scope):
             raise FileInvalid(
                 f"somebody has asked for something in {scope} to be forgotten: `afterword forget --asked` carries that "

@@ -20,7 +20,7 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 
 from afterword import telemetry
 from afterword.errors import FileInvalid
-from afterword.facts.assertions import Act, Authority, Cue, EvidenceKind, Kind
+from afterword.facts.assertions import Authority, Cue, EvidenceKind, Kind, SpeechAct
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
 from afterword.privacy.blanking import FORGOTTEN, is_forgotten
@@ -259,7 +259,7 @@ class _Arrival:
 
 
 _KNOWN: Mapping[str, Collection[object]] = {
-    "act": frozenset(Act),
+    "act": frozenset(SpeechAct),
     "kind": frozenset(Kind),
     "authority": frozenset(Authority),
     "cue": frozenset({*Cue, None}),
