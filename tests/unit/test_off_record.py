@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afterword.facts.transcripts import Role, Turn
-from afterword.privacy.off_record import HIDDEN, HIDDEN_FROM_HERE, Mark, Markers, off_record
+from afterword.privacy.off_record import HIDDEN, HIDDEN_FROM_HERE, Markers, RecordChange, hide_off_record
 
 MARKERS = Markers()
 
@@ -19,25 +19,25 @@ def talk(*said: str) -> list[Turn]:
 
 
 def shown(*said: str, markers: Markers = MARKERS) -> list[str]:
-    return [turn.text for turn in off_record(talk(*said), markers)]
+    return [turn.text for turn in hide_off_record(talk(*said), markers)]
 
 
 @pytest.mark.parametrize(
     ("text", "mark"),
     [
-        ("Off the record: I hate my boss.", Mark.THIS),
-        ("off the record, I hate my boss", Mark.THIS),
-        ("Ok, this is strictly off the record: I quit.", Mark.THIS),
-        ("off-the-record - I quit", Mark.THIS),
-        ("off the record from now on", Mark.OFF),
-        ("Off the record from here on: my boss is a fool", Mark.OFF),
-        ("off the record please.", Mark.OFF),
-        ("let's go off the record", Mark.OFF),
-        ("/off-record", Mark.OFF),
-        ("/off-record I quit", Mark.OFF),
-        ("Thanks! Back on the record: book the hotel", Mark.ON),
-        ("we're back on the record", Mark.ON),
-        ("/on-record", Mark.ON),
+        ("Off the record: I hate my boss.", RecordChange.THIS),
+        ("off the record, I hate my boss", RecordChange.THIS),
+        ("Ok, this is strictly off the record: I quit.", RecordChange.THIS),
+        ("off-the-record - I quit", RecordChange.THIS),
+        ("off the record from now on", RecordChange.OFF),
+        ("Off the record from here on: my boss is a fool", RecordChange.OFF),
+        ("off the record please.", RecordChange.OFF),
+        ("let's go off the record", RecordChange.OFF),
+        ("/off-record", RecordChange.OFF),
+        ("/off-record I quit", RecordChange.OFF),
+        ("Thanks! Back on the record: book the hotel", RecordChange.ON),
+        ("we're back on the record", RecordChange.ON),
+        ("/on-record", RecordChange.ON),
         ("He told me off the record that he quits.", None),
         ("Off the record he told me that he quits.", None),
         ("off the record sales are down", None),
@@ -47,7 +47,7 @@ def shown(*said: str, markers: Markers = MARKERS) -> list[str]:
         ("/off-recording", None),
     ],
 )
-def test_only_a_request_at_the_beginning_is_a_marker(text: str, mark: Mark | None) -> None:
+def test_only_a_request_at_the_beginning_is_a_marker(text: str, mark: RecordChange | None) -> None:
     assert MARKERS.read(text) is mark
 
 
@@ -85,8 +85,8 @@ def test_other_markers_can_be_chosen_and_none() -> None:
 )
 def test_a_conversation_that_grows_is_hidden_as_if_read_at_once(said: list[str], cut: int) -> None:
     """Also where what was hidden is read again: an agent that was resumed holds placeholders."""
-    whole = off_record(talk(*said), MARKERS)
-    first = off_record(talk(*said)[:cut], MARKERS)
+    whole = hide_off_record(talk(*said), MARKERS)
+    first = hide_off_record(talk(*said)[:cut], MARKERS)
     assert first == whole[:cut]
-    assert off_record([*first, *talk(*said)[cut:]], MARKERS) == whole
+    assert hide_off_record([*first, *talk(*said)[cut:]], MARKERS) == whole
     assert [turn.number for turn in whole] == list(range(1, len(said) + 1))

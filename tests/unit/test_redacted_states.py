@@ -14,7 +14,7 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 from afterword.extractors.readers import read_state
 from afterword.privacy.off_record import HIDDEN
 from afterword.privacy.policy import Privacy
-from afterword.privacy.redaction import redacted_state
+from afterword.privacy.redaction import mask_secrets_in_state
 
 PHOTO = base64.b64encode(bytes(range(256)) * 3).decode()
 PRIVACY = Privacy()
@@ -40,7 +40,7 @@ def test_messages_arguments_thoughts_and_results_are_masked() -> None:
         called('{"password": "hunter2", "pin": 4711, "attempts": 3}'),
         {"content": [result], "type": "FunctionExecutionResultMessage"},
     )
-    found, counts = redacted_state(state)
+    found, counts = mask_secrets_in_state(state)
     assert "hunter2" not in json.dumps(found)
     (call,) = found["llm_context"]["messages"][1]["content"]
     assert json.loads(call["arguments"]) == {"password": "[redacted: password]", "pin": 0, "attempts": 3}
@@ -50,22 +50,22 @@ def test_messages_arguments_thoughts_and_results_are_masked() -> None:
 
 def test_json_inside_of_json_stays_json() -> None:
     inner = json.dumps({"body": json.dumps({"api_key": "abc123def456ghi", "q": 'say "hi"'})})
-    found, _ = redacted_state(agent_state(called(inner)))
+    found, _ = mask_secrets_in_state(agent_state(called(inner)))
     (call,) = found["llm_context"]["messages"][0]["content"]
     assert json.loads(json.loads(call["arguments"])["body"]) == {"api_key": "[redacted: token]", "q": 'say "hi"'}
 
 
 def test_image_data_is_never_touched() -> None:
     state = agent_state(said(["my password is hunter2", {"data": PHOTO}, f"data:image/png;base64,{PHOTO}"]))
-    found, _ = redacted_state(state)
+    found, _ = mask_secrets_in_state(state)
     words, photo, url = found["llm_context"]["messages"][0]["content"]
     assert (words, photo["data"]) == ("my password is [redacted: password]", PHOTO)
     assert url.endswith(PHOTO)
-    assert redacted_state(agent_state(said([{"data": "my password is hunter2"}])))[1] == {"password": 1}
+    assert mask_secrets_in_state(agent_state(said([{"data": "my password is hunter2"}])))[1] == {"password": 1}
 
 
 def test_a_secret_is_masked_where_it_was_said_before_its_word() -> None:
-    found, _ = redacted_state(agent_state(said("hunter2?"), said("yes, my password is hunter2")))
+    found, _ = mask_secrets_in_state(agent_state(said("hunter2?"), said("yes, my password is hunter2")))
     assert "hunter2" not in json.dumps(found)
 
 
@@ -75,7 +75,7 @@ def test_every_sample_reads_alike_before_and_after(shared: Path) -> None:
         state = json.loads(path.read_text(encoding="utf-8"))
         if path.stem == "gold" or not isinstance(state, dict):
             continue
-        masked = PRIVACY.state(state, ["user"])
+        masked = PRIVACY.mask_state(state, ["user"])
         if path.stem != "adversarial":
             assert masked == state, path.stem
         assert read_state(masked).turns == read_state(state).turns, path.stem
@@ -92,7 +92,7 @@ def test_what_is_off_the_record_is_gone_from_lists_and_copies() -> None:
             "helper": {"agent_state": {}, "message_buffer": [answer]},
         },
     }
-    found = PRIVACY.state(state, ["user"])
+    found = PRIVACY.mask_state(state, ["user"])
     thread = found["agent_states"]["RoundRobinGroupChatManager"]["message_thread"]
     assert [message["content"] for message in thread] == [HIDDEN, HIDDEN, "I live in Graz."]
     assert found["agent_states"]["helper"]["message_buffer"][0]["content"] == HIDDEN
@@ -111,11 +111,11 @@ async def test_an_agent_loads_what_is_left_of_it(words: str) -> None:
         said(["a photo of me", {"data": PHOTO}]),
         said("/on-record I live in Graz."),
     )
-    found = PRIVACY.state(state, ["user"])
+    found = PRIVACY.mask_state(state, ["user"])
     agent = AssistantAgent("helper", ReplayChatCompletionClient(["fine"]))
     await agent.load_state(found)
     kept = json.dumps(await agent.save_state())
     assert not any(word in kept for word in ("hunter2", "photo", PHOTO))
     assert "I live in Graz." in kept
-    assert PRIVACY.state(found, ["user"]) == found
+    assert PRIVACY.mask_state(found, ["user"]) == found
     assert read_state(found).turns == read_state(state).turns

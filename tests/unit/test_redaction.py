@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.privacy.redaction import MASK, redacted
+from afterword.privacy.redaction import MASK, mask_secrets
 from afterword.privacy.secret_patterns import PATTERNS, Secret
 
 HEX = "0123456789abcdef"
@@ -154,7 +154,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize(("name", "before", "secret", "after"), SECRETS)
 def test_a_secret_is_masked_and_nothing_around_it(name: str, before: str, secret: str, after: str) -> None:
-    found, counts = redacted(before + secret + after)
+    found, counts = mask_secrets(before + secret + after)
     assert re.fullmatch(re.escape(before) + MASK.pattern + re.escape(after), found), found
     assert sum(counts.values()) == 1
     spans = [span for pattern in PATTERNS if pattern.name == name for span in pattern.spans(before + secret + after)]
@@ -167,36 +167,36 @@ def test_every_pattern_has_a_case() -> None:
 
 @pytest.mark.parametrize("text", NEAR_MISSES)
 def test_what_only_looks_like_a_secret_stays(text: str) -> None:
-    assert redacted(text) == (text, Counter())
+    assert mask_secrets(text) == (text, Counter())
 
 
 def test_only_the_kinds_that_are_asked_for_are_masked() -> None:
     text = "my password is hunter2 and my PIN is 4711"
-    assert redacted(text, {Secret.CODE}) == ("my password is hunter2 and my PIN is [redacted: code]", {"code": 1})
-    assert redacted(text, ()) == (text, {})
+    assert mask_secrets(text, {Secret.CODE}) == ("my password is hunter2 and my PIN is [redacted: code]", {"code": 1})
+    assert mask_secrets(text, ()) == (text, {})
 
 
 def test_a_repeated_secret_is_masked_without_its_word() -> None:
-    assert "hunter2" not in redacted("my password is hunter2. No, hunter2 with a small h: hunter2!")[0]
+    assert "hunter2" not in mask_secrets("my password is hunter2. No, hunter2 with a small h: hunter2!")[0]
 
 
 @given(st.lists(SHORT | st.text(max_size=20), max_size=6), st.sampled_from([" ", "\n", "", ". "]))
 def test_masking_twice_is_masking_once(parts: list[str], between: str) -> None:
-    once, _ = redacted(between.join(parts))
-    assert redacted(once) == (once, Counter())
+    once, _ = mask_secrets(between.join(parts))
+    assert mask_secrets(once) == (once, Counter())
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Nd", "Cs"], exclude_characters=":=@")))
 def test_a_text_without_digits_and_signs_is_never_touched(text: str) -> None:
     """What tells a secret in such a text is a word, and no word that is drawn at random is one."""
-    assert redacted(text) == (text, Counter())
+    assert mask_secrets(text) == (text, Counter())
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_a_hostile_megabyte_is_read_to_its_end(unit: str) -> None:
     """A pattern whose cost is not in proportion would hold the tests up for hours."""
     text = "".join(unit.format(number) if "{}" in unit else unit for number in range(1_000_000 // len(unit)))
-    found, counts = redacted(text)
+    found, counts = mask_secrets(text)
     assert sum(counts.values()) or found == text
 
 
@@ -211,7 +211,7 @@ def test_real_conversations_lose_their_secrets_and_nothing_else(shared: Path) ->
         for session in scenario["sessions"]:
             for message in session["messages"]:
                 text = str(message.get("content") or "")
-                found, counts = redacted(text)
+                found, counts = mask_secrets(text)
                 if counts:
                     changed.add(session["session_id"])
                     assert any(re.search(secret, text) for secret in secrets), session["session_id"]

@@ -26,7 +26,7 @@ from afterword.facts.assertions import Assertion, Kind, SpeechAct
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 from afterword.facts.words import folded
-from afterword.privacy.off_record import off_record
+from afterword.privacy.off_record import hide_off_record
 from afterword.privacy.policy import Privacy
 
 READABLE = "{summary}"
@@ -118,7 +118,7 @@ class ExtractorAgent(BaseChatAgent):
         self._scope = Scope.user("user") if user is None and scope is None else named_scope(user, scope)
         self._humans = frozenset(folded(human) for human in humans)
         self._privacy = privacy or Privacy()
-        self._masking = self._privacy.masking()
+        self._masking = self._privacy.new_masking()
         self._state = ExtractorAgentState()
 
     @property
@@ -164,12 +164,12 @@ class ExtractorAgent(BaseChatAgent):
                     HeardTurn(
                         speaker=message.source,
                         role=self._role(message),
-                        text=self._masking.text(text),
+                        text=self._masking.mask_text(text),
                         said_at=message.created_at,
                         message_id=message.id,
                     )
                 )
-        for heard, turn in zip(self._state.heard, off_record(self._turns(), self._privacy.markers), strict=True):
+        for heard, turn in zip(self._state.heard, hide_off_record(self._turns(), self._privacy.markers), strict=True):
             heard.text = turn.text
 
     def _role(self, message: BaseChatMessage) -> Role:

@@ -16,7 +16,7 @@ from afterword.agents.store_reference import FromEnvironment, named_scope, opene
 from afterword.errors import NotFound, StateConflict
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript, Turn
-from afterword.privacy.policy import Privacy, counted
+from afterword.privacy.policy import Privacy, with_privacy_counts
 from afterword.store import sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.tombstone_rows import forgotten
@@ -99,7 +99,7 @@ async def resume(
     whose, component = named_scope(user, scope), _component(agent_or_team)
     async with opened(store) as kept, kept.read() as db:
         try:
-            state = kept.privacy.state(await sessions.load_state(db, whose, session_id, component))
+            state = kept.privacy.mask_state(await sessions.load_state(db, whose, session_id, component))
         except NotFound:
             if missing_ok:
                 return False
@@ -142,7 +142,7 @@ class _Session:
                 whose, name, humans = self.scope, self.session_id, self.humans
                 gone = await forgotten(db, whose, name)
                 read = fresh or Transcript((), layout="")
-                before = store.privacy.turns(await sessions.turns(db, whose, name))
+                before = store.privacy.mask_turns(await sessions.turns(db, whose, name))
                 left = gone.transcript(read, dated(read, saves=[(at, len(read.turns))]), before)
                 state = gone.state(clean, read, left)
                 await sessions.save_state(db, whose, name, component=component, state=state, at=at, humans=humans)
@@ -158,7 +158,7 @@ class _Session:
 
         kept = await sessions.find(db, self.scope, self.session_id)
         basis = TimeBasis(kept.time_basis) if kept and kept.time_basis else None
-        return counted(union(before, basis, timed, assumed=kept.assumed if kept else ()))
+        return with_privacy_counts(union(before, basis, timed, assumed=kept.assumed if kept else ()))
 
 
 async def _saved(session: _Session) -> BaseException | None:
@@ -179,7 +179,7 @@ def _private(
     """Return the state as it may be kept, and what that says."""
     first = _read(state, humans, session_id, privacy)
     people = first.humans if first is not None else (*humans, *GENERIC)
-    clean = privacy.state(state, people)
+    clean = privacy.mask_state(state, people)
     # Read from what is kept, as the processing will: both must see the same turns.
     return clean, first if clean == state else _read(clean, humans, session_id, privacy)
 

@@ -59,13 +59,13 @@ async def ask_opinions(
 def _note(fact: Fact, story: Story) -> Note:
     """Return the fact with the whole messages that its quotes come from: a quote alone may hide a joke. Secrets in them
     are masked, as in whatever else a model is sent."""
-    masking = Privacy().masking()
+    masking = Privacy().new_masking()
     passages: dict[tuple[str, str, str], None] = {}
     for item in fact.evidence:
         quoted = (f"{fact.said_at:%Y-%m-%d}", item.speaker or "", item.quote)
         for passage in _passages(story, item.session_id, item.quote) or [quoted]:
             day, speaker, words = passage
-            passages[day, speaker, masking.text(words)] = None
+            passages[day, speaker, masking.mask_text(words)] = None
     return Note(fact.statement, tuple(passages))
 
 

@@ -16,7 +16,9 @@ def masked(candidates: Iterable[Candidate], privacy: Privacy) -> list[Candidate]
 def _masked(one: Candidate, privacy: Privacy) -> Candidate:
     told = (one.statement, one.subject, one.limited_to or "", one.outcome or "")
     cited = tuple(citation.quote for citation in one.evidence)
-    value, statement, subject, limited_to, outcome, *quotes = privacy.fields(one.attribute, one.value, *told, *cited)
+    value, statement, subject, limited_to, outcome, *quotes = privacy.mask_fields(
+        one.attribute, one.value, *told, *cited
+    )
     evidence = [Citation(turn=item.turn, quote=quote) for item, quote in zip(one.evidence, quotes, strict=True)]
     shown = {"value": value, "statement": statement, "subject": subject, "evidence": evidence}
     return one.model_copy(update={**shown, "limited_to": limited_to or None, "outcome": outcome or None})

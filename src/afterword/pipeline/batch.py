@@ -168,7 +168,7 @@ class _Batch:
 
     async def _failed(self, saved: Saved, told: str, begun_at: datetime) -> Failure:
         """Keep why a session failed; where that cannot be kept either, it is at least told."""
-        reason, at = self.store.privacy.text(told), self.clock()
+        reason, at = self.store.privacy.mask_text(told), self.clock()
 
         async def work(db: AsyncSession) -> Progress:
             return await sessions.mark_failed(

@@ -23,7 +23,7 @@ def withheld(found: Grounding, transcript: Transcript, forgotten: Forgotten) -> 
     if forgotten.is_empty:
         return found
     said = {turn.number: turn.said_at for turn in transcript.turns}
-    kept: list[Assertion] = [one for one in found.assertions if not forgotten.holds_back(one)]
+    kept: list[Assertion] = [one for one in found.assertions if not forgotten.covers(one)]
     held = len(found.assertions) - len(kept)
     rejections = [_nothing() if _is_forgotten(one.candidate, said, forgotten) else one for one in found.rejections]
     return Grounding(tuple(kept), (*rejections, *(_nothing() for _ in range(held))))

@@ -18,7 +18,7 @@ from afterword.facts.assertions import Assertion
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript, Turn
 from afterword.pipeline.errors import SourceInvalid
-from afterword.privacy.policy import counted
+from afterword.privacy.policy import with_privacy_counts
 from afterword.privacy.tombstones import Forgotten
 from afterword.store import ledger, lookup, sessions
 from afterword.store.database.engine import Store
@@ -127,9 +127,9 @@ async def _kept(store: Store, saved: Saved) -> Kept:
 
 def _transcript(store: Store, saved: Saved, kept: Kept) -> Transcript:
     privacy, row = store.privacy, kept.row
-    before = list(privacy.turns(kept.turns))  # they may have been kept before secrets were masked
+    before = list(privacy.mask_turns(kept.turns))  # they may have been kept before secrets were masked
     if saved.reread and row is not None:
-        return counted(sessions.as_kept(before, row))
+        return with_privacy_counts(sessions.as_kept(before, row))
     humans = (*saved.humans, *(row.humans if row else ()))
     fresh = (
         read_file(saved.path, humans=humans, privacy=privacy)
@@ -144,4 +144,4 @@ def _transcript(store: Store, saved: Saved, kept: Kept) -> Transcript:
         raise SourceInvalid(
             f"session {saved.session_id!r} carries no times; give started_at in a manifest, or a file time"
         )
-    return counted(joined)
+    return with_privacy_counts(joined)

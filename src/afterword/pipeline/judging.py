@@ -69,7 +69,7 @@ class Docket:
             except ExtractionError as error:
                 self.usage += error.usage
                 raise
-            verdicts = [replace(one, reason=self._store.privacy.text(one.reason)) for one in judged]
+            verdicts = [replace(one, reason=self._store.privacy.mask_text(one.reason)) for one in judged]
             self._given |= {(one.earlier_id, one.later_id): one for one in verdicts}
             self.usage += cost
             session_telemetry.judged(verdicts)

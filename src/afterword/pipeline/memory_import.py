@@ -168,7 +168,7 @@ def _repeated(known: Sequence[Assertion], said: Sequence[Assertion]) -> list[Ver
 
 
 def _assertion(store: Store, scope: Scope, kind: Origin, one: Memory, file_time: datetime) -> Assertion:
-    statement = store.privacy.text(one.text)[: LONGEST["statement"]]
+    statement = store.privacy.mask_text(one.text)[: LONGEST["statement"]]
     evidence = (Evidence(EvidenceKind.IMPORT, statement),)
     said_at = one.at or file_time
     return Assertion(

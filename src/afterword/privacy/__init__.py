@@ -1,1 +1,4 @@
-"""What must not be kept or served: secrets, words off the record, injected instructions, forgotten words. Pure."""
+"""What must not be stored or served: secrets, turns off the record, injected instructions, forgotten words.
+
+Everything here is pure. It imports only `afterword.facts`. Every other package except `facts` may import it.
+"""

@@ -1,6 +1,6 @@
-"""Blanking words out of texts, and saying where they stood without repeating them. Pure.
+"""Replacing words of a text with `[forgotten]`, and recording their positions without repeating them. Pure.
 
-A span is counted in the letters and digits of a text, case folded, so that it fits however the text is spaced.
+Positions count only the case-folded letters and digits of a text, so they stay valid when its spacing changes.
 """
 
 from __future__ import annotations
@@ -11,102 +11,103 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 FORGOTTEN = "[forgotten]"
-"""What stands in the place of words that were forgotten."""
+"""The placeholder for words that were forgotten."""
 
 Span = tuple[int, int]
 
 SHORTEST_VALUE = 3
-"""A value of fewer letters occurs in too many words to be blanked wherever it stands."""
+"""The fewest letters of a value that is blanked: shorter values occur in too many other words."""
 
 _FIRST_UNSPACED = "\u0e00"
 
 
-def squeezed(text: str) -> str:
-    """Return the letters and digits of a text, case folded."""
-    return _squeezed(text)[0]
+def letters_and_digits(text: str) -> str:
+    """Return the case-folded letters and digits of a text."""
+    return _letters_with_positions(text)[0]
 
 
-def _squeezed(text: str) -> tuple[str, list[int]]:
-    """Return the letters and digits of a text, case folded, and the place of each in the text."""
-    signs: list[str] = []
-    places: list[int] = []
-    for place, sign in enumerate(text):
-        for folded in sign.casefold():
+def _letters_with_positions(text: str) -> tuple[str, list[int]]:
+    """Return the case-folded letters and digits of a text, and the position of each in the text."""
+    characters: list[str] = []
+    positions: list[int] = []
+    for position, character in enumerate(text):
+        for folded in character.casefold():
             if folded.isalnum():
-                signs.append(folded)
-                places.append(place)
-    return "".join(signs), places
+                characters.append(folded)
+                positions.append(position)
+    return "".join(characters), positions
 
 
-def blanked(text: str, spans: Iterable[Span]) -> str:
-    """Return the text with `[forgotten]` in the place of each span; a text that is nothing else is that alone."""
-    _, places = _squeezed(text)
+def blank_spans(text: str, spans: Iterable[Span]) -> str:
+    """Return the text with `[forgotten]` in place of each span, or only `[forgotten]` if no other word remains."""
+    _, positions = _letters_with_positions(text)
     parts: list[str] = []
     end = 0
     for first, last in sorted(spans):
-        if first >= last or last > len(places) or places[first] < end:
+        if first >= last or last > len(positions) or positions[first] < end:
             continue
-        parts += [text[end : places[first]], FORGOTTEN]
-        end = places[last - 1] + 1
+        parts += [text[end : positions[first]], FORGOTTEN]
+        end = positions[last - 1] + 1
         while end < len(text) and unicodedata.combining(text[end]):
             end += 1
-    left = "".join([*parts, text[end:]])
-    return left if _says_more(left) else FORGOTTEN
+    remaining = "".join([*parts, text[end:]])
+    return remaining if _has_other_words(remaining) else FORGOTTEN
 
 
-def is_forgotten(text: str) -> bool:
-    """Whether a text holds words that were forgotten."""
+def has_blanked_words(text: str) -> bool:
+    """Return whether words of the text were replaced with `[forgotten]`."""
     return FORGOTTEN in text
 
 
-def _says_more(text: str) -> bool:
-    return FORGOTTEN not in text or any(sign.isalnum() for sign in text.replace(FORGOTTEN, ""))
+def _has_other_words(text: str) -> bool:
+    return FORGOTTEN not in text or any(character.isalnum() for character in text.replace(FORGOTTEN, ""))
 
 
-def spans_of(
+def spans_to_blank(
     text: str,
     *,
     quotes: Iterable[str] = (),
     values: Iterable[str] = (),
-    kept: Iterable[str] = (),
-    spared: Iterable[str] = (),
+    quotes_to_keep: Iterable[str] = (),
+    values_to_keep: Iterable[str] = (),
 ) -> list[Span]:
-    """Return where the words of `quotes` and `values` stand in a text, as spans in order.
+    """Return the spans of a text, in order, that hold words of `quotes` and `values`.
 
-    Of a quote, what also stands in one that is `kept` is left; a value is left only where what is `spared` holds it.
+    Words that `quotes_to_keep` also match are excluded unless `values` match them. Words that `values_to_keep` match
+    are always excluded.
     """
     flags = bytearray(len(text))
     _mark(flags, text, quotes, 1)
-    _mark(flags, text, kept, 0)
+    _mark(flags, text, quotes_to_keep, 0)
     _mark(flags, text, values, 1)
-    _mark(flags, text, spared, 0)
-    return _runs(text, flags) if any(flags) else []
+    _mark(flags, text, values_to_keep, 0)
+    return _flagged_spans(text, flags) if any(flags) else []
 
 
 def _mark(flags: bytearray, text: str, phrases: Iterable[str], value: int) -> None:
     for phrase in phrases:
         pattern = _pattern(phrase)
-        for found in pattern.finditer(text) if pattern else ():
-            flags[found.start() : found.end()] = bytes([value]) * (found.end() - found.start())
+        for match in pattern.finditer(text) if pattern else ():
+            flags[match.start() : match.end()] = bytes([value]) * (match.end() - match.start())
 
 
-def _runs(text: str, flags: Sequence[int]) -> list[Span]:
-    """Return the spans of the letters that are flagged; what lies between them but no letter joins them."""
-    found: list[Span] = []
+def _flagged_spans(text: str, flags: Sequence[int]) -> list[Span]:
+    """Return the spans of flagged letters. Spaces and punctuation between flagged letters do not split a span."""
+    spans: list[Span] = []
     start: int | None = None
-    _, places = _squeezed(text)
-    for at, place in enumerate(places):
-        if flags[place] and start is None:
-            start = at
-        elif not flags[place] and start is not None:
-            found.append((start, at))
+    _, positions = _letters_with_positions(text)
+    for index, position in enumerate(positions):
+        if flags[position] and start is None:
+            start = index
+        elif not flags[position] and start is not None:
+            spans.append((start, index))
             start = None
-    return found if start is None else [*found, (start, len(places))]
+    return spans if start is None else [*spans, (start, len(positions))]
 
 
 @lru_cache(maxsize=1024)
 def _pattern(phrase: str) -> re.Pattern[str] | None:
-    """Return what finds a phrase as whole words, however they are spaced; None where it has no word."""
+    """Return an expression that matches the whole words of a phrase in order, or None if it has no word."""
     words = re.findall(r"\w+", phrase)
     if not words:
         return None
@@ -115,7 +116,7 @@ def _pattern(phrase: str) -> re.Pattern[str] | None:
     return re.compile(before + r"\W+".join(map(re.escape, words)) + after, re.IGNORECASE)
 
 
-def mentions(text: str, phrase: str) -> bool:
-    """Whether a text holds the words of a phrase."""
+def mentions_phrase(text: str, phrase: str) -> bool:
+    """Return whether a text holds the words of a phrase in order."""
     pattern = _pattern(phrase)
     return pattern is not None and pattern.search(text) is not None

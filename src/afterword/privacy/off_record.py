@@ -1,8 +1,8 @@
-"""What was said off the record: never stored, never extracted. Pure.
+"""Hiding turns that a person said off the record, so that they are neither stored nor extracted. Pure.
 
-A person says so at the beginning of a turn. "off the record: ..." hides that turn and the answers to it, "off the
-record from now on" and "/off-record" everything until "back on the record" or "/on-record". What is hidden leaves a
-placeholder, so that turns keep their numbers, and a saved state that is taken up again stays off the record.
+The request stands at the beginning of a turn. "off the record: ..." hides that turn and the answers to it. "off the
+record from now on" and "/off-record" hide everything until "back on the record" or "/on-record". A placeholder replaces
+each hidden turn, so turns keep their numbers, and a saved state that is resumed stays off the record.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _STRUCTURE = frozenset(
 _LONG = 20
 
 
-class Mark(Enum):
-    """What a person's turn says about the record."""
+class RecordChange(Enum):
+    """What a person's turn requests: hide this turn, go off the record, or return to the record."""
 
     THIS = "this turn"
     OFF = "from here on"
@@ -48,100 +48,101 @@ class Mark(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Markers:
-    """The phrases that take a conversation off the record and back, whatever the letter case."""
+    """The phrases, in any letter case, that take a conversation off the record and back."""
 
     off: tuple[str, ...] = OFF
     on: tuple[str, ...] = ON
 
-    def read(self, text: str) -> Mark | None:
-        """Return what a person's turn says about the record; "he told me off the record" says nothing."""
+    def read(self, text: str) -> RecordChange | None:
+        """Return what a person's turn requests, or None: "he told me off the record" requests nothing."""
         if text.startswith(HIDDEN_FROM_HERE):
-            return Mark.OFF
+            return RecordChange.OFF
         if text.strip() == HIDDEN:
-            return Mark.THIS
-        return next((mark for mark, expression in _expressions(self.off, self.on) if expression.match(text)), None)
+            return RecordChange.THIS
+        return next((change for change, expression in _expressions(self.off, self.on) if expression.match(text)), None)
 
 
-def off_record(turns: Sequence[Turn], markers: Markers) -> tuple[Turn, ...]:
-    """Return the turns with placeholders for what was said off the record; numbers, speakers and times stay."""
+def hide_off_record(turns: Sequence[Turn], markers: Markers) -> tuple[Turn, ...]:
+    """Return the turns with placeholders for those said off the record. Numbers, speakers and times stay."""
     record = _Record(markers)
-    return tuple(_shown(turn, record) for turn in turns)
+    return tuple(_hidden_turn(turn, record) for turn in turns)
 
 
-def off_record_state(state: Mapping[str, Any], markers: Markers, humans: Collection[str]) -> dict[str, Any]:
-    """Return a copy of a saved state in which what was said off the record is gone from every list of messages.
+def hide_off_record_in_state(state: Mapping[str, Any], markers: Markers, humans: Collection[str]) -> dict[str, Any]:
+    """Return a copy of a saved state without what was said off the record, in every list of messages.
 
-    `humans` are the names of people. Every message stays where it was, with its type, so that AutoGen loads the state.
+    `humans` are the names of people. Every message keeps its position and type, so that AutoGen can load the state.
     """
-    hiding = _Hiding(markers, frozenset(name.casefold() for name in humans))
-    hiding.find(state)
+    hiding = _StateHiding(markers, frozenset(name.casefold() for name in humans))
+    hiding.collect(state)
     return {key: hiding.without(value) for key, value in state.items()}
 
 
-def hidden_turns(turns: Iterable[Turn]) -> int:
-    """Return how many turns are off the record."""
+def count_hidden_turns(turns: Iterable[Turn]) -> int:
+    """Return the number of turns that are hidden."""
     return sum(turn.text in (HIDDEN, HIDDEN_FROM_HERE) for turn in turns)
 
 
 class _Record:
-    """Whether we are on the record, turn by turn."""
+    """Follows a conversation turn by turn and knows whether it is off the record."""
 
     def __init__(self, markers: Markers) -> None:
         self._markers = markers
         self._is_off = self._is_aside = False
 
-    def hides(self, text: str, *, by_person: bool) -> str | None:
-        """Return what stands in the place of what is said next, None where it is on the record."""
+    def placeholder(self, text: str, *, by_person: bool) -> str | None:
+        """Return the placeholder for the next turn, or None if it is on the record."""
         if not by_person:
             return HIDDEN if self._is_off or self._is_aside else None
-        mark = self._markers.read(text)
-        self._is_aside = mark is Mark.THIS
-        if mark is Mark.OFF:
+        change = self._markers.read(text)
+        self._is_aside = change is RecordChange.THIS
+        if change is RecordChange.OFF:
             self._is_off = True
             return HIDDEN_FROM_HERE
-        if mark is Mark.ON:
+        if change is RecordChange.ON:
             self._is_off = False
         return HIDDEN if self._is_off or self._is_aside else None
 
 
-class _Hiding:
-    """The lists of messages in a state: which of their messages are off the record."""
+class _StateHiding:
+    """Finds and hides the messages of a saved state that are off the record."""
 
     def __init__(self, markers: Markers, humans: frozenset[str]) -> None:
         self._markers, self._humans = markers, humans
         self._ids: set[str] = set()
         self._texts: set[str] = set()
 
-    def find(self, value: Any) -> None:
-        """Note the ids and the longer texts of what is hidden: copies lie where no marker does."""
+    def collect(self, value: Any) -> None:
+        """Collect the ids and longer texts of hidden messages: their copies may stand where no marker does."""
         if isinstance(value, list):
             for message, placeholder in self._messages(value):
                 if placeholder is not None and isinstance(message, Mapping):
-                    self._note(message)
+                    self._remember(message)
         for inner in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
-            self.find(inner)
+            self.collect(inner)
 
     def without(self, value: Any) -> Any:
-        """Return the value without what is hidden."""
+        """Return the value without hidden messages and their copies."""
         if isinstance(value, str):
             return HIDDEN if value in self._texts else value
         if isinstance(value, Mapping):
             return {key: inner if key in _STRUCTURE else self.without(inner) for key, inner in value.items()}
         if isinstance(value, list):
             return [
-                self.without(one) if cover is None else _covered(one, cover) for one, cover in self._messages(value)
+                self.without(message) if placeholder is None else _hidden_message(message, placeholder)
+                for message, placeholder in self._messages(value)
             ]
         return value
 
-    def _messages(self, items: list[Any]) -> Iterable[tuple[Any, str | None]]:
-        """Yield the items of a list, each with what takes its place if it is a message off the record."""
+    def _messages(self, messages: list[Any]) -> Iterable[tuple[Any, str | None]]:
+        """Yield each element of a list, and the placeholder if it is a message off the record."""
         record = _Record(self._markers)
-        for item in items:
-            if not _is_message(item):
-                yield item, None
+        for message in messages:
+            if not _is_message(message):
+                yield message, None
                 continue
-            cover = record.hides(_words(item), by_person=self._is_person(item))
-            yield item, cover or (HIDDEN if item.get("id") in self._ids else None)
+            placeholder = record.placeholder(_message_text(message), by_person=self._is_person(message))
+            yield message, placeholder or (HIDDEN if message.get("id") in self._ids else None)
 
     def _is_person(self, message: Mapping[str, Any]) -> bool:
         if message.get("type") in ("AssistantMessage", "ToolCallSummaryMessage"):
@@ -150,42 +151,42 @@ class _Hiding:
         speaker = next((name for name in names if isinstance(name, str) and name), "")
         return speaker.casefold() in self._humans
 
-    def _note(self, message: Mapping[str, Any]) -> None:
+    def _remember(self, message: Mapping[str, Any]) -> None:
         if isinstance(message.get("id"), str):
             self._ids.add(message["id"])
         self._texts |= {text for text in _strings(message) if len(text) >= _LONG}
 
 
 @lru_cache(maxsize=16)
-def _expressions(off: tuple[str, ...], on: tuple[str, ...]) -> tuple[tuple[Mark, re.Pattern[str]], ...]:
-    away, commands = _any(off), _any(tuple(phrase for phrase in off if phrase.startswith("/")))
-    found = {
-        Mark.OFF: rf"{_BEFORE}(?:{commands}(?!\w)|{away}(?:{_FROM_NOW}|{_ALONE}))",
-        Mark.ON: rf"{_BEFORE}{_any(on)}(?!\w)",
-        Mark.THIS: rf"{_BEFORE}{away}\s?[:,;.!\n–—-]",
+def _expressions(off: tuple[str, ...], on: tuple[str, ...]) -> tuple[tuple[RecordChange, re.Pattern[str]], ...]:
+    away, commands = _any_phrase(off), _any_phrase(tuple(phrase for phrase in off if phrase.startswith("/")))
+    expressions = {
+        RecordChange.OFF: rf"{_BEFORE}(?:{commands}(?!\w)|{away}(?:{_FROM_NOW}|{_ALONE}))",
+        RecordChange.ON: rf"{_BEFORE}{_any_phrase(on)}(?!\w)",
+        RecordChange.THIS: rf"{_BEFORE}{away}\s?[:,;.!\n–—-]",
     }
-    return tuple((mark, re.compile(text, re.IGNORECASE)) for mark, text in found.items())
+    return tuple((change, re.compile(text, re.IGNORECASE)) for change, text in expressions.items())
 
 
-def _any(phrases: tuple[str, ...]) -> str:
+def _any_phrase(phrases: tuple[str, ...]) -> str:
     words = (r"[\s-]".join(map(re.escape, phrase.split())) for phrase in phrases if phrase.strip())
     return f"(?:{'|'.join(words) or '(?!)'})"
 
 
-def _shown(turn: Turn, record: _Record) -> Turn:
+def _hidden_turn(turn: Turn, record: _Record) -> Turn:
     if turn.role in (Role.SYSTEM, Role.MEMORY):
         return turn
-    cover = record.hides(turn.text, by_person=turn.role is Role.HUMAN)
-    return turn if cover is None or cover == turn.text else replace(turn, text=cover)
+    placeholder = record.placeholder(turn.text, by_person=turn.role is Role.HUMAN)
+    return turn if placeholder is None or placeholder == turn.text else replace(turn, text=placeholder)
 
 
-def _is_message(item: object) -> bool:
-    if not isinstance(item, Mapping) or item.get("type") in _NO_WORDS or item.get("role") in ("system", "developer"):
+def _is_message(value: object) -> bool:
+    if not isinstance(value, Mapping) or value.get("type") in _NO_WORDS or value.get("role") in ("system", "developer"):
         return False
-    return "content" in item and ("source" in item or "role" in item or "name" in item or "type" in item)
+    return "content" in value and any(key in value for key in ("source", "role", "name", "type"))
 
 
-def _words(message: Mapping[str, Any]) -> str:
+def _message_text(message: Mapping[str, Any]) -> str:
     content = message.get("content")
     if isinstance(content, str):
         return content
@@ -205,26 +206,26 @@ def _strings(value: Any, key: str = "") -> Iterable[str]:
             yield from _strings(inner, key)
 
 
-def _covered(message: Mapping[str, Any], cover: str) -> dict[str, Any]:
-    covered = {key: value if key in _STRUCTURE else _blank(value, key, cover) for key, value in message.items()}
+def _hidden_message(message: Mapping[str, Any], placeholder: str) -> dict[str, Any]:
+    hidden = {key: value if key in _STRUCTURE else _hide(value, key, placeholder) for key, value in message.items()}
     content = message.get("content")
     if isinstance(content, list) and not any(_is_tool_part(part) for part in content):
-        # Words and pictures: what is left is one word.
-        covered["content"] = [cover]
-    return covered
+        # A list of words and pictures becomes a list of one placeholder.
+        hidden["content"] = [placeholder]
+    return hidden
 
 
 def _is_tool_part(part: object) -> bool:
     return isinstance(part, Mapping) and not {"arguments", "call_id"}.isdisjoint(part)
 
 
-def _blank(value: Any, key: str, cover: str) -> Any:
+def _hide(value: Any, key: str, placeholder: str) -> Any:
     if isinstance(value, str):
-        return ("{}" if key == "arguments" else cover) if value else value
+        return ("{}" if key == "arguments" else placeholder) if value else value
     if isinstance(value, Mapping):
         if key == "metadata":
             return {}
-        return {name: inner if name in _STRUCTURE else _blank(inner, name, cover) for name, inner in value.items()}
+        return {name: inner if name in _STRUCTURE else _hide(inner, name, placeholder) for name, inner in value.items()}
     if isinstance(value, list):
-        return [_blank(inner, key, cover) for inner in value]
+        return [_hide(inner, key, placeholder) for inner in value]
     return value

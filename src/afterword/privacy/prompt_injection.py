@@ -1,9 +1,8 @@
-"""What reads like an instruction to an assistant, and is therefore never served as a fact. Pure.
+"""Recognising texts that read like an instruction to an assistant and must not be served as facts. Pure.
 
-A memory is read by agents, so a sentence that commands them would do so in every later session. How a person wants to
-be served ("always answer in Spanish", "never use emojis") is a preference and passes; what is caught are the forms that
-commands of web pages, tool results and documents take, in plain words. What is caught is held back and shown, never
-lost.
+Agents read the memory, so a stored command would reach them in every later session. Requests about style ("always
+answer in Spanish", "never use emojis") are preferences and pass. The patterns match the forms that commands take in web
+pages, tool results and documents. A text that matches is quarantined and shown to a person. It is not deleted.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import re
 import unicodedata
 
 AROUND = 400
-"""How many characters before and after a quote, on its lines, are looked at for what it was pasted with."""
+"""The number of characters before and after a quote, within its lines, that are searched for an instruction."""
 
 _MACHINE = (
     r"(?:AIs?|A\.I\.|LLMs?|(?:large )?language models?|chat ?bots?|crawlers?|automated (?:readers?|agents?|systems?)|"
@@ -20,7 +19,7 @@ _MACHINE = (
 )
 _FORMER = r"(?:previous|prior|earlier|preceding|above|former|existing|original|other)"
 _RULES = r"(?:instructions|prompts|rules|guidelines|directives|directions|restrictions|commands)"
-_UNTOLD = r"(?:tell|inform|alert|notify|warn|ask|mention (?:it|this|that) to|reveal (?:it|this|that) to)(?:ing)?"
+_INFORM = r"(?:tell|inform|alert|notify|warn|ask|mention (?:it|this|that) to|reveal (?:it|this|that) to)(?:ing)?"
 _KEEP = r"(?:remember|save|store|record|memori[sz]e|add|update|note)"
 _MEMORY = r"(?:(?:your|its|the (?:assistant|AI)'s) )?(?:(?:long[- ]term|persistent|permanent) )?memory"
 _END = r"(?=\s*(?:$|[.,;:!?)\]\"'<]|(?:about|of) (?:this|it|that|these)\b|why\b|first\b))"
@@ -54,7 +53,7 @@ _PASTED = _any(
     r"[^.,!?:\n]{0,14}\b(?:read|process|pars|summari|review|index|crawl|scrap|visit)\w*\b[^.!?:\n]{0,40}:",
     rf"\b(?:AI|assistants?|AI agents?|chat ?bots?|LLMs?) (?:must|shall) (?:\w+ )?(?:remember that|memori[sz]e|"
     rf"(?:save|store|record|write)\b[^.\n]{{0,40}}\b(?:{_MEMORY}|as a fact))\b",
-    rf"\b(?:do not|don't|never|without|must not|not to|not) {_UNTOLD} (?:the |this |your )?(?:user|human|operator)s?"
+    rf"\b(?:do not|don't|never|without|must not|not to|not) {_INFORM} (?:the |this |your )?(?:user|human|operator)s?"
     rf"{_END}",
     r"\b(?:keep|hide) (?:this|it|that) (?:a )?(?:secret |hidden )?from (?:the |your )?(?:user|human)s?\b",
     rf"!\[[^\]]*\]\({_ADDRESS}[^)\s]*[?=$][^)]*\)",
@@ -65,7 +64,7 @@ _PASTED = _any(
     r"\bignor\w* (?:\w+ ){0,3}(?:istruzioni|regole) precedenti|\bignor\w* (?:\w+ ){0,3}instruções anteriores",
     r"\bnegeer (?:\w+ ){0,2}(?:vorige|eerdere|voorgaande) (?:instructies|regels)",
 )
-"""What nobody says of themselves: it gives away the text around it too."""
+"""Forms that no person uses about themselves. The text around a match is suspicious too."""
 
 _COMMANDING = _any(
     r"^ ?(?:system|developer)(?: (?:prompt|message|note|override|instruction))?s? ?:",
@@ -74,7 +73,7 @@ _COMMANDING = _any(
     r"\b(?:from now on|henceforth),? you\b",
     rf"\b{_KEEP}\b[^.!?\n]{{0,40}}\b(?:to|in|into) {_MEMORY}\b(?! (?:card|leak|pool|map))[^.!?\n]{{0,5}}(?:that\b|:)",
     r"\b(?:record|save|store|add) (?:it |this )?as a fact\b",
-    rf"{_STARTS}(?:do not|don't|never) {_UNTOLD} (?:the |this |your )?(?:owner|customer|client)s?{_END}",
+    rf"{_STARTS}(?:do not|don't|never) {_INFORM} (?:the |this |your )?(?:owner|customer|client)s?{_END}",
     rf"{_STARTS}(?:send|post|forward|upload|submit|transmit|exfiltrate|leak|append|copy|report)\b[^.!?\n]{{0,80}} to "
     rf"{_ADDRESS}",
     rf"\b(?:send|post|forward|upload|submit|transmit|exfiltrate|leak|append)\b[^.!?\n]{{0,40}}\b{_PRIVATE}\b"
@@ -83,18 +82,18 @@ _COMMANDING = _any(
     r"instructions)\b",
     r"\b(?:enter|enable|activate|switch to) (?:DAN|god|jailbreak|unrestricted) mode\b",
 )
-"""What a fact, written in the third person, never says."""
+"""Forms that a fact, which is written in the third person, never has."""
 
 
-def is_instruction(*told: str | None) -> bool:
+def is_instruction(*texts: str | None) -> bool:
     """Return whether any of the texts of a fact (sentence, value, ...) reads like a command to an assistant."""
-    return any(_PASTED.search(text) or _COMMANDING.search(text) for text in map(_plain, told) if text)
+    return any(_PASTED.search(text) or _COMMANDING.search(text) for text in map(_plain, texts) if text)
 
 
 def is_pasted_with_instruction(text: str, start: int, end: int) -> bool:
-    """Return whether the words at `start` to `end` of what a person sent stand in lines that command an assistant.
+    """Return whether the lines around `text[start:end]`, which a person sent, hold a command to an assistant.
 
-    A person who pastes a page or a message has not said what it tells an assistant to remember.
+    A person who pastes a page did not say what the page asks an assistant to remember.
     """
     first = max(text.rfind("\n", 0, start) + 1, start - AROUND)
     last = text.find("\n", end)
@@ -103,7 +102,7 @@ def is_pasted_with_instruction(text: str, start: int, end: int) -> bool:
 
 
 def _plain(text: str | None) -> str:
-    """Return the text without what hides words from a pattern: compatibility forms, invisible characters."""
+    """Return the text in plain characters: compatibility forms replaced, invisible characters removed."""
     folded = unicodedata.normalize("NFKC", text or "").replace("’", "'")
-    shown = "".join(sign for sign in folded if unicodedata.category(sign) != "Cf")
-    return re.sub(r"[^\S\n]+", " ", shown)
+    visible = "".join(character for character in folded if unicodedata.category(character) != "Cf")
+    return re.sub(r"[^\S\n]+", " ", visible)

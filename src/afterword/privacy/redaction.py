@@ -1,6 +1,6 @@
 """Masking secrets before anything is stored or sent to a model. Pure.
 
-`redacted` masks a text, `redacted_state` a saved state, in which AutoGen still finds everything where it was.
+`mask_secrets` masks a text, `mask_secrets_in_state` a saved state, which AutoGen can still load.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from afterword.privacy.secret_patterns import PATTERNS, Secret, named_secret
+from afterword.privacy.secret_patterns import PATTERNS, Secret, kind_of_named_field
 from afterword.privacy.secret_values import is_distinct
 
 ALL = frozenset(Secret)
@@ -20,10 +20,10 @@ ALL = frozenset(Secret)
 MASK = re.compile(r"\[redacted: [a-z ]{1,40}\]")
 
 _HINTS = tuple(dict.fromkeys(hint for pattern in PATTERNS for hint in pattern.hints))
-_SWEEPS = 4
+_MOST_PASSES = 4
 _MOST_KNOWN = 100
 _DEEPEST_JSON = 3
-_NEVER = frozenset(
+_UNMASKED_KEYS = frozenset(
     {
         "id",
         "call_id",
@@ -38,49 +38,51 @@ _NEVER = frozenset(
         "mime_type",
     }
 )
-_DATA = re.compile(r"[A-Za-z0-9+/\s]{64,}={0,2}\s?|data:[\w.+-]{1,80}/[\w.+-]{1,80};base64,[A-Za-z0-9+/=_-]*")
+_IMAGE_DATA = re.compile(r"[A-Za-z0-9+/\s]{64,}={0,2}\s?|data:[\w.+-]{1,80}/[\w.+-]{1,80};base64,[A-Za-z0-9+/=_-]*")
 
 
-def redacted(text: str, kinds: Collection[str] = ALL) -> tuple[str, Counter[str]]:
-    """Return the text with each secret of these kinds as `[redacted: kind]`, and how many there are of each.
+def mask_secrets(text: str, kinds: Collection[str] = ALL) -> tuple[str, Counter[str]]:
+    """Return the text with each secret of these kinds as `[redacted: kind]`, and the number of masks of each kind.
 
-    A text without a secret is returned as it is, and masking twice is masking once. The time is linear in the text.
+    A text without a secret is returned unchanged, and so is a masked text. The time is linear in the text.
     """
     masking = Masking(kinds)
-    return masking.text(text), masking.counts
+    return masking.mask_text(text), masking.counts
 
 
-def redacted_state(state: Mapping[str, Any], kinds: Collection[str] = ALL) -> tuple[dict[str, Any], Counter[str]]:
-    """Return a copy of a saved state with its secrets masked, and how many places were masked of each kind.
+def mask_secrets_in_state(
+    state: Mapping[str, Any], kinds: Collection[str] = ALL
+) -> tuple[dict[str, Any], Counter[str]]:
+    """Return a copy of a saved state with its secrets masked, and the number of masks of each kind.
 
-    Masked are the strings of messages and arguments, also where a string is JSON in itself, what a secret's name
-    ("password", "api_key") holds, and a secret's repetitions. Keys, ids, names of speakers and types stay, so do
-    images, and a number stays a number: AutoGen loads what it wrote.
+    This covers strings of messages and arguments, JSON inside of strings, fields that are named like a secret
+    ("password", "api_key"), and repetitions of a secret. Keys, ids, names of speakers, types and images stay, and a
+    number stays a number, so that AutoGen can load the result.
     """
     masking = Masking(kinds)
-    return masking.state(state), masking.counts
+    return masking.mask_state(state), masking.counts
 
 
-def mask(kind: str) -> str:
-    """Return what stands in the place of a secret."""
+def mask_for(kind: str) -> str:
+    """Return the text that replaces a secret of this kind."""
     return f"[redacted: {kind}]"
 
 
-def masks(texts: Iterable[str]) -> int:
-    """Return how many masks stand in the texts."""
+def count_masks(texts: Iterable[str]) -> int:
+    """Return the number of masks in the texts."""
     return sum(len(MASK.findall(text)) for text in texts if "[redacted: " in text)
 
 
 def is_masked(text: str) -> bool:
-    """Return whether a text is a secret and nothing else."""
-    return "[redacted: " in text and not any(sign.isalnum() for sign in MASK.sub("", text))
+    """Return whether a text consists of masks only."""
+    return "[redacted: " in text and not any(character.isalnum() for character in MASK.sub("", text))
 
 
 class Masking:
-    """The masking of texts that belong together: a secret that was recognised in one is masked in those after it, too.
+    """Masks texts that belong together: a secret recognised in one text is also masked in the texts after it.
 
-    `counts` tells how many were masked of each kind. With `thorough`, plain words and short numbers that were a secret
-    once are one everywhere: for the fields of one statement, not for a conversation.
+    `counts` holds the number of masks of each kind. With `thorough`, plain words and short numbers that were a secret
+    once are masked everywhere, which suits the fields of one statement but not a conversation.
     """
 
     def __init__(self, kinds: Collection[str] = ALL, *, thorough: bool = False) -> None:
@@ -90,35 +92,35 @@ class Masking:
         self._known: dict[str, Secret] = {}
         self._repeated: re.Pattern[str] | None = None
 
-    def text(self, text: str) -> str:
+    def mask_text(self, text: str) -> str:
         """Return the text without its secrets."""
-        # What was masked may lay bare what another pattern knows, so the text is swept until nothing is found.
-        for _ in range(_SWEEPS):
-            swept = self._swept(text)
-            if swept == text:
+        # A mask may expose a match for another pattern, so the text is searched again until nothing changes.
+        for _ in range(_MOST_PASSES):
+            masked = self._mask_once(text)
+            if masked == text:
                 break
-            text = swept
+            text = masked
         return text
 
-    def named(self, name: str, value: str) -> str:
-        """Return the value of a field of this name: masked as a whole where the name says that it is a secret."""
-        kind = named_secret(name, value)
+    def mask_field(self, name: str, value: str) -> str:
+        """Return the value of a field, masked as a whole if the field's name says that it is a secret."""
+        kind = kind_of_named_field(name, value)
         if kind is None or kind not in self.kinds:
-            return self.text(value)
+            return self.mask_text(value)
         self._learn(value, kind)
         self.counts[kind] += 1
-        return mask(kind)
+        return mask_for(kind)
 
-    def state(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a copy of a saved state without its secrets; what is learned of them later masks what came before."""
-        before = self.counts.copy()
-        learned = self._inside(state)
+    def mask_state(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a copy of a saved state without its secrets, also where they stand before their first recognition."""
+        counts_before = self.counts.copy()
+        masked = self._mask_value(state)
         if self._known:
-            self.counts = before
-            learned = self._inside(state)
-        return {str(key): value for key, value in learned.items()}
+            self.counts = counts_before
+            masked = self._mask_value(state)
+        return {str(key): value for key, value in masked.items()}
 
-    def _swept(self, text: str) -> str:
+    def _mask_once(self, text: str) -> str:
         lowered = text.lower()
         hints = {hint for hint in _HINTS if hint in lowered}
         for pattern in PATTERNS:
@@ -128,14 +130,14 @@ class Masking:
             if spans:
                 for start, end in spans:
                     self._learn(text[start:end], pattern.kind)
-                text = self._covered(text, spans, pattern.kind)
-        return self._without_known(text)
+                text = self._replace_spans(text, spans, pattern.kind)
+        return self._mask_known(text)
 
-    def _covered(self, text: str, spans: Sequence[tuple[int, int]], kind: Secret) -> str:
+    def _replace_spans(self, text: str, spans: Sequence[tuple[int, int]], kind: Secret) -> str:
         self.counts[kind] += len(spans)
         parts, end = [], 0
         for start, stop in spans:
-            parts += [text[end:start], mask(kind)]
+            parts += [text[end:start], mask_for(kind)]
             end = stop
         return "".join([*parts, text[end:]])
 
@@ -145,61 +147,64 @@ class Masking:
             self._known[secret] = kind
             self._repeated = None
 
-    def _without_known(self, text: str) -> str:
+    def _mask_known(self, text: str) -> str:
         if not self._known:
             return text
         if self._repeated is None:
             longest_first = sorted(self._known, key=len, reverse=True)
             self._repeated = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)")
         for kind in dict.fromkeys(self._known.values()):
-            of_kind = (one.span() for one in self._repeated.finditer(text) if self._known[one.group()] is kind)
+            matches = self._repeated.finditer(text)
+            of_kind = (match.span() for match in matches if self._known[match.group()] is kind)
             spans = _unmasked(text, of_kind)
-            text = self._covered(text, spans, kind) if spans else text
+            text = self._replace_spans(text, spans, kind) if spans else text
         return text
 
-    def _inside(self, value: Any, key: str = "", depth: int = 0) -> Any:
-        """Return a value of a state, which stands under `key`, masked; `depth` counts the JSON strings around it."""
+    def _mask_value(self, value: Any, key: str = "", depth: int = 0) -> Any:
+        """Return a value of a state masked. `key` is its key, `depth` the number of JSON strings around it."""
         if isinstance(value, str):
             return (
-                value if key in _NEVER or (key == "data" and _DATA.fullmatch(value)) else self._leaf(value, key, depth)
+                value
+                if key in _UNMASKED_KEYS or (key == "data" and _IMAGE_DATA.fullmatch(value))
+                else self._mask_string(value, key, depth)
             )
         if isinstance(value, Mapping):
-            return {name: self._inside(inner, str(name), depth) for name, inner in value.items()}
+            return {name: self._mask_value(inner, str(name), depth) for name, inner in value.items()}
         if isinstance(value, list):
-            return [self._inside(inner, key, depth) for inner in value]
+            return [self._mask_value(inner, key, depth) for inner in value]
         if isinstance(value, int) and not isinstance(value, bool):
-            return self._number(value, key)
+            return self._mask_number(value, key)
         return value
 
-    def _number(self, value: int, key: str) -> int:
-        kind = named_secret(key, str(value))
+    def _mask_number(self, value: int, key: str) -> int:
+        kind = kind_of_named_field(key, str(value))
         if kind is None or kind not in self.kinds or value == 0:
             return value
         self.counts[kind] += 1
         return 0
 
-    def _leaf(self, text: str, key: str, depth: int) -> str:
-        """Return a string of a state masked; where it is JSON, it still is."""
+    def _mask_string(self, text: str, key: str, depth: int) -> str:
+        """Return a string of a state masked. JSON stays valid JSON."""
         if text[:1] in ("{", "[") and depth < _DEEPEST_JSON:
             try:
                 parsed = json.loads(text)
             except (ValueError, RecursionError):
-                return self.named(key, text)
-            walked = self._inside(parsed, "", depth + 1)
-            return text if walked == parsed else json.dumps(walked, ensure_ascii=False)
-        return text if text.startswith("data:") and _DATA.fullmatch(text) else self.named(key, text)
+                return self.mask_field(key, text)
+            masked = self._mask_value(parsed, "", depth + 1)
+            return text if masked == parsed else json.dumps(masked, ensure_ascii=False)
+        return text if text.startswith("data:") and _IMAGE_DATA.fullmatch(text) else self.mask_field(key, text)
 
 
 def _unmasked(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the spans that touch no mask."""
-    found = list(spans)
-    if not found or "[redacted: " not in text:
-        return found
-    masked = [place.span() for place in MASK.finditer(text)]
-    kept, at = [], 0
-    for start, end in found:
-        while at < len(masked) and masked[at][1] <= start:
-            at += 1
-        if at == len(masked) or end <= masked[at][0]:
-            kept.append((start, end))
-    return kept
+    """Return the spans that overlap no mask."""
+    candidates = list(spans)
+    if not candidates or "[redacted: " not in text:
+        return candidates
+    masks = [match.span() for match in MASK.finditer(text)]
+    unmasked, index = [], 0
+    for start, end in candidates:
+        while index < len(masks) and masks[index][1] <= start:
+            index += 1
+        if index == len(masks) or end <= masks[index][0]:
+            unmasked.append((start, end))
+    return unmasked

@@ -1,7 +1,7 @@
-"""What a secret looks like: a table of anchored patterns.
+"""A table of patterns that match secrets. Pure.
 
-Each pattern finds a value by something that only stands near secrets: a provider's prefix, a checksum, a word such as
-"password" before it. Every quantifier is bounded or possessive, so that the time is linear in the text. Pure.
+Each pattern recognises a value by something that only stands near secrets: a provider's prefix, a checksum, or a word
+such as "password" before it. Every quantifier is bounded or possessive, so that the time is linear in the text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from afterword.privacy import secret_values as values
 
 
 class Secret(StrEnum):
-    """The kinds of secret that are told apart; each is shown as `[redacted: kind]`."""
+    """The kinds of secret. Each is masked as `[redacted: kind]`."""
 
     API_KEY = "api key"
     TOKEN = "token"
@@ -29,36 +29,33 @@ class Secret(StrEnum):
     SSN = "social security number"
 
 
-Found = re.Match[str]
-
 _LONGEST_NAME = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One way to find a secret.
+    """One way to recognise a secret.
 
-    `hints` are lower-case words of which one must stand in the text for the pattern to be tried (none: always);
-    `secret` returns the (start, end) of what is to be masked in a match, None where it is no secret after all. The
-    expression's group `value` is what may be one.
+    The pattern is tried only on texts that contain one of the lower-case `hints`, or on all texts if there are none. The
+    group `value` of the expression is the possible secret. `check` returns the span to mask, or None if it is none.
     """
 
     name: str
     kind: Secret
     expression: str
     hints: tuple[str, ...] = ()
-    secret: Callable[[Found], tuple[int, int] | None] = values.whole
+    check: Callable[[re.Match[str]], tuple[int, int] | None] = values.check_any
     flags: int = 0
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield where the secrets of this pattern stand, in order, never overlapping."""
+        """Yield the spans of the secrets that this pattern matches, in order and without overlap."""
         position, expression = 0, _compiled(self.expression, self.flags)
-        while (found := expression.search(text, position)) is not None:
-            span = self.secret(found)
+        while (match := expression.search(text, position)) is not None:
+            span = self.check(match)
             if span is not None:
                 yield span
-            # What is no secret may begin a sentence that tells one.
-            position = max(span[1] if span else found.start("value"), found.start() + 1)
+            # A value that is no secret may contain the words before a secret.
+            position = max(span[1] if span else match.start("value"), match.start() + 1)
 
 
 @cache
@@ -72,7 +69,7 @@ def _plain(name: str, kind: Secret, expression: str, *hints: str) -> Pattern:
 
 
 def _checked(
-    name: str, kind: Secret, expression: str, check: Callable[[Found], tuple[int, int] | None], *hints: str
+    name: str, kind: Secret, expression: str, check: Callable[[re.Match[str]], tuple[int, int] | None], *hints: str
 ) -> Pattern:
     return Pattern(name, kind, expression, hints, check, re.IGNORECASE)
 
@@ -103,7 +100,7 @@ _PREFIXED = (
         *("hvr.", "glsa_", "sbp_", "dckr_pat_", "figd_", "nrak-", "r8_", "age-secret-key-1", "atatt3"),
     ),
 )
-"""What providers' keys begin with; a digit must stand in what follows, so that no plain word is one."""
+"""The prefixes of providers' keys. A digit must follow, so that no plain word matches."""
 
 _PASSWORD = (
     r"(?:pass[ -]?(?:word|code|phrase)|passwd|pwd|passwort|kennwort|passphrase|contrase[ñn]a|mot de passe|senha"
@@ -140,7 +137,7 @@ _CODE_VALUE = r"(?P<value>[#*]?\d(?:[\w#*-]| (?=\d)){2,20}+)"
 
 
 def _keyed(name: str, expression: str, *hints: str) -> Pattern:
-    return Pattern(name, Secret.API_KEY, f"{_START}(?P<value>{expression}){_END}", hints, values.with_a_digit)
+    return Pattern(name, Secret.API_KEY, f"{_START}(?P<value>{expression}){_END}", hints, values.check_key)
 
 
 PATTERNS: tuple[Pattern, ...] = (
@@ -172,14 +169,14 @@ PATTERNS: tuple[Pattern, ...] = (
         "url with a password",
         Secret.PASSWORD,
         r"(?<![\w+.-])[a-z][a-z0-9+.-]{1,20}+://[^\s/:@\"'<>]{0,100}+:(?P<value>[^\s/@\"'<>]{1,200}+)@(?=[\w\[%{-])",
-        values.of_url,
+        values.check_url_password,
         "://",
     ),
     _checked(
         "signature in a url",
         Secret.TOKEN,
         r"[?&;](?:sig|signature|x-amz-signature|x-goog-signature|key|code|auth)=(?P<value>[\w%+/=.-]{20,}+)",
-        values.with_a_digit,
+        values.check_key,
         "=",
     ),
     _checked(
@@ -187,7 +184,7 @@ PATTERNS: tuple[Pattern, ...] = (
         Secret.TOKEN,
         r"\b(?:authorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:basic|token|apikey|bearer)|bearer)\s{1,3}"
         r"(?P<value>[\w.~+/=-]{8,}+)",
-        values.random,
+        values.check_header,
         "authorization",
         "bearer",
     ),
@@ -195,7 +192,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "azure connection string",
         Secret.API_KEY,
         r"\b(?:AccountKey|SharedAccessKey|SharedSecret)=(?P<value>[A-Za-z0-9+/]{20,}+={0,2})",
-        values.whole,
+        values.check_any,
         "accountkey",
         "sharedaccesskey",
         "sharedsecret",
@@ -204,28 +201,28 @@ PATTERNS: tuple[Pattern, ...] = (
         "option of a command",
         Secret.PASSWORD,
         rf"(?<![\w-])--?(?:password|passwd|passphrase|token|api-key|secret|client-secret|access-token)[= ]{_VALUE}",
-        values.likely,
+        values.check_option,
         *("-pass", "-token", "-api-key", "-secret", "-client-secret", "-access-token"),
     ),
     _checked(
         "credentials of curl",
         Secret.PASSWORD,
         r"\bcurl\b[^\n]{0,300}?\s(?:-u|--user)\s{0,2}[\"']?[^\s:\"']{1,60}:(?P<value>[^\s\"']{3,100}+)",
-        values.likely,
+        values.check_option,
         "curl",
     ),
     _checked(
         "password that is assigned",
         Secret.PASSWORD,
         rf"(?:(?<![^\W_])|(?<=[a-z](?=P)))(?:{_PASSWORD}|(?<=_)pass)(?P<link>{_ASSIGNED}){_VALUE}",
-        values.password,
+        values.check_password,
         *_PASSWORD_HINTS,
     ),
     _checked(
         "password in a sentence",
         Secret.PASSWORD,
         rf"(?<![\w-]){_PASSWORD}(?:s|e)?{_GAP}(?:(?:\s{{1,2}}|(?='s|’s)){_IS}[:,]?|:)\s{{1,2}}{_VALUE}",
-        values.password,
+        values.check_password,
         *_PASSWORD_HINTS,
     ),
     _checked(
@@ -233,7 +230,7 @@ PATTERNS: tuple[Pattern, ...] = (
         Secret.PASSWORD,
         r"\b(?:pass ?phrase|(?:seed|recovery) (?:phrase|words))\b(?:\s(?:is|was|are|ist|lautet)\b:?|\s?[:=])\s{1,2}"
         r"[\"'“]?(?P<value>[^\W\d_]{2,20}(?:[ -][^\W\d_]{2,20}){2,24})",
-        values.passphrase,
+        values.check_passphrase,
         "phrase",
         "recovery words",
         "seed words",
@@ -242,14 +239,14 @@ PATTERNS: tuple[Pattern, ...] = (
         "password beside its word",
         Secret.PASSWORD,
         rf"(?<![\w-])(?:{_PASSWORD})(?:\sto)?\s{{1,2}}{_VALUE}",
-        values.striking,
+        values.check_adjacent_password,
         *_PASSWORD_HINTS,
     ),
     _checked(
         "token that is assigned",
         Secret.TOKEN,
         rf"(?<![^\W_]){_TOKEN}(?P<link>{_ASSIGNED}){_VALUE}",
-        values.token,
+        values.check_token,
         "key",
         "token",
         "secret",
@@ -258,7 +255,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "token in a sentence",
         Secret.TOKEN,
         rf"(?<![\w-]){_TOKEN}{_GAP}(?:\s{{1,2}}{_IS}[:,]?|:)\s{{1,2}}{_VALUE}",
-        values.token,
+        values.check_token,
         "key",
         "token",
         "secret",
@@ -268,7 +265,7 @@ PATTERNS: tuple[Pattern, ...] = (
         Secret.CODE,
         rf"(?<![\w-])pin(?:[ -]?(?:code|number|nummer))?(?P<link>\s{{0,2}}(?:{_IS}|to|:)\s{{0,2}}|[\"']\s?:\s?[\"']?|\s)"
         r"(?P<value>\d(?:[ -]?\d){3,7}+)(?![\w-]|[.:,/]\d)",
-        values.pin,
+        values.check_pin,
         "pin",
     ),
     _checked(
@@ -278,7 +275,7 @@ PATTERNS: tuple[Pattern, ...] = (
         r"|sms|authentication|authenticator|confirmation|reset|backup)[- ]code|bestätigungscode|código de verificación"
         r"|code de vérification|codice di verifica|código de verificação)"
         rf"(?:\s{{0,2}}(?:{_IS}|:))?\s{{1,2}}(?P<value>(?:[A-Z]-)?\d(?:[ -]?\d){{3,9}}+)(?![\w-]|[.:,/]\d)",
-        values.one_time,
+        values.check_one_time_code,
         *("otp", "tan", "one", "code", "codice", "código"),
     ),
     _checked(
@@ -286,7 +283,7 @@ PATTERNS: tuple[Pattern, ...] = (
         Secret.CODE,
         r"(?<![\w.,-])(?P<value>(?:G-)?\d{3}[ -]?\d{1,5}) is (?:your|the|my)\b(?:\s[\w-]{1,20}){0,4}?"
         r"\s(?:code|otp|tan|passcode|pin)\b",
-        values.whole,
+        values.check_any,
         "code",
         "otp",
         "tan",
@@ -299,7 +296,7 @@ PATTERNS: tuple[Pattern, ...] = (
         rf"|c[óo]d(?:igo|ice)\b(?:\s[\w']{{1,6}}){{0,3}}[\s']{_PLACES}|code\b\s(?:de\s(?:la\s|l')?|d')?{_PLACES}"
         rf"|code\b[^.!?;\n]{{0,20}}\b{_PLACES}|{_FOREIGN_CODE})"
         rf"(?:\s{{1,2}}{_IS}:?|:|\snow)?\s{{1,2}}[\"'“]?{_CODE_VALUE}",
-        values.code,
+        values.check_door_code,
         "code",
         "codice",
         "código",
@@ -309,7 +306,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "combination of a lock",
         Secret.CODE,
         rf"\b(?:combination|combo|kombination)\b(?:[^.!?;\n]{{0,30}}?)\s{_IS}:?\s{{1,2}}(?P<value>\d{{1,4}}(?:[ -]\d{{1,4}}){{1,5}}+)",
-        values.whole,
+        values.check_any,
         "combination",
         "combo",
         "kombination",
@@ -318,7 +315,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "security code of a card",
         Secret.CODE,
         r"(?<![\w-])(?:cvc2?|cvv2?|csc|cid|security code)(?:\s(?:is|code|number))?\W{1,3}(?P<value>\d{3,4})(?![\w-]|[.:,/]\d)",
-        values.whole,
+        values.check_any,
         *("cvc", "cvv", "csc", "cid", "security code"),
     ),
     _checked(
@@ -326,28 +323,28 @@ PATTERNS: tuple[Pattern, ...] = (
         Secret.CARD,
         r"(?<![\w.,+/-])(?P<value>\d{4}(?P<sep>[ -])\d{4}(?P=sep)\d{4}(?P=sep)\d{1,7}|3\d{3}[ -]\d{6}[ -]\d{5}|\d{13,19})"
         r"(?![\w/-]|\.\d)",
-        values.card,
+        values.check_card,
     ),
     _checked(
         "number beside a card's word",
         Secret.CARD,
         r"(?<![\w-])(?:card|kreditkarte|karte|tarjeta|carte|carta|cartão|visa|mastercard|amex)\b[^\n]{0,40}?"
         r"(?<![\w.-])(?P<value>\d{4}(?P<sep>[ -])\d{4}(?P=sep)\d{4}(?P=sep)\d{4})(?![\w-])",
-        values.whole,
+        values.check_any,
         *("card", "karte", "tarjeta", "carte", "carta", "cartão", "visa", "amex"),
     ),
     _checked(
         "iban",
         Secret.IBAN,
         r"(?<![A-Za-z0-9])(?P<value>[a-z]{2}\d{2}(?:[ -]?[a-z0-9]){11,30}+)",
-        values.iban,
+        values.check_iban,
     ),
     _checked(
         "social security number",
         Secret.SSN,
         r"(?<![\w-])(?:ssn|social security(?: (?:number|no\.?|#))?)(?:\s(?:is|was))?[\s:#=]{1,3}"
         r"(?P<value>\d{3}([ -]?)\d{2}\2\d{4})(?![\w-])",
-        values.whole,
+        values.check_any,
         "ssn",
         "social security",
     ),
@@ -361,13 +358,13 @@ _NAMES = (
 )
 
 
-def named_secret(name: str, value: str) -> Secret | None:
-    """Return the kind of secret that a field of this name holds, None where the value is none."""
-    kind = _named(name) if len(name) <= _LONGEST_NAME else None
-    return kind if kind is not None and values.held(kind.value, value) else None
+def kind_of_named_field(name: str, value: str) -> Secret | None:
+    """Return the kind of secret that a field of this name holds, or None if the value is no secret."""
+    kind = _kind_of_name(name) if len(name) <= _LONGEST_NAME else None
+    return kind if kind is not None and values.is_secret_value(kind.value, value) else None
 
 
 @lru_cache(maxsize=1024)
-def _named(name: str) -> Secret | None:
-    found = (kind for expression, kind in _NAMES if _compiled(expression, re.IGNORECASE).fullmatch(name))
-    return next(found, None)
+def _kind_of_name(name: str) -> Secret | None:
+    kinds = (kind for expression, kind in _NAMES if _compiled(expression, re.IGNORECASE).fullmatch(name))
+    return next(kinds, None)

@@ -1,6 +1,6 @@
-"""What keeps something forgotten from coming back: keyed hashes of words, places and slots, each with a time. Pure.
+"""Tombstones: keyed hashes, each with a time, that keep forgotten content from being stored again. Pure.
 
-What was said at or before a tombstone's `until` stays forgotten; the same said later is new.
+Content said at or before a tombstone's `until` stays forgotten. The same content said later is new.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from afterword.facts.assertions import Assertion
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript, Turn
 from afterword.facts.words import folded
-from afterword.privacy.blanking import FORGOTTEN, Span, blanked, is_forgotten, squeezed
+from afterword.privacy.blanking import FORGOTTEN, Span, blank_spans, has_blanked_words, letters_and_digits
 
 _DIGITS = 32
 _SHORTEST_INSIDE = 4
@@ -32,8 +32,8 @@ STRUCTURE = frozenset(
 """Keys of a saved state that hold names and ids, which AutoGen needs as they are."""
 
 
-class Mark(StrEnum):
-    """What a tombstone stands for: words in a text of a session, a session, a whole scope, a value of a slot."""
+class TombstoneKind(StrEnum):
+    """What was forgotten: words in a text of a session, a session, a whole scope, or a value of a slot."""
 
     TEXT = "text"
     SESSION = "session"
@@ -43,7 +43,7 @@ class Mark(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A random key, and its name."""
+    """A random key for hashing, and its id."""
 
     id: str
     secret: bytes
@@ -54,27 +54,27 @@ class Key:
         return hmac.new(self.secret, text.encode(), hashlib.sha256).hexdigest()[:_DIGITS]
 
     def place(self, scope: Scope, session_id: str) -> str:
-        """Return the mark of a session."""
-        return self.of(Mark.SESSION, str(scope), session_id)
+        """Return the hash of a session."""
+        return self.of(TombstoneKind.SESSION, str(scope), session_id)
 
     def text(self, scope: Scope, session_id: str, text: str) -> str:
-        """Return the mark of a text of a session, however it is spaced."""
-        return self.of(Mark.TEXT, str(scope), session_id, squeezed(text))
+        """Return the hash of a text of a session. Spacing and punctuation do not change it."""
+        return self.of(TombstoneKind.TEXT, str(scope), session_id, letters_and_digits(text))
 
     def slot(self, scope: Scope, subject: str, attribute: str, value: str) -> str:
-        """Return the mark of a value of a slot."""
-        return self.of(Mark.SLOT, str(scope), folded(subject), folded(attribute), folded(value))
+        """Return the hash of a value of a slot."""
+        return self.of(TombstoneKind.SLOT, str(scope), folded(subject), folded(attribute), folded(value))
 
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """One mark. `place` is the mark of its session, empty for slots and scopes.
+    """A record of something forgotten: `mark` is its hash, `place` that of its session (empty for slots and scopes).
 
-    `spans` are the words of a text that were forgotten. `times` says how many turns it stood for, since a turn that
-    carries no time cannot be told from a later one but by counting.
+    `spans` are the forgotten words of a text. `times` is the number of turns that it covers: turns without a time are
+    told apart from later ones with the same words by counting.
     """
 
-    kind: Mark
+    kind: TombstoneKind
     key_id: str
     place: str
     mark: str
@@ -84,168 +84,179 @@ class Tombstone:
 
 
 class Forgotten:
-    """What was forgotten of one scope, and of one session of it: what is read anew is held against it."""
+    """The tombstones of one scope and of one of its sessions. Checks new content against them."""
 
-    def __init__(self, scope: Scope, session_id: str | None, keys: Iterable[Key], stones: Iterable[Tombstone]) -> None:
+    def __init__(
+        self, scope: Scope, session_id: str | None, keys: Iterable[Key], tombstones: Iterable[Tombstone]
+    ) -> None:
         self._scope, self._session_id = scope, session_id
         self._keys = tuple(keys)
         self._by_mark: dict[tuple[str, str], list[Tombstone]] = defaultdict(list)
         self._whole: list[Tombstone] = []
-        for stone in stones:
-            if stone.kind in (Mark.SESSION, Mark.SCOPE):
-                self._whole.append(stone)
+        for tombstone in tombstones:
+            if tombstone.kind in (TombstoneKind.SESSION, TombstoneKind.SCOPE):
+                self._whole.append(tombstone)
             else:
-                self._by_mark[stone.key_id, stone.mark].append(stone)
+                self._by_mark[tombstone.key_id, tombstone.mark].append(tombstone)
 
     @property
     def size(self) -> int:
-        """How many tombstones there are; they only ever grow more."""
+        """Return the number of tombstones, which never decreases."""
         return len(self._whole) + sum(map(len, self._by_mark.values()))
 
     @property
     def until(self) -> datetime:
-        """Until when what was said in a session or scope is forgotten as a whole. Raises ValueError where none is."""
-        return max(stone.until for stone in self._whole)
+        """Return the time up to which a whole session or scope is forgotten. Raises ValueError if none is."""
+        return max(tombstone.until for tombstone in self._whole)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was forgotten here."""
+        """Return whether there are no tombstones."""
         return not self._by_mark and not self._whole
 
     @property
     def touches_session(self) -> bool:
-        """Whether words of this session, or all of it, were forgotten."""
-        return bool(self._whole) or any(one.kind is Mark.TEXT for found in self._by_mark.values() for one in found)
+        """Return whether words of this session, or all of it, were forgotten."""
+        return bool(self._whole) or any(
+            tombstone.kind is TombstoneKind.TEXT for tombstones in self._by_mark.values() for tombstone in tombstones
+        )
 
     def transcript(self, fresh: Transcript, timed: Transcript, before: Sequence[Turn] = ()) -> Transcript:
-        """Return a reading without what was forgotten of it; the turns keep their numbers.
+        """Return a transcript without its forgotten words. The turns keep their numbers.
 
-        `fresh` is as it was read, `timed` as it was dated since, `before` the turns that are kept of the session.
-        Where nothing else is left it has no turns.
+        `fresh` is the transcript as it was read, `timed` the same with dates, `before` the stored turns of the session.
+        The result has no turns if all of them were forgotten.
         """
         if self.is_empty:
             return timed
-        tally = _Tally(before)
+        tally = _TurnTally(before)
         pairs = zip(fresh.turns, timed.turns, strict=True)
-        turns = tuple(self._shown(at, one, dated, tally) for at, (one, dated) in enumerate(pairs))
+        turns = tuple(self._blanked_turn(index, turn, dated, tally) for index, (turn, dated) in enumerate(pairs))
         return replace(timed, turns=turns if any(turn.text != FORGOTTEN for turn in turns) else ())
 
     def turns(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
-        """Return kept turns without what was forgotten of them, every one of them, blank or not."""
-        tally = _Tally(())
-        return tuple(self._shown(at, one, one, tally) for at, one in enumerate(turns))
+        """Return stored turns without their forgotten words, including turns of which no word remains."""
+        tally = _TurnTally(())
+        return tuple(self._blanked_turn(index, turn, turn, tally) for index, turn in enumerate(turns))
 
-    def assertions(self, said: Iterable[Assertion]) -> tuple[Assertion, ...]:
-        """Return what was not forgotten."""
-        return tuple(one for one in said if not self.holds_back(one))
+    def assertions(self, assertions: Iterable[Assertion]) -> tuple[Assertion, ...]:
+        """Return the assertions that were not forgotten."""
+        return tuple(assertion for assertion in assertions if not self.covers(assertion))
 
-    def holds_back(self, one: Assertion) -> bool:
-        """Whether a statement says, with the word of then, what was forgotten; blanked words say nothing."""
-        if is_forgotten(one.value) or self.is_scope_forgotten(one.said_at):
+    def covers(self, assertion: Assertion) -> bool:
+        """Return whether an assertion was forgotten, or its value holds blanked words."""
+        if has_blanked_words(assertion.value) or self.is_scope_forgotten(assertion.said_at):
             return True
-        return self.is_slot_forgotten(one.subject, one.attribute, one.value, one.said_at)
+        return self.is_slot_forgotten(assertion.subject, assertion.attribute, assertion.value, assertion.said_at)
 
     def is_scope_forgotten(self, said_at: datetime) -> bool:
-        """Whether all of the scope was forgotten after this moment."""
-        return any(stone.kind is Mark.SCOPE and said_at <= stone.until for stone in self._whole)
+        """Return whether the whole scope was forgotten at or after this time."""
+        return any(tombstone.kind is TombstoneKind.SCOPE and said_at <= tombstone.until for tombstone in self._whole)
 
     def is_slot_forgotten(self, subject: str, attribute: str, value: str, said_at: datetime | None) -> bool:
-        """Whether this value of this slot was forgotten after it was said; without a time, whether it ever was."""
+        """Return whether this value of this slot was forgotten at or after `said_at`, or ever if `said_at` is None."""
         if not self._by_mark:
             return False
         marks = ((key.id, key.slot(self._scope, subject, attribute, value)) for key in self._keys)
-        stones = (stone for mark in marks for stone in self._by_mark.get(mark, ()))
-        return any(said_at is None or said_at <= stone.until for stone in stones)
+        tombstones = (tombstone for mark in marks for tombstone in self._by_mark.get(mark, ()))
+        return any(said_at is None or said_at <= tombstone.until for tombstone in tombstones)
 
     def text(self, text: str) -> str:
-        """Return a text of the session without the words of it that were forgotten, whenever they were said."""
-        while stone := next((one for one in self._stones(text) if blanked(text, one.spans) != text), None):
-            text = blanked(text, stone.spans)
+        """Return a text of the session without its forgotten words, at whatever time they were said."""
+        while tombstones := self._tombstones_of(text):
+            text = blank_spans(text, tombstones[0].spans)
         return text
 
     def state(self, state: Mapping[str, Any], fresh: Transcript, shown: Transcript) -> dict[str, Any]:
-        """Return a saved state, of which `fresh` was read and `shown` is left, without what was forgotten of it."""
+        """Return a saved state without its forgotten words.
+
+        `fresh` is the transcript that was read from the state, `shown` the same without forgotten words.
+        """
         if not self.touches_session:
             return dict(state)
-        left = shown.turns or tuple(replace(one, text=FORGOTTEN) for one in fresh.turns)
-        pairs = list(zip(fresh.turns, left, strict=True))
-        whole = [squeezed(old.text) for old, new in pairs if new.text == FORGOTTEN] if self._whole else []
-        covering = _Covering(self, [(old.text, new.text) for old, new in pairs], whole)
-        return {str(key): covering.inside(value, str(key)) for key, value in state.items()}
+        remaining = shown.turns or tuple(replace(turn, text=FORGOTTEN) for turn in fresh.turns)
+        pairs = list(zip(fresh.turns, remaining, strict=True))
+        whole = [letters_and_digits(old.text) for old, new in pairs if new.text == FORGOTTEN] if self._whole else []
+        blanking = _StateBlanking(self, [(old.text, new.text) for old, new in pairs], whole)
+        return {str(key): blanking.blank(value, str(key)) for key, value in state.items()}
 
-    def _shown(self, at: int, fresh: Turn, timed: Turn, tally: _Tally) -> Turn:
-        if any(_covers(stone, fresh, timed, at) for stone in self._whole):
+    def _blanked_turn(self, index: int, fresh: Turn, timed: Turn, tally: _TurnTally) -> Turn:
+        if any(_covers_turn(tombstone, fresh, timed, index) for tombstone in self._whole):
             return replace(timed, text=FORGOTTEN)
-        stones = [one for one in self._stones(fresh.text) if blanked(fresh.text, one.spans) != fresh.text]
-        left = self.text(fresh.text)
-        if not stones:
-            tally.passes(left)
+        tombstones = self._tombstones_of(fresh.text)
+        remaining = self.text(fresh.text)
+        if not tombstones:
+            tally.count(remaining)
             return timed
-        is_old = any(timed.said_at is not None and timed.said_at <= one.until for one in stones)
-        if is_old or (fresh.said_at is None and tally.is_old(left, max(one.times for one in stones))):
-            tally.passes(left)
-            return replace(timed, text=left)
+        is_old = any(timed.said_at is not None and timed.said_at <= tombstone.until for tombstone in tombstones)
+        most_times = max(tombstone.times for tombstone in tombstones)
+        if is_old or (fresh.said_at is None and tally.is_old(remaining, most_times)):
+            tally.count(remaining)
+            return replace(timed, text=remaining)
         return timed
 
-    def _stones(self, text: str) -> list[Tombstone]:
+    def _tombstones_of(self, text: str) -> list[Tombstone]:
+        """Return the tombstones that blank words of this text."""
         if self._session_id is None or not self.touches_session:
             return []
         marks = [(key.id, key.text(self._scope, self._session_id, text)) for key in self._keys]
-        return [stone for mark in marks for stone in self._by_mark.get(mark, ())]
+        tombstones = (tombstone for mark in marks for tombstone in self._by_mark.get(mark, ()))
+        return [tombstone for tombstone in tombstones if blank_spans(text, tombstone.spans) != text]
 
 
-class _Tally:
-    """Tells turns without a time that are kept, blanked, from those that say the same again: by counting."""
+class _TurnTally:
+    """Tells blanked turns without a time apart from new turns with the same words, by counting them."""
 
     def __init__(self, before: Sequence[Turn]) -> None:
-        self._kept = Counter(turn.text for turn in before if is_forgotten(turn.text)) if before else None
+        texts = (turn.text for turn in before if has_blanked_words(turn.text))
+        self._stored = Counter(texts) if before else None
         self._passed: Counter[str] = Counter()
 
-    def passes(self, text: str) -> None:
-        """Count a turn of which this is left."""
-        if is_forgotten(text):
+    def count(self, text: str) -> None:
+        """Count a turn that has this text after blanking."""
+        if has_blanked_words(text):
             self._passed[text] += 1
 
-    def is_old(self, left: str, times: int) -> bool:
-        """Whether the next turn of which this is left is one of those that were forgotten, `times` in all."""
-        return self._passed[left] < (times if self._kept is None else self._kept[left])
+    def is_old(self, text: str, times: int) -> bool:
+        """Return whether the next turn with this text after blanking is one of the `times` forgotten turns."""
+        return self._passed[text] < (times if self._stored is None else self._stored[text])
 
 
-class _Covering:
-    """The strings of a state, each held against the turns that were read of it."""
+class _StateBlanking:
+    """Blanks the strings of a saved state as the turns that were read from it were blanked."""
 
     def __init__(self, forgotten: Forgotten, pairs: Iterable[tuple[str, str]], whole: Collection[str]) -> None:
         self._forgotten, self._whole = forgotten, whole
-        self._left: dict[str, list[str | None]] = defaultdict(list)
+        self._replacements: dict[str, list[str | None]] = defaultdict(list)
         self._seen: Counter[str] = Counter()
         for old, new in pairs:
-            self._left[squeezed(old)].append(None if old == new else new)
+            self._replacements[letters_and_digits(old)].append(None if old == new else new)
 
-    def inside(self, value: Any, key: str) -> Any:
-        """Return a value of the state without what was forgotten; names and ids stay."""
+    def blank(self, value: Any, key: str) -> Any:
+        """Return a value of the state without forgotten words. Names and ids stay."""
         if isinstance(value, str):
-            return value if key in STRUCTURE else self._leaf(value)
+            return value if key in STRUCTURE else self._blank_text(value)
         if isinstance(value, Mapping):
-            return {name: self.inside(inner, str(name)) for name, inner in value.items()}
+            return {name: self.blank(inner, str(name)) for name, inner in value.items()}
         if isinstance(value, list):
-            return [self.inside(inner, key) for inner in value]
+            return [self.blank(inner, key) for inner in value]
         return value
 
-    def _leaf(self, text: str) -> str:
-        plain = squeezed(text)
-        if plain in self._left:
-            # Of equal turns, only those said before were forgotten; a state lists them in their order.
-            places = self._left[plain]
-            left = places[self._seen[plain] % len(places)]
+    def _blank_text(self, text: str) -> str:
+        plain = letters_and_digits(text)
+        if plain in self._replacements:
+            # Of turns with equal words only the earlier ones were forgotten. A state lists them in their order.
+            replacements = self._replacements[plain]
+            replacement = replacements[self._seen[plain] % len(replacements)]
             self._seen[plain] += 1
-            return text if left is None else left
-        if len(plain) >= _SHORTEST_INSIDE and any(plain in one or (one and one in plain) for one in self._whole):
-            return as_json(text, FORGOTTEN)
-        return as_json(text, self._forgotten.text(text))
+            return text if replacement is None else replacement
+        if len(plain) >= _SHORTEST_INSIDE and any(plain in turn or (turn and turn in plain) for turn in self._whole):
+            return keep_json_valid(text, FORGOTTEN)
+        return keep_json_valid(text, self._forgotten.text(text))
 
 
-def as_json(text: str, shown: str) -> str:
-    """Return what is shown of a text: where it was a JSON object, it still is one."""
+def keep_json_valid(text: str, shown: str) -> str:
+    """Return `shown`, or an empty JSON object or list if `text` is JSON and `shown` is not."""
     if shown == text or text[:1] not in ("{", "["):
         return shown
     try:
@@ -259,8 +270,8 @@ def as_json(text: str, shown: str) -> str:
     return shown
 
 
-def _covers(stone: Tombstone, fresh: Turn, timed: Turn, before: int) -> bool:
-    """Whether a turn was said when the tombstone was set; `before` counts those like it that came before."""
-    if timed.said_at is not None and timed.said_at <= stone.until:
+def _covers_turn(tombstone: Tombstone, fresh: Turn, timed: Turn, index: int) -> bool:
+    """Return whether the turn at this index was said before the tombstone was made."""
+    if timed.said_at is not None and timed.said_at <= tombstone.until:
         return True
-    return fresh.said_at is None and stone.kind is not Mark.SCOPE and before < stone.times
+    return fresh.said_at is None and tombstone.kind is not TombstoneKind.SCOPE and index < tombstone.times

@@ -106,7 +106,7 @@ async def _applied(db: AsyncSession, scope: Scope, proposal: Proposal) -> int:
 
 
 def _masked(entry: Entry, privacy: Privacy) -> Entry:
-    value, statement, subject = privacy.fields(entry.attribute, entry.value or "", entry.statement, entry.subject)
+    value, statement, subject = privacy.mask_fields(entry.attribute, entry.value or "", entry.statement, entry.subject)
     return replace(entry, statement=statement, subject=subject, value=value if entry.value else entry.value)
 
 

@@ -93,7 +93,7 @@ async def edit(store: Store, scope: Scope, fact: Fact, meant: Wording, *, is_cha
 
     With `is_change` it held until now, else it was wrong from the start. Secrets in the words are masked.
     """
-    value, statement, subject = store.privacy.fields(fact.attribute, meant.value, meant.statement, meant.subject)
+    value, statement, subject = store.privacy.mask_fields(fact.attribute, meant.value, meant.statement, meant.subject)
     relation = Relation.CHANGES if is_change else Relation.CORRECTS
 
     def decide(_: Knowledge, by_id: dict[str, Assertion]) -> tuple[list[Assertion], list[Verdict]]:

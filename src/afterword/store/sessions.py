@@ -20,7 +20,7 @@ from sqlmodel.sql.expression import SelectOfScalar
 from afterword.errors import NotFound, StateConflict
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript, Turn
-from afterword.privacy.redaction import redacted
+from afterword.privacy.redaction import mask_secrets
 from afterword.store.database.inserts import insert_rows
 from afterword.store.database.statements import fetched
 from afterword.store.ledger import hold
@@ -266,7 +266,7 @@ async def mark_failed(
     if begun_at is not None and row.progress == Progress.DONE and row.updated_at > begun_at:
         return Progress.DONE
     # A file's or an endpoint's name may hold what nobody foresaw.
-    reason, _ = redacted(reason)
+    reason, _ = mask_secrets(reason)
     row.failure, row.attempts, row.updated_at = reason, row.attempts + 1, at
     row.next_try_at = retries.next_try_at(row.attempts, at)
     row.progress = Progress.FAILED if row.next_try_at else Progress.SET_ASIDE

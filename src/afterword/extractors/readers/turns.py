@@ -10,8 +10,8 @@ from afterword.extractors.readers.memory_marks import Piece, is_system_memory, p
 from afterword.extractors.readers.people import People
 from afterword.extractors.readers.utterances import Notes, Reading, Utterance
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
-from afterword.privacy.off_record import off_record
-from afterword.privacy.policy import Privacy, counted
+from afterword.privacy.off_record import hide_off_record
+from afterword.privacy.policy import Privacy, with_privacy_counts
 from afterword.privacy.redaction import Masking
 
 LONGEST_CONTEXT = 4_000
@@ -25,7 +25,7 @@ _PARTED = frozenset({Role.HUMAN, Role.AGENT, Role.SYSTEM})
 def transcript_of(reading: Reading, notes: Notes, people: People, privacy: Privacy) -> Transcript:
     """Return the transcript of a reading: roles decided, injected memory parted, secrets masked, long context cut."""
     turns: list[Turn] = []
-    masking = privacy.masking()
+    masking = privacy.new_masking()
     cast = {name: _Speaker.of(name, reading, notes, people) for name in {said.source for said in reading.utterances}}
     for utterance in reading.utterances:
         name, role, _ = cast[utterance.source]
@@ -39,8 +39,8 @@ def transcript_of(reading: Reading, notes: Notes, people: People, privacy: Priva
     assumed = {speaker.name for speaker in cast.values() if speaker.is_assumed}
     assumed -= {speaker.name for speaker in cast.values() if not speaker.is_assumed}
     guessed = tuple(name for name in humans if name in assumed)
-    shown = off_record(turns, privacy.markers)
-    return counted(Transcript(shown, reading.layout, humans, dict(notes.skipped), basis, guessed))
+    shown = hide_off_record(turns, privacy.markers)
+    return with_privacy_counts(Transcript(shown, reading.layout, humans, dict(notes.skipped), basis, guessed))
 
 
 class _Speaker(NamedTuple):
@@ -65,15 +65,15 @@ def _parts(said: Utterance, role: Role, notes: Notes, masking: Masking) -> Itera
             notes.skip("empty message")
         return ()
     if role is Role.SYSTEM and is_system_memory(text, notes.injected):
-        return [(Role.MEMORY, _cut(masking.text(text)))]
+        return [(Role.MEMORY, _cut(masking.mask_text(text)))]
     if role not in _PARTED:
-        return [(role, _cut(masking.text(text)))]
+        return [(role, _cut(masking.mask_text(text)))]
     return [_part(piece, role, masking) for piece in pieces(text, notes.injected)]
 
 
 def _part(piece: Piece, role: Role, masking: Masking) -> tuple[Role, str]:
     # Masked before it is cut: half a secret is not recognised.
-    text = masking.text(piece.text)
+    text = masking.mask_text(piece.text)
     if piece.is_memory:
         return Role.MEMORY, _cut(text)
     return role, text if role in _NEVER_CUT else _cut(text)

@@ -18,7 +18,7 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 from afterword import telemetry
 from afterword.errors import NotFound
 from afterword.facts.scopes import Scope
-from afterword.privacy.tombstones import Key, Mark, Tombstone
+from afterword.privacy.tombstones import Key, Tombstone, TombstoneKind
 from afterword.store import ledger, lookup
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import targets
@@ -97,7 +97,7 @@ class Erasure:
             return
         for said in gone.values():
             mark = self.key.slot(self.scope, said.subject, said.attribute, said.value)
-            self.stones.append(Tombstone(Mark.SLOT, self.key.id, "", mark, self.at))
+            self.stones.append(Tombstone(TombstoneKind.SLOT, self.key.id, "", mark, self.at))
         needles = await Needles.of(self.db, list(gone.values()))
         await self.erase_statements(list(gone))
         for one in await self.conversations():
@@ -208,10 +208,10 @@ class Erasure:
         query = select(func.count()).select_from(TurnRow).where(TurnRow.session_pk == one.key)
         query = query.where(or_(col(TurnRow.said_at).is_(None), col(TurnRow.said_at) <= until))
         place = self.key.place(self.scope, one.session_id)
-        return Tombstone(Mark.SESSION, self.key.id, place, "", until, times=(await self.db.exec(query)).one())
+        return Tombstone(TombstoneKind.SESSION, self.key.id, place, "", until, times=(await self.db.exec(query)).one())
 
     def _scope_stone(self, until: datetime) -> Tombstone:
-        return Tombstone(Mark.SCOPE, self.key.id, "", "", until)
+        return Tombstone(TombstoneKind.SCOPE, self.key.id, "", "", until)
 
 
 Work = Callable[[Erasure], Awaitable[None]]

@@ -16,8 +16,16 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript, Turn
-from afterword.privacy.blanking import FORGOTTEN, SHORTEST_VALUE, Span, blanked, mentions, spans_of, squeezed
-from afterword.privacy.tombstones import STRUCTURE, Forgotten, Key, Mark, Tombstone, as_json
+from afterword.privacy.blanking import (
+    FORGOTTEN,
+    SHORTEST_VALUE,
+    Span,
+    blank_spans,
+    letters_and_digits,
+    mentions_phrase,
+    spans_to_blank,
+)
+from afterword.privacy.tombstones import STRUCTURE, Forgotten, Key, Tombstone, TombstoneKind, keep_json_valid
 from afterword.store.forgetting.text_columns import Conversation
 from afterword.store.lookup import CHUNK
 from afterword.store.rows import packed, turn_of, unpacked
@@ -69,7 +77,7 @@ class Needles:
 
 
 def _is_distinct(value: str) -> bool:
-    return len(squeezed(value)) >= SHORTEST_VALUE
+    return len(letters_and_digits(value)) >= SHORTEST_VALUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +90,13 @@ class _Words:
     spared: tuple[str, ...] = ()
 
     def spans(self, text: str) -> list[Span]:
-        return spans_of(text, quotes=self.quotes, values=self.values, kept=self.kept, spared=self.spared)
+        return spans_to_blank(
+            text, quotes=self.quotes, values=self.values, quotes_to_keep=self.kept, values_to_keep=self.spared
+        )
 
     def cover(self, text: str) -> str:
         spans = self.spans(text)
-        return blanked(text, spans) if spans else text
+        return blank_spans(text, spans) if spans else text
 
 
 async def blank_session(
@@ -101,7 +111,7 @@ async def blank_session(
     """Blank the needles in what is kept of a session; return the tombstones that do the same to what is read anew."""
     kept = await _kept(db, one)
     values = needles.values.get(one.session_id, ())
-    spared = {said.id for said, _ in kept if any(mentions(said.value, value) for value in values)}
+    spared = {said.id for said, _ in kept if any(mentions_phrase(said.value, value) for value in values)}
     words = _Words(
         quotes=tuple(dict.fromkeys((*needles.quotes.get(one.session_id, ()), *needles.anywhere))),
         values=values,
@@ -116,7 +126,7 @@ async def blank_session(
 
     def within(text: str) -> str:
         spans = words.spans(text)
-        return as_json(text, marks.lay(text, spans, times=0)) if spans else text
+        return keep_json_valid(text, marks.lay(text, spans, times=0)) if spans else text
 
     await _blank_turns(db, one, turned, counts)
     await _blank_state(db, one, lambda state: _strings_covered(state, within), counts)
@@ -165,13 +175,13 @@ class _Marks:
     def lay(self, text: str, spans: Sequence[Span], *, times: int) -> str:
         """Return the text without these spans, for which a tombstone is laid."""
         self._times[self._key.text(self._scope, self._session_id, text), tuple(spans)] += times
-        return blanked(text, spans)
+        return blank_spans(text, spans)
 
     def stones(self) -> list[Tombstone]:
         """Return what was laid."""
         place = self._key.place(self._scope, self._session_id)
         return [
-            Tombstone(Mark.TEXT, self._key.id, place, mark, self._at, spans, times)
+            Tombstone(TombstoneKind.TEXT, self._key.id, place, mark, self._at, spans, times)
             for (mark, spans), times in self._times.items()
         ]
 

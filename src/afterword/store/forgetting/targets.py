@@ -12,7 +12,7 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 from afterword.facts.assertions import PERSON, Assertion, Relation, SpeechAct, Verdict
 from afterword.facts.timeline import erased_ids
 from afterword.facts.words import folded
-from afterword.privacy.blanking import mentions
+from afterword.privacy.blanking import mentions_phrase
 from afterword.store.lookup import CHUNK
 from afterword.store.tables import AssertionRow, EvidenceRow, VerdictRow
 
@@ -102,7 +102,7 @@ def _overlap(one: EvidenceRow, other: EvidenceRow) -> bool:
 
 
 def _tells(one: AssertionRow, value: str) -> bool:
-    return bool(value) and bool(one.value) and (mentions(one.value, value) or mentions(value, one.value))
+    return bool(value) and bool(one.value) and (mentions_phrase(one.value, value) or mentions_phrase(value, one.value))
 
 
 async def _takings(db: AsyncSession, scope_id: int, gone: dict[str, AssertionRow]) -> dict[str, AssertionRow]:

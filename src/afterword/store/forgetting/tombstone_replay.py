@@ -92,7 +92,7 @@ async def enforce(erasure: Erasure) -> None:
     ids = list(await erasure.db.exec(select(AssertionRow.id).where(AssertionRow.scope_id == erasure.scope_id)))
     for start in range(0, len(ids), CHUNK):
         said = await lookup.assertions_by_id(erasure.db, erasure.scope, ids[start : start + CHUNK])
-        gone = [name for name, one in said.items() if slots.holds_back(one) or not stands(one, covers)]
+        gone = [name for name, one in said.items() if slots.covers(one) or not stands(one, covers)]
         await erasure.erase_statements(gone)
 
 

@@ -16,7 +16,7 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 from afterword.errors import FileInvalid
 from afterword.facts.assertions import digest
 from afterword.facts.scopes import Scope
-from afterword.privacy.tombstones import Forgotten, Key, Mark, Tombstone
+from afterword.privacy.tombstones import Forgotten, Key, Tombstone, TombstoneKind
 from afterword.store.database.inserts import insert_missing
 from afterword.store.database.statements import fetched
 from afterword.store.ledger import ensure_scope
@@ -119,7 +119,7 @@ def stone_of(line: Mapping[str, Any]) -> tuple[Scope, Tombstone]:
         spans = tuple((int(first), int(last)) for first, last in line["spans"])
         until = datetime.fromisoformat(line["until"])
         key_id, place, mark = (str(line[name]) for name in ("key_id", "place", "mark"))
-        stone = Tombstone(Mark(line["kind"]), key_id, place, mark, until, spans, int(line["times"]))
+        stone = Tombstone(TombstoneKind(line["kind"]), key_id, place, mark, until, spans, int(line["times"]))
         return Scope.parse(line["scope"]), stone
     except (KeyError, TypeError, ValueError):
         raise FileInvalid("a tombstone cannot be read; the file is damaged") from None
@@ -131,7 +131,7 @@ def _name(secret: bytes) -> str:
 
 def _stone(row: TombstoneRow) -> Tombstone:
     spans = tuple((first, last) for first, last in row.spans)
-    return Tombstone(Mark(row.kind), row.key_id, row.place, row.mark, row.until, spans, row.times)
+    return Tombstone(TombstoneKind(row.kind), row.key_id, row.place, row.mark, row.until, spans, row.times)
 
 
 def _values(scope: Scope, scope_id: int, one: Tombstone) -> dict[str, Any]:

@@ -57,7 +57,7 @@ async def meaning(
     if known.missing == len(view.index.units) or store.privacy.markers.read(query) is not None:
         return None, known.missing
     try:
-        [vector] = await embedder.embed([store.privacy.text(query)])
+        [vector] = await embedder.embed([store.privacy.mask_text(query)])
     except AfterwordError as error:  # a budget, too, may refuse the question
         _log.warning("recall goes by words alone: %s", error)
         return None, 0

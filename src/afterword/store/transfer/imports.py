@@ -23,7 +23,7 @@ from afterword.errors import FileInvalid
 from afterword.facts.assertions import Authority, Cue, EvidenceKind, Kind, SpeechAct
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
-from afterword.privacy.blanking import FORGOTTEN, is_forgotten
+from afterword.privacy.blanking import FORGOTTEN, has_blanked_words
 from afterword.privacy.tombstones import Forgotten
 from afterword.store import ledger
 from afterword.store.database.compaction import analyze
@@ -205,10 +205,10 @@ class _Arrival:
         self.arrived.taken["assertions"] += len(rows)
 
     def _is_forgotten(self, row: Line, items: Sequence[Line], gone: Forgotten) -> bool:
-        if gone.is_empty and not self._covers and not is_forgotten(row["value"]):
+        if gone.is_empty and not self._covers and not has_blanked_words(row["value"]):
             return False
         said = assertion_of(_as_row(row), map(_as_row, items), self._scope)
-        return gone.holds_back(said) or not stands(said, self._covers)
+        return gone.covers(said) or not stands(said, self._covers)
 
     async def _windows(self, db: AsyncSession, lines: Sequence[Line]) -> None:
         scope_id = await self._held(db)
