@@ -1,6 +1,6 @@
 """What AutoGen agents remember after a session ends.
 
-Everything named here is loaded at first use, so that a live agent pays only for what it uses.
+Each public name is imported when it is first used, so that a live agent loads only what it needs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from afterword.agents.memory import FactMemory
     from afterword.agents.recorder import record_session, resume
     from afterword.agents.tools import memory_tools
-    from afterword.embedders import embedder
+    from afterword.composition import embedder
     from afterword.extractors.model.client import ModelClient, ModelSettings
     from afterword.extractors.model.extractor import ModelExtractor
     from afterword.extractors.model.prices import Price
@@ -58,7 +58,7 @@ _HOMES = {
     "RulesExtractor": "afterword.extractors.rules",
     "Saved": "afterword.pipeline.session",
     "Scope": "afterword.facts.scopes",
-    "embedder": "afterword.embedders",
+    "embedder": "afterword.composition",
     "memory_tools": "afterword.agents.tools",
     "open_store": "afterword.store.database.engine",
     "process_session": "afterword.pipeline.session",
@@ -67,7 +67,7 @@ _HOMES = {
 }
 
 
-# How an application logs is its own business; without any handler Python would write our warnings to its terminal.
+# The application configures logging. Without any handler Python would write our warnings to its terminal.
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 
@@ -76,9 +76,9 @@ def __getattr__(name: str) -> Any:
         return _version()
     if name not in _HOMES:
         raise AttributeError(f"module 'afterword' has no attribute {name!r}")
-    found = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = found
-    return found
+    public_object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = public_object
+    return public_object
 
 
 def _version() -> str:

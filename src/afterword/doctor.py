@@ -1,4 +1,4 @@
-"""What is configured, what can be reached, and how to mend the rest."""
+"""Check what is configured and what can be reached, and say how to fix the rest."""
 
 from __future__ import annotations
 
@@ -9,49 +9,55 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from afterword import settings
+from afterword.composition import model_client, open_embedder
 from afterword.errors import AfterwordError, StoreError
+from afterword.extractors.errors import ExtractionError
+from afterword.extractors.model.embeddings import EndpointEmbedder
+from afterword.extractors.model.prices import shipped_prices
 from afterword.recall.vectors import Embedder, LocalEmbedder
 from afterword.settings import ModelOptions, Settings, SettingsInvalid, profile_path
 from afterword.store.database.engine import Store
 
 PACKAGES = ("autogen-agentchat", "autogen-ext", "sqlmodel", "instructor", "openai", "apscheduler")
 LIBRARIES = {"local": ("numpy", "wordllama"), "endpoint": ("numpy",)}
-"""What each kind of embedder needs beside afterword's own dependencies."""
+"""The libraries that each kind of embedder needs besides afterword's own dependencies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at: what was found, and how to mend it where it is not `ok`."""
+    """The result of one check: what was seen, and how to fix it where it is not `ok`."""
 
     name: str
     ok: bool
-    found: str
-    mend: str = ""
+    finding: str
+    fix: str = ""
 
 
 async def examine(*, probe: bool = False) -> list[Check]:
-    """Return every check, the settings first. Nothing is changed; a model is asked only with `probe`, in every mode
-    (an embedder for one vector), and with mode "auto" the first that works is remembered."""
+    """Return every check, the settings first. Nothing is changed.
+
+    Only with `probe` is a request sent: one to the model in every mode, and one to the embedder. With mode "auto" the
+    first mode that works is then remembered.
+    """
     checks = [_packages()]
     try:
         configured = settings.load()
     except SettingsInvalid as error:
-        return [*checks, Check("settings", False, str(error), "mend the profile or the variable that is named")]
+        return [*checks, Check("settings", False, str(error), "correct the profile or the variable that is named")]
     checks.append(Check("settings", True, f"profile: {profile_path() or 'none, defaults and environment'}"))
     checks += [*await _store(configured), _redaction(configured), _extractor(configured)]
     checks.append(await _embedding(configured, probe=probe))
-    return [*checks, await _probed(configured.model)] if probe else checks
+    return [*checks, await _model_modes(configured.model)] if probe else checks
 
 
 def _packages() -> Check:
-    found, missing = [], []
+    installed, missing = [], []
     for name in PACKAGES:
         try:
-            found.append(f"{name} {version(name)}")
+            installed.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             missing.append(name)
-    mend = f"pip install {' '.join(missing)}"
-    return Check("packages", not missing, ", ".join(found), mend)
+    return Check("packages", not missing, ", ".join(installed), f"pip install {' '.join(missing)}")
 
 
 async def _store(configured: Settings) -> list[Check]:
@@ -65,87 +71,83 @@ async def _store(configured: Settings) -> list[Check]:
         async with store:
             await store.check()
     except StoreError as error:
-        mend = "start the database" if store.dialect == "postgresql" else "name another file with AFTERWORD_STORE__URL"
-        return [Check("store", False, str(error), f"{mend}, or run `afterword migrate`")]
+        fix = "start the database" if store.dialect == "postgresql" else "name another file with AFTERWORD_STORE__URL"
+        return [Check("store", False, str(error), f"{fix}, or run `afterword migrate`")]
     checks = [Check("store", True, f"{store.shown_url} answers, its tables are up to date")]
     if store.path is not None and os.name == "posix":
         mode = stat.S_IMODE(store.path.stat().st_mode)
-        private = not mode & 0o077
-        checks.append(Check("privacy", private, f"file mode {mode:04o}", f"chmod 600 {store.path}"))
+        checks.append(Check("privacy", not mode & 0o077, f"file mode {mode:04o}", f"chmod 600 {store.path}"))
     return checks
 
 
 def _redaction(configured: Settings) -> Check:
-    kinds = sorted(configured.privacy.chosen().kinds)
-    found = f"masked before anything is stored: {', '.join(kinds)}" if kinds else "stored as they are said"
-    return Check("redaction", True, found)
+    kinds = ", ".join(sorted(configured.privacy.policy().kinds))
+    return Check(
+        "redaction", True, f"masked before anything is stored: {kinds}" if kinds else "stored as they are said"
+    )
 
 
 def _extractor(configured: Settings) -> Check:
     if configured.extractor == "rules":
         return Check("extractor", True, 'offline rules: English patterns, no model (extractor = "model" asks one)')
     model = configured.model
-    place = model.base_url or os.environ.get("OPENAI_BASE_URL") or "api.openai.com"
+    endpoint = model.base_url or os.environ.get("OPENAI_BASE_URL") or "api.openai.com"
     has_key = bool(model.api_key or os.environ.get("OPENAI_API_KEY"))
-    found = f"model {model.name} at {place}, key {'set' if has_key else 'missing'}, mode {model.mode}"
-    return Check("extractor", has_key, found, "set OPENAI_API_KEY")
+    finding = f"model {model.name} at {endpoint}, key {_presence(has_key)}, mode {model.mode}"
+    return Check("extractor", has_key, finding, "set OPENAI_API_KEY")
 
 
 async def _embedding(configured: Settings, *, probe: bool) -> Check:
-    """Say what makes vectors; with `probe` it makes one."""
+    """Check the embedder; with `probe` it is asked for one vector."""
     options = configured.embedding
     if options.kind == "none":
         return Check("embedding", True, 'none: recall goes by words (kind = "local" or "endpoint" adds meaning)')
     missing = [name for name in LIBRARIES[options.kind] if find_spec(name) is None]
     if missing:
-        mend = "pip install 'afterword[local]'"
-        return Check("embedding", False, f"{options.kind}: {' and '.join(missing)} not installed", mend)
-    from afterword.embedders import embedding
-
+        finding = f"{options.kind}: {' and '.join(missing)} not installed"
+        return Check("embedding", False, finding, "pip install 'afterword[local]'")
     try:
-        async with embedding(options) as made:
-            found, mend = _embedder(configured, made)
-            if not mend and probe and made is not None:
-                await made.embed(["hello"])
-                found += ", it answers"
+        async with open_embedder(options) as embedder:
+            finding, fix = _embedder(configured, embedder)
+            if not fix and probe and embedder is not None:
+                await embedder.embed(["hello"])
+                finding += ", it answers"
     except AfterwordError as error:
         return Check("embedding", False, f"{options.kind}, without use", str(error))
-    return Check("embedding", not mend, found, mend)
+    return Check("embedding", not fix, finding, fix)
 
 
-def _embedder(configured: Settings, made: Embedder | None) -> tuple[str, str]:
-    """Return what makes vectors, and what is to be mended before it can be asked."""
-    from afterword.extractors.model.embeddings import EndpointEmbedder
-    from afterword.extractors.model.prices import shipped
-
-    if not isinstance(made, EndpointEmbedder):
+def _embedder(configured: Settings, embedder: Embedder | None) -> tuple[str, str]:
+    """Return which embedder is configured, and what must be fixed before it can be used."""
+    if not isinstance(embedder, EndpointEmbedder):
         return f"{LocalEmbedder.model}, {LocalEmbedder.dimension} numbers a text, on this machine", ""
     options, budget = configured.embedding, configured.budget
     has_key = bool(options.api_key or (options.base_url is None and os.environ.get("OPENAI_API_KEY")))
-    found = f"{made.settings.place}, key {'set' if has_key else 'missing'}, {made.dimension} numbers a text"
+    finding = f"{embedder.settings.place}, key {_presence(has_key)}, {embedder.dimension} numbers a text"
     if not has_key and options.base_url is None:
-        return found, "set AFTERWORD_EMBEDDING__API_KEY or OPENAI_API_KEY"
+        return finding, "set AFTERWORD_EMBEDDING__API_KEY or OPENAI_API_KEY"
     is_limited = budget.usd_per_run is not None or budget.usd_per_day is not None
-    if is_limited and made.model not in {**configured.prices, **shipped()}:
-        return f"{found}, no price known", f'the budget in dollars needs its price: [prices."{made.model}"]'
-    return found, ""
+    if is_limited and embedder.model not in {**configured.prices, **shipped_prices()}:
+        return f"{finding}, no price known", f'the budget in dollars needs its price: [prices."{embedder.model}"]'
+    return finding, ""
 
 
-async def _probed(options: ModelOptions) -> Check:
+def _presence(has_key: bool) -> str:
+    return "set" if has_key else "missing"
+
+
+async def _model_modes(options: ModelOptions) -> Check:
     """Ask the model a tiny question in every mode."""
-    from afterword.extractors.errors import ExtractionError
-    from afterword.extractors.model.client import ModelClient
-    from afterword.workers import model_settings
-
     try:
-        async with ModelClient(model_settings(options)) as client:
-            found = await client.probe()
+        async with model_client(options) as client:
+            fault_by_mode = await client.probe()
     except ExtractionError as error:
         return Check("model", False, "not asked", str(error))
-    works = [mode for mode, fault in found.items() if fault is None]
-    told = ", ".join(f"{mode} {'works' if mode in works else 'fails'}" for mode in found)
-    if not works:
-        return Check("model", False, told, str(next(iter(found.values()))))
-    chosen = options.mode if options.mode != "auto" else works[0]
-    kept = f"auto: {chosen} is used" if options.mode == "auto" else f"{chosen} is set"
-    return Check("model", chosen in works, f"{told}; {kept}", f'set mode = "{works[0]}" or "auto"')
+    working_modes = [mode for mode, fault in fault_by_mode.items() if fault is None]
+    finding = ", ".join(f"{mode} {'fails' if fault else 'works'}" for mode, fault in fault_by_mode.items())
+    if not working_modes:
+        return Check("model", False, finding, str(next(iter(fault_by_mode.values()))))
+    if options.mode == "auto":
+        return Check("model", True, f"{finding}; auto: {working_modes[0]} is used")
+    fix = f'set mode = "{working_modes[0]}" or "auto"'
+    return Check("model", options.mode in working_modes, f"{finding}; {options.mode} is set", fix)

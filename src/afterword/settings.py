@@ -1,6 +1,6 @@
-"""What is configured, and where it comes from: a TOML profile, and the environment, which wins.
+"""The settings, read from a TOML profile and from the environment, which wins.
 
-Only the composition roots (the command line, `doctor`) read settings; packages take plain values.
+Only `composition`, `doctor` and the command line read settings. Packages take plain values.
 """
 
 from __future__ import annotations
@@ -33,13 +33,17 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 class SettingsInvalid(AfterwordError):
-    """The profile or an environment variable holds something that cannot be used."""
+    """The profile or an environment variable holds a value that cannot be used. Correct the one that is named."""
 
     is_usage = True
 
 
 class StoreOptions(BaseModel):
-    """Where facts live. The other two are PostgreSQL's: connections of a process, and how long a statement may take."""
+    """The database that holds the facts.
+
+    Two settings are for PostgreSQL only: `pool_size` is the number of connections of a process, and
+    `statement_timeout_s` is how long one statement may take.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -48,12 +52,15 @@ class StoreOptions(BaseModel):
     statement_timeout_s: float = Field(default=60.0, gt=0)
 
     def connections(self) -> Connections:
-        """Return them as the store takes them."""
+        """Return the settings that the store takes for its connections."""
         return Connections(self.pool_size, self.statement_timeout_s)
 
 
 class RetryOptions(BaseModel):
-    """How often a session is tried before it is set aside, and the pauses between; each is four times the last."""
+    """How often a failed session is tried before it is set aside.
+
+    Each pause between two tries is four times as long as the one before it, up to `longest_pause_s`.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -61,15 +68,16 @@ class RetryOptions(BaseModel):
     first_pause_s: float = Field(default=60.0, ge=0)
     longest_pause_s: float = Field(default=6 * 3600.0, ge=0)
 
-    def chosen(self) -> Retries:
-        """Return them as the store takes them."""
+    def policy(self) -> Retries:
+        """Return the retry policy that the store takes."""
         return Retries(self.tries, self.first_pause_s, self.longest_pause_s)
 
 
 class ScheduleOptions(BaseModel):
-    """When `afterword schedule` does what: seconds, or five cron fields in `timezone`.
+    """How often `afterword schedule` runs each job: an interval in seconds, or five cron fields in `timezone`.
 
-    A scope is consolidated once it has `new_sessions`, is quiet for `idle_s`, and was last so `apart_s` ago.
+    A scope is consolidated when it has at least `new_sessions` new sessions, nothing has happened in it for `idle_s`
+    seconds, and its last consolidation was at least `apart_s` seconds ago.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -88,9 +96,10 @@ class ScheduleOptions(BaseModel):
 
 
 class ModelOptions(BaseModel):
-    """Which model extracts. Without a key of its own, `OPENAI_API_KEY` is used; `base_url` likewise.
+    """The language model that extracts facts and judges pairs.
 
-    With `mode` "auto" the endpoint is tried once, and what it understands is kept in `modes_path()`.
+    Without `api_key` the environment's `OPENAI_API_KEY` is used, without `base_url` its `OPENAI_BASE_URL`. With `mode`
+    "auto" the endpoint is tried once, and the mode that works is remembered in the file `modes_path()`.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -106,10 +115,12 @@ class ModelOptions(BaseModel):
 
 
 class EmbeddingOptions(BaseModel):
-    """What makes the vectors by which recall goes beside words: nothing, this machine, or an endpoint.
+    """The embedder, whose vectors let recall rank by meaning as well as by words.
 
-    The others are those of an endpoint. With `shorten` it is asked for `dimension` numbers, which not every model can;
-    `batch` is how many texts are sent at once. Without a key of its own, `OPENAI_API_KEY` is used; `base_url` likewise.
+    `kind` is "none", "local" (a model on this machine) or "endpoint"; all other settings are for an endpoint. With
+    `shorten` the endpoint is asked for vectors of `dimension` numbers, which not every model supports. `batch` is the
+    number of texts in one request. Without `api_key` the environment's `OPENAI_API_KEY` is used, without `base_url` its
+    `OPENAI_BASE_URL`.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -125,7 +136,10 @@ class EmbeddingOptions(BaseModel):
 
 
 class BudgetOptions(BaseModel):
-    """What models may cost: one run, and one day (UTC) over all processes. Nothing is asked that could pass it."""
+    """What models may cost in one run, and in one day (UTC) over all processes.
+
+    A request whose worst-case cost would exceed the budget is not sent.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -136,7 +150,7 @@ class BudgetOptions(BaseModel):
 
 
 class PriceOptions(BaseModel):
-    """US dollars for a million tokens of one model; in place of the row that comes along, if any."""
+    """The price of one model in US dollars for a million tokens. It replaces the price that is shipped, if any."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -148,9 +162,10 @@ class PriceOptions(BaseModel):
 
 
 class PrivacyOptions(BaseModel):
-    """What is kept out of the store: secrets of these kinds, and what follows these phrases at a turn's beginning.
+    """What never reaches the store: secrets of the kinds `redact_kinds`, and what is said off the record.
 
-    `erase` says whether what people ask to be forgotten is erased by each run ("auto"), or by `forget --asked` alone.
+    A turn that begins with a phrase of `off_record` starts what is off the record; a phrase of `on_record` ends it.
+    With `erase` "auto" each run erases what people asked to be forgotten; with "ask" only `forget --asked` does.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -163,17 +178,17 @@ class PrivacyOptions(BaseModel):
 
     @property
     def erases(self) -> bool:
-        """Whether what people ask to be forgotten is erased without anybody's leave."""
+        """Whether each run erases what people asked to be forgotten, without anybody's approval."""
         return self.erase == "auto"
 
-    def chosen(self) -> Privacy:
-        """Return them as the store takes them."""
+    def policy(self) -> Privacy:
+        """Return the privacy policy that the store takes."""
         kinds = frozenset(self.redact_kinds if self.redact else ())
         return Privacy(kinds, Markers(tuple(self.off_record), tuple(self.on_record)))
 
 
 class LogOptions(BaseModel):
-    """What the command line writes to standard error of what it logs, and how."""
+    """Which log records the command line writes to standard error, and in which format."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -182,7 +197,7 @@ class LogOptions(BaseModel):
 
 
 class Settings(BaseSettings):
-    """Everything that can be configured. `AFTERWORD_STORE__URL` and the like override the profile."""
+    """All settings. Environment variables such as `AFTERWORD_STORE__URL` override the profile."""
 
     model_config = SettingsConfigDict(env_prefix="AFTERWORD_", env_nested_delimiter="__", extra="forbid")
 
@@ -214,7 +229,7 @@ class Settings(BaseSettings):
 
 
 def profile_path() -> Path | None:
-    """Return the profile in use: `AFTERWORD_PROFILE`, else `afterword.toml` of the working folder, else None."""
+    """Return the profile in use: `AFTERWORD_PROFILE`, else `afterword.toml` in the working folder, else None."""
     named = os.environ.get("AFTERWORD_PROFILE")
     if named:
         return Path(named)
@@ -222,16 +237,21 @@ def profile_path() -> Path | None:
 
 
 def modes_path() -> Path:
-    """Return the file that remembers which mode an endpoint understands; without it, it is only tried again."""
+    """Return the file that remembers which mode each endpoint understands. It may be deleted: modes are tried again."""
     cache = os.environ.get("XDG_CACHE_HOME")
     return (Path(cache) if cache else Path("~/.cache").expanduser()) / "afterword" / "modes.json"
 
 
 def load() -> Settings:
-    """Return the settings. Raises `SettingsInvalid`, naming the place and never the value."""
+    """Return the settings.
+
+    Raises `SettingsInvalid`, which names the setting and never its value.
+    """
     profile = profile_path()
     if profile is not None and not profile.is_file():
-        raise SettingsInvalid(f"AFTERWORD_PROFILE names {profile}, which does not exist")
+        raise SettingsInvalid(
+            f"AFTERWORD_PROFILE names {profile}, which does not exist; create it or unset the variable"
+        )
     try:
         return Settings()
     except ValidationError as error:
@@ -240,4 +260,4 @@ def load() -> Settings:
         reason = f"the setting {where} cannot be used: {first['msg']} (profile: {profile or 'none'})"
         raise SettingsInvalid(reason) from None
     except ValueError as error:
-        raise SettingsInvalid(f"{profile} is no TOML: {error}") from None
+        raise SettingsInvalid(f"{profile} is not valid TOML: {error}; correct the file") from None

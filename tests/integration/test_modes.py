@@ -158,11 +158,11 @@ async def test_the_doctor_tries_every_mode_and_says_which_to_set(configured: Any
     with Endpoint(["tools", "json"]) as endpoint:
         configured(endpoint)
         check = await probed()
-        assert (check.ok, check.found) == (True, "json_schema fails, tools works, json works; auto: tools is used")
+        assert (check.ok, check.finding) == (True, "json_schema fails, tools works, json works; auto: tools is used")
         assert "tools" in (tmp_path / "afterword" / "modes.json").read_text()
         configured(endpoint, "json_schema")
         check = await probed()
-        assert (check.ok, check.mend) == (False, 'set mode = "tools" or "auto"')
+        assert (check.ok, check.fix) == (False, 'set mode = "tools" or "auto"')
 
 
 async def test_the_doctor_says_what_is_wrong_with_a_model_that_answers_in_no_mode(configured: Any) -> None:
@@ -170,7 +170,7 @@ async def test_the_doctor_says_what_is_wrong_with_a_model_that_answers_in_no_mod
         configured(endpoint)
         check = await probed()
     assert not check.ok
-    assert "HTTP 401; check the API key" in check.mend
+    assert "HTTP 401; check the API key" in check.fix
 
 
 async def test_without_being_asked_to_the_doctor_asks_no_model(configured: Any) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afterword.extractors.extractor import Usage
-from afterword.extractors.model.prices import Price, shipped
+from afterword.extractors.model.prices import Price, shipped_prices
 from afterword.pipeline.budget import Budget, Purse, dollars
 from afterword.settings import PriceOptions
 from afterword.store.costs import Spent
@@ -20,7 +20,7 @@ COUNTS = st.integers(0, 10_000_000)
 
 
 def test_every_shipped_price_says_since_when_and_from_where() -> None:
-    for name, price in shipped().items():
+    for name, price in shipped_prices().items():
         assert price.as_of is not None, name
         assert date(2026, 1, 1) <= price.as_of
         assert price.source, name
@@ -33,7 +33,7 @@ def test_every_shipped_price_says_since_when_and_from_where() -> None:
 def test_the_table_of_the_configs_is_the_one_that_comes_along(repository: Path) -> None:
     rows = tomllib.loads((repository / "configs" / "prices.toml").read_text(encoding="utf-8"))["prices"]
     assert {name: PriceOptions.model_validate(row).prompt_usd for name, row in rows.items()} == {
-        name: price.prompt_usd for name, price in shipped().items()
+        name: price.prompt_usd for name, price in shipped_prices().items()
     }
 
 

@@ -22,7 +22,7 @@ from afterword.cli.output import (
     told_skipped,
 )
 from afterword.cli.spending import spent_json
-from afterword.embedders import embedding
+from afterword.composition import configured_purse, open_embedder
 from afterword.errors import NotFound
 from afterword.extractors.model.embeddings import PURPOSE
 from afterword.facts.fact import Fact
@@ -33,7 +33,6 @@ from afterword.store.costs import Spent
 from afterword.store.database.engine import Store
 from afterword.store.ledger import source_of
 from afterword.store.reading.recall import Recall, search
-from afterword.workers import purse
 
 
 def facts(
@@ -192,8 +191,8 @@ def recall(query: str, user: str | None, scope: str | None, *, limit: int, as_js
     configured = settings.load()
 
     async def work(store: Store) -> Recall:
-        async with embedding(configured.embedding) as embedder:
-            with Account(purse(configured, "rules"), store, whose, PURPOSE, PURPOSE).open():
+        async with open_embedder(configured.embedding) as embedder:
+            with Account(configured_purse(configured, "rules"), store, whose, PURPOSE, PURPOSE).open():
                 return await search(store, whose, query, at=instant(None), limit=limit, embedder=embedder, explain=True)
 
     found = run(work)

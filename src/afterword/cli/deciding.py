@@ -22,6 +22,7 @@ from afterword.cli.output import (
 )
 from afterword.cli.output import run as in_store
 from afterword.cli.spending import money, spent_json, told
+from afterword.composition import configured_purse, open_extractor_and_judge
 from afterword.errors import NotFound
 from afterword.facts.assertions import Assertion
 from afterword.facts.dependents import Dependent, dependents
@@ -35,7 +36,6 @@ from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus
 from afterword.store.reviews import Contest, Decision, Wording
 from afterword.store.runs import Policy, Run
-from afterword.workers import purse, working
 
 
 def now() -> datetime:
@@ -101,8 +101,8 @@ def apply(run_id: int, *, as_json: bool) -> None:
 
     async def work() -> Run:
         configured = settings.load()
-        async with opened() as store, working(configured.extractor, configured.model) as workers:
-            spending = purse(configured, configured.extractor)
+        async with opened() as store, open_extractor_and_judge(configured.extractor, configured.model) as workers:
+            spending = configured_purse(configured, configured.extractor)
             run = await apply_proposal(store, run_id, judge=workers.judge, budget=spending)
             await embedding.refresh(store, configured, [run.scope], spending=spending)
             return run
@@ -115,7 +115,7 @@ def undo(run_id: int, *, as_json: bool) -> None:
 
     async def work() -> Run:
         configured = settings.load()
-        async with opened() as store, working(configured.extractor, configured.model) as workers:
+        async with opened() as store, open_extractor_and_judge(configured.extractor, configured.model) as workers:
             run = await undo_run(store, run_id, judge=workers.judge)
             await embedding.refresh(store, configured, [run.scope])
             return run

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from afterword.cli.output import console, instant
-from afterword.embedders import embedding
+from afterword.composition import configured_purse, open_embedder
 from afterword.facts.scopes import Scope
 from afterword.pipeline.budget import Purse
 from afterword.pipeline.vector_refresh import Refresher
@@ -15,7 +15,6 @@ from afterword.settings import Settings
 from afterword.store.database.engine import Store
 from afterword.store.reading import vector_rows
 from afterword.store.reading.vector_rows import Name
-from afterword.workers import purse
 
 
 @asynccontextmanager
@@ -27,13 +26,13 @@ async def refreshing(
     stop: Callable[[], str | None] = lambda: None,
 ) -> AsyncIterator[Refresher | None]:
     """Yield what makes vectors, None where no embedder is configured; `spending` is the purse that pays for them."""
-    async with embedding(configured.embedding) as made:
+    async with open_embedder(configured.embedding) as made:
         if made is None:
             yield None
             return
 
         def paying() -> Purse:
-            return spending or purse(configured, "rules")
+            return spending or configured_purse(configured, "rules")
 
         yield Refresher(store, made, paying, batch=configured.embedding.batch, stop=stop)
 
@@ -61,7 +60,7 @@ async def refresh(
 
 async def coverage(store: Store, configured: Settings, scopes: Sequence[Scope]) -> list[dict[str, Any]]:
     """Return, for each model that has vectors and for the configured one, how many texts have and lack one."""
-    async with embedding(configured.embedding) as made:
+    async with open_embedder(configured.embedding) as made:
         wanted = (made.model, made.dimension) if made else None
     texts, vectors = 0, dict[Name, int]()
     for scope in scopes:

@@ -9,6 +9,7 @@ from typing import Any
 
 from afterword.cli.output import console, print_json, table
 from afterword.cli.spending import money, spent_json
+from afterword.composition import configured_purse, open_extractor_and_judge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import queued
 from afterword.pipeline.budget import Purse
@@ -16,7 +17,6 @@ from afterword.pipeline.estimate import GROWN, NEW, UNCHANGED, UNREADABLE, Estim
 from afterword.pipeline.intake import Saved
 from afterword.settings import Settings
 from afterword.store.database.engine import Store
-from afterword.workers import purse, working
 
 STATES = (NEW, GROWN, UNCHANGED, UNREADABLE)
 
@@ -25,7 +25,7 @@ def show(found: Sequence[Saved] | None, kind: str, configured: Settings, *, as_j
     """Print what processing the sessions (the queued ones where None) would take, by scope and in all."""
     by_scope = asyncio.run(_estimated(found, kind, configured))
     # An estimate is told also where no price is known: nothing is asked.
-    spending, model = purse(configured, "rules"), configured.model.name
+    spending, model = configured_purse(configured, "rules"), configured.model.name
     total = sum(by_scope.values(), start=Estimate())
     if as_json:
         scopes = {str(scope): _json(one, spending, model) for scope, one in by_scope.items()}
@@ -40,7 +40,7 @@ def show(found: Sequence[Saved] | None, kind: str, configured: Settings, *, as_j
 
 
 async def _estimated(found: Sequence[Saved] | None, kind: str, configured: Settings) -> dict[Scope, Estimate]:
-    async with _opened(configured.store.url) as store, working(kind, configured.model) as workers:
+    async with _opened(configured.store.url) as store, open_extractor_and_judge(kind, configured.model) as workers:
         waiting = await queued(store) if found is None else found
         return await estimate(store, waiting, extractor=workers.extractor, judge=workers.judge)
 

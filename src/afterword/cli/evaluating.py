@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from afterword import settings
 from afterword.cli.app import FAILED
 from afterword.cli.output import UsageInvalid, console, print_json
+from afterword.composition import model_client, open_extractor_and_judge
 from afterword.evaluation.baselines import EveryUserTurn
 from afterword.evaluation.chart import chart
 from afterword.evaluation.measure import exported
@@ -30,7 +31,6 @@ from afterword.extractors.model.opinion import ModelOpinion
 from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.extractors.testing import ScriptedEndpoint, recorded_model, replayed
 from afterword.settings import ModelOptions, Settings
-from afterword.workers import asking, working
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ async def evaluated(asked: Asked, configured: Settings, *, quiet: bool) -> Evalu
     """Return what was asked for and the two baselines beside it, all scored; with `quiet` no progress is shown."""
     scenarios = read_scenarios(asked.paths)
     kind = "model" if asked.replay else asked.extractor or configured.extractor
-    async with _options(asked.replay, configured.model) as options, working(kind, options) as workers:
+    async with _options(asked.replay, configured.model) as options, open_extractor_and_judge(kind, options) as workers:
         rules = System("offline rules", RulesExtractor(), RulesJudge())
         name = "recorded model" if asked.replay else f"model {options.name}"
         systems = [System(name, workers.extractor, workers.judge)] if kind == "model" else []
@@ -91,7 +91,7 @@ async def evaluated(asked: Asked, configured: Settings, *, quiet: bool) -> Evalu
             )
         if not asked.judge_unmatched:
             return evaluation
-        async with asking(options) as client:
+        async with model_client(options) as client:
             facts = evaluation.results[0].trial.facts
             return evaluation.with_opinions(await ask_opinions(ModelOpinion(client), scenarios, facts))
 

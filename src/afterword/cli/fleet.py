@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from afterword import settings
 from afterword.cli import embedding
 from afterword.cli.output import UsageInvalid, console, opened, print_json
+from afterword.composition import configured_purse, open_extractor_and_judge
 from afterword.store.database.engine import Store
-from afterword.workers import purse, working
 
 EXTRA = "procrastinate"
 
@@ -26,7 +26,7 @@ async def _work(concurrency: int, *, once: bool) -> None:
     configured = settings.load()
     async with (
         opened() as store,
-        working(configured.extractor, configured.model) as workers,
+        open_extractor_and_judge(configured.extractor, configured.model) as workers,
         embedding.refreshing(store, configured) as refresher,
     ):
         _check(store)
@@ -36,8 +36,8 @@ async def _work(concurrency: int, *, once: bool) -> None:
             store,
             extractor=workers.extractor,
             judge=workers.judge,
-            purse=partial(purse, configured, configured.extractor),
-            retries=configured.retry.chosen(),
+            purse=partial(configured_purse, configured, configured.extractor),
+            retries=configured.retry.policy(),
             refresher=refresher,
             erases=configured.privacy.erases,
         )

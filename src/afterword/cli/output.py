@@ -57,7 +57,7 @@ def run(work: Callable[[Store], Awaitable[T]], *, create: bool = False) -> T:
 async def opened(*, create: bool = False) -> AsyncIterator[Store]:
     """Open the configured store for one command; it is made only where `create` says so."""
     configured = settings.load()
-    privacy, connections = configured.privacy.chosen(), configured.store.connections()
+    privacy, connections = configured.privacy.policy(), configured.store.connections()
     store = await open_store(configured.store.url, create=create, privacy=privacy, connections=connections)
     try:
         yield store

@@ -14,6 +14,7 @@ from afterword.cli.endings import Ended, end, handed_back, show_end, show_waitin
 from afterword.cli.output import UsageInvalid, chosen_scope, console, fact_json, opened, print_json, table, told_skipped
 from afterword.cli.progress import interruptible, reporting
 from afterword.cli.spending import spent_json
+from afterword.composition import configured_purse, open_extractor_and_judge
 from afterword.extractors.grounding import Reason
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis
@@ -31,7 +32,6 @@ from afterword.store import lookup, sessions
 from afterword.store import runs as ledger_runs
 from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus, source_of
-from afterword.workers import purse, working
 
 
 def run(
@@ -54,7 +54,7 @@ def run(
     if only_estimate:
         estimating.show(None if found is None else found.sessions, kind, configured, as_json=as_json)
         return
-    spending = purse(configured, kind)
+    spending = configured_purse(configured, kind)
     configured.concurrency = concurrency or configured.concurrency
     ended = asyncio.run(_run(found, kind, configured, spending, dry_run=dry_run, quiet=as_json))
     _end(ended, spending, dry_run=dry_run, as_json=as_json)
@@ -81,7 +81,7 @@ async def _run(
     dry_run: bool,
     quiet: bool,
 ) -> list[Ended]:
-    async with opened(create=True) as store, working(kind, configured.model) as workers:
+    async with opened(create=True) as store, open_extractor_and_judge(kind, configured.model) as workers:
         taken, waiting = await taking.due_now(store, found)
         erases = configured.privacy.erases and not dry_run
         with interruptible() as stop, reporting(len(taken), spending, quiet=quiet) as report:
@@ -95,7 +95,7 @@ async def _run(
                     budget=spending,
                     stop=stop,
                     on_done=report,
-                    retries=configured.retry.chosen(),
+                    retries=configured.retry.policy(),
                     concurrency=configured.concurrency,
                     is_brief=True,
                 )
@@ -125,15 +125,15 @@ def reprocess(
     configured, whose = settings.load(), chosen_scope(user, scope)
     kind = extractor or configured.extractor
 
-    spending = purse(configured, kind)
+    spending = configured_purse(configured, kind)
 
     async def work() -> list[Ended] | list[tuple[Scope, str, str]]:
-        async with opened() as store, working(kind, configured.model) as workers:
+        async with opened() as store, open_extractor_and_judge(kind, configured.model) as workers:
             if session_id is None:
                 return await outdated(store, workers.extractor.version, whose)
             one = Saved(whose or await _whose(store, session_id), session_id, reread=True)
             extractor, judge = workers.extractor, workers.judge
-            retries = configured.retry.chosen()
+            retries = configured.retry.policy()
             batch: Sequence[Ended] = await run_batch(
                 store, [one], extractor=extractor, judge=judge, apply=now, budget=spending, retries=retries
             )
@@ -175,10 +175,10 @@ async def outdated(store: Store, version: str, whose: Scope | None) -> list[tupl
 def consolidate(user: str | None, scope: str | None, *, dry_run: bool, as_json: bool) -> None:
     """Judge what is unjudged in one scope, or in every one."""
     configured, whose = settings.load(), chosen_scope(user, scope)
-    spending = purse(configured, configured.extractor)
+    spending = configured_purse(configured, configured.extractor)
 
     async def work() -> list[Consolidated]:
-        async with opened() as store, working(configured.extractor, configured.model) as workers:
+        async with opened() as store, open_extractor_and_judge(configured.extractor, configured.model) as workers:
             async with store.read() as db:
                 scopes = [whose] if whose else await lookup.scopes_kept(db)
             judge = workers.judge

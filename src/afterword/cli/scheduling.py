@@ -16,6 +16,7 @@ from afterword import settings
 from afterword.cli import embedding, fleet
 from afterword.cli.app import FAILED
 from afterword.cli.output import UsageInvalid, chosen_scope, console, opened, print_json
+from afterword.composition import configured_purse, open_extractor_and_judge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.due_times import Rhythm
 from afterword.pipeline.background.leases import Ending, Job
@@ -23,7 +24,6 @@ from afterword.pipeline.background.periodic_jobs import CONSOLIDATION, EMBEDDING
 from afterword.pipeline.background.schedule import Halt, Schedule, Timing
 from afterword.settings import ScheduleOptions, Settings
 from afterword.store import sessions
-from afterword.workers import purse, working
 
 
 def schedule(*, once: bool, as_json: bool) -> None:
@@ -42,7 +42,7 @@ async def _schedule(configured: Settings, *, once: bool, as_json: bool) -> dict[
     rhythms = rhythms_of(options)
     async with (
         opened(create=True) as store,
-        working(kind, configured.model) as workers,
+        open_extractor_and_judge(kind, configured.model) as workers,
         fleet.handing_over(store, wanted=options.defer) as defer,
         embedding.refreshing(store, configured, stop=halt) as refresher,
     ):
@@ -50,8 +50,8 @@ async def _schedule(configured: Settings, *, once: bool, as_json: bool) -> dict[
             store,
             workers.extractor,
             workers.judge,
-            partial(purse, configured, kind),
-            retries=configured.retry.chosen(),
+            partial(configured_purse, configured, kind),
+            retries=configured.retry.policy(),
             ripe=Ripe(options.new_sessions, options.idle_s, options.apart_s),
             stop=halt,
             defer=defer,

@@ -22,6 +22,7 @@ from afterword.cli.output import (
     print_json,
     run,
 )
+from afterword.composition import configured_purse, open_extractor_and_judge
 from afterword.errors import NotFound, StoreInvalid
 from afterword.pipeline.memory_import import import_memories
 from afterword.pipeline.sources.other_libraries import Origin, memories
@@ -31,7 +32,6 @@ from afterword.store.database.engine import Store
 from afterword.store.database.private_files import opened_private
 from afterword.store.transfer import exports, imports
 from afterword.store.transfer.markdown import markdown
-from afterword.workers import purse, working
 
 SELDOM = (50_000, 20, 100)
 """When Python looks for cycles while an export is taken in."""
@@ -92,7 +92,10 @@ async def _foreign(
     except ValueError:
         raise UsageInvalid(f"{path} is no JSON") from None
     found = memories(kind, exported)
-    async with opened(create=True) as store, working(configured.extractor, configured.model) as workers:
+    async with (
+        opened(create=True) as store,
+        open_extractor_and_judge(configured.extractor, configured.model) as workers,
+    ):
         done = await import_memories(
             store,
             whose,
@@ -101,7 +104,7 @@ async def _foreign(
             at=instant(None),
             file_time=file_time,
             judge=workers.judge,
-            budget=purse(configured, configured.extractor),
+            budget=configured_purse(configured, configured.extractor),
         )
         await embedding.refresh(store, configured, [whose])
     told = {"run": done.run_id, "memories": done.memories, "without_date": done.guessed}

@@ -17,6 +17,7 @@ from afterword.cli.app import FAILED
 from afterword.cli.output import console, instant, iso, opened, print_json, table
 from afterword.cli.spending import money, spent_json
 from afterword.cli.spending import told as told_spent
+from afterword.composition import open_extractor_and_judge
 from afterword.facts.fact import Status
 from afterword.facts.scopes import Scope
 from afterword.pipeline.consolidation import coverage
@@ -27,7 +28,6 @@ from afterword.store.costs import Spent
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
 from afterword.store.ledger import RunStatus
-from afterword.workers import working
 
 DAYS_SHOWN = 14
 
@@ -79,7 +79,7 @@ class _Costs:
 
 async def _told() -> tuple[dict[str, Any], _Costs]:
     configured = settings.load()
-    async with opened() as store, working(configured.extractor, configured.model) as workers:
+    async with opened() as store, open_extractor_and_judge(configured.extractor, configured.model) as workers:
         told = await _status(store)
         async with store.read() as db:
             by_scope = {str(scope): spent for scope, spent in (await costs.by_scope(db)).items()}
@@ -198,9 +198,9 @@ def doctor(*, probe: bool, as_json: bool) -> None:
     """Print every check, and exit with 1 where one fails."""
     found = asyncio.run(checks.examine(probe=probe))
     if as_json:
-        print_json([{"check": one.name, "ok": one.ok, "found": one.found, "mend": one.mend} for one in found])
+        print_json([{"check": one.name, "ok": one.ok, "found": one.finding, "mend": one.fix} for one in found])
     else:
-        rows = [("ok" if one.ok else "FAILS", one.name, one.found, "" if one.ok else one.mend) for one in found]
+        rows = [("ok" if one.ok else "FAILS", one.name, one.finding, "" if one.ok else one.fix) for one in found]
         console().print(table("afterword", ("", "check", "found", "mend"), rows))
     if not all(one.ok for one in found):
         sys.exit(FAILED)

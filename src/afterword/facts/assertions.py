@@ -28,12 +28,16 @@ class Kind(StrEnum):
     DECISION = "decision"
 
 
-class SpeechAct(StrEnum):
+class Act(StrEnum):
     """What saying it does: states something, says it no longer holds, or asks for it to be gone."""
 
     STATE = "state"
     RETRACT = "retract"
     ERASE = "erase"
+
+
+# Models are sent the class name and its docstring in the JSON schema of their answer: neither may change.
+SpeechAct = Act
 
 
 class Cue(StrEnum):

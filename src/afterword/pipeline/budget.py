@@ -20,7 +20,7 @@ from afterword import telemetry
 from afterword.errors import StoreError
 from afterword.extractors.extractor import Usage
 from afterword.extractors.model.metering import Bill, Question, metering
-from afterword.extractors.model.prices import Prices, shipped
+from afterword.extractors.model.prices import Prices, shipped_prices
 from afterword.facts.scopes import Scope
 from afterword.pipeline.errors import BudgetReached, PriceUnknown
 from afterword.store import costs
@@ -74,7 +74,7 @@ class Purse:
         self.budget = budget or Budget()
         self.spent = Spent()
         self.reached: str | None = None
-        self._prices = shipped() if self.budget.prices is None else self.budget.prices
+        self._prices = shipped_prices() if self.budget.prices is None else self.budget.prices
         self._clock = clock
         self._open: dict[int, Spent] = {}
         self._by_source: dict[tuple[Scope, str], Spent] = defaultdict(Spent)

@@ -42,7 +42,7 @@ Prices = Mapping[str, Price]
 
 
 @cache
-def shipped() -> Prices:
+def shipped_prices() -> Prices:
     """Return the prices that come with the package, by model name."""
     rows = tomllib.loads(files(__package__).joinpath("prices.toml").read_text(encoding="utf-8"))["prices"]
     return MappingProxyType({name: _price(row) for name, row in rows.items()})

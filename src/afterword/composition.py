@@ -1,0 +1,122 @@
+"""Build what the settings ask for: the extractor and the judge, the model client, the embedder, the purse.
+
+Only this module turns settings into objects. Libraries that one object needs are imported when it is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pydantic import SecretStr
+
+from afterword import settings
+from afterword.extractors.model.client import ModelClient, ModelSettings
+from afterword.extractors.model.embeddings import EndpointEmbedder
+from afterword.extractors.model.prices import Price, shipped_prices
+from afterword.recall.vectors import LocalEmbedder
+from afterword.settings import EmbeddingOptions, ModelOptions, Settings, modes_path
+
+if TYPE_CHECKING:
+    from afterword.extractors.extractor import Extractor
+    from afterword.extractors.judge import Judge
+    from afterword.pipeline.budget import Purse
+
+EMBEDDING_RETRIES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractorAndJudge:
+    """An extractor, and the judge that belongs to it."""
+
+    extractor: Extractor
+    judge: Judge
+
+
+@asynccontextmanager
+async def open_extractor_and_judge(kind: str, options: ModelOptions) -> AsyncIterator[ExtractorAndJudge]:
+    """Yield the extractor and the judge of a kind, `rules` or `model`. A model's connections are closed at the end."""
+    if kind == "rules":
+        from afterword.extractors.rules import RulesExtractor, RulesJudge
+
+        yield ExtractorAndJudge(RulesExtractor(), RulesJudge())
+        return
+    from afterword.extractors.model.extractor import ModelExtractor
+    from afterword.extractors.model.judge import ModelJudge
+
+    async with model_client(options) as client:
+        yield ExtractorAndJudge(ModelExtractor(client, language=options.statement_language), ModelJudge(client))
+
+
+def model_client(options: ModelOptions) -> ModelClient:
+    """Return a client of the configured model; use it with `async with`.
+
+    Raises `EndpointMisconfigured` if no request could be made with these options.
+    """
+    return ModelClient(
+        ModelSettings(
+            model=options.name,
+            base_url=options.base_url,
+            api_key=_plain_key(options.api_key),
+            timeout_s=options.timeout_s,
+            max_retries=options.max_retries,
+            mode=options.mode,
+            max_completion_tokens=options.max_completion_tokens,
+            modes_file=modes_path(),
+        )
+    )
+
+
+def embedder(options: EmbeddingOptions | None = None) -> LocalEmbedder | EndpointEmbedder | None:
+    """Return the configured embedder, for example for `FactMemory(user="mira", embedder=embedder())`.
+
+    Returns None if `[embedding]` asks for none: recall then ranks by words alone. Without `options` the settings are
+    read from the profile and the environment. No model is loaded and no request is sent yet. Close an
+    `EndpointEmbedder` when you are done.
+
+    Raises `SettingsInvalid`, and `EndpointMisconfigured` if no request could be made with these options.
+    """
+    chosen = settings.load().embedding if options is None else options
+    if chosen.kind == "none":
+        return None
+    if chosen.kind == "local":
+        return LocalEmbedder()
+    endpoint = ModelSettings(
+        model=chosen.model,
+        base_url=chosen.base_url,
+        api_key=_plain_key(chosen.api_key),
+        timeout_s=chosen.timeout_s,
+        max_retries=EMBEDDING_RETRIES,
+    )
+    return EndpointEmbedder(endpoint, chosen.dimension, is_shortened=chosen.shorten)
+
+
+@asynccontextmanager
+async def open_embedder(options: EmbeddingOptions) -> AsyncIterator[LocalEmbedder | EndpointEmbedder | None]:
+    """Yield the configured embedder, None if there is none. Its connections are closed at the end."""
+    configured_embedder = embedder(options)
+    try:
+        yield configured_embedder
+    finally:
+        if isinstance(configured_embedder, EndpointEmbedder):
+            await configured_embedder.close()
+
+
+def configured_purse(configured: Settings, kind: str) -> Purse:
+    """Return the purse of one command: the configured budget, with the shipped prices and those of the profile.
+
+    Raises `PriceUnknown` if a budget in dollars is set and the price of the model is not known.
+    """
+    from afterword.pipeline.budget import Budget, Purse
+
+    profile_prices = {name: Price(**row.model_dump()) for name, row in configured.prices.items()}
+    purse = Purse(Budget(**configured.budget.model_dump(), prices={**shipped_prices(), **profile_prices}))
+    if kind == "model":
+        purse.check(configured.model.name)
+    return purse
+
+
+def _plain_key(key: SecretStr | None) -> str | None:
+    return key.get_secret_value() if key else None

@@ -1,0 +1,31 @@
+"""Models are sent the JSON schema of their answer: class names, docstrings and field descriptions are part of it.
+
+A changed schema is another request: recorded replies no longer fit, and models may answer otherwise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pytest
+from pydantic import BaseModel
+
+from afterword.extractors.candidates import Answer
+from afterword.extractors.model.answer_shape import wrapped
+from afterword.extractors.model.judge import Findings
+from afterword.extractors.model.modes import Probe
+from afterword.extractors.model.opinion import Opinions
+
+SENT = {
+    "Answer": "d70dd21b90ddd188",
+    "Findings": "762d37d8585a9d8e",
+    "Opinions": "10ba9e84ec42e4e1",
+    "Probe": "bedc4ddb5692c3a2",
+}
+
+
+@pytest.mark.parametrize("answer", [Answer, Findings, Opinions, Probe])
+def test_the_schema_of_an_answer_stays_as_it_was_released(answer: type[BaseModel]) -> None:
+    sent = json.dumps(wrapped(answer).openai_schema)
+    assert hashlib.sha256(sent.encode()).hexdigest()[:16] == SENT[answer.__name__]
