@@ -247,7 +247,7 @@ def test_settings_that_no_request_can_use_are_refused(model: str, base_url: str 
         ModelSettings(model, base_url, mode=mode)
 
 
-@pytest.mark.parametrize("module", ["clients", "model", "testing", "prompts"])
+@pytest.mark.parametrize("module", ["model.client", "model", "testing", "model.prompts"])
 def test_importing_loads_neither_openai_nor_instructor(module: str) -> None:
     """They take most of a second, which `afterword --help` cannot spare."""
     check = f"import sys, afterword.extractors.{module}; print({{'openai', 'instructor'}} & set(sys.modules))"
