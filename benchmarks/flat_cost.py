@@ -91,10 +91,10 @@ def answer(request: dict[str, Any]) -> Reply:
 async def seed(store: Store, scope: Scope, size: int, first: int) -> None:
     """Fill a scope with facts, ten a session, in bulk."""
     said = [replace(stored(number), id=f"a{first + number:08d}", scope=scope) for number in range(size)]
-    async with store.write() as db:
-        scope_id = await ledger.ensure_scope(db, scope)
-        connection = await db.connection()
-        await keep_assertions(db, scope_id, said, START)
+    with store.writing() as db:
+        scope_id = ledger.ensure_scope(db, scope)
+        connection = db.connection()
+        keep_assertions(db, scope_id, said, START)
         sources = [(first + number, f"import:{number}") for number in range(0, size, 10)]
         same = {"scope_id": scope_id, "extractor": "none", "judge": "none", "purpose": "import", "status": "applied"}
         runs = [
@@ -110,7 +110,7 @@ async def seed(store: Store, scope: Scope, size: int, first: int) -> None:
         ties = [{"window_id": first + number // 10 * 10, "assertion_id": one.id} for number, one in enumerate(said)]
         await connection.execute(insert(WindowAssertionRow), ties)
         await connection.execute(update(ScopeRow).where(col(ScopeRow.id) == scope_id).values(revision=size))
-        await ledger.derive(db, scope)
+        ledger.derive(db, scope)
 
 
 def session(number: int) -> Saved:

@@ -66,8 +66,8 @@ async def seed(store: Store, scope: Scope, facts: int) -> None:
     """Keep so many facts for a scope."""
     reading = Reading("seed", None, None, tuple(stored(scope, number) for number in range(facts)))
     proposal = Proposal(scope, "import:seed", "import", "none", "none", SAID_AT, 0, (reading,))
-    async with store.write() as db:
-        await ledger.apply(db, scope, await ledger.propose(db, proposal), SAID_AT)
+    with store.writing() as db:
+        ledger.apply(db, scope, ledger.propose(db, proposal), SAID_AT)
 
 
 async def agents(store: Store, sizes: list[int], turns: int) -> dict[str, AssistantAgent]:

@@ -88,12 +88,12 @@ async def _keep(store: Store, scenario: Values) -> None:
     ]
     reading = Reading("gold", None, None, (*said.values(), *takebacks))
     proposal = Proposal(scope, "import:gold", "import", "gold", "gold", ended, 0, (reading,), tuple(verdicts))
-    async with store.write() as db:
-        await ledger.apply(db, scope, await ledger.propose(db, proposal), ended)
+    with store.writing() as db:
+        ledger.apply(db, scope, ledger.propose(db, proposal), ended)
         for session in scenario["sessions"]:
             turns = tuple(_turns(session))
             transcript = Transcript(turns, "gold", ("user",))
-            await sessions.keep_transcript(db, scope, session["session_id"], transcript, ended, is_done=True)
+            sessions.keep_transcript(db, scope, session["session_id"], transcript, ended, is_done=True)
 
 
 def _turns(session: Values) -> Iterator[Turn]:

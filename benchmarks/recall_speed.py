@@ -83,7 +83,7 @@ def sentence(chance: random.Random, words: int = 9) -> str:
 async def fill(store: Store, scopes: int, size: int, *, vectors: bool, turns: bool = False) -> None:
     """Write `scopes` scopes of `size` facts each, as processing would leave them; `turns` for one scope alone."""
     chance = random.Random(1)
-    async with store.connection(writing=True) as connection:
+    with store.connecting(writing=True) as connection:
         for start in range(0, scopes, 100):
             rows: dict[Any, list[dict[str, Any]]] = {table: [] for table in TABLES}
             for scope in range(start, min(start + 100, scopes)):
@@ -93,13 +93,13 @@ async def fill(store: Store, scopes: int, size: int, *, vectors: bool, turns: bo
                         rows[table].append(values)
             for table in TABLES:
                 if rows[table]:
-                    await connection.execute(insert(table), rows[table])
+                    connection.execute(insert(table), rows[table])
     if turns:
         await _fill_turns(store, size, chance)
     if vectors:
         await _fill_vectors(store)
-    async with store.connection(writing=True) as connection:
-        await analyze(connection)
+    with store.connecting(writing=True) as connection:
+        analyze(connection)
 
 
 async def _fill_turns(store: Store, size: int, chance: random.Random) -> None:
@@ -111,9 +111,9 @@ async def _fill_turns(store: Store, size: int, chance: random.Random) -> None:
         | {"text": sentence(chance, 15), "said_at": START, "time_is_guess": False}
         for number in range(size)
     ]
-    async with store.connection(writing=True) as connection:
-        await connection.execute(insert(SessionRow), sessions)
-        await connection.execute(insert(TurnRow), turns)
+    with store.connecting(writing=True) as connection:
+        connection.execute(insert(SessionRow), sessions)
+        connection.execute(insert(TurnRow), turns)
 
 
 TABLES = (ScopeRow, AssertionRow, EvidenceRow, FactRow, FactAssertionRow)
@@ -161,9 +161,9 @@ async def _fill_vectors(store: Store) -> None:
         {**kept, "key": vector_key(text), "content": packed_vector(vector)}
         for text, vector in dict(zip(texts, made, strict=True)).items()
     ]
-    async with store.connection(writing=True) as connection:
+    with store.connecting(writing=True) as connection:
         for start in range(0, len(rows), 2000):
-            await connection.execute(insert(VectorRow), rows[start : start + 2000])
+            connection.execute(insert(VectorRow), rows[start : start + 2000])
 
 
 Times = tuple[float, float]

@@ -36,7 +36,7 @@ from flat_cost import seed
 from pydantic import BaseModel
 from recall_speed import VOCABULARY, fill
 from recall_speed import opened as opened_on_server
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session
 
 from afterword.extractors.extractor import Usage
 from afterword.extractors.model.client import Message, ModelClient, ModelSettings
@@ -251,21 +251,20 @@ async def alone(folder: Path, number: int, latency_ms: int) -> list[str]:
     return lines
 
 
-async def queue(db: AsyncSession, user: int, number: int) -> None:
+def queue(db: Session, user: int, number: int) -> None:
     """Save a session as `record_session` does: its state, and its turns with their times."""
     saved, at = session(user, number), datetime.now(UTC)
     read = dated(read_state(saved.state), started_at=saved.started_at, ended_at=saved.ended_at)
-    await sessions.save_state(
-        db, saved.scope, saved.session_id, component="AssistantAgent", state=state(user, number), at=at
-    )
-    await sessions.keep_transcript(db, saved.scope, saved.session_id, read, at, is_done=False)
+    sessions.save_state(db, saved.scope, saved.session_id, component="AssistantAgent", state=state(user, number), at=at)
+    sessions.keep_transcript(db, saved.scope, saved.session_id, read, at, is_done=False)
 
 
 async def peaks(folder: Path, number: int) -> list[str]:
     """Return the lines on the peak memory of two `afterword run`, one over the queue and one over a folder."""
-    async with on_sqlite(folder, "queue") as store, store.write() as db:
-        for place in range(number):
-            await queue(db, place % 1000, place // 1000)
+    async with on_sqlite(folder, "queue") as store:
+        with store.writing() as db:
+            for place in range(number):
+                queue(db, place % 1000, place // 1000)
     for place in range(number):
         path = folder / "saved" / f"user-{place % 1000}" / f"s{place // 1000}.json"
         path.parent.mkdir(parents=True, exist_ok=True)

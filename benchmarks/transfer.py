@@ -103,7 +103,7 @@ async def fill(store: Store, scope: Scope, facts: int) -> None:
         await db.flush()
         await ledger.derive(db, scope)
 
-    await store.written(work)
+    await store.write(work)
 
 
 async def keep(db: Any, scope_id: int, told: list[tuple[int, str, list[Turn], list[Assertion]]]) -> None:
@@ -137,8 +137,8 @@ async def dump(store: Store, scopes: list[Scope]) -> str:
     """Return a hash of all that each scope holds, without what depends on when it was learned."""
     digest = hashlib.sha256()
     for scope in scopes:
-        async with store.read() as db:
-            facts = await lookup.facts(db, scope, at=FAR)
+        with store.reading() as db:
+            facts = lookup.facts(db, scope, at=FAR)
         for text in sorted(
             repr((fact.id, fact.statement, fact.status, fact.valid_from, fact.evidence)) for fact in facts
         ):

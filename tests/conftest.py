@@ -59,8 +59,8 @@ def canonical() -> Callable[[Store, Scope], Awaitable[Dump]]:
     """Everything that a scope holds, without what depends on when and in which order it was learned."""
 
     async def dump(store: Store, scope: Scope) -> Dump:
-        async with store.read() as db:
-            facts = await lookup.facts(db, scope, at=FAR)
+        with store.reading() as db:
+            facts = lookup.facts(db, scope, at=FAR)
         return sorted(
             (
                 *(fact.id, fact.kind, fact.subject, fact.attribute, fact.value, fact.statement, fact.status),

@@ -9,15 +9,15 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache, wraps
 from importlib.metadata import PackageNotFoundError, version
-from inspect import signature
+from inspect import iscoroutinefunction, signature
 from time import perf_counter
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 from opentelemetry import metrics, trace
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
@@ -172,22 +172,30 @@ def note(**attributes: Given) -> None:
         _doing.set(replace(doing, fields={**doing.fields, **logged}))
 
 
-def staged(name: Stage, *told: str) -> Callable[[Callable[P, Awaitable[T]]], Callable[P, Awaitable[T]]]:
-    """Return a decorator that does an async function as a stage; the parameters named are its attributes."""
+def staged(name: Stage, *told: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Return a decorator that does a function, plain or async, as a stage; the parameters named are its attributes."""
 
-    def decorator(work: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    def decorator(work: Callable[P, T]) -> Callable[P, T]:
         places = {parameter: place for place, parameter in enumerate(signature(work).parameters) if parameter in told}
 
-        @wraps(work)
-        async def inside(*args: P.args, **kwargs: P.kwargs) -> T:
-            given: dict[str, Any] = {
+        def opened(*args: P.args, **kwargs: P.kwargs) -> AbstractContextManager[None]:
+            attributes: dict[str, Any] = {
                 parameter: args[place] if place < len(args) else kwargs.get(parameter)
                 for parameter, place in places.items()
             }
-            with stage(name, **given):
-                return await work(*args, **kwargs)
+            return stage(name, **attributes)
 
-        return inside
+        @wraps(work)
+        def inside(*args: P.args, **kwargs: P.kwargs) -> T:
+            with opened(*args, **kwargs):
+                return work(*args, **kwargs)
+
+        @wraps(work)
+        async def inside_async(*args: P.args, **kwargs: P.kwargs) -> Any:
+            with opened(*args, **kwargs):
+                return await cast(Awaitable[Any], work(*args, **kwargs))
+
+        return cast(Callable[P, T], inside_async) if iscoroutinefunction(work) else inside
 
     return decorator
 

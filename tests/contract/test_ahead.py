@@ -66,8 +66,8 @@ async def the_first_last(said: str) -> None:
 
 async def told_in(store: Store, scope: Scope = LENA) -> list[str]:
     """Return the sources of the runs that count, in the order in which they were stored."""
-    async with store.read() as db:
-        made = await runs.runs(db, scope)
+    with store.reading() as db:
+        made = runs.runs(db, scope)
     return [one.source for one in sorted(made, key=lambda one: one.id) if one.status == ledger.RunStatus.APPLIED]
 
 
@@ -78,8 +78,8 @@ async def test_a_later_session_is_read_sooner_and_stored_later(store: Store) -> 
     assert slow.begun == len(CITIES)
     assert [one.session_id for one in ended] == [one.session_id for one in talks()]
     assert await told_in(store) == [ledger.source_of(one.session_id) for one in talks()]
-    async with store.read() as db:
-        found = await lookup.facts(db, LENA, at=DAY + timedelta(days=30))
+    with store.reading() as db:
+        found = lookup.facts(db, LENA, at=DAY + timedelta(days=30))
     assert [fact.value for fact in found if fact.is_served] == [CITIES[-1]]
 
 
@@ -99,7 +99,7 @@ async def test_what_is_saved_anew_while_it_waits_is_read_anew(store: Store) -> N
 
     async def save(text: str, at: datetime) -> None:
         save_state = partial(sessions.save_state, component="AssistantAgent", state=state(text), at=at)
-        await store.written(lambda db: save_state(db, LENA, "talk1"))
+        await store.write(lambda db: save_state(db, LENA, "talk1"))
 
     async def meanwhile(said: str) -> None:
         if CITIES[0] in said:
@@ -113,9 +113,9 @@ async def test_what_is_saved_anew_while_it_waits_is_read_anew(store: Store) -> N
     ended = await run_batch(store, [first, again], extractor=slow)
     assert all(isinstance(one, Outcome) and one.applied for one in ended)
     assert slow.begun == 3
-    async with store.read() as db:
-        found = await lookup.facts(db, LENA, at=DAY + timedelta(days=30))
-        [kept] = await sessions.sessions(db, session_id="talk1")
+    with store.reading() as db:
+        found = lookup.facts(db, LENA, at=DAY + timedelta(days=30))
+        [kept] = sessions.sessions(db, session_id="talk1")
     assert [fact.value for fact in found if fact.is_served] == ["Krems"]
     assert kept.progress is sessions.Progress.DONE
 
@@ -156,15 +156,15 @@ async def test_what_has_nothing_new_is_done_though_its_turn_comes_after_others(s
     for one, city in zip(first, CITIES, strict=True):
         kept, at = state(f"I live in {city} now."), DAY + timedelta(days=40)
         save = partial(sessions.save_state, component="AssistantAgent", state=kept, at=at)
-        await store.written(partial(save, scope=LENA, session_id=one.session_id))
+        await store.write(partial(save, scope=LENA, session_id=one.session_id))
     days = [DAY + timedelta(days=20 + number) for number in range(len(CITIES))]
     new = [Saved(LENA, f"new{number}", state=first[number].state, started_at=at) for number, at in enumerate(days)]
     again = [Saved(LENA, one.session_id, started_at=one.started_at, ended_at=one.ended_at) for one in first]
     mixed = [one for pair in zip(new, again, strict=True) for one in pair]
     ended = await run_batch(store, mixed, extractor=RulesExtractor())
     assert all(isinstance(one, Outcome) for one in ended)
-    async with store.read() as db:
-        assert {one.progress for one in await sessions.sessions(db)} == {sessions.Progress.DONE}
+    with store.reading() as db:
+        assert {one.progress for one in sessions.sessions(db)} == {sessions.Progress.DONE}
 
 
 async def test_under_a_budget_sessions_are_read_one_after_another(store: Store) -> None:

@@ -12,12 +12,15 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from sqlmodel import select
+from sqlmodel import Session, select
 
-from afterword.store.database import driver
-from afterword.store.database.engine import Store
+from afterword.facts.scopes import Scope
+from afterword.store import ledger, lookup
+from afterword.store.database.cancellation import TransactionCancelled
+from afterword.store.database.engine import Store, open_store
 from afterword.store.tables import ScopeRow
 
+MIRA, BO = Scope.user("mira"), Scope.user("bo")
 WAIT_S = 60
 MOMENTS = 50
 
@@ -30,42 +33,68 @@ def died(monkeypatch: pytest.MonkeyPatch) -> list[BaseException | None]:
     return found
 
 
-def test_a_connection_goes_on_when_the_loop_of_whoever_asked_is_closed(
+async def test_a_cancelled_transaction_is_rolled_back_and_says_so(store: Store) -> None:
+    reached, free = threading.Event(), threading.Event()
+
+    def work(db: Session) -> None:
+        ledger.ensure_scope(db, MIRA)
+        reached.set()
+        free.wait(WAIT_S)
+
+    asking = asyncio.create_task(store.write(work))
+    await asyncio.to_thread(reached.wait, WAIT_S)
+    asking.cancel()
+    await asyncio.sleep(0.01)
+    free.set()
+    with pytest.raises(TransactionCancelled) as cancelled:
+        await asking
+    assert not cancelled.value.is_committed
+    await store.write(lambda db: ledger.ensure_scope(db, BO))
+    assert await store.read(lookup.scopes_kept) == [BO]
+
+
+async def test_who_waits_for_the_write_lock_is_cancelled_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    async with await open_store(f"sqlite:///{path}") as store:
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            begun = time.monotonic()
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(store.write(lambda db: ledger.ensure_scope(db, MIRA)), 0.1)
+            assert time.monotonic() - begun < 5
+            other.execute("ROLLBACK")
+        assert await store.read(lookup.scopes_kept) == []
+
+
+def test_a_transaction_ends_where_the_loop_of_its_caller_is_closed(
     tmp_path: Path, died: list[BaseException | None]
 ) -> None:
     path, reached, free = tmp_path / "store.db", threading.Event(), threading.Event()
 
-    def wait() -> int:
+    def work(db: Session) -> None:
+        ledger.ensure_scope(db, MIRA)
         reached.set()
-        return int(free.wait(WAIT_S))
+        free.wait(WAIT_S)
 
-    async def ask() -> driver.Connection:
-        connection = driver.connect(str(path), isolation_level=None)
-        await connection
-        await connection.create_function("wait", 0, wait)
-        await connection.asked(driver.BEGIN_WRITING, ())
-        asking = asyncio.ensure_future(connection.asked("SELECT wait()", ()))
-        await asyncio.to_thread(reached.wait, WAIT_S)
-        asking.cancel()
-        with suppress(asyncio.CancelledError):
-            await asking
-        return connection
-
-    connection = asyncio.run(ask())
+    loop = asyncio.new_event_loop()
+    store = loop.run_until_complete(open_store(f"sqlite:///{path}"))
+    asking = loop.create_task(store.write(work))
+    loop.run_until_complete(asyncio.to_thread(reached.wait, WAIT_S))
+    loop.run_until_complete(loop.shutdown_default_executor())
+    loop.close()
     free.set()
-    connection.stop()
-    connection._thread.join(WAIT_S)
-    assert (died, connection._thread.is_alive()) == ([], False)
-    with closing(sqlite3.connect(path, timeout=0)) as other:
-        other.execute(driver.BEGIN_WRITING)
+    asyncio.run(store.close())
+    assert died == []
+    with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+    del asking
 
 
 def cancelled(url: str, moment: int | None, *, writing: bool) -> int:
     """Cancel a transaction after that many steps of the loop, close store and loop at once; return the steps."""
 
     async def transaction(store: Store) -> None:
-        async with store.write() if writing else store.read() as db:
-            await db.exec(select(ScopeRow.id))
+        await (store.write if writing else store.read)(lambda db: db.exec(select(ScopeRow.id)).all())
 
     async def cancel() -> int:
         steps = 0

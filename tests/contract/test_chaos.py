@@ -84,15 +84,15 @@ class Chaos:
         async with Store(self.url) as store:
             for one in self.told:
                 save = partial(sessions.save_state, scope=one.scope, session_id=one.session_id, component="team")
-                await store.written(partial(save, state=one.state, at=one.at))
+                await store.write(partial(save, state=one.state, at=one.at))
 
     async def is_over(self) -> bool:
         """Whether each session is done or set aside; no answer while a server is away."""
         try:
             async with Store(self.url) as store:
                 await store.check()
-                async with store.read() as db:
-                    found = await sessions.sessions(db)
+                with store.reading() as db:
+                    found = sessions.sessions(db)
         except StoreOutdated:
             return False
         except StoreUnreachable:
@@ -173,8 +173,9 @@ class Check:
         # Procrastinate logs the loss of its connection as it is.
         assert chaos.crashes or self.herd.untold() == []
         await chaos.run("consolidate")
-        async with Store(chaos.url) as store, store.read() as db:
-            kept = await sessions.sessions(db)
+        async with Store(chaos.url) as store:
+            with store.reading() as db:
+                kept = sessions.sessions(db)
         assert sorted((one.scope.id, one.session_id) for one in kept) == sorted(
             (one.scope.id, one.session_id) for one in chaos.told
         )

@@ -92,8 +92,8 @@ async def record_all(store: Store) -> None:
         for user in USERS:
             told = {"source": "user", "type": "TextMessage", "created_at": (at + timedelta(days=number)).isoformat()}
             state = {"messages": [{**told, "content": f"I am called {user}."}, {**told, "content": "I live in Graz."}]}
-            async with store.write() as db:
-                await sessions.save_state(db, Scope.user(user), f"s{number}", component="x", state=state, at=at)
+            with store.writing() as db:
+                sessions.save_state(db, Scope.user(user), f"s{number}", component="x", state=state, at=at)
 
 
 def rows(url: str, query: str) -> list[tuple[object, ...]]:
@@ -124,8 +124,8 @@ async def test_workers_do_each_session_once_and_one_at_a_time_within_a_scope(wor
         finishing = [workers.start(0.05, once=True) for _ in "12"]
         assert [one.wait() for one in finishing] == [0, 0]
         assert await faults(store) == []
-        async with store.read() as db:
-            made = [run.source for user in USERS for run in await runs.runs(db, Scope.user(user))]
+        with store.reading() as db:
+            made = [run.source for user in USERS for run in runs.runs(db, Scope.user(user))]
         assert Counter(made) == {f"session:s{number}": len(USERS) for number in range(SESSIONS_EACH)}
     for user in USERS:
         told = [what for who, what, _ in workers.notes() if who == user]
@@ -156,8 +156,8 @@ async def test_the_commands_hand_out_and_work_off_the_queue(workers: Workers, tm
         assert json.loads(afterword("schedule", "--once", "--json"))["pending"] == "done"
         afterword("worker", "--once")
         assert await faults(store) == []
-        async with store.read() as db:
-            assert {one.progress for one in await sessions.sessions(db)} == {sessions.Progress.DONE}
+        with store.reading() as db:
+            assert {one.progress for one in sessions.sessions(db)} == {sessions.Progress.DONE}
 
 
 async def test_a_worker_that_is_stopped_ends_its_session_or_leaves_it_waiting(workers: Workers) -> None:
@@ -170,6 +170,6 @@ async def test_a_worker_that_is_stopped_ends_its_session_or_leaves_it_waiting(wo
         process.terminate()
         assert process.wait() == 0
         assert time.monotonic() - begun < CLEAN_STOP_S
-        async with store.read() as db:
-            assert len(await sessions.queued(db)) == len(USERS) * SESSIONS_EACH
+        with store.reading() as db:
+            assert len(sessions.queued(db)) == len(USERS) * SESSIONS_EACH
         assert rows(workers.url, "SELECT 1 FROM procrastinate_jobs WHERE status = 'doing'") == []

@@ -55,8 +55,8 @@ async def forget(store: Store, work: Work, scope: Scope = LENA, at: datetime = N
 
 
 async def held(store: Store, scope: Scope = LENA, at: datetime = datetime(2026, 5, 1, tzinfo=UTC)) -> dict[str, Fact]:
-    async with store.read() as db:
-        return {fact.value: fact for fact in await lookup.facts(db, scope, at=at)}
+    with store.reading() as db:
+        return {fact.value: fact for fact in lookup.facts(db, scope, at=at)}
 
 
 def of(fact: Fact) -> Work:
@@ -66,9 +66,9 @@ def of(fact: Fact) -> Work:
 async def everything(store: Store) -> str:
     """Every value of every table, states unpacked, and every byte of a SQLite store's files."""
     kept: list[str] = []
-    async with store.connection(writing=False) as connection:
+    with store.connecting(writing=False) as connection:
         for table in SQLModel.metadata.sorted_tables:
-            for row in (await connection.execute(table.select())).all():
+            for row in connection.execute(table.select()).all():
                 for value in row:
                     kept.append(zlib.decompress(value).decode() if isinstance(value, bytes) else str(value))
     if store.path is not None:
@@ -84,8 +84,8 @@ async def test_a_fact_is_gone_from_every_table_and_file_and_the_rest_stays(store
     assert receipt.erased["assertions"] == 2
     assert set(await held(store)) == {"oolong"}
     assert "gnarlsburg" not in await everything(store)
-    async with store.read() as db:
-        turns = await sessions.turns(db, LENA, "a")
+    with store.reading() as db:
+        turns = sessions.turns(db, LENA, "a")
     assert [turn.text for turn in turns] == [
         "[forgotten]",
         "Noted, [forgotten]!",
@@ -140,8 +140,8 @@ async def test_a_whole_memory_is_forgotten_and_no_other(store: Store) -> None:
     assert set(await held(store, TOM)) == {"Linz"}
     await process(store, "z", 4, "home: Gnarlsburg")
     assert await held(store) == {}, "said before it was forgotten"
-    async with store.read() as db:
-        assert await lookup.revision_of(db, LENA) > 0, "caches must see that it has changed"
+    with store.reading() as db:
+        assert lookup.revision_of(db, LENA) > 0, "caches must see that it has changed"
 
 
 async def test_what_was_said_before_a_day_is_forgotten(store: Store) -> None:
@@ -169,8 +169,8 @@ async def test_what_was_asked_to_be_erased_goes_with_the_request(store: Store) -
     await process(store, "a", 1, "home: Gnarlsburg", "drink: oolong")
     await process(store, "b", 2, "forget home: Gnarlsburg")
     assert set(await held(store)) == {"oolong"}, "hidden at once"
-    async with store.read() as db:
-        assert len(await forgetting.asked(db, LENA)) == 2
+    with store.reading() as db:
+        assert len(forgetting.asked(db, LENA)) == 2
     receipt = await forgetting.forget_asked(store, LENA, at=NOW)
     assert receipt is not None
     assert await store.compact()

@@ -98,8 +98,8 @@ async def process(store: Store, said: Sessions) -> None:
 
 async def told(store: Store) -> list[tuple[object, ...]]:
     """All that the facts tell, but ids and the places of their words."""
-    async with store.read() as db:
-        facts = await lookup.facts(db, LENA, at=LATER)
+    with store.reading() as db:
+        facts = lookup.facts(db, LENA, at=LATER)
     return sorted(
         (
             one.attribute,
@@ -128,8 +128,8 @@ async def work_of(store: Store, request: Request, said: Sessions) -> tuple[Work,
             [] if day(number) < moment else turns for number, turns in enumerate(said)
         ]
     saying = SAYINGS[request.number % len(SAYINGS)]
-    async with store.read() as db:
-        facts = await lookup.facts(db, LENA, at=LATER)
+    with store.reading() as db:
+        facts = lookup.facts(db, LENA, at=LATER)
     found = [one for one in facts if f"{one.attribute}: {one.value}" == saying]
     if not found:
         return None
@@ -144,9 +144,9 @@ def _without(turns: Sequence[str], saying: str) -> list[str]:
 
 async def everything(store: Store) -> str:
     kept: list[str] = []
-    async with store.connection(writing=False) as connection:
+    with store.connecting(writing=False) as connection:
         for table in SQLModel.metadata.sorted_tables:
-            for row in (await connection.execute(table.select())).all():
+            for row in connection.execute(table.select()).all():
                 kept += [zlib.decompress(one).decode() if isinstance(one, bytes) else str(one) for one in row]
     assert store.path is not None
     kept += [file.read_bytes().decode("latin-1") for file in store.path.parent.glob(f"{store.path.name}*")]

@@ -8,12 +8,11 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
 from psycopg import sql
-from sqlmodel import select
+from sqlmodel import Session, select
 
 from afterword.errors import Overtaken
 from afterword.extractors.extractor import Extraction, Window
@@ -62,8 +61,8 @@ async def other(shared_url: str) -> AsyncIterator[Store]:
 
 
 async def held(store: Store) -> dict[str, Fact]:
-    async with store.read() as db:
-        return {fact.value: fact for fact in await lookup.facts(db, LENA, at=LATER)}
+    with store.reading() as db:
+        return {fact.value: fact for fact in lookup.facts(db, LENA, at=LATER)}
 
 
 async def forget(store: Store) -> None:
@@ -111,9 +110,9 @@ async def test_a_session_that_is_being_read_does_not_bring_it_back(
     grown = saved("a", 1, f"home: {WORD}", "drink: oolong", "pet: cat")
     await process_session(store, grown, extractor=OracleExtractor(find))
     assert WORD not in await held(store), "its cache was warm"
-    async with store.read() as db:
-        said = [*await db.exec(select(AssertionRow.statement)), *await db.exec(select(EvidenceRow.quote))]
-        refused = list(await db.exec(select(RejectionRow.statement)))
+    with store.reading() as db:
+        said = [*db.exec(select(AssertionRow.statement)), *db.exec(select(EvidenceRow.quote))]
+        refused = list(db.exec(select(RejectionRow.statement)))
     assert WORD not in str([said, refused])
 
 
@@ -122,13 +121,13 @@ async def test_no_writer_that_began_before_it_writes_after_it(store: Store, othe
         pytest.skip("SQLite has one writer at a time")
     await exports.export(store, tmp_path / "all.jsonl")
 
-    async def begun_before(work: Callable[[Any], Awaitable[object]]) -> None:
-        async with store.write() as db:
-            await lookup.revision_of(db, LENA)
+    async def begun_before(work: Callable[[Session], object]) -> None:
+        with store.writing() as db:
+            lookup.revision_of(db, LENA)
             await forgetting.forget(other, LENA, lambda erasure: erasure.before(day(1)), at=NOW)
-            await work(db)
+            work(db)
 
-    async def meanwhile(work: Callable[[Any], Awaitable[object]]) -> None:
+    async def meanwhile(work: Callable[[Session], object]) -> None:
         with pytest.raises(Overtaken):
             await begun_before(work)
 
@@ -157,8 +156,8 @@ class Slow:
 async def test_vectors_that_are_being_made_leave_none_of_what_was_forgotten(store: Store, other: Store) -> None:
     pytest.importorskip("numpy")
     made = await refresh_vectors(store, LENA, Slow(lambda: forget(other)), at=LATER)
-    async with store.read() as db:
-        assert len(list(await db.exec(select(VectorRow.key)))) == made
+    with store.reading() as db:
+        assert len(list(db.exec(select(VectorRow.key)))) == made
     assert made == await refresh_vectors(store, LENA, Slow(_nothing), at=LATER) + made
 
 

@@ -62,12 +62,12 @@ def judged(relation: Relation, earlier: Assertion = WINDOW, later: Assertion = A
 
 
 async def keep(store: Store, said: Sequence[Assertion], verdicts: Sequence[Verdict] = ()) -> int:
-    async with store.write() as db:
-        revision = await lookup.revision_of(db, LENA)
+    with store.writing() as db:
+        revision = lookup.revision_of(db, LENA)
         reading = Reading(f"window {revision}", 1, 9, tuple(said))
         run = Proposal(LENA, f"session:s{revision}", "session", "t", "t", BEGIN, revision, (reading,), tuple(verdicts))
-        run_id = await ledger.propose(db, run)
-        await ledger.apply(db, LENA, run_id, BEGIN)
+        run_id = ledger.propose(db, run)
+        ledger.apply(db, LENA, run_id, BEGIN)
         return run_id
 
 
@@ -135,7 +135,7 @@ async def test_what_an_undone_run_has_changed_was_never_before(store: Store) -> 
     await keep(store, [WINDOW])
     run_id = await keep(store, [AISLE], [judged(Relation.CHANGES)])
     assert len(await notes(store)) == 1
-    await store.written(lambda db: ledger.undo(db, LENA, run_id, LATER))
+    await store.write(lambda db: ledger.undo(db, LENA, run_id, LATER))
     assert await notes(store) == ["- Lena prefers seat 1."]
 
 

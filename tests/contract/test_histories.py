@@ -68,9 +68,9 @@ def in_a_store(empty: Path, work: Callable[[Store], Any]) -> None:
 
 async def kept(store: Store) -> Dump:
     """Return the facts as the store keeps them, after checking that they are those of what counts."""
-    async with store.read() as db:
-        laid_out = await lookup.kept_courses(db, LENA)
-        held, live = await lookup.known(db, LENA), await lookup.known(db, LENA, afresh=True)
+    with store.reading() as db:
+        laid_out = lookup.kept_courses(db, LENA)
+        held, live = lookup.known(db, LENA), lookup.known(db, LENA, afresh=True)
     assert set(held.assertions) == set(live.assertions)
     assert set(held.verdicts) == set(live.verdicts)
     assert dumped(laid_out) == dumped(fact_histories(live.assertions, live.verdicts))
@@ -81,11 +81,11 @@ async def written(store: Store, run: Run) -> int:
     """Propose and apply a run of the book; return its number in the store."""
     reading = Reading(digest([one.id for one in run.assertions]), 1, run.length, run.assertions)
     source = ledger.source_of(run.source)
-    async with store.write() as db:
-        revision = await lookup.revision_of(db, LENA)
+    with store.writing() as db:
+        revision = lookup.revision_of(db, LENA)
         proposal = Proposal(LENA, source, "session", "drawn", "drawn", day(30), revision, (reading,), run.verdicts)
-        run_id = await ledger.propose(db, proposal)
-        await ledger.apply(db, LENA, run_id, day(30))
+        run_id = ledger.propose(db, proposal)
+        ledger.apply(db, LENA, run_id, day(30))
     return run_id
 
 
@@ -104,8 +104,8 @@ async def kept_as_in_the_book(store: Store, history: History) -> None:
         for place, counts in enumerate(counting):
             if not counts and place not in undone:
                 undone.add(place)
-                async with store.write() as db:
-                    await ledger.undo(db, LENA, numbers[place], day(31))
+                with store.writing() as db:
+                    ledger.undo(db, LENA, numbers[place], day(31))
         assert await kept(store) == expected
 
 
@@ -204,8 +204,8 @@ def test_an_undone_session_is_as_if_it_had_never_been_processed(empty: Path, sha
 
         async def undo(store: Store) -> None:
             await processed(store, history, wholes)
-            async with store.read() as db:
-                made = await runs.runs(db, LENA)
+            with store.reading() as db:
+                made = runs.runs(db, LENA)
             run_id = next(one.id for one in made if one.source == ledger.source_of(undone[0]))
             await undo_run(store, run_id, judge=Weighed(CoherentJudge(history.judge.seed)), clock=lambda: day(31))
             found.append(await kept(store))

@@ -79,27 +79,27 @@ async def everything_read(store: Store, scope: Scope, ids: Sequence[str]) -> lis
         await fresh.save_state(),
         await coverage(store, scope, RulesJudge()),
     ]
-    async with store.read() as db:
+    with store.reading() as db:
         told += [
-            await lookup.facts(db, scope, at=AT),
-            await lookup.facts(db, scope, at=AT, known_at=AT),
-            await lookup.known(db, scope),
-            await lookup.kept_courses(db, scope),
-            await lookup.assertions_by_id(db, scope, ids),
-            await lookup.verdicts_on(db, scope, ids),
-            await lookup.rejections(db, scope, SESSION),
-            await lookup.revision_of(db, scope),
-            await ledger.last_keys(db, scope, ledger.source_of(SESSION)),
-            await reviews.contests(db, scope),
-            await runs.runs(db, scope),
-            await sessions.sessions(db, scope=scope),
-            await sessions.find(db, scope, SESSION),
-            await sessions.turns(db, scope, SESSION),
-            await sessions.saved_at(db, scope, SESSION),
+            lookup.facts(db, scope, at=AT),
+            lookup.facts(db, scope, at=AT, known_at=AT),
+            lookup.known(db, scope),
+            lookup.kept_courses(db, scope),
+            lookup.assertions_by_id(db, scope, ids),
+            lookup.verdicts_on(db, scope, ids),
+            lookup.rejections(db, scope, SESSION),
+            lookup.revision_of(db, scope),
+            ledger.last_keys(db, scope, ledger.source_of(SESSION)),
+            reviews.contests(db, scope),
+            runs.runs(db, scope),
+            sessions.sessions(db, scope=scope),
+            sessions.find(db, scope, SESSION),
+            sessions.turns(db, scope, SESSION),
+            sessions.saved_at(db, scope, SESSION),
         ]
         for fact_id in ids[:: max(1, len(ids) // 6)]:
             try:
-                told.append(await lookup.fact(db, scope, fact_id, at=AT))
+                told.append(lookup.fact(db, scope, fact_id, at=AT))
             except NotFound:
                 continue
     return told
@@ -111,8 +111,8 @@ async def check(store: Store, scopes: Sequence[Scope]) -> None:
     ids: list[str] = []
     for scope, city in cities.items():
         await fill(store, scope, city)
-        async with store.read() as db:
-            ids += [one for fact in await lookup.facts(db, scope, at=AT) for one in fact.assertion_ids]
+        with store.reading() as db:
+            ids += [one for fact in lookup.facts(db, scope, at=AT) for one in fact.assertion_ids]
     assert len(ids) >= 2 * len(scopes)
     for scope, city in cities.items():
         everything = await everything_read(store, scope, ids)

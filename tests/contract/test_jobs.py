@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session
 
 from afterword.errors import NotFound, StateConflict
 from afterword.extractors.errors import EndpointUnavailable
@@ -41,33 +41,33 @@ class Still(Clock):
         return self.at
 
 
-def claimed(name: str, holder: str, now: datetime, due_at: datetime = DUE) -> Callable[[AsyncSession], Awaitable[bool]]:
+def claimed(name: str, holder: str, now: datetime, due_at: datetime = DUE) -> Callable[[Session], bool]:
     return lambda db: jobs.claim(db, name, holder, due_at=due_at, now=now, until=now + MINUTE)
 
 
 async def test_of_many_who_claim_a_job_one_gets_it(store: Store) -> None:
-    got = await asyncio.gather(*(store.written(claimed("job", f"holder {number}", DUE)) for number in range(6)))
+    got = await asyncio.gather(*(store.write(claimed("job", f"holder {number}", DUE)) for number in range(6)))
     assert sorted(got) == [False] * 5 + [True]
 
 
 async def test_a_lease_that_is_over_can_be_had_by_another_and_ends_nothing_any_more(store: Store) -> None:
-    assert await store.written(claimed("job", "first", DUE))
-    assert not await store.written(claimed("job", "second", DUE + MINUTE - timedelta(seconds=1)))
-    assert await store.written(claimed("job", "second", DUE + MINUTE))
-    assert not await store.written(lambda db: jobs.renew(db, "job", "first", until=DUE + 9 * MINUTE))
-    assert not await store.written(lambda db: jobs.complete(db, "job", "first", due_at=DUE, now=DUE))
-    await store.written(lambda db: jobs.hand_back(db, "job", "first"))
-    assert await store.written(lambda db: jobs.renew(db, "job", "second", until=DUE + 3 * MINUTE))
-    assert await store.written(lambda db: jobs.complete(db, "job", "second", due_at=DUE, now=DUE + 2 * MINUTE))
+    assert await store.write(claimed("job", "first", DUE))
+    assert not await store.write(claimed("job", "second", DUE + MINUTE - timedelta(seconds=1)))
+    assert await store.write(claimed("job", "second", DUE + MINUTE))
+    assert not await store.write(lambda db: jobs.renew(db, "job", "first", until=DUE + 9 * MINUTE))
+    assert not await store.write(lambda db: jobs.complete(db, "job", "first", due_at=DUE, now=DUE))
+    await store.write(lambda db: jobs.hand_back(db, "job", "first"))
+    assert await store.write(lambda db: jobs.renew(db, "job", "second", until=DUE + 3 * MINUTE))
+    assert await store.write(lambda db: jobs.complete(db, "job", "second", due_at=DUE, now=DUE + 2 * MINUTE))
 
 
 async def test_a_job_that_is_done_is_done_until_it_is_due_again(store: Store) -> None:
-    assert await store.written(claimed("job", "first", DUE))
-    assert await store.written(lambda db: jobs.complete(db, "job", "first", due_at=DUE, now=DUE))
-    assert not await store.written(claimed("job", "second", DUE + 5 * MINUTE))
-    assert await store.written(claimed("job", "second", DUE + 5 * MINUTE, due_at=DUE + MINUTE))
-    async with store.read() as db:
-        (one,) = await jobs.states(db)
+    assert await store.write(claimed("job", "first", DUE))
+    assert await store.write(lambda db: jobs.complete(db, "job", "first", due_at=DUE, now=DUE))
+    assert not await store.write(claimed("job", "second", DUE + 5 * MINUTE))
+    assert await store.write(claimed("job", "second", DUE + 5 * MINUTE, due_at=DUE + MINUTE))
+    with store.reading() as db:
+        (one,) = jobs.states(db)
     assert (one.done_for, one.last_success_at, one.holder) == (DUE, DUE, "second")
 
 
@@ -93,8 +93,8 @@ async def test_a_job_that_fails_is_tried_again_after_the_lease(store: Store) -> 
 
     clock, work = Still(), Recorder(fails)
     assert await tried(store, work, clock) is Ending.FAILED
-    async with store.read() as db:
-        assert (await jobs.states(db))[0].failure == "EndpointUnavailable"
+    with store.reading() as db:
+        assert jobs.states(db)[0].failure == "EndpointUnavailable"
     clock.at += timedelta(seconds=59)
     assert await tried(store, work, clock) is Ending.NOT_DUE
     clock.at += timedelta(seconds=1)
@@ -111,8 +111,8 @@ async def test_a_fault_frees_the_job_after_the_lease_and_is_raised(store: Store)
     with pytest.raises(ZeroDivisionError):
         await tried(store, Recorder(breaks), Still())
     assert asyncio.all_tasks() == {asyncio.current_task()}, "nobody goes on renewing the lease"
-    async with store.read() as db:
-        (one,) = await jobs.states(db)
+    with store.reading() as db:
+        (one,) = jobs.states(db)
     assert (one.holder, one.leased_until, one.failure) == (None, DUE + MINUTE, "a fault of afterword")
 
 
@@ -141,21 +141,21 @@ async def test_work_whose_lease_was_taken_is_cancelled(store: Store) -> None:
 
     async def sleeps() -> None:
         try:
-            await store.written(claimed("job", "thief", DUE + 2 * MINUTE))
+            await store.write(claimed("job", "thief", DUE + 2 * MINUTE))
             await asyncio.sleep(600)
         finally:
             cut.set()
 
     assert await tried(store, Recorder(sleeps), clock) is Ending.LOST
     assert cut.is_set()
-    async with store.read() as db:
-        assert (await jobs.states(db))[0].holder == "thief"
+    with store.reading() as db:
+        assert jobs.states(db)[0].holder == "thief"
 
 
 async def record(store: Store, scope: Scope, name: str, said: str, at: datetime) -> None:
     messages = [{"content": said, "source": "user", "type": "TextMessage", "created_at": at.isoformat()}]
-    async with store.write() as db:
-        await sessions.save_state(db, scope, name, component="x", state={"messages": messages}, at=at)
+    with store.writing() as db:
+        sessions.save_state(db, scope, name, component="x", state={"messages": messages}, at=at)
 
 
 def chores(store: Store, clock: Clock, **more: Any) -> Chores:
@@ -163,8 +163,8 @@ def chores(store: Store, clock: Clock, **more: Any) -> Chores:
 
 
 async def kept(store: Store, session_id: str) -> sessions.SavedSession:
-    async with store.read() as db:
-        found = await sessions.find(db, MIRA, session_id)
+    with store.reading() as db:
+        found = sessions.find(db, MIRA, session_id)
     assert found is not None
     return found
 
@@ -175,19 +175,19 @@ async def test_what_people_ask_to_be_forgotten_is_erased_where_the_settings_say_
     await chores(store, clock).pending()
     await record(store, MIRA, "b", "Please forget that I live in Graz.", clock.at)
     await chores(store, clock).pending()
-    async with store.read() as db:
-        assert await erasure.asked(db, MIRA), "it waits for somebody's leave"
+    with store.reading() as db:
+        assert erasure.asked(db, MIRA), "it waits for somebody's leave"
     await record(store, MIRA, "c", "I always take the window seat.", clock.at)
     await chores(store, clock, erases=True).pending()
-    async with store.read() as db:
-        assert not await erasure.asked(db, MIRA)
-        assert "Graz" not in str([one.text for one in await sessions.turns(db, MIRA, "a")])
+    with store.reading() as db:
+        assert not erasure.asked(db, MIRA)
+        assert "Graz" not in str([one.text for one in sessions.turns(db, MIRA, "a")])
 
 
 async def test_a_session_that_fails_is_queued_again_with_growing_pauses_and_then_set_aside(store: Store) -> None:
     clock = Still()
-    async with store.write() as db:
-        await sessions.save_state(db, MIRA, "bad", component="x", state={"nothing": 1}, at=clock.at)
+    with store.writing() as db:
+        sessions.save_state(db, MIRA, "bad", component="x", state={"nothing": 1}, at=clock.at)
     await record(store, MIRA, "good", "I live in Graz.", clock.at)
     work = chores(store, clock, retries=Retries(3, 60.0, 3600.0))
     waits = []
@@ -204,18 +204,18 @@ async def test_a_session_that_fails_is_queued_again_with_growing_pauses_and_then
     bad = await kept(store, "bad")
     assert (bad.progress, bad.attempts) == (sessions.Progress.SET_ASIDE, 3)
     assert await queued(store) == []
-    await store.written(lambda db: sessions.put_back(db, MIRA, "bad"))
+    await store.write(lambda db: sessions.put_back(db, MIRA, "bad"))
     assert [one.session_id for one in await queued(store, at=clock.at)] == ["bad"]
     with pytest.raises(StateConflict, match="nothing to try again"):
-        await store.written(lambda db: sessions.put_back(db, MIRA, "good"))
+        await store.write(lambda db: sessions.put_back(db, MIRA, "good"))
     with pytest.raises(NotFound):
-        await store.written(lambda db: sessions.put_back(db, JON, "bad"))
+        await store.write(lambda db: sessions.put_back(db, JON, "bad"))
 
 
 async def test_a_session_that_is_saved_again_starts_anew(store: Store) -> None:
     clock = Still()
-    async with store.write() as db:
-        await sessions.save_state(db, MIRA, "one", component="x", state={"nothing": 1}, at=clock.at)
+    with store.writing() as db:
+        sessions.save_state(db, MIRA, "one", component="x", state={"nothing": 1}, at=clock.at)
     await chores(store, clock, retries=Retries(1)).pending()
     assert await queued(store) == []
     await record(store, MIRA, "one", "I live in Graz.", clock.at + MINUTE)
@@ -227,9 +227,9 @@ async def test_a_scope_is_consolidated_when_it_is_quiet_has_enough_new_and_was_n
     work = chores(store, clock, ripe=Ripe(3, 600.0, 86_400.0))
 
     async def ripe() -> list[Scope]:
-        async with store.read() as db:
+        with store.reading() as db:
             idle_since, last_before = clock.at - timedelta(seconds=600), clock.at - timedelta(days=1)
-            return await jobs.to_consolidate(db, new_sessions=3, idle_since=idle_since, last_before=last_before)
+            return jobs.to_consolidate(db, new_sessions=3, idle_since=idle_since, last_before=last_before)
 
     for number in range(3):
         await record(store, MIRA, f"m{number}", f"My shoe size is {40 + number}.", clock.at)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session
 
 from afterword.facts.scopes import Scope
 from afterword.pipeline.sources.databases import is_database
@@ -23,13 +23,9 @@ TIMES = 40
 
 
 async def opens_another(store: Store) -> None:
-    async with Store(f"sqlite:///{store.path}") as other, other.read() as db:
-        await lookup.facts(db, LENA, at=datetime.now(UTC))
-
-
-async def holds_it(store: Store) -> None:
-    async with store.held(), store.read() as db:
-        await lookup.facts(db, LENA, at=datetime.now(UTC))
+    async with Store(f"sqlite:///{store.path}") as other:
+        with other.reading() as db:
+            lookup.facts(db, LENA, at=datetime.now(UTC))
 
 
 async def looks_what_it_is(store: Store) -> None:
@@ -42,31 +38,32 @@ def _open_and_close(path: Path) -> None:
         connection.execute("SELECT count(*) FROM sessions").fetchone()
 
 
-@pytest.mark.parametrize("act", [opens_another, holds_it, looks_what_it_is])
+@pytest.mark.parametrize("act", [opens_another, looks_what_it_is])
 async def test_another_process_leaves_the_log_that_is_in_use(
     tmp_path: Path, act: Callable[[Store], Awaitable[None]]
 ) -> None:
     """Who closes a file as its last user takes its write-ahead log away; locks say who is the last."""
     path = tmp_path / "store.db"
-    async with await open_store(f"sqlite:///{path}") as store, store.read() as db:
-        await lookup.facts(db, LENA, at=datetime.now(UTC))
-        await act(store)
-        other = multiprocessing.get_context("forkserver").Process(target=_open_and_close, args=(path,))
-        other.start()
-        await asyncio.to_thread(other.join)
-        assert other.exitcode == 0
-        assert path.with_name("store.db-wal").exists()
+    async with await open_store(f"sqlite:///{path}") as store:
+        with store.reading() as db:
+            lookup.facts(db, LENA, at=datetime.now(UTC))
+            await act(store)
+            other = multiprocessing.get_context("forkserver").Process(target=_open_and_close, args=(path,))
+            other.start()
+            await asyncio.to_thread(other.join)
+            assert other.exitcode == 0
+            assert path.with_name("store.db-wal").exists()
 
 
-async def _add(db: AsyncSession) -> None:
-    await (await db.connection()).exec_driver_sql("UPDATE counter SET n = n + 1")
+def _add(db: Session) -> None:
+    db.connection().exec_driver_sql("UPDATE counter SET n = n + 1")
 
 
 async def _counted(url: str) -> None:
     async def often() -> None:
         for _ in range(TIMES):
             async with Store(url) as store:
-                await store.written(_add)
+                await store.write(_add)
 
     await asyncio.gather(often(), often())
 
@@ -78,10 +75,11 @@ def _count(url: str) -> None:
 async def test_what_was_written_is_there_however_many_open_and_close_the_store(tmp_path: Path) -> None:
     """Three processes, each with two stores that come and go: nothing that was acknowledged is lost."""
     url = f"sqlite:///{tmp_path}/store.db"
-    async with await open_store(url) as store, store.write() as db:
-        plain = await db.connection()
-        await plain.exec_driver_sql("CREATE TABLE counter (n INTEGER)")
-        await plain.exec_driver_sql("INSERT INTO counter VALUES (0)")
+    async with await open_store(url) as store:
+        with store.writing() as db:
+            plain = db.connection()
+            plain.exec_driver_sql("CREATE TABLE counter (n INTEGER)")
+            plain.exec_driver_sql("INSERT INTO counter VALUES (0)")
     context = multiprocessing.get_context("forkserver")
     others = [context.Process(target=_count, args=(url,)) for _ in range(3)]
     for one in others:

@@ -45,14 +45,14 @@ def saved(*said: str) -> Saved:
 
 async def save(store: Store, *said: str) -> None:
     at = datetime.now(UTC)
-    await store.written(
+    await store.write(
         lambda db: sessions.save_state(db, LENA, "a", component="AssistantAgent", state=state(*said), at=at)
     )
 
 
 async def values(store: Store) -> set[str]:
-    async with store.read() as db:
-        return {fact.value for fact in await lookup.facts(db, LENA, at=datetime.now(UTC))}
+    with store.reading() as db:
+        return {fact.value for fact in lookup.facts(db, LENA, at=datetime.now(UTC))}
 
 
 async def test_who_reads_an_older_copy_takes_nothing_from_who_was_faster_with_a_newer(store: Store) -> None:
@@ -61,8 +61,8 @@ async def test_who_reads_an_older_copy_takes_nothing_from_who_was_faster_with_a_
 
     await process_session(store, saved(*SHORT), extractor=Interrupted(other))
     assert await values(store) == {"Graz", "vegetarian"}
-    async with store.read() as db:
-        assert [turn.text for turn in await sessions.turns(db, LENA, "a")] == list(LONG)
+    with store.reading() as db:
+        assert [turn.text for turn in sessions.turns(db, LENA, "a")] == list(LONG)
 
 
 async def test_a_session_that_two_process_at_once_gets_one_run(store: Store) -> None:
@@ -71,8 +71,8 @@ async def test_a_session_that_two_process_at_once_gets_one_run(store: Store) -> 
 
     outcome = await process_session(store, saved(*LONG), extractor=Interrupted(other))
     assert outcome.run_id is None
-    async with store.read() as db:
-        assert [run.source for run in await runs.runs(db, LENA)] == [ledger.source_of("a")]
+    with store.reading() as db:
+        assert [run.source for run in runs.runs(db, LENA)] == [ledger.source_of("a")]
 
 
 async def test_a_session_that_is_saved_while_it_is_processed_stays_queued(store: Store) -> None:
@@ -98,8 +98,8 @@ async def test_a_failure_takes_nothing_from_who_has_done_the_session_meanwhile(s
 
     (ended,) = await run_batch(store, [one], extractor=Interrupted(other))
     assert isinstance(ended, Failure)
-    async with store.read() as db:
-        kept = await sessions.find(db, LENA, "a")
+    with store.reading() as db:
+        kept = sessions.find(db, LENA, "a")
     assert kept is not None
     assert (kept.progress, kept.failure, kept.attempts) == (sessions.Progress.DONE, None, 0)
 

@@ -27,8 +27,8 @@ def differences(connection: Connection) -> list[object]:
 
 async def test_the_migrations_make_the_tables_that_the_code_uses(store: Store) -> None:
     assert tables.FactRow.__tablename__ in SQLModel.metadata.tables
-    async with store.connection(writing=False) as connection:
-        assert await connection.run_sync(differences) == []
+    with store.connecting(writing=False) as connection:
+        assert differences(connection) == []
 
 
 async def test_migrating_again_does_nothing(store: Store) -> None:
@@ -47,8 +47,8 @@ async def test_many_stores_of_one_process_are_made_at_once(tmp_path: Path) -> No
 
 
 async def test_a_newer_store_is_refused_and_left_alone(store: Store) -> None:
-    async with store.connection(writing=True) as connection:
-        await connection.execute(text(f"UPDATE {migrations.VERSION_TABLE} SET version_num = '9999'"))
+    with store.connecting(writing=True) as connection:
+        connection.execute(text(f"UPDATE {migrations.VERSION_TABLE} SET version_num = '9999'"))
     with pytest.raises(StoreTooNew, match="upgrade afterword"):
         await store.check()
     with pytest.raises(StoreTooNew):
@@ -68,8 +68,8 @@ def _modes(folder: Path) -> set[int]:
 async def test_the_sqlite_file_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "private.db"
     async with await open_store(f"sqlite:///{path}") as store:
-        async with store.connection(writing=True) as connection:
-            await connection.execute(text("UPDATE scopes SET revision = 0"))
+        with store.connecting(writing=True) as connection:
+            connection.execute(text("UPDATE scopes SET revision = 0"))
         modes = await asyncio.to_thread(_modes, tmp_path)
     assert modes == {0o600}
 

@@ -93,9 +93,10 @@ def test_an_upgraded_store_answers_as_before(version: str, made: Callable[[str],
 @pytest.mark.parametrize("version", MADE_BY)
 def test_every_table_of_the_version_has_rows(version: str, tmp_path: Path) -> None:
     async def counted() -> dict[str, int]:
-        async with Store(sqlite_at(version, tmp_path / "old.db")) as store, store.connection(writing=False) as db:
-            names = await db.run_sync(lambda connection: inspect(connection).get_table_names())
-            return {name: (await db.execute(text(f"SELECT count(*) FROM {name}"))).scalar_one() for name in names}
+        async with Store(sqlite_at(version, tmp_path / "old.db")) as store:
+            with store.connecting(writing=False) as db:
+                names = inspect(db).get_table_names()
+                return {name: db.execute(text(f"SELECT count(*) FROM {name}")).scalar_one() for name in names}
 
     assert [name for name, count in asyncio.run(counted()).items() if not count] == []
 
@@ -106,13 +107,13 @@ async def test_deriving_anew_changes_no_fact(version: str, made: Callable[[str],
         await store.migrate()
 
         async def rows() -> list[Any]:
-            async with store.connection(writing=False) as db:
-                return list(await db.execute(text("SELECT * FROM facts ORDER BY id")))
+            with store.connecting(writing=False) as db:
+                return list(db.execute(text("SELECT * FROM facts ORDER BY id")))
 
         before = await rows()
-        async with store.write() as db:
+        with store.writing() as db:
             for user in USERS:
-                await ledger.derive(db, Scope.user(user))
+                ledger.derive(db, Scope.user(user))
         assert len(before) > 5
         assert [str(row) for row in await rows()] == [str(row) for row in before]
 
@@ -176,11 +177,12 @@ def test_a_store_of_a_newer_program_is_refused_by_every_command(
     url = made("0006")
 
     async def version(then: str | None = None) -> str:
-        async with Store(url) as store, store.connection(writing=True) as db:
-            if then:
-                await db.execute(text(f"UPDATE {migrations.VERSION_TABLE} SET version_num = '{then}'"))
-            found = await db.execute(text(f"SELECT version_num FROM {migrations.VERSION_TABLE}"))
-            return str(found.scalar_one())
+        async with Store(url) as store:
+            with store.connecting(writing=True) as db:
+                if then:
+                    db.execute(text(f"UPDATE {migrations.VERSION_TABLE} SET version_num = '{then}'"))
+                found = db.execute(text(f"SELECT version_num FROM {migrations.VERSION_TABLE}"))
+                return str(found.scalar_one())
 
     asyncio.run(version("9999"))
     told = Commands(tmp_path, monkeypatch, capfd)(*command, AFTERWORD_STORE__URL=url, expected=1)
@@ -195,9 +197,10 @@ async def test_a_migration_that_is_killed_leaves_the_store_as_it_was(at: int, ma
     url = made("0001")
 
     async def state() -> tuple[str | None, list[str]]:
-        async with Store(url) as store, store.connection(writing=False) as db:
-            names = await db.run_sync(lambda connection: sorted(inspect(connection).get_table_names()))
-            return await db.run_sync(migrations.version_of), names
+        async with Store(url) as store:
+            with store.connecting(writing=False) as db:
+                names = sorted(inspect(db).get_table_names())
+                return migrations.version_of(db), names
 
     before = await state()
     command = [sys.executable, "-c", KILLED, url, str(at)]

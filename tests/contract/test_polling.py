@@ -10,11 +10,11 @@ from typing import Any
 
 import psycopg
 import pytest
+from afterword.store.database.poll import Poll
 
 from afterword.facts.scopes import Scope
 from afterword.store import entries
 from afterword.store.database.engine import Store
-from afterword.store.database.poll import Poll
 from afterword.store.entries import Entry
 from afterword.store.reading.recall import search
 from afterword.store.reading.view_cache import remembered

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import text
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session
 
 from afterword.errors import Overtaken, StoreUnreachable
 from afterword.extractors.rules import RulesExtractor
@@ -24,24 +24,23 @@ MIRA, JON = Scope.user("mira"), Scope.user("jon")
 async def test_a_statement_that_takes_too_long_is_given_up(postgres_store_url: str) -> None:
     limits = Connections(pool_size=1, statement_timeout_s=0.2)
     async with Store(postgres_store_url, connections=limits) as store:
-        with pytest.raises(StoreUnreachable, match="QueryCanceled"):
-            async with store.read() as db:
-                await db.exec(text("SELECT pg_sleep(5)"))  # type: ignore[call-overload]  # SQLModel types no plain text
-        async with store.read() as db:
-            assert await lookup.scopes_kept(db) == []
+        with pytest.raises(StoreUnreachable, match="QueryCanceled"), store.reading() as db:
+            db.exec(text("SELECT pg_sleep(5)"))  # type: ignore[call-overload]  # SQLModel types no plain text
+        with store.reading() as db:
+            assert lookup.scopes_kept(db) == []
 
 
 async def test_a_count_of_the_tables_is_taken_at_once(postgres_store_url: str) -> None:
     async def counted(store: Store) -> float:
-        async with store.connection(writing=False) as connection:
+        with store.connecting(writing=False) as connection:
             query = "SELECT reltuples FROM pg_class WHERE oid = 'sessions'::regclass"
-            return float((await connection.exec_driver_sql(query)).scalar_one())
+            return float(connection.exec_driver_sql(query).scalar_one())
 
     async with Store(postgres_store_url) as store:
-        await store.written(lambda db: sessions.mark_failed(db, MIRA, "one", "reason", AT))
+        await store.write(lambda db: sessions.mark_failed(db, MIRA, "one", "reason", AT))
         assert await counted(store) < 1
-        async with store.connection(writing=True) as connection:
-            await analyze(connection)
+        with store.connecting(writing=True) as connection:
+            analyze(connection)
         assert await counted(store) == 1
 
 
@@ -49,21 +48,21 @@ async def test_of_two_that_make_the_same_row_the_second_begins_anew(postgres_sto
     """It could not see the first one's row, so it has to look again."""
     async with Store(postgres_store_url) as store:
 
-        async def save(db: AsyncSession, session_id: str) -> None:
-            await sessions.mark_failed(db, MIRA, session_id, "reason", AT)
+        def save(db: Session, session_id: str) -> None:
+            sessions.mark_failed(db, MIRA, session_id, "reason", AT)
 
         async def late() -> None:
-            async with store.write() as db:
-                assert await sessions.find(db, MIRA, "new") is None
-                await store.written(lambda other: save(other, "new"))
-                await save(db, "new")
+            with store.writing() as db:
+                assert sessions.find(db, MIRA, "new") is None
+                await store.write(lambda other: save(other, "new"))
+                save(db, "new")
 
-        await store.written(lambda db: save(db, "first"))
+        await store.write(lambda db: save(db, "first"))
         with pytest.raises(Overtaken):
             await late()
-        await store.written(lambda db: save(db, "new"))
-        async with store.read() as db:
-            kept = await sessions.find(db, MIRA, "new")
+        await store.write(lambda db: save(db, "new"))
+        with store.reading() as db:
+            kept = sessions.find(db, MIRA, "new")
         assert kept is not None
         assert kept.attempts == 2
 
@@ -72,11 +71,11 @@ async def test_where_a_sum_decides_one_of_two_is_refused(postgres_store_url: str
     """Each reads that there is room for one, and takes it: strict transactions do not both come through."""
 
     async def take(store: Store, name: str, both_looked: asyncio.Barrier) -> None:
-        async with store.write(strict=True) as db:
-            taken = await lookup.scopes_kept(db)
+        with store.writing(strict=True) as db:
+            taken = lookup.scopes_kept(db)
             await both_looked.wait()
             if not taken:
-                await ledger.ensure_scope(db, Scope.user(name))
+                ledger.ensure_scope(db, Scope.user(name))
 
     async with Store(postgres_store_url) as store:
         both_looked = asyncio.Barrier(2)
@@ -88,17 +87,17 @@ async def test_where_a_sum_decides_one_of_two_is_refused(postgres_store_url: str
 
 async def test_writers_of_different_scopes_do_not_refuse_each_other(postgres_store_url: str) -> None:
     async def work(store: Store, scope: Scope, both_read: asyncio.Barrier) -> None:
-        async with store.write() as db:
-            await ledger.hold(db, scope)
-            await lookup.known(db, scope)
-            await sessions.sessions(db)
+        with store.writing() as db:
+            ledger.hold(db, scope)
+            lookup.known(db, scope)
+            sessions.sessions(db)
             await both_read.wait()
-            await sessions.mark_failed(db, scope, "one", "reason", AT)
+            sessions.mark_failed(db, scope, "one", "reason", AT)
 
     async with Store(postgres_store_url) as store:
         for scope in (MIRA, JON):
-            async with store.write() as db:
-                await ledger.ensure_scope(db, scope)
+            with store.writing() as db:
+                ledger.ensure_scope(db, scope)
         both_read = asyncio.Barrier(2)
         await asyncio.gather(*(work(store, scope, both_read) for scope in (MIRA, JON)))
 
@@ -109,7 +108,7 @@ async def test_a_batch_of_many_scopes_fails_nowhere(postgres_store_url: str) -> 
             told = {"source": "user", "type": "TextMessage", "content": f"My shoe size is {30 + number}."}
             state = {"messages": [{**told, "created_at": (AT + timedelta(days=number)).isoformat()}]}
             scope = Scope.user(f"user{number % 8}")
-            async with store.write() as db:
-                await sessions.save_state(db, scope, f"s{number}", component="x", state=state, at=AT)
+            with store.writing() as db:
+                sessions.save_state(db, scope, f"s{number}", component="x", state=state, at=AT)
         ended = await run_batch(store, await queued(store), extractor=RulesExtractor())
     assert [one for one in ended if isinstance(one, Failure)] == []

@@ -67,9 +67,9 @@ TALK = (
 async def everything(store: Store) -> str:
     """Whatever the tables hold, unpacked, and the bytes of the files."""
     found: list[object] = []
-    async with store.read() as db:
+    with store.reading() as db:
         for table in SQLModel.metadata.sorted_tables:
-            for row in await (await db.connection()).execute(select(table)):
+            for row in db.connection().execute(select(table)):
                 found += [_plain(value) for value in row]
     files = store.path.parent.glob(f"{store.path.name}*") if store.path else ()
     return "\n".join([*map(str, found), *(path.read_bytes().decode("latin-1") for path in files)])
@@ -107,9 +107,9 @@ async def test_no_secret_of_a_session_reaches_a_table_or_a_prompt(store: Store) 
     assert not any(secret in read + handed_back for secret in SECRETS)
     assert "I live in Graz. My wifi password is [redacted: password], and the alarm code is [redacted: code]." in read
     assert outcome.transcript.skipped[SECRETS_MASKED] >= 7
-    async with store.read() as db:
-        held = {fact.attribute: fact.value for fact in await lookup.facts(db, LENA, at=AT)}
-        kept = await sessions.find(db, LENA, "a")
+    with store.reading() as db:
+        held = {fact.attribute: fact.value for fact in lookup.facts(db, LENA, at=AT)}
+        kept = sessions.find(db, LENA, "a")
     assert (
         held == {"home": "Graz", "wifi": "[redacted: password]", "api_key": "[redacted: token]"}
         or held["home"] == "Graz"
@@ -126,14 +126,14 @@ async def test_a_dry_run_keeps_no_secret_either(store: Store) -> None:
 async def test_entries_and_edits_are_masked(store: Store) -> None:
     await enter(store, LENA, Entry(f"The wifi password is {PASSWORD}.", attribute="wifi", value=PASSWORD), at=AT)
     await enter(store, LENA, Entry("The door.", attribute="door_code", value=DOOR), at=AT)
-    async with store.read() as db:
-        (wifi,) = [fact for fact in await lookup.facts(db, LENA, at=AT) if fact.attribute == "wifi"]
+    with store.reading() as db:
+        (wifi,) = [fact for fact in lookup.facts(db, LENA, at=AT) if fact.attribute == "wifi"]
     words = f"The password is {KEY}."
     meant = reviews.Wording(words, KEY, wifi.subject)
     await reviews.edit(store, LENA, wifi, meant, is_change=False, at=AT)
     await assert_clean(store)
-    async with store.read() as db:
-        values = {fact.value for fact in await lookup.facts(db, LENA, at=AT + timedelta(days=1))}
+    with store.reading() as db:
+        values = {fact.value for fact in lookup.facts(db, LENA, at=AT + timedelta(days=1))}
     assert {"[redacted: code]", "[redacted: api key]"} <= values
 
 
@@ -197,8 +197,8 @@ async def test_what_was_kept_before_masking_is_masked_when_it_is_read_again(stor
     again = await process_session(store, saved(*TALK, user("Bye.")), extractor=OracleExtractor({}))
     assert [turn.number for turn in again.transcript.turns] == list(range(1, len(again.transcript.turns) + 1))
     assert sum(turn.text.startswith("I live in Graz") for turn in again.transcript.turns) == 1
-    async with store.read() as db:
-        kept = "\n".join(turn.text for turn in await sessions.turns(db, LENA, "a"))
+    with store.reading() as db:
+        kept = "\n".join(turn.text for turn in sessions.turns(db, LENA, "a"))
     assert not any(secret in kept for secret in SECRETS)
 
 
@@ -235,6 +235,6 @@ async def test_a_session_off_the_record_leaves_no_trace(store: Store, apply: boo
         (),
         {OFF_THE_RECORD: 1},
     )
-    async with store.read() as db:
-        assert await sessions.sessions(db) == []
+    with store.reading() as db:
+        assert sessions.sessions(db) == []
     await assert_clean(store, "Graz")

@@ -67,13 +67,13 @@ def stated(number: int, statement: str, *, scope: Scope = LENA, **changes: Any) 
 
 
 async def keep(store: Store, *said: Assertion, verdicts: Sequence[Verdict] = (), scope: Scope = LENA) -> None:
-    async with store.write() as db:
-        revision = await lookup.revision_of(db, scope)
+    with store.writing() as db:
+        revision = lookup.revision_of(db, scope)
         reading = Reading(f"window {revision}", 1, 9, said)
         run = Proposal(scope, "session:s1", "session", "t", "t", NOON, revision, (reading,), tuple(verdicts))
-        await ledger.apply(db, scope, await ledger.propose(db, run), NOON)
+        ledger.apply(db, scope, ledger.propose(db, run), NOON)
         turns = tuple(Turn(number, "user", Role.HUMAN, words, NOON) for number, words in SAID.items())
-        await sessions.keep_transcript(db, scope, "s1", Transcript(turns, "test", ("user",)), NOON, is_done=True)
+        sessions.keep_transcript(db, scope, "s1", Transcript(turns, "test", ("user",)), NOON, is_done=True)
 
 
 async def moved(store: Store) -> None:
@@ -179,9 +179,9 @@ async def test_everything_is_read_again_after_what_is_no_run(store: Store) -> No
     """Forgetting covers words in place; only its revision tells."""
     await keep(store, stated(1, "Lena lives in Graz."), *[stated(one, f"Lamp {one}.") for one in range(10, 20)])
     await remembered(store).view(store, LENA, LATER)
-    async with store.connection(writing=True) as connection:
-        await connection.execute(text("UPDATE assertions SET statement = 'Lena lives.' WHERE id = 'lena-1'"))
-        await connection.execute(text("UPDATE scopes SET revision = revision + 1"))
+    with store.connecting(writing=True) as connection:
+        connection.execute(text("UPDATE assertions SET statement = 'Lena lives.' WHERE id = 'lena-1'"))
+        connection.execute(text("UPDATE scopes SET revision = revision + 1"))
     assert told(await search(store, LENA, "who lives", at=LATER)) == ["Lena lives."]
     await same_as_anew(store)
 
@@ -247,8 +247,8 @@ class Counted:
 
 
 async def rows(store: Store) -> list[tuple[str, int, str]]:
-    async with store.read() as db:
-        return sorted((one.model, one.dimension, one.key) for one in await db.exec(select(VectorRow)))
+    with store.reading() as db:
+        return sorted((one.model, one.dimension, one.key) for one in db.exec(select(VectorRow)))
 
 
 async def test_vectors_are_made_once_by_model_and_dropped_with_their_words(store: Store) -> None:
@@ -295,6 +295,6 @@ async def test_a_store_file_that_was_replaced_is_seen(store: Store) -> None:
         store.path.with_name(store.path.name + name).unlink(missing_ok=True)
     async with Store(f"sqlite:///{store.path}") as other:
         await other.migrate()
-        async with other.connection(writing=True) as connection:
-            await connection.execute(text("UPDATE scopes SET revision = 0"))
+        with other.connecting(writing=True) as connection:
+            connection.execute(text("UPDATE scopes SET revision = 0"))
     assert (await search(store, LENA, "tea", at=LATER)).stored == 0

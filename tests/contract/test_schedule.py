@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session
 
 from afterword.facts.scopes import Scope
 from afterword.store import runs, sessions
@@ -42,10 +42,10 @@ async def record(store: Store, number: int) -> None:
     state = {"messages": [{**said, "created_at": (at + timedelta(seconds=number)).isoformat()}]}
     whose = Scope.user(f"user{number % 3}")
 
-    async def work(db: AsyncSession) -> None:
-        await sessions.save_state(db, whose, f"s{number}", component="x", state=state, at=at)
+    def work(db: Session) -> None:
+        sessions.save_state(db, whose, f"s{number}", component="x", state=state, at=at)
 
-    await store.written(work)
+    await store.write(work)
 
 
 async def disturbed(schedulers: Schedulers, store: Store, kills: int) -> int:
@@ -68,8 +68,8 @@ async def disturbed(schedulers: Schedulers, store: Store, kills: int) -> int:
 
 
 async def waiting(store: Store) -> int:
-    async with store.read() as db:
-        return len(await sessions.queued(db))
+    with store.reading() as db:
+        return len(sessions.queued(db))
 
 
 async def settled(schedulers: Schedulers, store: Store) -> None:
@@ -115,8 +115,8 @@ async def check_schedulers(schedulers: Schedulers, kills: int) -> None:
         cut = [one for one in schedulers.attempts() if one.is_cut]
         assert all(one is not schedulers.attempts()[-1] for one in cut), "a job that was cut was not begun again"
         assert await faults(store) == []
-        async with store.read() as db:
-            made = [run for number in range(3) for run in await runs.runs(db, Scope.user(f"user{number}"))]
+        with store.reading() as db:
+            made = [run for number in range(3) for run in runs.runs(db, Scope.user(f"user{number}"))]
         assert Counter(run.source for run in made) == Counter(f"session:s{number}" for number in range(count))
         assert {run.status for run in made} == {RunStatus.APPLIED}
 

@@ -40,8 +40,8 @@ async def ask(account: Account, question: Question = QUESTION, *, is_answered: b
 
 
 async def total(store: Store) -> costs.Spent:
-    async with store.read() as db:
-        return await costs.of_day(db, NOON.date())
+    with store.reading() as db:
+        return costs.of_day(db, NOON.date())
 
 
 async def test_what_was_asked_is_summed_by_day_scope_source_and_run(store: Store) -> None:
@@ -49,9 +49,9 @@ async def test_what_was_asked_is_summed_by_day_scope_source_and_run(store: Store
     await ask(Account(today, store, LENA, "session:a"))
     await ask(Account(today, store, LENA, "session:a"), is_answered=False)
     await ask(Account(tomorrow, store, JON, "session:b"))
-    async with store.read() as db:
-        days, scopes = await costs.by_day(db), await costs.by_scope(db)
-        sources, runs = await costs.by_source(db, LENA), await costs.by_run(db, LENA)
+    with store.reading() as db:
+        days, scopes = costs.by_day(db), costs.by_scope(db)
+        sources, runs = costs.by_source(db, LENA), costs.by_run(db, LENA)
     one = costs.Spent(1, 500, 0, 50, 1_000)
     assert days == {NOON.date(): one + one, date(2026, 5, 2): one}
     assert scopes == {LENA: one + one, JON: one}
@@ -135,10 +135,10 @@ async def test_the_table_comes_and_goes_with_its_migration(store: Store) -> None
     def tables(connection: Connection) -> set[str]:
         return set(inspect(connection).get_table_names())
 
-    async with store.connection(writing=True) as connection:
-        await connection.run_sync(lambda one: command.downgrade(migrations._config(one), "0001"))
-        assert "spendings" not in await connection.run_sync(tables)
+    with store.connecting(writing=True) as connection:
+        command.downgrade(migrations._config(connection), "0001")
+        assert "spendings" not in tables(connection)
     before, after = await store.migrate()
     assert (before, after) == ("0001", migrations.newest())
-    async with store.connection(writing=False) as connection:
-        assert "spendings" in await connection.run_sync(tables)
+    with store.connecting(writing=False) as connection:
+        assert "spendings" in tables(connection)

@@ -55,18 +55,18 @@ async def fill(store: Store) -> None:
     wrong = await process(store, "c", 3, "home: Atlantis")
     assert wrong.run_id is not None
     undone = wrong.run_id
-    await store.written(lambda db: ledger.undo(db, LENA, undone, day(4)))
+    await store.write(lambda db: ledger.undo(db, LENA, undone, day(4)))
     await entries.enter(store, LENA, Entry("Allergic to quandongs."), at=day(5))
     await process(store, "a", 1, "tea: none", scope=TOM)
-    await store.written(lambda db: runs.set_policy(db, TOM, Policy.HOLD_ALL))
+    await store.write(lambda db: runs.set_policy(db, TOM, Policy.HOLD_ALL))
     await process(store, "held", 6, "home: Graz", scope=TOM)
     state = {"type": "AssistantAgentState", "llm_context": {"messages": []}}
-    await store.written(lambda db: sessions.save_state(db, LENA, "live", component="Agent", state=state, at=day(7)))
+    await store.write(lambda db: sessions.save_state(db, LENA, "live", component="Agent", state=state, at=day(7)))
 
 
 async def held(store: Store, scope: Scope = LENA) -> dict[str, Fact]:
-    async with store.read() as db:
-        return {fact.value: fact for fact in await lookup.facts(db, scope, at=NOW)}
+    with store.reading() as db:
+        return {fact.value: fact for fact in lookup.facts(db, scope, at=NOW)}
 
 
 @pytest.fixture
@@ -85,15 +85,15 @@ async def test_an_import_elsewhere_is_equal(
     await imports.take_in(elsewhere, tmp_path / "all.jsonl")
     for scope in (LENA, TOM):
         assert await canonical(elsewhere, scope) == await canonical(store, scope)
-    async with store.read() as here, elsewhere.read() as there:
+    with store.reading() as here, elsewhere.reading() as there:
         for scope in (LENA, TOM):
-            assert [
-                (one.source, one.status, one.extractor, one.started_at) for one in await runs.runs(here, scope)
-            ] == [(one.source, one.status, one.extractor, one.started_at) for one in await runs.runs(there, scope)]
+            assert [(one.source, one.status, one.extractor, one.started_at) for one in runs.runs(here, scope)] == [
+                (one.source, one.status, one.extractor, one.started_at) for one in runs.runs(there, scope)
+            ]
         for name in ("a", "b", "live"):
-            assert await sessions.turns(here, LENA, name) == await sessions.turns(there, LENA, name)
-        assert await sessions.load_state(there, LENA, "live") == await sessions.load_state(here, LENA, "live")
-        assert await runs.policy_of(there, TOM) is Policy.HOLD_ALL
+            assert sessions.turns(here, LENA, name) == sessions.turns(there, LENA, name)
+        assert sessions.load_state(there, LENA, "live") == sessions.load_state(here, LENA, "live")
+        assert runs.policy_of(there, TOM) is Policy.HOLD_ALL
     await process(elsewhere, "d", 8, "home: Lisbon")
     assert str((await held(elsewhere))["Linz"].status) == "superseded"
 
@@ -137,8 +137,8 @@ async def test_what_was_forgotten_does_not_come_back_with_an_export(
     await forgetting.forget(store, LENA, Erasure.everything, at=NOW)
     await imports.take_in(store, tmp_path / "old.jsonl")
     assert await held(store) == {}
-    async with store.read() as db:
-        assert await sessions.turns(db, LENA, "a") == []
+    with store.reading() as db:
+        assert sessions.turns(db, LENA, "a") == []
 
 
 async def test_an_export_stops_at_what_somebody_asked_to_be_forgotten(store: Store, tmp_path: Path) -> None:
@@ -219,8 +219,8 @@ async def test_an_import_that_was_killed_goes_on_where_it_stopped(
 
 async def _sizes(store: Store, scope: Scope) -> list[int]:
     """How many runs and sessions a scope has: nothing came twice."""
-    async with store.read() as db:
-        return [len(await runs.runs(db, scope)), len(await sessions.sessions(db, scope=scope))]
+    with store.reading() as db:
+        return [len(runs.runs(db, scope)), len(sessions.sessions(db, scope=scope))]
 
 
 async def test_memories_of_other_libraries_come_in_dated_and_are_no_double(store: Store) -> None:
@@ -240,8 +240,8 @@ async def test_memories_of_other_libraries_come_in_dated_and_are_no_double(store
     assert (
         await import_memories(store, LENA, Origin.MEM0, found, judge=RulesJudge(), at=NOW, file_time=day(8))
     ).run_id is None
-    async with store.read() as db:
-        known = await lookup.known(db, LENA)
+    with store.reading() as db:
+        known = lookup.known(db, LENA)
     imported = [one for one in known.assertions if one.authority is Authority.IMPORTED]
     assert sorted(one.time_is_guess for one in imported) == [False, False, True]
     ids = facts["Has a cat."].assertion_ids

@@ -90,8 +90,8 @@ def is_judging(request: Json) -> bool:
 
 
 async def kept(store: Store) -> costs.Spent:
-    async with store.read() as db:
-        return sum((await costs.by_day(db)).values(), start=costs.Spent())
+    with store.reading() as db:
+        return sum(costs.by_day(db).values(), start=costs.Spent())
 
 
 async def test_a_run_says_what_it_has_cost_question_by_question(store: Store) -> None:
@@ -102,8 +102,8 @@ async def test_a_run_says_what_it_has_cost_question_by_question(store: Store) ->
                 store, [saved(0), saved(1)], extractor=both.extractor, judge=both.judge, budget=purse
             )
     runs = [one.run_id for one in ended if isinstance(one, Outcome)]
-    async with store.read() as db:
-        by_run = await costs.by_run(db, LENA)
+    with store.reading() as db:
+        by_run = costs.by_run(db, LENA)
     assert list(by_run) == runs
     assert [by_run[run].calls for run in runs] == [1, 2]
     assert sum(by_run.values(), start=costs.Spent()) == purse.spent == await kept(store)
@@ -123,8 +123,8 @@ async def test_what_a_failed_session_has_cost_is_kept_and_counts(store: Store) -
     assert purse.spent.calls == len(endpoint.requests) == 2
     assert purse.spent.completion_tokens > 0
     assert await kept(store) == purse.spent
-    async with store.read() as db:
-        assert list(await costs.by_run(db, LENA)) == [None]
+    with store.reading() as db:
+        assert list(costs.by_run(db, LENA)) == [None]
 
 
 async def test_an_error_carries_what_it_has_cost() -> None:
@@ -142,10 +142,10 @@ async def test_a_batch_stops_before_its_budget_is_passed(store: Store, limit: in
     purse = Purse(Budget(tokens_per_run=limit, prices=PRICES))
     found = [saved(number, Scope.user(f"u{number % 3}")) for number in range(18)]
     for one in found:
-        async with store.write() as db:
+        with store.writing() as db:
             assert isinstance(one.state, dict)
             at = datetime(2026, 1, 1, tzinfo=UTC)
-            await sessions.save_state(db, one.scope, one.session_id, component="x", state=one.state, at=at)
+            sessions.save_state(db, one.scope, one.session_id, component="x", state=one.state, at=at)
     with ScriptedEndpoint(obliging) as endpoint:
         async with workers(endpoint) as both:
             ended = await run_batch(store, found, extractor=both.extractor, judge=both.judge, budget=purse)
@@ -154,11 +154,11 @@ async def test_a_batch_stops_before_its_budget_is_passed(store: Store, limit: in
             assert purse.spent.tokens <= limit
             assert purse.reached is not None
             assert left[0].reason.startswith(f"the run's budget of {limit:,} tokens would be passed")
-            async with store.read() as db:
-                waiting = {(one.scope, one.session_id) for one in await sessions.queued(db)}
+            with store.reading() as db:
+                waiting = {(one.scope, one.session_id) for one in sessions.queued(db)}
             assert waiting == {(one.scope, one.session_id) for one in left}
-            async with store.read() as db:
-                assert all(one.failure is None for one in await sessions.sessions(db))
+            with store.reading() as db:
+                assert all(one.failure is None for one in sessions.sessions(db))
             rest = await run_batch(store, found, extractor=both.extractor, judge=both.judge)
     assert all(isinstance(one, Outcome) for one in rest)
 
@@ -183,9 +183,9 @@ async def test_what_is_extracted_is_kept_where_nothing_is_left_to_judge_it(store
             assert (short.run_id, short.judged, short.unjudged) == (None, 0, 1)
             full = await consolidate(store, LENA, judge=both.judge, budget=Budget(prices=PRICES))
     assert (full.judged, full.unjudged) == (1, 0)
-    async with store.read() as db:
-        held = await lookup.facts(db, LENA, at=datetime(2026, 2, 1, tzinfo=UTC))
-        by_source = await costs.by_source(db, LENA)
+    with store.reading() as db:
+        held = lookup.facts(db, LENA, at=datetime(2026, 2, 1, tzinfo=UTC))
+        by_source = costs.by_source(db, LENA)
     assert {fact.value: str(fact.status) for fact in held} == {"Graz": "superseded", "Linz": "current"}
     assert by_source["consolidation"].calls == 1
 
@@ -196,8 +196,8 @@ async def test_no_room_for_an_extraction_is_said_from_python_too(store: Store) -
             with pytest.raises(BudgetReached):
                 await process_session(store, saved(0), extractor=both.extractor, budget=Budget(tokens_per_run=1_000))
     assert endpoint.requests == []
-    async with store.read() as db:
-        assert await sessions.sessions(db) == []
+    with store.reading() as db:
+        assert sessions.sessions(db) == []
 
 
 async def test_an_answer_is_limited_only_under_a_budget(store: Store) -> None:

@@ -236,8 +236,8 @@ async def test_what_an_agent_adds_meanwhile_is_kept_beside_what_the_batch_learns
 
 async def notes(store: Store) -> list[Fact]:
     """The facts that the application itself has put in."""
-    async with store.read() as db:
-        found = await lookup.facts(db, SCOPES[0], at=datetime.now(UTC))
+    with store.reading() as db:
+        found = lookup.facts(db, SCOPES[0], at=datetime.now(UTC))
     return [one for one in found if one.evidence[0].kind is EvidenceKind.APPLICATION]
 
 
@@ -263,10 +263,10 @@ async def test_a_transaction_cut_short_leaves_nothing_and_blocks_nobody(
     log = killed_while_writing.with_name("store.db-wal")
     assert log.stat().st_size > 100_000, "nothing of the transaction had reached the disk"
     async with await open_store(url_of(killed_while_writing)) as store:
-        async with store.read() as db:
-            assert await lookup.scopes_kept(db) == []
-        async with asyncio.timeout(10), store.write():
-            pass
+        with store.reading() as db:
+            assert lookup.scopes_kept(db) == []
+        async with asyncio.timeout(10):
+            await store.write(lambda _: None)
     assert damage(killed_while_writing) == []
     ended(start_run(url_of(killed_while_writing), calm.folder))
     assert (await audit(killed_while_writing, calm, canonical)) == (ALL_DONE, [])

@@ -107,9 +107,9 @@ async def test_what_vectors_cost_is_entered_as_that_of_embedding(
         account = Account(Purse(Budget(prices={"lengths": price})), store, LENA, PURPOSE, PURPOSE)
         with account.open(), suppress(EmbeddingUnavailable):
             await embedder.embed(["tea", "jam"])
-        async with store.read() as db:
-            assert await costs.by_source(db, LENA) == {"embedding": Spent(**expected)}
-            assert (await db.exec(select(SpendingRow.purpose, SpendingRow.model))).all() == [("embedding", "lengths")]
+        with store.reading() as db:
+            assert costs.by_source(db, LENA) == {"embedding": Spent(**expected)}
+            assert db.exec(select(SpendingRow.purpose, SpendingRow.model)).all() == [("embedding", "lengths")]
 
 
 async def test_nothing_is_asked_that_a_budget_has_no_room_for(endpoint: EmbeddingEndpoint) -> None:

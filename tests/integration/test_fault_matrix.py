@@ -93,7 +93,7 @@ async def save(store: Store, session_id: str) -> None:
     message = {"content": said(HOMES[session_id]), "source": "user", "type": "UserMessage"}
     state = {"type": "AssistantAgentState", "version": "1.0.0", "llm_context": {"messages": [message]}}
     at = STARTED[session_id]
-    await store.written(
+    await store.write(
         lambda db: sessions.save_state(db, MIRA, session_id, component="AssistantAgent", state=state, at=at)
     )
 
@@ -141,8 +141,8 @@ def calm(begun: Path, canonical: Canonical, tmp_path_factory: pytest.TempPathFac
 
 
 async def homes(store: Store) -> dict[str, Status]:
-    async with store.read() as db:
-        held = await lookup.facts(db, MIRA, at=datetime(2026, 4, 1, tzinfo=UTC))
+    with store.reading() as db:
+        held = lookup.facts(db, MIRA, at=datetime(2026, 4, 1, tzinfo=UTC))
     return {fact.value: fact.status for fact in held}
 
 
@@ -193,9 +193,9 @@ async def test_a_fault_is_told_leaves_the_session_queued_and_costs_no_fact(
             assert ended.reason.startswith(f"{error}: ")
             assert f"failed: tuesday of {MIRA}: {error}: model 'scripted' at http" in printed
             assert "Linz" not in ended.reason
-            async with store.read() as db:
-                kept = await sessions.find(db, MIRA, "tuesday")
-                made = await runs.runs(db, MIRA)
+            with store.reading() as db:
+                kept = sessions.find(db, MIRA, "tuesday")
+                made = runs.runs(db, MIRA)
             assert kept is not None
             assert (kept.progress, kept.failure) == (sessions.Progress.FAILED, ended.reason)
             assert [one.session_id for one in await queued(store)] == ["tuesday"]

@@ -6,8 +6,6 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pytest
-
 from afterword.extractors.candidates import Answer
 from afterword.extractors.model.answer_shape import wrapped
 from afterword.extractors.rules import RulesExtractor
@@ -21,37 +19,14 @@ from afterword.store.database.engine import Store
 MIRA, BO = Scope.user("mira"), Scope.user("bo")
 
 
-async def test_two_stores_that_are_held_write_one_file_in_turn(tmp_path: Path) -> None:
+async def test_two_stores_write_one_file_in_turn(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/afterword.db"
     async with Store(url) as one, Store(url) as other:
         await one.migrate()
-        async with one.held(), other.held():
-            await one.written(lambda db: ledger.ensure_scope(db, MIRA))
-            counting = [store.written(lambda db: ledger.hold(db, MIRA)) for store in (one, other) * 20]
-            await asyncio.gather(*counting, other.written(lambda db: ledger.ensure_scope(db, BO), lasting=False))
-            async with one.read() as db:
-                assert set(await lookup.scopes_kept(db)) == {MIRA, BO}
-
-
-async def test_who_is_cancelled_leaves_no_transaction_behind(tmp_path: Path) -> None:
-    async with Store(f"sqlite:///{tmp_path}/afterword.db") as store:
-        await store.migrate()
-
-        async def forever() -> None:
-            async with store.write() as db:
-                await ledger.ensure_scope(db, MIRA)
-                await asyncio.Event().wait()
-
-        async with store.held():
-            for _ in range(10):
-                task = asyncio.create_task(forever())
-                await asyncio.sleep(0.01)
-                task.cancel()
-                with pytest.raises(asyncio.CancelledError):
-                    await task
-            await store.written(lambda db: ledger.ensure_scope(db, BO))
-            async with store.read() as db:
-                assert await lookup.scopes_kept(db) == [BO]
+        await one.write(lambda db: ledger.ensure_scope(db, MIRA))
+        counting = [store.write(lambda db: ledger.hold(db, MIRA)) for store in (one, other) * 20]
+        await asyncio.gather(*counting, other.write(lambda db: ledger.ensure_scope(db, BO), lasting=False))
+        assert set(await one.read(lookup.scopes_kept)) == {MIRA, BO}
 
 
 async def test_a_batch_that_is_brief_hands_out_no_turns_but_their_number(tmp_path: Path) -> None:

@@ -93,8 +93,8 @@ async def test_the_same_instant_twice_keeps_the_order_of_saying(store: Store) ->
     memory = FactMemory(user="lena", store=store, clock=lambda: SAID_AT)
     for _ in range(5):
         await memory.add(text("Lena likes tea."))
-    async with store.read() as db:
-        found = await lookup.facts(db, LENA, at=SAID_AT)
+    with store.reading() as db:
+        found = lookup.facts(db, LENA, at=SAID_AT)
     assert [fact.support for fact in found] == [5]
 
 
@@ -154,8 +154,8 @@ async def test_clear_is_one_run_and_undone_as_one(store: Store) -> None:
     before = await facts_of(store)
     await memory.clear()
     [run_id] = await run_ids(store, "clear")
-    async with store.write() as db:
-        await ledger.undo(db, LENA, run_id, datetime.now(UTC))
+    with store.writing() as db:
+        ledger.undo(db, LENA, run_id, datetime.now(UTC))
     assert await facts_of(store) == before
 
 
@@ -190,8 +190,8 @@ async def test_undoing_an_addition_takes_back_its_support(store: Store) -> None:
     await memory.add(text("Lena likes tea."))
     first, second = await run_ids(store, "application")
     for run_id, left in ((first, 1), (second, 0)):
-        async with store.write() as db:
-            await ledger.undo(db, LENA, run_id, datetime.now(UTC))
+        with store.writing() as db:
+            ledger.undo(db, LENA, run_id, datetime.now(UTC))
         assert sum(fact.support for fact in await facts_of(store)) == left
 
 

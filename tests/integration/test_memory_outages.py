@@ -84,7 +84,7 @@ async def test_a_turn_keeps_the_block_that_it_has_while_the_store_is_down(tmp_pa
 async def test_a_writer_at_work_does_not_stop_a_turn(store: Store) -> None:
     memory = FactMemory(user="lena", store=store)
     await memory.add(text("Lena likes tea."))
-    async with store.write():
+    with store.writing():
         assert await texts(memory) == ["Lena likes tea."]
 
 

@@ -95,8 +95,8 @@ async def test_what_came_too_late_serves_the_next_turn(store: Store) -> None:
         await asyncio.sleep(0.1)
         if remembered(store).revision_of(LENA) is not None:
             break
-    async with store.read() as db:
-        revision = await lookup.revision_of(db, LENA)
+    with store.reading() as db:
+        revision = lookup.revision_of(db, LENA)
     assert remembered(store).revision_of(LENA) == revision
     assert len(await texts(FactMemory(user="lena", store=store))) == 1499
 
@@ -109,8 +109,8 @@ async def test_what_is_remembered_is_never_older_than_the_store(store: Store) ->
     await writer.clear()
     assert await texts(memory) == []
     [run_id] = await run_ids(store, "clear")
-    async with store.write() as db:
-        await ledger.undo(db, LENA, run_id, datetime.now(UTC))
+    with store.writing() as db:
+        ledger.undo(db, LENA, run_id, datetime.now(UTC))
     assert await texts(memory) == ["Lena likes tea."]
 
 

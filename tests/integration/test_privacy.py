@@ -47,10 +47,11 @@ async def dumped(path: Path) -> str:
     """The bytes of a store's files, and what its packed columns hold."""
     raw = "\n".join(file.read_bytes().decode("latin-1") for file in path.parent.glob(f"{path.name}*"))
     unpacked: list[str] = []
-    async with Store(f"sqlite:///{path}") as store, store.read() as db:
-        for table in SQLModel.metadata.sorted_tables:
-            for row in await (await db.connection()).execute(select(table)):
-                unpacked += [zlib.decompress(value).decode() for value in row if isinstance(value, bytes)]
+    async with Store(f"sqlite:///{path}") as store:
+        with store.reading() as db:
+            for table in SQLModel.metadata.sorted_tables:
+                for row in db.connection().execute(select(table)):
+                    unpacked += [zlib.decompress(value).decode() for value in row if isinstance(value, bytes)]
     return "\n".join([raw, *unpacked])
 
 
@@ -72,8 +73,8 @@ async def test_a_recorded_agent_leaves_no_secret_and_is_taken_up_without(path: P
         async with record_session(again, user="lena", session_id="s", store=store):
             await again.run(task=f"And once more: my password is {PASSWORD}")
         await process_session(store, Saved(LENA, "s"), extractor=RulesExtractor())
-        async with store.read() as db:
-            turns = await sessions.turns(db, LENA, "s")
+        with store.reading() as db:
+            turns = sessions.turns(db, LENA, "s")
     assert [turn.speaker for turn in turns] == ["user", "helper", "user", "helper"]
     held = await dumped(path)
     assert not any(secret in held for secret in (PASSWORD, PIN))
@@ -99,13 +100,13 @@ async def test_off_the_record_a_live_agent_leaves_nothing(path: Path) -> None:
     async with await open_store(f"sqlite:///{path}") as store:
         async with record_session(helper(), user="lena", session_id="s", store=store, off_the_record=True) as agent:
             await agent.run(task="I work at Zettelwerk.")
-        async with store.read() as db:
-            assert await sessions.sessions(db) == []
+        with store.reading() as db:
+            assert sessions.sessions(db) == []
         async with record_session(helper("Zettelwerk!", "ok"), user="lena", session_id="t", store=store) as agent:
             await agent.run(task="off the record: I work at Zettelwerk.")
             await agent.run(task="I live in Graz.")
-        async with store.read() as db:
-            kept = [turn.text for turn in await sessions.turns(db, LENA, "t")]
+        with store.reading() as db:
+            kept = [turn.text for turn in sessions.turns(db, LENA, "t")]
     assert kept == ["[off the record]", "[off the record]", "I live in Graz.", "ok"]
     assert "Zettelwerk" not in await dumped(path)
 
@@ -119,8 +120,8 @@ async def test_a_resumed_agent_is_still_off_the_record(path: Path) -> None:
         async with record_session(again, user="lena", session_id="s", store=store):
             await again.run(task="I work at Zettelwerk.")
             await again.run(task="/on-record I live in Graz.")
-        async with store.read() as db:
-            turns = [turn.text for turn in await sessions.turns(db, LENA, "s")]
+        with store.reading() as db:
+            turns = [turn.text for turn in sessions.turns(db, LENA, "s")]
     assert turns[-2:] == ["/on-record I live in Graz.", "fine"]
     assert "Zettelwerk" not in await dumped(path)
 

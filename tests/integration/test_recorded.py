@@ -82,8 +82,8 @@ async def test_the_order_of_arrival_changes_nothing(
                 scenario = json.loads(path.read_text())
                 scope = Scope.user(scenario["user_id"])
                 expected = await canonical(store, scope)
-                async with store.read() as db:
-                    known = await lookup.known(db, scope)
+                with store.reading() as db:
+                    known = lookup.known(db, scope)
                 judge = JudgeByPair(ModelJudge(client).version, list(known.verdicts))
                 sessions = {one.session_id: one for one in find_sessions([tmp_path / "states" / scenario["id"]])}
                 orders = [scenario.get("arrival") or list(sessions)]
@@ -109,8 +109,8 @@ async def test_the_recording_gives_the_facts_that_were_scored(
     for path in sorted((shared / "data" / "scenarios").glob("*.json")):
         scenario = json.loads(path.read_text())
         ended_at = max(datetime.fromisoformat(session["ended_at"]) for session in scenario["sessions"])
-        async with store.read() as db:
-            facts = await lookup.facts(db, Scope.user(scenario["user_id"]), at=ended_at)
+        with store.reading() as db:
+            facts = lookup.facts(db, Scope.user(scenario["user_id"]), at=ended_at)
         (out / f"{scenario['id']}.json").write_text(json.dumps([exported(fact) for fact in facts]))
     await store.close()
     tool = [sys.executable, str(shared / "tools" / "score_scenarios.py"), str(shared / "data" / "scenarios")]

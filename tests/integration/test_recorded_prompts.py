@@ -133,8 +133,8 @@ async def opinions(client: ModelClient, shared: Path, states: Path, folder: Path
         await run_batch(store, found, extractor=ModelExtractor(client), judge=ModelJudge(client))
         for scenario in chosen:
             ended_at = max(session.ended_at for session in scenario.sessions)
-            async with store.read() as db:
-                facts[scenario.id] = await lookup.facts(db, Scope.user(scenario.user_id), at=ended_at)
+            with store.reading() as db:
+                facts[scenario.id] = lookup.facts(db, Scope.user(scenario.user_id), at=ended_at)
     return await ask_opinions(ModelOpinion(client), chosen, facts)
 
 

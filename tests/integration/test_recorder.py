@@ -41,15 +41,15 @@ def team(*names: str) -> RoundRobinGroupChat:
 
 
 async def saved(store: Store, session_id: str = "s1", scope: Scope = LENA) -> SavedSession:
-    async with store.read() as db:
-        found = await sessions.find(db, scope, session_id)
+    with store.reading() as db:
+        found = sessions.find(db, scope, session_id)
     assert found is not None
     return found
 
 
 async def words(store: Store, session_id: str = "s1", scope: Scope = LENA) -> list[str]:
-    async with store.read() as db:
-        state = await sessions.load_state(db, scope, session_id)
+    with store.reading() as db:
+        state = sessions.load_state(db, scope, session_id)
     return [turn.text for turn in read_state(state).turns]
 
 
@@ -71,8 +71,8 @@ async def test_a_team_is_saved_and_taken_up_where_it_stopped(store: Store) -> No
     async with record_session(again, user="lena", session_id="s1", store=store):
         await again.run(task="To Rome.")
     assert "To Rome." in await words(store)
-    async with store.read() as db:
-        turns = await sessions.turns(db, LENA, "s1")
+    with store.reading() as db:
+        turns = sessions.turns(db, LENA, "s1")
     assert len({turn.said_at for turn in turns}) >= 2, (
         "each turn has the time of the save after it was said, or its own"
     )

@@ -25,8 +25,8 @@ async def facts_of(path: Path) -> list[Fact]:
         await store.migrate()
         saved = Saved(OWNER, path.stem, path=path, started_at=SAVED_AT, ended_at=SAVED_AT)
         await process_session(store, saved, extractor=RulesExtractor())
-        async with store.read() as db:
-            return await lookup.facts(db, OWNER, at=datetime(2027, 1, 1, tzinfo=UTC))
+        with store.reading() as db:
+            return lookup.facts(db, OWNER, at=datetime(2027, 1, 1, tzinfo=UTC))
 
 
 @pytest.mark.parametrize("name", sorted(TRAPS))

@@ -77,11 +77,12 @@ def test_the_age_of_the_queue_and_the_kinds_of_failures_are_told(
     an_hour_ago = datetime.now(UTC) - timedelta(hours=1)
 
     async def wait_and_fail() -> None:
-        async with await open_store(url) as store, store.write() as db:
-            for name, at in (("old", an_hour_ago), ("new", datetime.now(UTC))):
-                await sessions.save_state(db, LENA, name, component="x", state={}, at=at)
-            for name, reason in (("a", "SourceInvalid: a"), ("b", "SourceInvalid: b"), ("c", "AnswerCut: c")):
-                await sessions.mark_failed(db, LENA, name, reason, an_hour_ago)
+        async with await open_store(url) as store:
+            with store.writing() as db:
+                for name, at in (("old", an_hour_ago), ("new", datetime.now(UTC))):
+                    sessions.save_state(db, LENA, name, component="x", state={}, at=at)
+                for name, reason in (("a", "SourceInvalid: a"), ("b", "SourceInvalid: b"), ("c", "AnswerCut: c")):
+                    sessions.mark_failed(db, LENA, name, reason, an_hour_ago)
 
     assert asyncio.run(kept(url)) == 0
     upkeep.status(as_json=True)
@@ -100,5 +101,6 @@ def test_the_age_of_the_queue_and_the_kinds_of_failures_are_told(
 
 
 async def kept(url: str) -> int:
-    async with await open_store(url) as store, store.read() as db:
-        return len(await sessions.sessions(db))
+    async with await open_store(url) as store:
+        with store.reading() as db:
+            return len(sessions.sessions(db))

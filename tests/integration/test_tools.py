@@ -87,8 +87,8 @@ async def test_what_the_person_takes_back_is_retracted_and_comes_back_when_undon
     assert await told(lena, "I'm no longer vegetarian.", asked) == ["Taken back: Lena is vegetarian."]
     (fact,) = await facts(store)
     assert fact.status is Status.RETRACTED
-    async with store.read() as db:
-        last = (await runs.runs(db, LENA))[-1]
+    with store.reading() as db:
+        last = runs.runs(db, LENA)[-1]
     assert last.purpose == "withdraw"
     await undo_run(store, last.id, judge=RulesJudge())
     assert await served(store) == ["Lena is vegetarian."]
@@ -134,7 +134,7 @@ async def test_the_same_request_waits_once_and_is_not_asked_again_once_declined(
     await told(lena, "Hi.", asked)
     assert "already" in (await told(lena, "Hi.", asked))[0]
     (waiting,) = await held(store)
-    await store.written(lambda db: ledger.reject(db, LENA, waiting.id))
+    await store.write(lambda db: ledger.reject(db, LENA, waiting.id))
     assert "declined" in (await told(lena, "Hi.", asked))[0]
     assert await held(store) == []
     assert await told(lena, "I am a pilot.", asked) == ["Remembered: The user is a pilot."]
@@ -151,7 +151,7 @@ async def test_a_flood_of_requests_does_not_bury_the_reviewer(lena: FactMemory, 
 
 
 async def test_a_policy_that_holds_everything_holds_what_a_person_says_too(lena: FactMemory, store: Store) -> None:
-    await store.written(lambda db: runs.set_policy(db, LENA, Policy.HOLD_ALL))
+    await store.write(lambda db: runs.set_policy(db, LENA, Policy.HOLD_ALL))
     (answer,) = await told(lena, "I like tea.", call("remember", statement="The user likes tea.", quote="I like tea"))
     assert "every change of this memory is reviewed" in answer
     assert (await served(store), len(await held(store))) == ([], 1)

@@ -39,11 +39,11 @@ async def held(store: Store, scope: Scope, canonical: Canonical) -> Dump:
     Of verdicts only what they make of the facts: which restatements are compared depends on who arrived first.
     """
     facts = await canonical(store, scope)
-    async with store.read() as db:
-        known = await lookup.known(db, scope)
-        done = [one for one in await sessions.sessions(db, scope=scope) if one.progress is sessions.Progress.DONE]
-        turns = [(one.session_id, turn) for one in done for turn in await sessions.turns(db, scope, one.session_id)]
-        made = [one for one in await runs.runs(db, scope) if one.purpose == "session"]
+    with store.reading() as db:
+        known = lookup.known(db, scope)
+        done = [one for one in sessions.sessions(db, scope=scope) if one.progress is sessions.Progress.DONE]
+        turns = [(one.session_id, turn) for one in done for turn in sessions.turns(db, scope, one.session_id)]
+        made = [one for one in runs.runs(db, scope) if one.purpose == "session"]
     dump: Dump = [("fact", *one) for one in facts] + [("assertion", one) for one in known.assertions]
     dump += [("session", one.session_id, one.failure, one.humans, one.started_at, one.layout) for one in done]
     dump += [("turn", *one) for one in turns]
@@ -84,16 +84,16 @@ async def _calm_run(told: Sequence[Talk], canonical: Canonical) -> Held:
 
 async def tallied(store: Store) -> Counter[sessions.Progress]:
     """Return how many sessions have come how far."""
-    async with store.read() as db:
-        return Counter(one.progress for one in await sessions.sessions(db))
+    with store.reading() as db:
+        return Counter(one.progress for one in sessions.sessions(db))
 
 
 async def half_done(store: Store) -> list[str]:
     """Return what is half done or twice: sessions that are set aside with their reason aside."""
-    async with store.read() as db:
-        aside = {f"{one.session_id} is {one.progress}" for one in await sessions.troubled(db) if one.failure}
-        unread = {f"{one.session_id} is kept without a run" for one in await sessions.troubled(db)}
-        made = [one for scope in await lookup.scopes_kept(db) for one in await runs.runs(db, scope)]
+    with store.reading() as db:
+        aside = {f"{one.session_id} is {one.progress}" for one in sessions.troubled(db) if one.failure}
+        unread = {f"{one.session_id} is kept without a run" for one in sessions.troubled(db)}
+        made = [one for scope in lookup.scopes_kept(db) for one in runs.runs(db, scope)]
     twice = Counter((one.scope, one.source) for one in made if one.status == RunStatus.APPLIED)
     found = [f"{source} of {scope} counts {count} times" for (scope, source), count in twice.items() if count > 1]
     if store.path is not None:
@@ -107,9 +107,9 @@ async def ledger_faults(store: Store, asked: int) -> list[str]:
 
     A question stays open where its process was killed; then it counts as two requests, and may have been four.
     """
-    async with store.read() as db:
-        entries = (await db.exec(select(SpendingRow))).all()
-        made = [one for scope in await lookup.scopes_kept(db) for one in await runs.runs(db, scope)]
+    with store.reading() as db:
+        entries = db.exec(select(SpendingRow)).all()
+        made = [one for scope in lookup.scopes_kept(db) for one in runs.runs(db, scope)]
     answered = {one.source for one in entries if one.status == Answer.ANSWERED}
     read = {one.source for one in made if one.purpose == "session"}
     cut = [one for one in entries if one.status == Answer.OPEN]
@@ -123,5 +123,5 @@ async def ledger_faults(store: Store, asked: int) -> list[str]:
 
 async def leases(store: Store) -> list[str]:
     """Return the jobs that somebody still holds although their lease is over."""
-    async with store.read() as db:
-        return [one.name for one in await jobs.states(db) if one.holder is not None]
+    with store.reading() as db:
+        return [one.name for one in jobs.states(db) if one.holder is not None]

@@ -122,9 +122,9 @@ async def _process(store: Store, chores: Chores) -> None:
     assert isinstance(last, Outcome)
     assert last.run_id is not None
     await undo_run(store, last.run_id, judge=judge)
-    async with store.write() as db:
-        await sessions.put_back(db, LENA, "s3")
-        await sessions.mark_failed(db, LENA, "s3", "again", START)
+    with store.writing() as db:
+        sessions.put_back(db, LENA, "s3")
+        sessions.mark_failed(db, LENA, "s3", "again", START)
     await consolidate(store, LENA, judge=RulesJudge(), budget=purse)
 
 
@@ -135,10 +135,10 @@ async def _talk(store: Store, chores: Chores) -> None:
     agent = AssistantAgent("helper", replying("noted"), memory=[memory])
     async with record_session(agent, scope=LENA, session_id="live", store=store):
         await agent.run(task=f"I live in {CITIES[0]}.")
-    async with store.write() as db:
+    with store.writing() as db:
         failing = {"llm_context": {"messages": [_message(f"I live in {MARKER}.")]}, "type": "AssistantAgentState"}
-        await sessions.save_state(db, LENA, "again", component="x", state=failing, at=START)
-        await sessions.mark_failed(db, LENA, "again", "a reason", START)
+        sessions.save_state(db, LENA, "again", component="x", state=failing, at=START)
+        sessions.mark_failed(db, LENA, "again", "a reason", START)
     rhythms = {name: Rhythm(every_s=60) for name in ("pending", "retries", "consolidation")}
     await Schedule(store, chores.jobs(rhythms)).once()
 
@@ -165,8 +165,8 @@ async def _move(store: Store, folder: Path) -> None:
     memories = [Memory(f"Owns a boat called {MARKER}", "1", START)]
     await import_memories(store, LENA, Origin.MEM0, memories, judge=RulesJudge(), at=now(), file_time=START)
 
-    async def everything(erasure: forgetting.Erasure) -> None:
-        await erasure.everything()
+    def everything(erasure: forgetting.Erasure) -> None:
+        erasure.everything()
 
     await forgetting.forget(store, LENA, everything, at=now(), is_preview=True)
     await forgetting.forget(store, LENA, everything, at=now())

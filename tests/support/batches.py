@@ -14,8 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlmodel import col, select
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session, col, select
 
 from afterword.extractors.rules import RulesExtractor
 from afterword.facts.scopes import Scope
@@ -181,11 +180,11 @@ def calm_of(folder: Path, url: str, has_begun: Callable[[], bool], canonical: Ca
 
 async def records(store: Store, scope: Scope) -> Dump:
     """Return what a scope keeps besides its facts (sessions, turns, runs, what is live), without times and keys."""
-    async with store.read() as db:
-        known = await lookup.known(db, scope)
-        kept = await sessions.sessions(db, scope=scope)
-        turns = [(one.session_id, turn) for one in kept for turn in await sessions.turns(db, scope, one.session_id)]
-        made = await runs.runs(db, scope)
+    with store.reading() as db:
+        known = lookup.known(db, scope)
+        kept = sessions.sessions(db, scope=scope)
+        turns = [(one.session_id, turn) for one in kept for turn in sessions.turns(db, scope, one.session_id)]
+        made = runs.runs(db, scope)
     dump: Dump = [("revision", known.revision)]
     dump += [("session", one.session_id, one.progress, one.failure, one.humans, one.started_at) for one in kept]
     dump += [("turn", *one) for one in turns]
@@ -196,8 +195,8 @@ async def records(store: Store, scope: Scope) -> Dump:
 
 async def sessions_done(store: Store) -> dict[Scope, int]:
     """Return how many sessions of each scope are done."""
-    async with store.read() as db:
-        found = await sessions.sessions(db)
+    with store.reading() as db:
+        found = sessions.sessions(db)
     done = [one.scope for one in found if one.progress is sessions.Progress.DONE]
     return {scope: done.count(scope) for scope in SCOPES}
 
@@ -205,18 +204,18 @@ async def sessions_done(store: Store) -> dict[Scope, int]:
 async def faults(store: Store) -> list[str]:
     """Return what is half done in a store: sessions not done, runs not applied, facts that do not follow."""
     found: list[str] = []
-    async with store.read() as db:
-        for scope in await lookup.scopes_kept(db):
-            found += await _faults_of_sessions(db, scope) + await _faults_of_facts(db, scope)
+    with store.reading() as db:
+        for scope in lookup.scopes_kept(db):
+            found += _faults_of_sessions(db, scope) + _faults_of_facts(db, scope)
         ties = select(RunWindowRow.window_id)
-        loose = (await db.exec(select(WindowRow.key).where(col(WindowRow.id).not_in(ties)))).all()
+        loose = db.exec(select(WindowRow.key).where(col(WindowRow.id).not_in(ties))).all()
     return found + [f"the window {key} belongs to no run" for key in loose]
 
 
-async def _faults_of_sessions(db: AsyncSession, scope: Scope) -> list[str]:
-    made = await runs.runs(db, scope)
+def _faults_of_sessions(db: Session, scope: Scope) -> list[str]:
+    made = runs.runs(db, scope)
     found = [f"run {one.id} of {scope} is {one.status}" for one in made if one.status != RunStatus.APPLIED]
-    for one in await sessions.sessions(db, scope=scope):
+    for one in sessions.sessions(db, scope=scope):
         if one.progress is not sessions.Progress.DONE:
             found.append(f"{one.session_id} is {one.progress}")
         if source_of(one.session_id) not in {run.source for run in made}:
@@ -224,9 +223,9 @@ async def _faults_of_sessions(db: AsyncSession, scope: Scope) -> list[str]:
     return found
 
 
-async def _faults_of_facts(db: AsyncSession, scope: Scope) -> list[str]:
-    live = await lookup.known(db, scope)
-    kept = await lookup.kept_courses(db, scope)
+def _faults_of_facts(db: Session, scope: Scope) -> list[str]:
+    live = lookup.known(db, scope)
+    kept = lookup.kept_courses(db, scope)
     derived = fact_histories(live.assertions, live.verdicts)
     return [] if _by_id(kept) == _by_id(derived) else [f"the facts of {scope} do not follow from what is live"]
 

@@ -54,8 +54,8 @@ def results(agent: AssistantAgent) -> list[str]:
 
 
 async def facts(store: Store, scope: Scope = LENA) -> list[Fact]:
-    async with store.read() as db:
-        return await lookup.facts(db, scope, at=datetime.now(UTC))
+    with store.reading() as db:
+        return lookup.facts(db, scope, at=datetime.now(UTC))
 
 
 async def served(store: Store, scope: Scope = LENA) -> list[str]:
@@ -63,8 +63,8 @@ async def served(store: Store, scope: Scope = LENA) -> list[str]:
 
 
 async def held(store: Store, scope: Scope = LENA) -> list[Run]:
-    async with store.read() as db:
-        return await runs.runs(db, scope, statuses=["held"])
+    with store.reading() as db:
+        return runs.runs(db, scope, statuses=["held"])
 
 
 async def know(memory: FactMemory, statement: str, **metadata: str) -> None:

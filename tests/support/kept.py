@@ -30,8 +30,8 @@ async def texts(memory: Memory, query: str = "") -> list[Any]:
 
 
 async def facts_of(store: Store, scope: Scope = LENA) -> list[Fact]:
-    async with store.read() as db:
-        return await lookup.facts(db, scope, at=datetime.now(UTC))
+    with store.reading() as db:
+        return lookup.facts(db, scope, at=datetime.now(UTC))
 
 
 def stated(statement: str, number: int = 1, **changes: Any) -> Assertion:
@@ -54,14 +54,14 @@ def stated(statement: str, number: int = 1, **changes: Any) -> Assertion:
 
 
 async def keep(store: Store, *assertions: Assertion, scope: Scope = LENA) -> None:
-    async with store.write() as db:
-        revision = await lookup.revision_of(db, scope)
+    with store.writing() as db:
+        revision = lookup.revision_of(db, scope)
         reading = Reading(f"w{revision}", 1, 9, assertions)
         proposal = Proposal(scope, f"session:s{revision}", "session", "test", "test", SAID_AT, revision, (reading,))
-        await ledger.apply(db, scope, await ledger.propose(db, proposal), SAID_AT)
+        ledger.apply(db, scope, ledger.propose(db, proposal), SAID_AT)
 
 
 async def run_ids(store: Store, purpose: str) -> list[int]:
-    async with store.read() as db:
-        rows = (await db.exec(select(RunRow).where(RunRow.purpose == purpose))).all()
+    with store.reading() as db:
+        rows = db.exec(select(RunRow).where(RunRow.purpose == purpose)).all()
     return [row.id for row in rows if row.id is not None]

@@ -149,13 +149,13 @@ class Schedulers:
 
 async def watch_completions(store: Store) -> None:
     """Let the database itself note each due time for which the job is entered as done."""
-    async with store.connection(writing=True) as connection:
+    with store.connecting(writing=True) as connection:
         for statement in WATCHED[store.dialect]:
-            await connection.execute(text(statement))
+            connection.execute(text(statement))
 
 
 async def completions(store: Store) -> list[str]:
     """Return the due times for which the job was entered as done, in order."""
-    async with store.connection(writing=False) as connection:
-        rows = await connection.execute(text("SELECT done_for FROM completions ORDER BY place"))
+    with store.connecting(writing=False) as connection:
+        rows = connection.execute(text("SELECT done_for FROM completions ORDER BY place"))
         return [str(row[0]) for row in rows]

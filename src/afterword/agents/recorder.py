@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
 
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session
 
 from afterword import telemetry
 from afterword.agents.store_reference import FromEnvironment, named_scope, opened
@@ -97,13 +97,14 @@ async def resume(
     kind of agent or team saved it, or one with other participants.
     """
     whose, component = named_scope(user, scope), _component(agent_or_team)
-    async with opened(store) as kept, kept.read() as db:
+    async with opened(store) as kept:
         try:
-            state = kept.privacy.mask_state(await sessions.load_state(db, whose, session_id, component))
+            saved = await kept.read(lambda db: sessions.load_state(db, whose, session_id, component))
         except NotFound:
             if missing_ok:
                 return False
             raise
+        state = kept.privacy.mask_state(saved)
     try:
         await agent_or_team.load_state(state)
     except (ValueError, KeyError) as error:
@@ -136,27 +137,27 @@ class _Session:
         async with opened(self.store) as store:
             clean, fresh = _private(state, self.humans, self.session_id, store.privacy)
 
-            async def work(db: AsyncSession) -> None:
+            def work(db: Session) -> None:
                 # What is new was said not later than now.
                 component = _component(self.recorded)
                 whose, name, humans = self.scope, self.session_id, self.humans
-                gone = await forgotten(db, whose, name)
+                gone = forgotten(db, whose, name)
                 read = fresh or Transcript((), layout="")
-                before = store.privacy.mask_turns(await sessions.turns(db, whose, name))
+                before = store.privacy.mask_turns(sessions.turns(db, whose, name))
                 left = gone.transcript(read, dated(read, saves=[(at, len(read.turns))]), before)
                 state = gone.state(clean, read, left)
-                await sessions.save_state(db, whose, name, component=component, state=state, at=at, humans=humans)
+                sessions.save_state(db, whose, name, component=component, state=state, at=at, humans=humans)
                 if fresh is not None:
-                    joined = await self._joined(db, before, left)
-                    await sessions.keep_transcript(db, whose, name, joined, at, is_done=False)
+                    joined = self._joined(db, before, left)
+                    sessions.keep_transcript(db, whose, name, joined, at, is_done=False)
 
-            await store.written(work)
+            await store.write(work)
 
-    async def _joined(self, db: AsyncSession, before: Sequence[Turn], timed: Transcript) -> Transcript:
+    def _joined(self, db: Session, before: Sequence[Turn], timed: Transcript) -> Transcript:
         """Return all that was ever saved of the session."""
         from afterword.extractors.transcript_union import union
 
-        kept = await sessions.find(db, self.scope, self.session_id)
+        kept = sessions.find(db, self.scope, self.session_id)
         basis = TimeBasis(kept.time_basis) if kept and kept.time_basis else None
         return with_privacy_counts(union(before, basis, timed, assumed=kept.assumed if kept else ()))
 

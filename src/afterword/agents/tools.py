@@ -206,13 +206,15 @@ class RecallTool(_MemoryTool[Question]):
 
     async def _source_turns(self, fact: Fact) -> list[str]:
         """Return what was said in the turns that a fact rests on, at most the last two."""
-        cited = [item for item in fact.evidence if item.kind is EvidenceKind.TURN and item.session_id]
+        cited = [item for item in fact.evidence if item.kind is EvidenceKind.TURN and item.session_id][-2:]
+        store = await self._memory.opened()
+        names = {evidence.session_id or "" for evidence in cited}
+        turns = await store.read(lambda db: {name: sessions.turns(db, fact.scope, name) for name in names})
         lines = []
-        async with (await self._memory.opened()).read() as db:
-            for item in cited[-2:]:
-                turns = await sessions.turns(db, fact.scope, item.session_id or "")
-                text = next((turn.text for turn in turns if turn.number == item.turn), item.quote)
-                lines.append(f"{safe_line(item.speaker or 'someone')} said: “{_cut(safe_line(text))}”")
+        for evidence in cited:
+            said = turns[evidence.session_id or ""]
+            text = next((turn.text for turn in said if turn.number == evidence.turn), evidence.quote)
+            lines.append(f"{safe_line(evidence.speaker or 'someone')} said: “{_cut(safe_line(text))}”")
         return lines
 
 

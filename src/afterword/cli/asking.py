@@ -49,8 +49,7 @@ def facts(
     believed_at = instant(known_at) if known_at else None
 
     async def work(store: Store) -> list[Fact]:
-        async with store.read() as db:
-            return await lookup.facts(db, whose, at=at, known_at=believed_at)
+        return await store.read(lambda db: lookup.facts(db, whose, at=at, known_at=believed_at))
 
     found = run(work)
     shown = found if everything else [fact for fact in found if fact.is_served]
@@ -66,8 +65,7 @@ def history(fact_id: str, user: str | None, scope: str | None, *, as_json: bool)
     whose = chosen_scope(user, scope)
 
     async def work(store: Store) -> dict[str, Any]:
-        async with store.read() as db:
-            return await _history(db, fact_id, whose)
+        return await store.read(lambda db: _history(db, fact_id, whose))
 
     told = run(work)
     if as_json:
@@ -82,17 +80,17 @@ def history(fact_id: str, user: str | None, scope: str | None, *, as_json: bool)
     out.print(table("judged", ("relation", "earlier", "later", "reason", "judge"), judged))
 
 
-async def _history(db: Any, fact_id: str, whose: Scope | None) -> dict[str, Any]:
-    for one in [whose] if whose else await lookup.scopes_kept(db):
+def _history(db: Any, fact_id: str, whose: Scope | None) -> dict[str, Any]:
+    for one in [whose] if whose else lookup.scopes_kept(db):
         try:
-            fact = await lookup.fact(db, one, fact_id, at=instant(None))
+            fact = lookup.fact(db, one, fact_id, at=instant(None))
         except NotFound:
             if whose:
                 raise
             continue
-        verdicts = await lookup.verdicts_on(db, one, fact.assertion_ids)
+        verdicts = lookup.verdicts_on(db, one, fact.assertion_ids)
         ids = {each for verdict, _, _ in verdicts for each in (verdict.earlier_id, verdict.later_id)}
-        said = await lookup.assertions_by_id(db, one, [*fact.assertion_ids, *ids])
+        said = lookup.assertions_by_id(db, one, [*fact.assertion_ids, *ids])
         return {
             "scope": str(one),
             "fact": fact_json(fact),
@@ -127,8 +125,7 @@ def why(session_id: str, user: str | None, scope: str | None, *, as_json: bool) 
     whose = chosen_scope(user, scope)
 
     async def work(store: Store) -> dict[str, Any]:
-        async with store.read() as db:
-            return await _why(db, session_id, whose)
+        return await store.read(lambda db: _why(db, session_id, whose))
 
     told = run(work)
     if as_json:
@@ -154,15 +151,15 @@ def _words(fact: dict[str, Any]) -> str:
     return "; ".join(item["quote"] for item in fact["evidence"])
 
 
-async def _why(db: Any, session_id: str, whose: Scope | None) -> dict[str, Any]:
-    found = await sessions.sessions(db, scope=whose, session_id=session_id)
+def _why(db: Any, session_id: str, whose: Scope | None) -> dict[str, Any]:
+    found = sessions.sessions(db, scope=whose, session_id=session_id)
     if not found:
         raise NotFound(f"no session {session_id!r} is kept; see `afterword status`")
     if len(found) > 1:
         raise UsageInvalid(f"{len(found)} memories have a session {session_id!r}; say whose with --user or --scope")
     one = found[0]
-    held = await lookup.facts(db, one.scope, at=instant(None))
-    spent = (await costs.by_source(db, one.scope)).get(source_of(session_id), Spent())
+    held = lookup.facts(db, one.scope, at=instant(None))
+    spent = costs.by_source(db, one.scope).get(source_of(session_id), Spent())
     return {
         "scope": str(one.scope),
         "session_id": one.session_id,
@@ -170,7 +167,7 @@ async def _why(db: Any, session_id: str, whose: Scope | None) -> dict[str, Any]:
         "progress": str(one.progress),
         "failure": one.failure,
         "layout": one.layout,
-        "turns": len(await sessions.turns(db, one.scope, session_id)),
+        "turns": len(sessions.turns(db, one.scope, session_id)),
         "humans": list(one.humans),
         "assumed": list(one.assumed),
         "time_basis": one.time_basis,
@@ -180,7 +177,7 @@ async def _why(db: Any, session_id: str, whose: Scope | None) -> dict[str, Any]:
         "kept": [fact_json(fact) for fact in held if any(item.session_id == session_id for item in fact.evidence)],
         "dropped": [
             {"reason": reason, "statement": statement, "detail": detail}
-            for reason, statement, detail in await lookup.rejections(db, one.scope, session_id)
+            for reason, statement, detail in lookup.rejections(db, one.scope, session_id)
         ],
     }
 

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from sqlmodel import Session
+
 from afterword import settings
 from afterword.cli import embedding
 from afterword.cli.output import (
@@ -48,8 +50,7 @@ def list_runs(user: str | None, scope: str | None, *, as_json: bool) -> None:
     whose = needed_scope(user, scope)
 
     async def work(store: Store) -> tuple[list[Run], dict[int | None, Spent]]:
-        async with store.read() as db:
-            return await ledger_runs.runs(db, whose), await costs.by_run(db, whose)
+        return await store.read(lambda db: (ledger_runs.runs(db, whose), costs.by_run(db, whose)))
 
     found, spent = in_store(work)
     if as_json:
@@ -168,15 +169,19 @@ def review(
 async def _to_review(store: Store, whose: Scope) -> tuple[list[Contest], list[Run], list[Fact], Says]:
     """Return what awaits a person, the facts that there are, and what each held run says."""
     contests, held = await _waiting(store, whose)
-    async with store.read() as db:
-        proposed = {one.id: (await ledger_runs.proposal_of(db, one))[0] for one in held}
+
+    def work(db: Session) -> tuple[list[Contest], list[Run], list[Fact], dict[int, list[str]]]:
+        proposed = {one.id: ledger_runs.proposal_of(db, one)[0] for one in held}
         says = {run_id: [said.statement for said in one.assertions] for run_id, one in proposed.items()}
-        return contests, held, await lookup.facts(db, whose, at=now()), says
+        return contests, held, lookup.facts(db, whose, at=now()), says
+
+    return await store.read(work)
 
 
 async def _waiting(store: Store, whose: Scope) -> tuple[list[Contest], list[Run]]:
-    async with store.read() as db:
-        return await reviews.contests(db, whose), await ledger_runs.runs(db, whose, statuses=[RunStatus.HELD])
+    return await store.read(
+        lambda db: (reviews.contests(db, whose), ledger_runs.runs(db, whose, statuses=[RunStatus.HELD]))
+    )
 
 
 def _show_waiting(whose: Scope, contests: list[Contest], held: list[Run], says: Says) -> None:
@@ -221,7 +226,7 @@ def _decide(whose: Scope, decision: Decision, which: str, *, as_json: bool) -> N
             apply(run_id, as_json=as_json)
             return
         if decision is Decision.REJECT:
-            in_store(lambda store: store.written(lambda db: ledger.reject(db, whose, run_id)))
+            in_store(lambda store: store.write(lambda db: ledger.reject(db, whose, run_id)))
             in_store(lambda store: _told(store, run_id, as_json=as_json))
             return
         raise UsageInvalid("a held run is approved or rejected")
@@ -239,8 +244,7 @@ def _decide(whose: Scope, decision: Decision, which: str, *, as_json: bool) -> N
 
 
 async def _told(store: Store, run_id: int, *, as_json: bool) -> None:
-    async with store.read() as db:
-        _tell(await ledger_runs.run(db, run_id), as_json=as_json)
+    await store.read(lambda db: _tell(ledger_runs.run(db, run_id), as_json=as_json))
 
 
 def edit(
@@ -287,12 +291,12 @@ def _on_fact(
     whose = needed_scope(user, scope)
 
     async def work(store: Store) -> tuple[int, list[Fact]]:
-        async with store.read() as db:
-            fact = await lookup.fact(db, whose, fact_id, at=now())
-            before = {one for kept in await lookup.facts(db, whose, at=now()) for one in kept.assertion_ids}
+        fact, kept = await store.read(
+            lambda db: (lookup.fact(db, whose, fact_id, at=now()), lookup.facts(db, whose, at=now()))
+        )
+        before = {assertion_id for former in kept for assertion_id in former.assertion_ids}
         run_id = await act(store, whose, fact)
-        async with store.read() as db:
-            held = await lookup.facts(db, whose, at=now())
+        held = await store.read(lambda db: lookup.facts(db, whose, at=now()))
         slot = (fact.subject, fact.attribute)
         return run_id, [
             one for one in held if (one.subject, one.attribute) == slot or not before.issuperset(one.assertion_ids)
@@ -314,9 +318,8 @@ def policy(what: str | None, user: str | None, scope: str | None, *, as_json: bo
     async def work(store: Store) -> Policy:
         if what is not None:
             chosen = Policy(what)
-            await store.written(lambda db: ledger_runs.set_policy(db, whose, chosen))
-        async with store.read() as db:
-            return await ledger_runs.policy_of(db, whose)
+            await store.write(lambda db: ledger_runs.set_policy(db, whose, chosen))
+        return await store.read(lambda db: ledger_runs.policy_of(db, whose))
 
     found = in_store(work, create=what is not None)
     if as_json:

@@ -64,8 +64,7 @@ async def _forget(what: Asked, *, is_preview: bool) -> list[Receipt]:
     at, configured = instant(None), settings.load()
     async with opened() as store:
         whose = chosen_scope(what.user, what.scope)
-        async with store.read() as db:
-            scopes = [whose] if whose is not None else await lookup.scopes_kept(db)
+        scopes = await store.read(lambda db: [whose] if whose is not None else lookup.scopes_kept(db))
         receipts = [one for scope in scopes if (one := await _forgotten(store, scope, what, at, is_preview))]
         if is_preview or not receipts:
             return receipts
@@ -93,8 +92,8 @@ async def _work(store: Store, scope: Scope, what: Asked, at: Any) -> Work:
         return lambda erasure: erasure.before(moment)
     if what.fact is None:
         return Erasure.everything
-    async with store.read() as db:
-        ids = (await lookup.fact(db, scope, what.fact, at=at)).assertion_ids
+    fact_id = what.fact
+    ids = await store.read(lambda db: lookup.fact(db, scope, fact_id, at=at).assertion_ids)
     return lambda erasure: erasure.statements(ids)
 
 

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from sqlmodel import Session
+
 from afterword import settings
 from afterword.cli import embedding, estimating, taking
 from afterword.cli.endings import Ended, end, handed_back, show_end, show_waiting
@@ -154,8 +156,7 @@ def reprocess(
 
 
 async def _whose(store: Store, session_id: str) -> Scope:
-    async with store.read() as db:
-        found = await sessions.sessions(db, session_id=session_id)
+    found = await store.read(lambda db: sessions.sessions(db, session_id=session_id))
     if len(found) != 1:
         raise UsageInvalid(f"{len(found)} memories have a session {session_id!r}; say whose with --user or --scope")
     return found[0].scope
@@ -163,13 +164,16 @@ async def _whose(store: Store, session_id: str) -> Scope:
 
 async def outdated(store: Store, version: str, whose: Scope | None) -> list[tuple[Scope, str, str]]:
     """Return (scope, session, extractor) of the sessions whose last applied reading is of another extractor."""
-    found = []
-    async with store.read() as db:
-        for scope in [whose] if whose else await lookup.scopes_kept(db):
-            last = {one.source: one for one in await ledger_runs.runs(db, scope, statuses=[RunStatus.APPLIED])}
+
+    def work(db: Session) -> list[tuple[Scope, str, str]]:
+        found = []
+        for scope in [whose] if whose else lookup.scopes_kept(db):
+            last = {one.source: one for one in ledger_runs.runs(db, scope, statuses=[RunStatus.APPLIED])}
             old = (one for one in last.values() if one.purpose == "session" and one.extractor != version)
             found += [(scope, one.source.removeprefix("session:"), one.extractor) for one in old]
-    return found
+        return found
+
+    return await store.read(work)
 
 
 def consolidate(user: str | None, scope: str | None, *, dry_run: bool, as_json: bool) -> None:
@@ -179,8 +183,7 @@ def consolidate(user: str | None, scope: str | None, *, dry_run: bool, as_json: 
 
     async def work() -> list[Consolidated]:
         async with opened() as store, open_extractor_and_judge(configured.extractor, configured.model) as workers:
-            async with store.read() as db:
-                scopes = [whose] if whose else await lookup.scopes_kept(db)
+            scopes = await store.read(lambda db: [whose] if whose else lookup.scopes_kept(db))
             judge = workers.judge
             ended = [
                 await run_consolidation(store, one, judge=judge, apply=not dry_run, budget=spending) for one in scopes

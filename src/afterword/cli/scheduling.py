@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session
 
 from afterword import settings
 from afterword.cli import embedding, fleet
@@ -114,7 +114,7 @@ def retry(session_id: str | None, user: str | None, scope: str | None, *, everyt
 
     async def work() -> list[tuple[Scope, str]]:
         async with opened() as store:
-            return await store.written(partial(_put_back, fits, session_id))
+            return await store.write(partial(_put_back, fits, session_id))
 
     put = asyncio.run(work())
     if as_json:
@@ -123,13 +123,13 @@ def retry(session_id: str | None, user: str | None, scope: str | None, *, everyt
         console().print(f"{len(put)} sessions put back; `afterword run` tries those that were recorded, or give a path")
 
 
-async def _put_back(
-    fits: Callable[[sessions.SavedSession], bool], session_id: str | None, db: AsyncSession
+def _put_back(
+    fits: Callable[[sessions.SavedSession], bool], session_id: str | None, db: Session
 ) -> list[tuple[Scope, str]]:
-    troubled = [one for one in await sessions.troubled(db) if fits(one)]
+    troubled = [one for one in sessions.troubled(db) if fits(one)]
     if session_id is not None and len(troubled) != 1:
         found = "no failed session" if not troubled else f"{len(troubled)} memories with a failed session"
         raise UsageInvalid(f"{found} {session_id!r}; see `afterword status`, and say whose with --user or --scope")
     for one in troubled:
-        await sessions.put_back(db, one.scope, one.session_id)
+        sessions.put_back(db, one.scope, one.session_id)
     return [(one.scope, one.session_id) for one in troubled]

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from sqlmodel import Session
+
 from afterword.cli.output import UsageInvalid
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Waiting, due, queued
@@ -75,10 +77,13 @@ async def due_now(store: Store, found: Found | None) -> tuple[list[Saved], list[
 
 
 async def _check(store: Store, named: Sequence[Saved]) -> None:
-    async with store.read() as db:
+
+    def work(db: Session) -> None:
         for one in named:
             if one.path is None and one.state is None:
-                await sessions.load_state(db, one.scope, one.session_id)
+                sessions.load_state(db, one.scope, one.session_id)
+
+    await store.read(work)
 
 
 def _is_state(path: Path) -> bool:

@@ -44,10 +44,11 @@ def export(path: Path, user: str | None, scope: str | None, *, readable: bool, e
     async def work(store: Store) -> int:
         if whose is None or not readable:
             return await exports.export(store, path, None if whose is None else [whose], even_asked=even_asked)
-        async with store.read() as db:
-            if await lookup.scope_row(db, whose) is None:
-                raise NotFound(f"nothing was ever kept for {whose}")
-            facts = await lookup.facts(db, whose, at=instant(None))
+        row, facts = await store.read(
+            lambda db: (lookup.scope_row(db, whose), lookup.facts(db, whose, at=instant(None)))
+        )
+        if row is None:
+            raise NotFound(f"nothing was ever kept for {whose}")
         as_data = json.dumps([fact_json(fact) for fact in facts], ensure_ascii=False, indent=1) + "\n"
         with opened_private(path) as file:
             file.write(as_data if path.suffix == ".json" else markdown(whose, facts))

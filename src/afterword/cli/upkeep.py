@@ -8,7 +8,10 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import partial
 from typing import Any
+
+from sqlmodel import Session
 
 from afterword import doctor as checks
 from afterword import settings
@@ -27,7 +30,9 @@ from afterword.store import runs as ledger_runs
 from afterword.store.costs import Spent
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
+from afterword.store.jobs import JobState
 from afterword.store.ledger import RunStatus
+from afterword.store.sessions import SavedSession
 
 DAYS_SHOWN = 14
 
@@ -81,9 +86,8 @@ async def _told() -> tuple[dict[str, Any], _Costs]:
     configured = settings.load()
     async with opened() as store, open_extractor_and_judge(configured.extractor, configured.model) as workers:
         told = await _status(store)
-        async with store.read() as db:
-            by_scope = {str(scope): spent for scope, spent in (await costs.by_scope(db)).items()}
-            days = await costs.by_day(db)
+        scope_costs, days = await store.read(lambda db: (costs.by_scope(db), costs.by_day(db)))
+        by_scope = {str(scope): spent for scope, spent in scope_costs.items()}
         told["vectors"] = await embedding.coverage(
             store, configured, [Scope.parse(one["scope"]) for one in told["scopes"]]
         )
@@ -110,27 +114,32 @@ def _show_days(days: Mapping[date, Spent]) -> None:
     console().print(f"spent in all: {told_spent(sum(days.values(), start=Spent()))}")
 
 
+def _kept_in(
+    db: Session, at: datetime
+) -> tuple[list[SavedSession], list[SavedSession], list[JobState], list[dict[str, Any]]]:
+    scopes = []
+    saved = sessions.sessions(db)
+    for scope in lookup.scopes_kept(db):
+        held = lookup.facts(db, scope, at=at)
+        waiting = ledger_runs.runs(db, scope, statuses=[RunStatus.HELD])
+        scopes.append(
+            {
+                "scope": str(scope),
+                "current": sum(fact.is_served for fact in held),
+                "all": len(held),
+                "sessions": sum(one.scope == scope for one in saved),
+                "contested": sum(fact.status is Status.CONTESTED for fact in held),
+                "pending": sum(fact.status is Status.PENDING for fact in held),
+                "held": len(waiting),
+                "to_forget": len(erasure.asked(db, scope)),
+            }
+        )
+    return saved, sessions.queued(db), jobs.states(db), scopes
+
+
 async def _status(store: Store) -> dict[str, Any]:
     at = instant(None)
-    async with store.read() as db:
-        known, queue = await sessions.sessions(db), await sessions.queued(db)
-        scheduled = await jobs.states(db)
-        scopes = []
-        for scope in await lookup.scopes_kept(db):
-            held = await lookup.facts(db, scope, at=at)
-            waiting = await ledger_runs.runs(db, scope, statuses=[RunStatus.HELD])
-            scopes.append(
-                {
-                    "scope": str(scope),
-                    "current": sum(fact.is_served for fact in held),
-                    "all": len(held),
-                    "sessions": sum(one.scope == scope for one in known),
-                    "contested": sum(fact.status is Status.CONTESTED for fact in held),
-                    "pending": sum(fact.status is Status.PENDING for fact in held),
-                    "held": len(waiting),
-                    "to_forget": len(await erasure.asked(db, scope)),
-                }
-            )
+    known, queue, scheduled, scopes = await store.read(partial(_kept_in, at=at))
     return {
         "store": store.shown_url,
         "scopes": scopes,

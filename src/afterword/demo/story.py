@@ -79,8 +79,7 @@ def tell(out: Path | None, *, as_json: bool) -> None:
 async def _live(path: Path) -> Told:
     async with await open_store(f"sqlite:///{path}") as store:
         outcomes = await _process(store)
-        async with store.read() as db:
-            facts = await lookup.facts(db, OWNER, at=datetime.now(UTC))
+        facts = await store.read(lambda db: lookup.facts(db, OWNER, at=datetime.now(UTC)))
         shown, reply = await _recall(store)
     return Told(outcomes, facts, shown, reply)
 

@@ -140,8 +140,7 @@ def _saved(story: Story, session: Session, scope: Scope, folder: Path) -> Saved:
 
 
 async def _held(store: Store, scope: Scope, story: Story) -> list[Fact]:
-    async with store.read() as db:
-        return await lookup.facts(db, scope, at=max(session.ended_at for session in story.sessions))
+    return await store.read(lambda db: lookup.facts(db, scope, at=max(session.ended_at for session in story.sessions)))
 
 
 class _Metered:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Coroutine, Sequence
+from typing import Any, Protocol
 
 from afterword.extractors.extractor import Usage
 from afterword.facts.assertions import Assertion, Verdict
@@ -25,9 +25,24 @@ class Judge(Protocol):
         """How many pairs one call takes at most, None where calls cost nothing."""
         ...
 
-    async def judge(self, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
+    def judge(self, pairs: Sequence[Pair]) -> Coroutine[Any, Any, tuple[list[Verdict], Usage]]:
         """Return a verdict for each pair it can decide; the others stand beside each other.
 
         Raises an `ExtractionError` where no answer was had: that is never the same as "no conflict".
         """
         ...
+
+
+def judged_at_once(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
+    """Return the verdicts of a judge that needs no call (`pairs_a_call` is None), without an event loop.
+
+    Raises RuntimeError where the judge waits for something.
+    """
+    judging = judge.judge(pairs)
+    try:
+        judging.send(None)
+    except StopIteration as end:
+        verdicts: tuple[list[Verdict], Usage] = end.value
+        return verdicts
+    judging.close()
+    raise RuntimeError(f"the judge {judge.version!r} has no `pairs_a_call` and must answer without waiting")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session
 
 from afterword import telemetry
 from afterword.errors import AfterwordError, StoreError
@@ -114,7 +114,7 @@ async def run_batch(
     for place, saved in enumerate(found):
         by_scope[saved.scope].append(place)
     with telemetry.stage(Stage.BATCH, sessions=len(found), scopes=len(by_scope)):
-        async with store.held(), asyncio.TaskGroup() as group:
+        async with asyncio.TaskGroup() as group:
             for places in by_scope.values():
                 group.create_task(in_scope(places, group))
     return [ended[place] for place in range(len(found))]
@@ -170,13 +170,13 @@ class _Batch:
         """Keep why a session failed; where that cannot be kept either, it is at least told."""
         reason, at = self.store.privacy.mask_text(told), self.clock()
 
-        async def work(db: AsyncSession) -> Progress:
-            return await sessions.mark_failed(
+        def work(db: Session) -> Progress:
+            return sessions.mark_failed(
                 db, saved.scope, saved.session_id, reason, at, retries=self.retries, begun_at=begun_at
             )
 
         try:
-            if await self.store.written(work) is Progress.SET_ASIDE:
+            if await self.store.write(work) is Progress.SET_ASIDE:
                 count(Count.SESSIONS, result="set aside")
                 logger.warning("session %s of %s is set aside; see `afterword status`", saved.session_id, saved.scope)
         except StoreError as error:
@@ -189,8 +189,7 @@ async def queued(store: Store, *, at: datetime | None = None) -> list[Saved]:
 
     With `at` those that are due then; else also those whose pause after a failure has not passed.
     """
-    async with store.read() as db:
-        waiting = await sessions.queued(db, at=at)
+    waiting = await store.read(lambda db: sessions.queued(db, at=at))
     return [Saved(one.scope, one.session_id) for one in waiting]
 
 
@@ -199,8 +198,7 @@ async def due(store: Store, found: Sequence[Saved], at: datetime) -> list[Saved 
 
     What was written anew since it failed is another matter, and due.
     """
-    async with store.read() as db:
-        kept = {(one.scope, one.session_id): one for one in await sessions.troubled(db)}
+    kept = await store.read(lambda db: {(one.scope, one.session_id): one for one in sessions.troubled(db)})
     return [_due(saved, kept.get((saved.scope, saved.session_id)), at) for saved in found]
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session
 
 from afterword import telemetry
 from afterword.errors import StoreError
@@ -135,7 +135,7 @@ class Purse:
                 async with self._turn:
                     self._refuse("run", self.budget.usd_per_run, self.budget.tokens_per_run, self._at_most, bound)
                     # Two that look at the day's sum at once must not both find room in it.
-                    ticket = await account.store.written(
+                    ticket = await account.store.write(
                         lambda db: self._entered(db, account, question, bound), strict=True, lasting=False
                     )
                     self._open[ticket] = bound
@@ -153,7 +153,7 @@ class Purse:
         status = Answer.ANSWERED if bill.is_answered else Answer.FAILED
         _count(spent, model)
         try:
-            await account.store.written(lambda db: costs.settle(db, ticket, spent, status), lasting=False)
+            await account.store.write(lambda db: costs.settle(db, ticket, spent, status), lasting=False)
         except StoreError as error:
             # The answer is paid for and worth more than its bill, which stands at what it may have cost.
             logger.warning("what a question cost was not kept (%s)", type(error).__name__)
@@ -169,15 +169,13 @@ class Purse:
     def _at_most(self) -> Spent:
         return sum(self._open.values(), start=self.spent)
 
-    async def _entered(self, db: AsyncSession, account: Account, question: Question, bound: Spent) -> int:
+    def _entered(self, db: Session, account: Account, question: Question, bound: Spent) -> int:
         at, budget = self._clock(), self.budget
         if budget.usd_per_day is not None or budget.tokens_per_day is not None:
-            today = await costs.of_day(db, costs.day_of(at))
+            today = costs.of_day(db, costs.day_of(at))
             self._refuse("day", budget.usd_per_day, budget.tokens_per_day, today, bound)
         purpose = account.purpose or question.purpose
-        return await costs.enter(
-            db, account.scope, account.source, purpose=purpose, model=question.model, at=at, bound=bound
-        )
+        return costs.enter(db, account.scope, account.source, purpose=purpose, model=question.model, at=at, bound=bound)
 
     def _close(self, account: Account, ticket: int, spent: Spent) -> None:
         del self._open[ticket]
@@ -230,16 +228,16 @@ class Account:
         """Keep that a question was cut short."""
         self.purse.forsake(self, ticket)
 
-    async def tie_in(self, db: AsyncSession, run_id: int) -> None:
+    def tie_in(self, db: Session, run_id: int) -> None:
         """Say, in the transaction that writes a run, that it came of what was asked."""
-        await costs.tie(db, list(self._tickets), run_id)
+        costs.tie(db, list(self._tickets), run_id)
 
     async def tie(self, run_id: int | None) -> None:
         """Say which run came of what was asked; without it, the cost is still kept as that of the source."""
         if run_id is None or not self._tickets:
             return
         try:
-            await self.store.written(lambda db: self.tie_in(db, run_id))
+            await self.store.write(lambda db: self.tie_in(db, run_id))
         except StoreError as error:
             logger.warning("which questions led to run %s was not kept (%s)", run_id, type(error).__name__)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,7 +23,7 @@ from afterword.pipeline.judging import Docket, gone
 from afterword.pipeline.resolution import Changes, changes, required_pairs
 from afterword.pipeline.run_entry import entered
 from afterword.store import lookup, runs
-from afterword.store.database.engine import Store, pause
+from afterword.store.database.engine import Store, pause_s
 from afterword.store.proposals import Proposal
 from afterword.telemetry import Stage
 
@@ -63,8 +64,7 @@ async def coverage(store: Store, scope: Scope, judge: Judge) -> Coverage:
     pairs = required_pairs(known.assertions, known.postings)
     if judge.pairs_a_call is None:
         return Coverage(len(pairs), len(pairs))
-    async with store.read() as db:
-        kept = await runs.kept_verdicts(db, scope, pairs, judge.version)
+    kept = await store.read(lambda db: runs.kept_verdicts(db, scope, pairs, judge.version))
     return Coverage(len(pairs), len(kept))
 
 
@@ -111,15 +111,14 @@ async def _consolidated(
             )
             run_id = await entered(store, made, is_held=held)
         except Overtaken:
-            await pause(attempt)
+            await asyncio.sleep(pause_s(attempt))
             continue
         return Consolidated(scope, run_id, held, len(judged.verdicts), judged.unjudged, docket.usage, moved)
     raise ScopeBusy(f"{scope} kept changing while it was consolidated; run it again")
 
 
 async def _known(store: Store, scope: Scope) -> Knowledge:
-    async with store.read() as db:
-        return await lookup.known(db, scope)
+    return await store.read(lambda db: lookup.known(db, scope))
 
 
 def _open_pairs(known: Knowledge, judge: Judge) -> list[Pair]:
@@ -139,8 +138,7 @@ async def _is_held(store: Store, scope: Scope, before: list[Fact], moved: Change
     served = sum(fact.is_served for fact in before)
     if served >= LARGE_SCOPE and len(moved.retired) > served * MOST_RETIRED:
         return True
-    async with store.read() as db:
-        policy = await runs.policy_of(db, scope)
+    policy = await store.read(lambda db: runs.policy_of(db, scope))
     return policy.holds(retires=bool(moved.retired))
 
 

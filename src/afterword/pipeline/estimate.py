@@ -68,9 +68,9 @@ async def _of_session(store: Store, saved: Saved, extractor: Extractor, judge: J
         return Estimate({UNREADABLE: 1})
     keys = [key for _, key in read]
     source = ledger.source_of(saved.session_id)
-    async with store.read() as db:
-        last = await ledger.last_keys(db, saved.scope, source)
-        kept = await ledger.kept_readings(db, saved.scope, source)
+    last, kept = await store.read(
+        lambda db: (ledger.last_keys(db, saved.scope, source), ledger.kept_readings(db, saved.scope, source))
+    )
     if not keys or last == keys:
         return Estimate({UNCHANGED: 1})
     fresh = [window for window, key in read if key not in kept]

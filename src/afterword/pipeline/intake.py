@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from sqlmodel import Session
+
 from afterword import telemetry
 from afterword.extractors.extractor import Window
 from afterword.extractors.owners import owners
@@ -94,35 +96,39 @@ async def read_session(store: Store, saved: Saved, version: str) -> Read:
 async def still(store: Store, saved: Saved, read: Read) -> Read | None:
     """Return what was read for the scope as it is now, None where something of the session itself has changed."""
     scope, session_id, kept = saved.scope, saved.session_id, read.kept
-    async with store.read() as db:
-        now = replace(
+    now = await store.read(
+        lambda db: replace(
             kept,
-            revision=await lookup.revision_of(db, scope),
-            row=await sessions.find(db, scope, session_id),
-            last_keys=await ledger.last_keys(db, scope, ledger.source_of(session_id)),
-            forgotten=await forgotten(db, scope, session_id),
+            revision=lookup.revision_of(db, scope),
+            row=sessions.find(db, scope, session_id),
+            last_keys=ledger.last_keys(db, scope, ledger.source_of(session_id)),
+            forgotten=forgotten(db, scope, session_id),
         )
+    )
     is_same = (now.row, now.last_keys, now.forgotten.size) == (kept.row, kept.last_keys, kept.forgotten.size)
     return replace(read, kept=now) if is_same else None
 
 
 async def _kept(store: Store, saved: Saved) -> Kept:
     scope, session_id = saved.scope, saved.session_id
-    async with store.read() as db:
-        row, state = await sessions.find(db, scope, session_id), saved.state
+
+    def work(db: Session) -> Kept:
+        row, state = sessions.find(db, scope, session_id), saved.state
         if state is None and saved.path is None and not saved.reread:
-            state = await sessions.load_state(db, scope, session_id)
+            state = sessions.load_state(db, scope, session_id)
         return Kept(
             # What is decided holds for the scope as it is now, when the session is read, not when it is judged.
-            revision=await lookup.revision_of(db, scope),
+            revision=lookup.revision_of(db, scope),
             row=row,
-            turns=await sessions.turns(db, scope, session_id) if row else [],
-            last_keys=await ledger.last_keys(db, scope, ledger.source_of(session_id)),
-            readings=await ledger.kept_readings(db, scope, ledger.source_of(session_id)),
-            state_saved_at=await sessions.saved_at(db, scope, session_id) if row else None,
+            turns=sessions.turns(db, scope, session_id) if row else [],
+            last_keys=ledger.last_keys(db, scope, ledger.source_of(session_id)),
+            readings=ledger.kept_readings(db, scope, ledger.source_of(session_id)),
+            state_saved_at=sessions.saved_at(db, scope, session_id) if row else None,
             state=state() if callable(state) else state,
-            forgotten=await forgotten(db, scope, session_id),
+            forgotten=forgotten(db, scope, session_id),
         )
+
+    return await store.read(work)
 
 
 def _transcript(store: Store, saved: Saved, kept: Kept) -> Transcript:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+
+from sqlmodel import Session
 
 from afterword import telemetry
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Usage
-from afterword.extractors.judge import Judge, Pair
+from afterword.extractors.judge import Judge, Pair, judged_at_once
 from afterword.extractors.slot_relation import RELATION_VERSION, is_cleared
 from afterword.facts.assertions import Relation, Verdict
 from afterword.facts.knowledge import Knowledge
@@ -47,14 +49,8 @@ class Docket:
         """
         if not pairs:
             return Judged((), 0)
-        async with self._store.read() as db:
-            self._given |= await runs.kept_verdicts(db, self._scope, pairs, self._judge.version)
-        self._given |= {_ids(pair): _cleared(pair) for pair in pairs if is_cleared(*pair)}
-        if self._judge.pairs_a_call is not None:
-            pairs = [pair for pair in pairs if not hidden & set(_ids(pair))]
-        open_pairs = [pair for pair in pairs if _ids(pair) not in self._given]
-        count(Count.CACHE, len(pairs) - len(open_pairs), cache="verdict", hit=True)
-        count(Count.CACHE, len(open_pairs), cache="verdict", hit=False)
+        kept = await self._store.read(lambda db: runs.kept_verdicts(db, self._scope, pairs, self._judge.version))
+        pairs, open_pairs = self._open_pairs(pairs, kept, hidden)
         size = self._judge.pairs_a_call or max(len(open_pairs), 1)
         batches = [open_pairs[start : start + size] for start in range(0, len(open_pairs), size)]
         asked = len(batches) if self._judge.pairs_a_call is None else calls
@@ -69,12 +65,41 @@ class Docket:
             except ExtractionError as error:
                 self.usage += error.usage
                 raise
-            verdicts = [replace(one, reason=self._store.privacy.mask_text(one.reason)) for one in judged]
-            self._given |= {(one.earlier_id, one.later_id): one for one in verdicts}
+            self._take(judged)
             self.usage += cost
-            session_telemetry.judged(verdicts)
+        return Judged(self._verdicts(pairs), sum(map(len, batches[asked:])))
+
+    def judge_at_once(self, db: Session, pairs: Sequence[Pair], *, hidden: frozenset[str]) -> Judged:
+        """Return the verdicts on these pairs that need no call, inside a transaction; the rest is left to
+        consolidation."""
+        kept = runs.kept_verdicts(db, self._scope, pairs, self._judge.version) if pairs else {}
+        pairs, open_pairs = self._open_pairs(pairs, kept, hidden)
+        if self._judge.pairs_a_call is None and open_pairs:
+            self._take(judged_at_once(self._judge, open_pairs)[0])
+            open_pairs = []
+        return Judged(self._verdicts(pairs), len(open_pairs))
+
+    def _open_pairs(
+        self, pairs: Sequence[Pair], kept: Mapping[tuple[str, str], Verdict], hidden: frozenset[str]
+    ) -> tuple[Sequence[Pair], list[Pair]]:
+        """Return the pairs that may be judged, and those of them that still must be."""
+        self._given |= kept
+        self._given |= {_ids(pair): _cleared(pair) for pair in pairs if is_cleared(*pair)}
+        if self._judge.pairs_a_call is not None:
+            pairs = [pair for pair in pairs if not hidden & set(_ids(pair))]
+        open_pairs = [pair for pair in pairs if _ids(pair) not in self._given]
+        count(Count.CACHE, len(pairs) - len(open_pairs), cache="verdict", hit=True)
+        count(Count.CACHE, len(open_pairs), cache="verdict", hit=False)
+        return pairs, open_pairs
+
+    def _take(self, judged: Sequence[Verdict]) -> None:
+        verdicts = [replace(verdict, reason=self._store.privacy.mask_text(verdict.reason)) for verdict in judged]
+        self._given |= {(verdict.earlier_id, verdict.later_id): verdict for verdict in verdicts}
+        session_telemetry.judged(verdicts)
+
+    def _verdicts(self, pairs: Sequence[Pair]) -> tuple[Verdict, ...]:
         wanted = [_ids(pair) for pair in pairs]
-        return Judged(tuple(self._given[ids] for ids in wanted if ids in self._given), sum(map(len, batches[asked:])))
+        return tuple(self._given[ids] for ids in wanted if ids in self._given)
 
 
 def _cleared(pair: Pair) -> Verdict:

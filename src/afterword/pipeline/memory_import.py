@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session
 
 from afterword import telemetry
 from afterword.errors import Overtaken
@@ -36,8 +37,9 @@ from afterword.pipeline.resolution import required_pairs
 from afterword.pipeline.run_entry import entered
 from afterword.pipeline.sources.other_libraries import Memory, Origin
 from afterword.privacy.prompt_injection import is_instruction
+from afterword.privacy.tombstones import Forgotten
 from afterword.store import lookup, runs
-from afterword.store.database.engine import Store, pause
+from afterword.store.database.engine import Store, pause_s
 from afterword.store.forgetting.tombstone_rows import forgotten
 from afterword.store.ledger import RunStatus
 from afterword.store.proposals import Proposal, Reading
@@ -100,14 +102,17 @@ class _Importing:
         self.harmless = [one for one in said if not is_instruction(one.statement)]
         self.docket = Docket(store, scope, judge)
 
+    def _kept(self, db: Session) -> tuple[bool, Knowledge, Forgotten, Policy]:
+        known, hidden = lookup.known(db, self.scope), forgotten(db, self.scope)
+        return _is_here(db, self.scope, self.source), known, hidden, runs.policy_of(db, self.scope)
+
     async def run(self) -> Imported:
         """Judge and write, again where others were faster."""
         for attempt in range(TRIES):
-            async with self.store.read() as db:
-                if await _is_here(db, self.scope, self.source):
-                    return Imported(None, len(self.said))
-                known, gone_before = await lookup.known(db, self.scope), await forgotten(db, self.scope)
-                is_held = await runs.policy_of(db, self.scope) is not Policy.AUTO
+            is_here, known, gone_before, policy = await self.store.read(self._kept)
+            if is_here:
+                return Imported(None, len(self.said))
+            is_held = policy is not Policy.AUTO
             kept = gone_before.assertions(self.harmless)
             outcome = self._outcome(kept, is_held=is_held)
             if not kept:
@@ -116,7 +121,7 @@ class _Importing:
                 proposal = await self._judged(known, kept, outcome)
                 return replace(outcome, run_id=await entered(self.store, proposal, is_held=is_held))
             except Overtaken:
-                await pause(attempt)
+                await asyncio.sleep(pause_s(attempt))
         raise ScopeBusy(f"{self.scope} kept changing while memories were imported; import them again")
 
     def _outcome(self, kept: Sequence[Assertion], *, is_held: bool) -> Imported:
@@ -147,8 +152,8 @@ class _Importing:
         )
 
 
-async def _is_here(db: AsyncSession, scope: Scope, source: str) -> bool:
-    known = await runs.runs(db, scope, statuses=[RunStatus.APPLIED, RunStatus.HELD])
+def _is_here(db: Session, scope: Scope, source: str) -> bool:
+    known = runs.runs(db, scope, statuses=[RunStatus.APPLIED, RunStatus.HELD])
     return any(one.source == source for one in known)
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session
 
 from afterword.errors import Overtaken
-from afterword.extractors.judge import Judge
+from afterword.extractors.judge import Judge, judged_at_once
 from afterword.facts.assertions import Assertion, Verdict
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
@@ -19,7 +21,8 @@ from afterword.pipeline.errors import ProposalOutdated, ScopeBusy
 from afterword.pipeline.judging import Docket, gone
 from afterword.pipeline.resolution import partners, required_pairs
 from afterword.store import ledger, lookup, runs, sessions
-from afterword.store.database.engine import Store, pause
+from afterword.store.database.engine import Store, pause_s
+from afterword.store.proposals import Proposal
 from afterword.store.runs import Run
 
 TRIES = 20
@@ -41,8 +44,7 @@ async def apply_proposal(
     `ExtractionError` where the judge gave no answer, `ScopeBusy` where others kept changing the scope. What the
     `budget` leaves no room to judge is left to consolidation.
     """
-    async with store.read() as db:
-        found = await runs.run(db, run_id)
+    found = await store.read(lambda db: runs.run(db, run_id))
     account = Account(purse_of(budget), store, found.scope, found.source)
     with account.open():
         applied = await _applied(store, run_id, judge, clock)
@@ -52,17 +54,16 @@ async def apply_proposal(
 
 async def _applied(store: Store, run_id: int, judge: Judge, clock: Callable[[], datetime]) -> Run:
     docket: Docket | None = None
+
+    def proposed(db: Session) -> tuple[Run, Proposal, int | None, Knowledge]:
+        found = runs.run(db, run_id)
+        return found, *runs.proposal_of(db, found), lookup.known(db, found.scope)
+
     for attempt in range(TRIES):
-        async with store.read() as db:
-            found = await runs.run(db, run_id)
-            proposal, session_pk = await runs.proposal_of(db, found)
-            known = await lookup.known(db, found.scope)
+        found, proposal, session_pk, known = await store.read(proposed)
         try:
             if known.revision == proposal.revision:
-                async with store.write() as db:
-                    await _keep_read(db, found, clock())
-                    await ledger.apply(db, found.scope, run_id, clock())
-                    return await runs.run(db, run_id)
+                return await store.write(partial(_apply_unchanged, found, clock()))
             docket = docket or Docket(store, found.scope, judge)
             said = [one for reading in proposal.readings for one in reading.assertions]
             sessions = {one.session_id for one in said if one.session_id is not None}
@@ -73,32 +74,44 @@ async def _applied(store: Store, run_id: int, judge: Judge, clock: Callable[[], 
                 (one.earlier_id, one.later_id, one.judge): one for one in (*proposal.verdicts, *judged.verdicts)
             }
             fresh = replace(proposal, revision=known.revision, verdicts=tuple(verdicts.values()), started_at=clock())
-            async with store.write() as db:
-                key = await _keep_read(db, found, clock()) or session_pk
-                await ledger.reject(db, found.scope, run_id)
-                applied = await ledger.propose(db, fresh, session_pk=key)
-                await ledger.apply(db, found.scope, applied, clock())
-                return await runs.run(db, applied)
+            return await store.write(partial(_apply_in_place_of, found, fresh, session_pk))
         except Overtaken:
-            await pause(attempt)
+            await asyncio.sleep(pause_s(attempt))
             continue
     raise ScopeBusy(f"{found.scope} kept changing while run {run_id} was judged again; try again")
 
 
-async def _keep_read(db: AsyncSession, found: Run, at: datetime) -> int | None:
+def _apply_unchanged(found: Run, at: datetime, db: Session) -> Run:
+    """Apply a proposal whose scope is as it was when it was judged."""
+    _keep_read(db, found, at)
+    ledger.apply(db, found.scope, found.id, at)
+    return runs.run(db, found.id)
+
+
+def _apply_in_place_of(found: Run, fresh: Proposal, session_pk: int | None, db: Session) -> Run:
+    """Reject a proposal and apply the fresh one, which was judged against what is known now."""
+    at = fresh.started_at
+    key = _keep_read(db, found, at) or session_pk
+    ledger.reject(db, found.scope, found.id)
+    run_id = ledger.propose(db, fresh, session_pk=key)
+    ledger.apply(db, found.scope, run_id, at)
+    return runs.run(db, run_id)
+
+
+def _keep_read(db: Session, found: Run, at: datetime) -> int | None:
     """Keep as the session's turns what a dry run has read; return the session's key."""
-    transcript = await runs.transcript_of(db, found)
+    transcript = runs.transcript_of(db, found)
     if transcript is None:
         return None
     session_id = found.source.removeprefix(ledger.source_of(""))
-    kept = await sessions.turns(db, found.scope, session_id)
+    kept = sessions.turns(db, found.scope, session_id)
     if [turn.text for turn in kept] != [turn.text for turn in transcript.turns][: len(kept)]:
         raise ProposalOutdated(
             f"session {session_id!r} has been read further since run {found.id} was proposed; run it again"
         )
-    saved_at = await sessions.saved_at(db, found.scope, session_id)
+    saved_at = sessions.saved_at(db, found.scope, session_id)
     is_done = saved_at is None or saved_at <= found.started_at
-    return await sessions.keep_transcript(db, found.scope, session_id, transcript, at, is_done=is_done)
+    return sessions.keep_transcript(db, found.scope, session_id, transcript, at, is_done=is_done)
 
 
 async def undo_run(
@@ -115,35 +128,35 @@ async def undo_run(
     such applied run.
     """
 
-    async def work(db: AsyncSession) -> Run:
-        found = await runs.run(db, run_id)
-        proposal, _ = await runs.proposal_of(db, found)
-        before = await lookup.known(db, found.scope)
-        await ledger.undo(db, found.scope, run_id, clock())
-        known = await lookup.known(db, found.scope)
+    def work(db: Session) -> Run:
+        found = runs.run(db, run_id)
+        proposal, _ = runs.proposal_of(db, found)
+        before = lookup.known(db, found.scope)
+        ledger.undo(db, found.scope, run_id, clock())
+        known = lookup.known(db, found.scope)
         taken = [one for one in before.assertions if one.id not in known.by_id]
         left = [one for one in known.assertions if one.id not in before.by_id]
         left += partners(taken, before.postings)
         ends = (end for one in proposal.verdicts for end in (one.earlier_id, one.later_id))
         left += (known.by_id[end] for end in ends if end in known.by_id)
-        verdicts = await _standing(db, known, [one for one in left if one.id in known.by_id], found.scope, judge)
+        verdicts = _standing(db, known, [one for one in left if one.id in known.by_id], found.scope, judge)
         if verdicts:
             closing = consolidation(found.scope, judge, known, verdicts, clock())
-            await ledger.apply(db, found.scope, await ledger.propose(db, closing), clock())
-        return await runs.run(db, run_id)
+            ledger.apply(db, found.scope, ledger.propose(db, closing), clock())
+        return runs.run(db, run_id)
 
-    return await store.written(work)
+    return await store.write(work)
 
 
-async def _standing(
-    db: AsyncSession, known: Knowledge, left: Sequence[Assertion], scope: Scope, judge: Judge
+def _standing(
+    db: Session, known: Knowledge, left: Sequence[Assertion], scope: Scope, judge: Judge
 ) -> tuple[Verdict, ...]:
     """Return the verdicts on these that no run stands on any more, or none ever has."""
     in_force = {(one.earlier_id, one.later_id) for side in left for one in known.judged.get(side.id, ())}
     required = required_pairs(list(dict.fromkeys(left)), known.postings)
     pairs = [pair for pair in required if (pair[0].id, pair[1].id) not in in_force]
-    kept = await runs.kept_verdicts(db, scope, pairs, judge.version)
+    kept = runs.kept_verdicts(db, scope, pairs, judge.version)
     fresh: list[Verdict] = []
     if judge.pairs_a_call is None:
-        fresh, _ = await judge.judge([pair for pair in pairs if (pair[0].id, pair[1].id) not in kept])
+        fresh, _ = judged_at_once(judge, [pair for pair in pairs if (pair[0].id, pair[1].id) not in kept])
     return (*kept.values(), *fresh)

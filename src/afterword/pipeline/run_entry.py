@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sqlmodel import Session
+
 from afterword.errors import ScopeMoved
 from afterword.store import ledger, lookup
 from afterword.store.database.engine import Store
@@ -13,10 +15,13 @@ async def entered(store: Store, proposal: Proposal, *, is_held: bool) -> int:
 
     Raises `ScopeMoved` where the scope has changed since the run was judged: judge it again.
     """
-    async with store.write() as db:
-        if await lookup.revision_of(db, proposal.scope) != proposal.revision:
+
+    def work(db: Session) -> int:
+        if lookup.revision_of(db, proposal.scope) != proposal.revision:
             raise ScopeMoved(f"{proposal.scope} has changed since its {proposal.purpose} was judged")
-        run_id = await ledger.propose(db, proposal, is_held=is_held)
+        run_id = ledger.propose(db, proposal, is_held=is_held)
         if not is_held:
-            await ledger.apply(db, proposal.scope, run_id, proposal.started_at)
-    return run_id
+            ledger.apply(db, proposal.scope, run_id, proposal.started_at)
+        return run_id
+
+    return await store.write(work)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session
 
 from afterword import telemetry
 from afterword.errors import Overtaken, ScopeMoved
@@ -22,7 +22,7 @@ from afterword.extractors.candidates import Candidate
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Extractor, Usage, Window
 from afterword.extractors.grounding import Grounding, ground
-from afterword.extractors.judge import Judge
+from afterword.extractors.judge import Judge, Pair
 from afterword.facts.assertions import Assertion
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
@@ -37,7 +37,7 @@ from afterword.pipeline.resolution import Changes, moved_by, partners, required_
 from afterword.pipeline.window_reader import Reader
 from afterword.privacy.policy import OFF_THE_RECORD
 from afterword.store import ledger, lookup, runs, sessions
-from afterword.store.database.engine import Store, pause
+from afterword.store.database.engine import Store, pause_s
 from afterword.store.forgetting.tombstone_rows import forgotten
 from afterword.store.proposals import Proposal, Reading
 from afterword.store.runs import Policy
@@ -182,13 +182,12 @@ class _Processing:
                 return await self._known_outcome(read)
             try:
                 if attempt < PATIENT_TRIES or self.store.in_memory:
-                    decided = await self._decided(readings, await self._known(), read.kept.revision, calls=1)
-                    async with self.store.write() as db:
-                        run_id = await self._written(db, read, decided)
+                    decided = await self._decided(readings, await self._known(), read.kept.revision)
+                    run_id = await self.store.write(partial(self._write, read, decided))
                 else:
                     run_id, decided = await self._insist(read, readings)
             except Overtaken:
-                await pause(attempt)
+                await asyncio.sleep(pause_s(attempt))
                 continue
             return self._outcome(read, run_id, readings, decided)
         raise ScopeBusy(f"{self.saved.scope} kept changing while {self.saved.session_id!r} was judged; run it again")
@@ -197,24 +196,37 @@ class _Processing:
         """Decide while every other writer of the scope waits. Nobody is asked meanwhile: what only a call could judge
         is left to consolidation."""
         scope, session_id = self.saved.scope, self.saved.session_id
-        async with self.store.write() as db:
-            await ledger.hold(db, scope)
-            gone = await forgotten(db, scope, session_id)
-            if gone.size != read.kept.forgotten.size or await sessions.turns(db, scope, session_id) != read.kept.turns:
-                raise ScopeMoved(f"session {session_id!r} of {scope} was read further, or forgotten, meanwhile")
-            known, self.policy = await lookup.known(db, scope), await runs.policy_of(db, scope)
-            decided = await self._decided(readings, self._others(known), known.revision, calls=0)
-            return await self._written(db, read, decided), decided
 
-    async def _decided(self, readings: Sequence[Reading], known: Knowledge, revision: int, *, calls: int) -> _Decided:
-        """Return what the readings mean for what is known, with at most so many calls of the judge.
+        def work(db: Session) -> tuple[int, _Decided]:
+            ledger.hold(db, scope)
+            hidden = forgotten(db, scope, session_id)
+            if hidden.size != read.kept.forgotten.size or sessions.turns(db, scope, session_id) != read.kept.turns:
+                raise ScopeMoved(f"session {session_id!r} of {scope} was read further, or forgotten, meanwhile")
+            known, self.policy = lookup.known(db, scope), runs.policy_of(db, scope)
+            told, pairs = self._to_judge(readings, self._others(known))
+            judged = self.docket.judge_at_once(db, pairs, hidden=gone(told, pairs))
+            decided = self._decision(readings, told, judged, known.revision)
+            return self._write(read, decided, db), decided
+
+        return await self.store.write(work)
+
+    async def _decided(self, readings: Sequence[Reading], known: Knowledge, revision: int) -> _Decided:
+        """Return what the readings mean for what is known, with at most one call of the judge.
 
         It holds for the scope at `revision`."""
+        told, pairs = self._to_judge(readings, known)
+        judged = await self.docket.judge(pairs, hidden=gone(known, pairs))
+        return self._decision(readings, told, judged, revision)
+
+    def _to_judge(self, readings: Sequence[Reading], known: Knowledge) -> tuple[Knowledge, list[Pair]]:
+        """Return what is known with the readings, and the pairs that they call for."""
         said = [one for reading in readings for one in reading.assertions]
         told = known.moved(known.revision, come=said)
-        pairs = required_pairs([*said, *self._bereft(said, known)], told.postings)
-        judged = await self.docket.judge(pairs, hidden=gone(known, pairs), calls=calls)
-        after = told.moved(known.revision, given=judged.verdicts)
+        return told, required_pairs([*said, *self._bereft(said, known)], told.postings)
+
+    def _decision(self, readings: Sequence[Reading], told: Knowledge, judged: Judged, revision: int) -> _Decided:
+        said = [one for reading in readings for one in reading.assertions]
+        after = told.moved(told.revision, given=judged.verdicts)
         ends = (end for one in judged.verdicts for end in (one.earlier_id, one.later_id))
         ids = [*(one.id for one in (*self.own, *said)), *ends]
         moved = moved_by(self.before, after, after.touched(self.before, ids), self.clock())
@@ -236,14 +248,14 @@ class _Processing:
 
     async def _known_outcome(self, read: Read) -> Outcome:
         if self.apply:
-            await self.store.written(partial(self._keep_known, read))
+            await self.store.write(partial(self._keep_known, read))
         turns = len(read.transcript.turns)
         return Outcome(self.saved.scope, self.saved.session_id, None, read.transcript, read.owners, turns=turns)
 
-    async def _keep_known(self, read: Read, db: AsyncSession) -> None:
+    def _keep_known(self, read: Read, db: Session) -> None:
         """Mark a session done in which there was nothing new; where others have changed the scope, leave it to them."""
-        if await lookup.revision_of(db, self.saved.scope) == read.kept.revision:
-            await self._keep(db, read)
+        if lookup.revision_of(db, self.saved.scope) == read.kept.revision:
+            self._keep(db, read)
 
     async def _readings(self, read: Read) -> list[Reading]:
         found, kept = list[Reading](), read.kept.readings
@@ -271,9 +283,9 @@ class _Processing:
 
     async def _known(self) -> Knowledge:
         """Return what is known of the scope from everything but this session."""
-        async with self.store.read() as db:
-            self.policy = await runs.policy_of(db, self.saved.scope)
-            return self._others(await lookup.known(db, self.saved.scope))
+        scope = self.saved.scope
+        self.policy, known = await self.store.read(lambda db: (runs.policy_of(db, scope), lookup.known(db, scope)))
+        return self._others(known)
 
     def _others(self, known: Knowledge) -> Knowledge:
         self.before = known
@@ -319,27 +331,27 @@ class _Processing:
     def _spent(self) -> Usage:
         return self.reader.usage + self.docket.usage
 
-    async def _written(self, db: AsyncSession, read: Read, decided: _Decided) -> int:
+    def _write(self, read: Read, decided: _Decided, db: Session) -> int:
         """Store what was decided, in one transaction. Raises `ScopeMoved` where the scope has changed since."""
         scope, proposal = self.saved.scope, decided.proposal
-        if await lookup.revision_of(db, scope) != proposal.revision:
+        if lookup.revision_of(db, scope) != proposal.revision:
             raise ScopeMoved(f"{scope} has changed since session {self.saved.session_id!r} was judged")
         if not self.apply:
-            run_id = await ledger.propose(db, proposal, transcript=read.transcript)
-            await self.account.tie_in(db, run_id)
+            run_id = ledger.propose(db, proposal, transcript=read.transcript)
+            self.account.tie_in(db, run_id)
             return run_id
-        key = await self._keep(db, read)
-        run_id = await ledger.propose(db, proposal, session_pk=key, is_held=decided.is_held)
-        await self.account.tie_in(db, run_id)
+        key = self._keep(db, read)
+        run_id = ledger.propose(db, proposal, session_pk=key, is_held=decided.is_held)
+        self.account.tie_in(db, run_id)
         if not decided.is_held:
-            await ledger.apply(db, scope, run_id, self.clock())
+            ledger.apply(db, scope, run_id, self.clock())
         return run_id
 
-    async def _keep(self, db: AsyncSession, read: Read) -> int:
+    def _keep(self, db: Session, read: Read) -> int:
         """Keep what was read as the session's turns; a session that was saved again meanwhile stays queued."""
         scope, session_id = self.saved.scope, self.saved.session_id
-        is_done = await sessions.saved_at(db, scope, session_id) == read.kept.state_saved_at
-        return await sessions.keep_transcript(db, scope, session_id, read.transcript, self.clock(), is_done=is_done)
+        is_done = sessions.saved_at(db, scope, session_id) == read.kept.state_saved_at
+        return sessions.keep_transcript(db, scope, session_id, read.transcript, self.clock(), is_done=is_done)
 
     def _outcome(self, read: Read, run_id: int, readings: Sequence[Reading], decided: _Decided) -> Outcome:
         return Outcome(

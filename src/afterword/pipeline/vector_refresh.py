@@ -111,8 +111,7 @@ class Refresher:
                 logger.warning("vectors of %d memories are left for later: %s", done.left, done.error)
 
     async def _lacking(self, scopes: Sequence[Scope] | None) -> list[Scope]:
-        async with self.store.read() as db:
-            found = await vector_rows.lacking(db, self.embedder, self.clock.now())
+        found = await self.store.read(lambda db: vector_rows.lacking(db, self.embedder, self.clock.now()))
         return found if scopes is None else [one for one in found if one in set(scopes)]
 
     async def _refresh(self, scope: Scope, purse: Purse, at: datetime, count: Callable[[int], None]) -> None:

@@ -11,8 +11,7 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, bindparam, case, func, insert, update
-from sqlmodel import col, select
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session, col, select
 
 from afterword.facts.scopes import Scope
 from afterword.store.database.statements import executed, fetched
@@ -76,19 +75,17 @@ def day_of(at: datetime) -> date:
     return at.astimezone(UTC).date()
 
 
-async def enter(
-    db: AsyncSession, scope: Scope, source: str, *, purpose: str, model: str, at: datetime, bound: Spent
-) -> int:
+def enter(db: Session, scope: Scope, source: str, *, purpose: str, model: str, at: datetime, bound: Spent) -> int:
     """Enter a question that is about to be asked at what it may cost; return the entry's id."""
     asked = {"source": source, "purpose": purpose, "model": model, "day": day_of(at), "asked_at": at}
-    of = {"scope_id": await ensure_scope(db, scope), "status": str(Answer.OPEN)}
-    ((entry,),) = await fetched(db, _entering(), {**of, **asked, **_values(bound)})
+    of = {"scope_id": ensure_scope(db, scope), "status": str(Answer.OPEN)}
+    ((entry,),) = fetched(db, _entering(), {**of, **asked, **_values(bound)})
     return int(entry)
 
 
-async def settle(db: AsyncSession, entry: int, spent: Spent, status: Answer) -> None:
+def settle(db: Session, entry: int, spent: Spent, status: Answer) -> None:
     """Write what a question has cost in place of what it might have."""
-    await executed(db, _settling(), {"entry": entry, "status": str(status), **_values(spent)})
+    executed(db, _settling(), {"entry": entry, "status": str(status), **_values(spent)})
 
 
 @cache
@@ -101,10 +98,10 @@ def _settling() -> Any:
     return update(SpendingRow).where(col(SpendingRow.id) == bindparam("entry"))
 
 
-async def tie(db: AsyncSession, entries: Sequence[int], run_id: int) -> None:
+def tie(db: Session, entries: Sequence[int], run_id: int) -> None:
     """Say which run came of these questions."""
     for start in range(0, len(entries), CHUNK):
-        await executed(db, _tying(), {"entries": entries[start : start + CHUNK], "run_id": run_id})
+        executed(db, _tying(), {"entries": entries[start : start + CHUNK], "run_id": run_id})
 
 
 @cache
@@ -112,31 +109,31 @@ def _tying() -> Any:
     return update(SpendingRow).where(col(SpendingRow.id).in_(bindparam("entries", expanding=True)))
 
 
-async def of_day(db: AsyncSession, day: date) -> Spent:
+def of_day(db: Session, day: date) -> Spent:
     """Return what was spent on a day (UTC) over all scopes, open questions at what they may cost."""
-    return (await _sums(db, [SpendingRow.day], col(SpendingRow.day) == day)).get((day,), Spent())
+    return _sums(db, [SpendingRow.day], col(SpendingRow.day) == day).get((day,), Spent())
 
 
-async def by_day(db: AsyncSession) -> dict[date, Spent]:
+def by_day(db: Session) -> dict[date, Spent]:
     """Return what was spent on each day (UTC), oldest first."""
-    return {day: spent for (day,), spent in sorted((await _sums(db, [SpendingRow.day])).items())}
+    return {day: spent for (day,), spent in sorted(_sums(db, [SpendingRow.day]).items())}
 
 
-async def by_scope(db: AsyncSession) -> dict[Scope, Spent]:
+def by_scope(db: Session) -> dict[Scope, Spent]:
     """Return what was spent on each scope. For those who run the store, never for an agent."""
     keys = [ScopeRow.tenant, ScopeRow.kind, ScopeRow.name]
-    sums = await _sums(db, keys, col(SpendingRow.scope_id) == col(ScopeRow.id))
+    sums = _sums(db, keys, col(SpendingRow.scope_id) == col(ScopeRow.id))
     return {Scope.parse("/".join(key)): spent for key, spent in sums.items()}
 
 
-async def by_source(db: AsyncSession, scope: Scope) -> dict[str, Spent]:
+def by_source(db: Session, scope: Scope) -> dict[str, Spent]:
     """Return what was spent on each source (`session:ID` and the like) of a scope, failed tries included."""
-    return {source: spent for (source,), spent in (await _sums(db, [SpendingRow.source], *_of(scope))).items()}
+    return {source: spent for (source,), spent in _sums(db, [SpendingRow.source], *_of(scope)).items()}
 
 
-async def by_run(db: AsyncSession, scope: Scope) -> dict[int | None, Spent]:
+def by_run(db: Session, scope: Scope) -> dict[int | None, Spent]:
     """Return what each run of a scope has cost; under None what came to nothing."""
-    return {run_id: spent for (run_id,), spent in (await _sums(db, [SpendingRow.run_id], *_of(scope))).items()}
+    return {run_id: spent for (run_id,), spent in _sums(db, [SpendingRow.run_id], *_of(scope)).items()}
 
 
 def _of(scope: Scope) -> tuple[ColumnElement[bool], ...]:
@@ -148,9 +145,7 @@ def _of(scope: Scope) -> tuple[ColumnElement[bool], ...]:
     )
 
 
-async def _sums(
-    db: AsyncSession, keys: Sequence[Any], *conditions: ColumnElement[bool]
-) -> dict[tuple[Any, ...], Spent]:
+def _sums(db: Session, keys: Sequence[Any], *conditions: ColumnElement[bool]) -> dict[tuple[Any, ...], Spent]:
     calls = col(SpendingRow.calls)
     sums = [
         func.sum(calls),
@@ -161,9 +156,9 @@ async def _sums(
         func.sum(case((col(SpendingRow.micro_usd).is_(None), calls), else_=0)),
         func.sum(case((col(SpendingRow.is_estimate), calls), else_=0)),
     ]
-    connection = await db.connection()
+    connection = db.connection()
     # Plain columns, since sqlmodel's select knows no more than four.
-    rows = await connection.execute(_selected(keys, sums).where(*conditions).group_by(*keys))
+    rows = connection.execute(_selected(keys, sums).where(*conditions).group_by(*keys))
     return {tuple(row[: len(keys)]): Spent(*map(int, row[len(keys) :])) for row in rows}
 
 

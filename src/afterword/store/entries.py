@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import uuid4
 
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session
 
 from afterword import telemetry
 from afterword.facts.assertions import (
@@ -65,18 +65,18 @@ async def enter(store: Store, scope: Scope, entry: Entry, *, at: datetime) -> in
     source = f"application:{uuid4().hex}"
     entry = _masked(entry, store.privacy)
 
-    async def work(db: AsyncSession) -> int:
-        known = await lookup.known(db, scope)
+    def work(db: Session) -> int:
+        known = lookup.known(db, scope)
         said = _entry_assertion(scope, entry, source, moment(at, known.assertions))
         equal = [one for one in known.assertions if is_repeated(one, said)]
         verdicts = [_same(max(equal, key=lambda one: one.order), said)] if equal else []
         proposal = _proposal(scope, source, "application", at, known, [said], verdicts)
         if is_instruction(said.subject, said.attribute, said.value, said.statement):
             _log.warning("an entry of %s reads like an instruction to an assistant: see `afterword review`", scope)
-            return await ledger.propose(db, replace(proposal, counts={"quarantined": 1}), is_held=True)
-        return await _applied(db, scope, proposal)
+            return ledger.propose(db, replace(proposal, counts={"quarantined": 1}), is_held=True)
+        return _applied(db, scope, proposal)
 
-    return await store.written(work)
+    return await store.write(work)
 
 
 async def clear(store: Store, scope: Scope, *, at: datetime) -> int | None:
@@ -86,22 +86,22 @@ async def clear(store: Store, scope: Scope, *, at: datetime) -> int | None:
     """
     source = f"clear:{uuid4().hex}"
 
-    async def work(db: AsyncSession) -> int | None:
-        known = await lookup.known(db, scope)
-        found = [one for one in await lookup.facts(db, scope, at=at) if one.is_served or one.status is Status.PENDING]
+    def work(db: Session) -> int | None:
+        known = lookup.known(db, scope)
+        found = [one for one in lookup.facts(db, scope, at=at) if one.is_served or one.status is Status.PENDING]
         if not found:
             return None
         takings = _takings(scope, known, found, source, at)
         verdicts = [_withdrawal(fact, taking) for taking, facts in takings for fact in facts]
         said = [taking for taking, _ in takings]
-        return await _applied(db, scope, _proposal(scope, source, "clear", at, known, said, verdicts))
+        return _applied(db, scope, _proposal(scope, source, "clear", at, known, said, verdicts))
 
-    return await store.written(work)
+    return await store.write(work)
 
 
-async def _applied(db: AsyncSession, scope: Scope, proposal: Proposal) -> int:
-    run_id = await ledger.propose(db, proposal)
-    await ledger.apply(db, scope, run_id, proposal.started_at)
+def _applied(db: Session, scope: Scope, proposal: Proposal) -> int:
+    run_id = ledger.propose(db, proposal)
+    ledger.apply(db, scope, run_id, proposal.started_at)
     return run_id
 
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import String, cast, func, literal, or_
-from sqlmodel import col, select
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session, col, select
 
 from afterword.facts.scopes import Scope
 from afterword.store.database.inserts import insert_missing
@@ -33,25 +32,25 @@ class JobState:
     failure: str | None
 
 
-async def states(db: AsyncSession) -> list[JobState]:
+def states(db: Session) -> list[JobState]:
     """Return every job that was ever done or begun, but not those of single scopes."""
     query = select(JobRow).where(col(JobRow.name).not_like("%/%")).order_by(col(JobRow.name))
     return [
         JobState(one.name, one.holder, one.leased_until, one.done_for, one.last_success_at, one.failure)
-        for one in await db.exec(query)
+        for one in db.exec(query)
     ]
 
 
-async def is_open(db: AsyncSession, name: str, *, due_at: datetime, now: datetime) -> bool:
+def is_open(db: Session, name: str, *, due_at: datetime, now: datetime) -> bool:
     """Whether the job is to be done for this due time and nobody holds it."""
-    row = await db.get(JobRow, name)
+    row = db.get(JobRow, name)
     return row is None or _is_open(row, due_at, now)
 
 
-async def claim(db: AsyncSession, name: str, holder: str, *, due_at: datetime, now: datetime, until: datetime) -> bool:
+def claim(db: Session, name: str, holder: str, *, due_at: datetime, now: datetime, until: datetime) -> bool:
     """Take the lease of a job that is due, until this instant; say whether it was there to be had."""
-    await insert_missing(db, JobRow, [{"name": name}])
-    row = await _locked(db, name)
+    insert_missing(db, JobRow, [{"name": name}])
+    row = _locked(db, name)
     if not _is_open(row, due_at, now):
         return False
     row.holder, row.leased_until = holder, until
@@ -59,9 +58,9 @@ async def claim(db: AsyncSession, name: str, holder: str, *, due_at: datetime, n
     return True
 
 
-async def renew(db: AsyncSession, name: str, holder: str, *, until: datetime) -> bool:
+def renew(db: Session, name: str, holder: str, *, until: datetime) -> bool:
     """Hold the lease longer; False where it is another's by now."""
-    row = await _locked(db, name)
+    row = _locked(db, name)
     if row.holder != holder:
         return False
     row.leased_until = until
@@ -69,9 +68,9 @@ async def renew(db: AsyncSession, name: str, holder: str, *, until: datetime) ->
     return True
 
 
-async def complete(db: AsyncSession, name: str, holder: str, *, due_at: datetime, now: datetime) -> bool:
+def complete(db: Session, name: str, holder: str, *, due_at: datetime, now: datetime) -> bool:
     """Enter that the job is done for its due time, and give the lease up; False where it is another's by now."""
-    row = await _locked(db, name)
+    row = _locked(db, name)
     if row.holder != holder:
         return False
     row.done_for, row.last_success_at, row.failure = due_at, now, None
@@ -80,20 +79,18 @@ async def complete(db: AsyncSession, name: str, holder: str, *, due_at: datetime
     return True
 
 
-async def hand_back(
-    db: AsyncSession, name: str, holder: str, *, failure: str | None = None, until: datetime | None = None
+def hand_back(
+    db: Session, name: str, holder: str, *, failure: str | None = None, until: datetime | None = None
 ) -> None:
     """Give the lease up with the job undone: free at once, or after a failure not before `until`."""
-    row = await _locked(db, name)
+    row = _locked(db, name)
     if row.holder != holder:
         return
     row.holder, row.leased_until, row.failure = None, until, failure or row.failure
     db.add(row)
 
 
-async def to_consolidate(
-    db: AsyncSession, *, new_sessions: int, idle_since: datetime, last_before: datetime
-) -> list[Scope]:
+def to_consolidate(db: Session, *, new_sessions: int, idle_since: datetime, last_before: datetime) -> list[Scope]:
     """Return the scopes in which so many sessions were read since their last consolidation, which lies before
     `last_before`, where nothing waits and nothing has happened since `idle_since`."""
     job = literal(f"{CONSOLIDATION}/") + cast(col(ScopeRow.id), String)
@@ -112,23 +109,23 @@ async def to_consolidate(
         .having(func.count(func.distinct(col(RunRow.source))) >= new_sessions)
         .order_by(col(ScopeRow.id))
     )
-    return [Scope.parse(f"{of.tenant}/{of.kind}/{of.name}") for of in await db.exec(query)]
+    return [Scope.parse(f"{of.tenant}/{of.kind}/{of.name}") for of in db.exec(query)]
 
 
-async def mark_consolidated(db: AsyncSession, scope: Scope, at: datetime) -> None:
+def mark_consolidated(db: Session, scope: Scope, at: datetime) -> None:
     """Enter when a scope was consolidated."""
     query = select(ScopeRow.id).where(
         ScopeRow.tenant == scope.tenant, ScopeRow.kind == str(scope.kind), ScopeRow.name == scope.id
     )
-    name = f"{CONSOLIDATION}/{(await db.exec(query)).one()}"
-    await insert_missing(db, JobRow, [{"name": name}])
-    row = await _locked(db, name)
+    name = f"{CONSOLIDATION}/{db.exec(query).one()}"
+    insert_missing(db, JobRow, [{"name": name}])
+    row = _locked(db, name)
     row.last_success_at = at
     db.add(row)
 
 
-async def _locked(db: AsyncSession, name: str) -> JobRow:
-    return (await db.exec(select(JobRow).where(JobRow.name == name).with_for_update())).one()
+def _locked(db: Session, name: str) -> JobRow:
+    return db.exec(select(JobRow).where(JobRow.name == name).with_for_update()).one()
 
 
 def _is_open(row: JobRow, due_at: datetime, now: datetime) -> bool:

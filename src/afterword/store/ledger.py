@@ -14,8 +14,7 @@ from typing import Any
 
 from sqlalchemy import bindparam, delete, update
 from sqlalchemy.orm.attributes import set_committed_value
-from sqlmodel import col, select
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session, col, select
 
 from afterword.errors import NotFound, ScopeMoved
 from afterword.facts.assertions import Assertion
@@ -72,31 +71,31 @@ def source_of(session_id: str) -> str:
     return f"session:{session_id}"
 
 
-async def ensure_scope(db: AsyncSession, scope: Scope) -> int:
+def ensure_scope(db: Session, scope: Scope) -> int:
     """Return the key of the scope's row, which is made where it is missing."""
-    row = await scope_row(db, scope)
+    row = scope_row(db, scope)
     if row is None:
         values = {"tenant": scope.tenant, "kind": str(scope.kind), "name": scope.id, "revision": 0, "policy": "auto"}
-        await insert_missing(db, ScopeRow, [values])
-        row = await scope_row(db, scope)
+        insert_missing(db, ScopeRow, [values])
+        row = scope_row(db, scope)
     if row is None or row.id is None:
         raise NotFound(f"the scope {scope} could not be made")
     return row.id
 
 
-async def kept_readings(db: AsyncSession, scope: Scope, source: str) -> dict[str, tuple[Assertion, ...]]:
+def kept_readings(db: Session, scope: Scope, source: str) -> dict[str, tuple[Assertion, ...]]:
     """Return the windows of a source that were ever read: of each key its assertions."""
-    row = await scope_row(db, scope)
+    row = scope_row(db, scope)
     if row is None:
         return {}
-    kept = await fetched(db, _windows_of(), {"scope_id": row.id, "source": source})
+    kept = fetched(db, _windows_of(), {"scope_id": row.id, "source": source})
     windows = {one.id: one.key for one in kept}
     if not windows:
         return {}
     found: dict[str, list[str]] = {key: [] for key in windows.values()}
-    for tie in await fetched(db, among(WindowAssertionRow, "window_id"), {"keys": list(windows)}):
+    for tie in fetched(db, among(WindowAssertionRow, "window_id"), {"keys": list(windows)}):
         found[windows[tie.window_id]].append(tie.assertion_id)
-    said = await assertions_by_id(db, scope, [one for ids in found.values() for one in ids])
+    said = assertions_by_id(db, scope, [one for ids in found.values() for one in ids])
     return {key: tuple(said[one] for one in ids) for key, ids in found.items()}
 
 
@@ -106,16 +105,16 @@ def _windows_of() -> Any:
     return plain(WindowRow).where(*of)
 
 
-async def last_keys(db: AsyncSession, scope: Scope, source: str) -> list[str] | None:
+def last_keys(db: Session, scope: Scope, source: str) -> list[str] | None:
     """Return the keys of the windows that the last run over a source read, dry runs aside; None without a run."""
-    row = await scope_row(db, scope)
+    row = scope_row(db, scope)
     if row is None:
         return None
-    last = await fetched(db, _last_run(), {"scope_id": row.id, "source": source})
+    last = fetched(db, _last_run(), {"scope_id": row.id, "source": source})
     if not last:
         return None
     of_run = (col(WindowRow.id) == col(RunWindowRow.window_id), RunWindowRow.run_id == last[0].id)
-    return list(await db.exec(select(WindowRow.key).where(*of_run).order_by(col(RunWindowRow.ordinal))))
+    return list(db.exec(select(WindowRow.key).where(*of_run).order_by(col(RunWindowRow.ordinal))))
 
 
 @cache
@@ -126,8 +125,8 @@ def _last_run() -> Any:
 
 
 @staged(Stage.PROPOSE)
-async def propose(
-    db: AsyncSession,
+def propose(
+    db: Session,
     proposal: Proposal,
     *,
     session_pk: int | None = None,
@@ -140,7 +139,7 @@ async def propose(
 
     `session_pk` is the key of the session that it reads, None where the application or a person speaks.
     """
-    scope_id = await hold(db, proposal.scope)
+    scope_id = hold(db, proposal.scope)
     run = RunRow(
         scope_id=scope_id,
         session_pk=session_pk,
@@ -157,55 +156,55 @@ async def propose(
         transcript=packed(transcript) if transcript else None,
     )
     db.add(run)
-    await db.flush()
+    db.flush()
     if run.id is None:
         raise NotFound("the run got no id")
     db.info[RunRow] = run  # applied in the same transaction it need not be read: the session forgets what nobody holds
-    windows = [await keep_reading(db, scope_id, proposal, reading) for reading in proposal.readings]
+    windows = [keep_reading(db, scope_id, proposal, reading) for reading in proposal.readings]
     read = [{"run_id": run.id, "ordinal": ordinal, "window_id": key} for ordinal, key in enumerate(windows)]
-    await insert_rows(db, RunWindowRow, read)
-    await keep_verdicts(db, scope_id, run.id, proposal)
+    insert_rows(db, RunWindowRow, read)
+    keep_verdicts(db, scope_id, run.id, proposal)
     return run.id
 
 
 @staged(Stage.APPLY, "scope", "run_id")
-async def apply(db: AsyncSession, scope: Scope, run_id: int, at: datetime) -> int:
+def apply(db: Session, scope: Scope, run_id: int, at: datetime) -> int:
     """Let a proposed run count; return the scope's new revision.
 
     Raises `ScopeMoved` where the scope has changed since the run was judged, and `NotFound` where there is no such
     proposal: then nothing is changed.
     """
-    run = await _run(db, scope, run_id, *WAITING)
-    if await revision_of(db, scope) != run.counts.get("revision", await revision_of(db, scope)):
+    run = _run(db, scope, run_id, *WAITING)
+    if revision_of(db, scope) != run.counts.get("revision", revision_of(db, scope)):
         raise ScopeMoved(f"{scope} has changed since run {run_id} was judged; judge it again")
-    before = await known(db, scope)
-    revision = await _moved_on(db, run.scope_id)
+    before = known(db, scope)
+    revision = _moved_on(db, run.scope_id)
     run.status, run.applied_at, run.applied_revision = RunStatus.APPLIED, at, revision
     db.add(run)
-    await db.flush()
-    await _follow(db, scope, run.scope_id, before, await _latest_of(db, run))
+    db.flush()
+    _follow(db, scope, run.scope_id, before, _latest_of(db, run))
     return revision
 
 
 @staged(Stage.UNDO, "scope", "run_id")
-async def undo(db: AsyncSession, scope: Scope, run_id: int, at: datetime) -> int:
+def undo(db: Session, scope: Scope, run_id: int, at: datetime) -> int:
     """Leave an applied run out, as if it had never been; return the scope's new revision.
 
     Raises `NotFound` where there is no such applied run.
     """
-    run = await _run(db, scope, run_id, RunStatus.APPLIED)
-    before, latest = await known(db, scope), await _latest_of(db, run)
-    revision = await _moved_on(db, run.scope_id)
+    run = _run(db, scope, run_id, RunStatus.APPLIED)
+    before, latest = known(db, scope), _latest_of(db, run)
+    revision = _moved_on(db, run.scope_id)
     run.status, run.undone_at = RunStatus.UNDONE, at
     db.add(run)
-    await db.flush()
-    await _follow(db, scope, run.scope_id, before, latest)
+    db.flush()
+    _follow(db, scope, run.scope_id, before, latest)
     return revision
 
 
-async def _latest_of(db: AsyncSession, run: RunRow) -> list[int]:
+def _latest_of(db: Session, run: RunRow) -> list[int]:
     """Return the applied runs of a run's source of which one counts, or does when the other is undone."""
-    found = await fetched(db, _applied(), {"scope_id": run.scope_id, "source": run.source})
+    found = fetched(db, _applied(), {"scope_id": run.scope_id, "source": run.source})
     return [one.id for one in found]
 
 
@@ -216,38 +215,38 @@ def _applied() -> Any:
     return found.order_by(col(RunRow.applied_revision).desc()).limit(2)
 
 
-async def _follow(db: AsyncSession, scope: Scope, scope_id: int, before: Knowledge, runs: Sequence[int]) -> None:
+def _follow(db: Session, scope: Scope, scope_id: int, before: Knowledge, runs: Sequence[int]) -> None:
     """Lay out what hangs together with what these runs say and judge, and write its facts."""
-    after, ids = await known_after(db, scope, before, await revision_of(db, scope), runs)
+    after, ids = known_after(db, scope, before, revision_of(db, scope), runs)
     touched = after.touched(before, ids)
     kept: list[str] = []
     members = list(touched)
     for start in range(0, len(members), CHUNK):
-        ties = await fetched(db, among(FactAssertionRow, "assertion_id"), {"keys": members[start : start + CHUNK]})
+        ties = fetched(db, among(FactAssertionRow, "assertion_id"), {"keys": members[start : start + CHUNK]})
         kept += [tie.fact_id for tie in ties]
-    await _write(db, scope_id, list(dict.fromkeys(kept)), fact_histories(*after.excerpt(touched)))
+    _write(db, scope_id, list(dict.fromkeys(kept)), fact_histories(*after.excerpt(touched)))
 
 
-async def derive(db: AsyncSession, scope: Scope) -> None:
+def derive(db: Session, scope: Scope) -> None:
     """Lay out all that is live and write the facts that differ from the kept ones, whatever was held in memory."""
-    row = await scope_row(db, scope)
+    row = scope_row(db, scope)
     if row is None or row.id is None:
         return
-    live = await known(db, scope, afresh=True)
-    kept = await db.exec(select(FactRow.id).where(FactRow.scope_id == row.id))
-    await _write(db, row.id, list(kept), fact_histories(live.assertions, live.verdicts))
+    live = known(db, scope, afresh=True)
+    kept = db.exec(select(FactRow.id).where(FactRow.scope_id == row.id))
+    _write(db, row.id, list(kept), fact_histories(live.assertions, live.verdicts))
 
 
-async def _write(db: AsyncSession, scope_id: int, kept: Sequence[str], laid_out: Sequence[FactHistory]) -> None:
+def _write(db: Session, scope_id: int, kept: Sequence[str], laid_out: Sequence[FactHistory]) -> None:
     """Let these courses take the place of the kept facts; rows that say the same are left as they are."""
     wanted = {course.id: course for course in laid_out}
     rows: dict[str, Values] = {}
     ties: dict[str, list[str]] = defaultdict(list)
     for start in range(0, len(kept), CHUNK):
         ids = kept[start : start + CHUNK]
-        for row in await fetched(db, among(FactRow, "id"), {"keys": ids}):
+        for row in fetched(db, among(FactRow, "id"), {"keys": ids}):
             rows[row.id] = dict(row._mapping)
-        members = await fetched(db, among(FactAssertionRow, "fact_id"), {"keys": ids})
+        members = fetched(db, among(FactAssertionRow, "fact_id"), {"keys": ids})
         for tie in sorted(members, key=lambda tie: tie.ordinal):
             ties[tie.fact_id].append(tie.assertion_id)
     same = {
@@ -256,30 +255,30 @@ async def _write(db: AsyncSession, scope_id: int, kept: Sequence[str], laid_out:
         if (rows.get(name), ties[name]) == (fact_values(course, scope_id), [one.id for one in course.members])
     }
     gone = [name for name in rows if name not in same]
-    await _rewrite(db, scope_id, gone, [course for name, course in wanted.items() if name not in same])
+    _rewrite(db, scope_id, gone, [course for name, course in wanted.items() if name not in same])
 
 
-async def _rewrite(db: AsyncSession, scope_id: int, gone: list[str], new: list[FactHistory]) -> None:
+def _rewrite(db: Session, scope_id: int, gone: list[str], new: list[FactHistory]) -> None:
     for start in range(0, len(gone), CHUNK):
         ids = gone[start : start + CHUNK]
-        await db.exec(delete(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(ids)))
-        await db.exec(delete(FactRow).where(col(FactRow.id).in_(ids)))
+        db.exec(delete(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(ids)))
+        db.exec(delete(FactRow).where(col(FactRow.id).in_(ids)))
     if new:
-        await insert_rows(db, FactRow, [fact_values(course, scope_id) for course in new])
-        await insert_rows(db, FactAssertionRow, [values for course in new for values in member_values(course)])
+        insert_rows(db, FactRow, [fact_values(course, scope_id) for course in new])
+        insert_rows(db, FactAssertionRow, [values for course in new for values in member_values(course)])
 
 
-async def reject(db: AsyncSession, scope: Scope, run_id: int) -> None:
+def reject(db: Session, scope: Scope, run_id: int) -> None:
     """Set a proposal aside for good. Raises `NotFound` where there is no such proposal."""
-    run = await _run(db, scope, run_id, *WAITING)
+    run = _run(db, scope, run_id, *WAITING)
     run.status = RunStatus.REJECTED
     db.add(run)
-    await db.flush()
+    db.flush()
 
 
-async def _run(db: AsyncSession, scope: Scope, run_id: int, *statuses: str) -> RunRow:
-    row = await scope_row(db, scope)
-    run = await db.get(RunRow, run_id)
+def _run(db: Session, scope: Scope, run_id: int, *statuses: str) -> RunRow:
+    row = scope_row(db, scope)
+    run = db.get(RunRow, run_id)
     if row is None or run is None or run.scope_id != row.id:
         raise NotFound(f"no run {run_id} in {scope}; see `afterword runs`")
     if run.status not in statuses:
@@ -287,22 +286,22 @@ async def _run(db: AsyncSession, scope: Scope, run_id: int, *statuses: str) -> R
     return run
 
 
-async def hold(db: AsyncSession, scope: Scope) -> int:
+def hold(db: Session, scope: Scope) -> int:
     """Let every other writer of the scope wait until this transaction ends; return the key of the scope's row.
 
     Whoever writes words of a scope does this, whether or not they count: what was forgotten since this transaction
     began, and so unseen by it, would come back with them. Where something was, the transaction is refused.
     """
-    scope_id = await ensure_scope(db, scope)
-    await _moved_on(db, scope_id, by=0)
+    scope_id = ensure_scope(db, scope)
+    _moved_on(db, scope_id, by=0)
     return scope_id
 
 
-async def _moved_on(db: AsyncSession, scope_id: int, *, by: int = 1) -> int:
+def _moved_on(db: Session, scope_id: int, *, by: int = 1) -> int:
     """Count up the revision of a scope and return it. Writing it makes two writers of one scope queue up here, and not
     at their commits."""
-    ((revision,),) = await fetched(db, _counting_up(), {"scope_key": scope_id, "by": by})
-    row = await db.get(ScopeRow, scope_id)
+    ((revision,),) = fetched(db, _counting_up(), {"scope_key": scope_id, "by": by})
+    row = db.get(ScopeRow, scope_id)
     if row is None:
         raise NotFound(f"scope {scope_id} is gone")
     set_committed_value(row, "revision", revision)

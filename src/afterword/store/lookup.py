@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 import sqlalchemy
 from sqlalchemy import BindParameter, ColumnElement, Select, and_, bindparam, exists, inspect, or_
 from sqlalchemy.orm import aliased
-from sqlmodel import SQLModel, col, select
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session, SQLModel, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from afterword.errors import NotFound
@@ -45,13 +44,13 @@ Row = TypeVar("Row", bound=SQLModel)
 CHUNK = 500
 
 
-async def scope_row(db: AsyncSession, scope: Scope) -> ScopeRow | None:
+def scope_row(db: Session, scope: Scope) -> ScopeRow | None:
     """Return the scope's row, None where nothing was ever kept for it. One transaction reads it once."""
     held = db.info.get(scope)
     if isinstance(held, ScopeRow) and held in db and not inspect(held).expired:
         return held
     named = {"tenant": scope.tenant, "kind": str(scope.kind), "name": scope.id}
-    row = (await db.exec(_scope_query(), params=named)).one_or_none()
+    row = db.exec(_scope_query(), params=named).one_or_none()
     db.info[scope] = row
     return row
 
@@ -65,15 +64,15 @@ def _scope_query() -> SelectOfScalar[ScopeRow]:
     )
 
 
-async def revision_of(db: AsyncSession, scope: Scope) -> int:
+def revision_of(db: Session, scope: Scope) -> int:
     """Return a number that grows whenever what is known of the scope changes; 0 for an unknown scope."""
-    row = await scope_row(db, scope)
+    row = scope_row(db, scope)
     return row.revision if row else 0
 
 
-async def scopes_kept(db: AsyncSession) -> list[Scope]:
+def scopes_kept(db: Session) -> list[Scope]:
     """Return every scope of the store. For those who run it, never for an agent."""
-    rows = await db.exec(select(ScopeRow).order_by(ScopeRow.tenant, ScopeRow.kind, ScopeRow.name))
+    rows = db.exec(select(ScopeRow).order_by(ScopeRow.tenant, ScopeRow.kind, ScopeRow.name))
     return [Scope.parse(f"{row.tenant}/{row.kind}/{row.name}") for row in rows]
 
 
@@ -104,34 +103,34 @@ def _counts(run: type[RunRow], known_at: datetime | None) -> ColumnElement[bool]
     return and_(col(run.applied_at) <= known_at, ~is_undone)
 
 
-async def known(db: AsyncSession, scope: Scope, known_at: datetime | None = None, *, afresh: bool = False) -> Knowledge:
+def known(db: Session, scope: Scope, known_at: datetime | None = None, *, afresh: bool = False) -> Knowledge:
     """Return the live assertions and verdicts of a scope, as known now or at an instant.
 
     What is known now is held in memory while the scope's revision stays the same; `afresh` reads it all the same.
     """
-    row = await scope_row(db, scope)
+    row = scope_row(db, scope)
     if row is None or row.id is None:
         return Knowledge.of(0, (), ())
     if known_at is not None:
-        return await _loaded(db, scope, row.id, row.revision, known_at)
+        return _loaded(db, scope, row.id, row.revision, known_at)
     draft = _draft(db)
     held = None if afresh else draft.find(scope, row.revision)
     if held is None:
-        held = await _loaded(db, scope, row.id, row.revision, None)
+        held = _loaded(db, scope, row.id, row.revision, None)
         draft.keep(scope, held)
     return held
 
 
-async def known_after(
-    db: AsyncSession, scope: Scope, before: Knowledge, revision: int, runs: Sequence[int]
+def known_after(
+    db: Session, scope: Scope, before: Knowledge, revision: int, runs: Sequence[int]
 ) -> tuple[Knowledge, list[str]]:
     """Return what is known now that some runs have come to count, or no longer do, and the ids of what they touch."""
     said, ruled = _of_runs()
-    moved, judged = await fetched(db, said, {"runs": runs}), await fetched(db, ruled, {"runs": runs})
+    moved, judged = fetched(db, said, {"runs": runs}), fetched(db, ruled, {"runs": runs})
     after = before.moved(
         revision,
         gone=[before.by_id[one.id] for one in moved if not one[-1] and one.id in before.by_id],
-        come=await _assertions(db, [one for one in moved if one[-1] and one.id not in before.by_id], scope),
+        come=_assertions(db, [one for one in moved if one[-1] and one.id not in before.by_id], scope),
         dropped=[verdict_of(one) for one in judged if not one[-1]],
         given=[verdict_of(one) for one in judged if one[-1]],
     )
@@ -159,18 +158,18 @@ def _of_runs() -> tuple[Any, Any]:
     return named, plain(VerdictRow).add_columns(in_force).where(col(VerdictRow.key).in_(keys))
 
 
-async def _loaded(db: AsyncSession, scope: Scope, scope_id: int, revision: int, known_at: datetime | None) -> Knowledge:
+def _loaded(db: Session, scope: Scope, scope_id: int, revision: int, known_at: datetime | None) -> Knowledge:
     runs = live_runs(scope_id, known_at)
     windows = select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(runs))
     ids = select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(windows))
     keys = select(RunVerdictRow.verdict_key).where(col(RunVerdictRow.run_id).in_(runs))
-    rows = (await db.exec(plain(AssertionRow).where(col(AssertionRow.id).in_(ids)))).all()
-    evidence = (await db.exec(plain(EvidenceRow).where(col(EvidenceRow.assertion_id).in_(ids)))).all()
-    verdicts = (await db.exec(plain(VerdictRow).where(col(VerdictRow.key).in_(keys)))).all()
+    rows = db.exec(plain(AssertionRow).where(col(AssertionRow.id).in_(ids))).all()
+    evidence = db.exec(plain(EvidenceRow).where(col(EvidenceRow.assertion_id).in_(ids))).all()
+    verdicts = db.exec(plain(VerdictRow).where(col(VerdictRow.key).in_(keys))).all()
     return Knowledge.of(revision, _with_evidence(rows, evidence, scope), map(verdict_of, verdicts))
 
 
-def _draft(db: AsyncSession) -> Draft:
+def _draft(db: Session) -> Draft:
     """Return what this transaction has found out; one that no store has opened shares nothing."""
     draft = db.info.setdefault(Draft, Draft(Cache()))
     assert isinstance(draft, Draft)
@@ -194,58 +193,58 @@ def among(table: type[SQLModel], column: str) -> Any:
     return selected.where(selected.selected_columns[column].in_(bindparam("keys", expanding=True)))
 
 
-async def assertions_by_id(db: AsyncSession, scope: Scope, ids: Sequence[str]) -> dict[str, Assertion]:
+def assertions_by_id(db: Session, scope: Scope, ids: Sequence[str]) -> dict[str, Assertion]:
     """Return the assertions of this scope that bear these ids, live or not."""
-    row = await scope_row(db, scope) if ids else None
+    row = scope_row(db, scope) if ids else None
     found: list[AssertionRow] = []
     for start in range(0, len(ids) if row else 0, CHUNK):
         # By their ids alone: asked for the scope as well, a planner without statistics goes through all of it.
-        found += await fetched(db, among(AssertionRow, "id"), {"keys": ids[start : start + CHUNK]})
+        found += fetched(db, among(AssertionRow, "id"), {"keys": ids[start : start + CHUNK]})
     own = [one for one in found if row and one.scope_id == row.id]
-    return {one.id: one for one in await _assertions(db, own, scope)}
+    return {one.id: one for one in _assertions(db, own, scope)}
 
 
-async def facts(db: AsyncSession, scope: Scope, *, at: datetime, known_at: datetime | None = None) -> list[Fact]:
+def facts(db: Session, scope: Scope, *, at: datetime, known_at: datetime | None = None) -> list[Fact]:
     """Return every fact of a scope with its status at `at`, in the order of saying.
 
     `known_at` answers from what was believed then; it is laid out anew, the rest is read as it is kept.
     """
     if known_at is not None:
-        now, then = await known(db, scope), await known(db, scope, known_at)
+        now, then = known(db, scope), known(db, scope, known_at)
         gone = erased_ids(now.assertions, now.verdicts)
         told = [one for one in then.assertions if one.id not in gone]
         return facts_at(fact_histories(told, then.verdicts), at)
-    return facts_at(await kept_courses(db, scope), at)
+    return facts_at(kept_courses(db, scope), at)
 
 
-async def kept_courses(db: AsyncSession, scope: Scope) -> list[FactHistory]:
+def kept_courses(db: Session, scope: Scope) -> list[FactHistory]:
     """Return the facts of a scope through all time, in the order of saying."""
-    row = await scope_row(db, scope)
+    row = scope_row(db, scope)
     if row is None:
         return []
-    kept = (await db.exec(plain(FactRow).where(FactRow.scope_id == row.id))).all()
+    kept = db.exec(plain(FactRow).where(FactRow.scope_id == row.id)).all()
     of_scope = select(FactRow.id).where(FactRow.scope_id == row.id)
-    ties = (await db.exec(plain(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(of_scope)))).all()
+    ties = db.exec(plain(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(of_scope))).all()
     members: dict[str, list[FactAssertionRow]] = defaultdict(list)
     for tie in ties:
         members[tie.fact_id].append(tie)
     said = select(FactAssertionRow.assertion_id).where(col(FactAssertionRow.fact_id).in_(of_scope))
-    rows = (await db.exec(plain(AssertionRow).where(col(AssertionRow.id).in_(said)))).all()
-    assertions = {one.id: one for one in await _assertions(db, rows, scope)}
+    rows = db.exec(plain(AssertionRow).where(col(AssertionRow.id).in_(said))).all()
+    assertions = {one.id: one for one in _assertions(db, rows, scope)}
     recorded = {one.id: one.recorded_at for one in rows}
     laid_out = [course_of(fact, members[fact.id], assertions) for fact in kept]
     laid_out.sort(key=lambda course: course.members[0].order)
     return [replace(one, recorded_at=min(recorded[said.id] for said in one.members)) for one in laid_out]
 
 
-async def fact(db: AsyncSession, scope: Scope, fact_id: str, *, at: datetime) -> Fact:
+def fact(db: Session, scope: Scope, fact_id: str, *, at: datetime) -> Fact:
     """Return one fact by the id of any of its assertions (or a beginning of 6 digits or more that only it has).
 
     Raises `NotFound` where the scope has no such fact, or several.
     """
     matching = [
         one
-        for one in await facts(db, scope, at=at)
+        for one in facts(db, scope, at=at)
         if fact_id in one.assertion_ids
         or (len(fact_id) >= 6 and any(known_id.startswith(fact_id) for known_id in one.assertion_ids))
     ]
@@ -255,9 +254,9 @@ async def fact(db: AsyncSession, scope: Scope, fact_id: str, *, at: datetime) ->
     return matching[0]
 
 
-async def verdicts_on(db: AsyncSession, scope: Scope, ids: Sequence[str]) -> list[tuple[Verdict, datetime, list[int]]]:
+def verdicts_on(db: Session, scope: Scope, ids: Sequence[str]) -> list[tuple[Verdict, datetime, list[int]]]:
     """Return the verdicts that touch any of these assertions: each with when it was recorded, and by which runs."""
-    row = await scope_row(db, scope)
+    row = scope_row(db, scope)
     if row is None:
         return []
     query = select(VerdictRow, RunVerdictRow.run_id).where(
@@ -266,28 +265,28 @@ async def verdicts_on(db: AsyncSession, scope: Scope, ids: Sequence[str]) -> lis
         or_(col(VerdictRow.earlier_id).in_(ids), col(VerdictRow.later_id).in_(ids)),
     )
     found: dict[str, tuple[Verdict, datetime, list[int]]] = {}
-    for verdict, run_id in (await db.exec(query)).all():
+    for verdict, run_id in db.exec(query).all():
         found.setdefault(verdict.key, (verdict_of(verdict), verdict.recorded_at, []))[2].append(run_id)
     return sorted(found.values(), key=lambda item: item[1])
 
 
-async def rejections(db: AsyncSession, scope: Scope, session_id: str) -> list[tuple[str, str, str]]:
+def rejections(db: Session, scope: Scope, session_id: str) -> list[tuple[str, str, str]]:
     """Return what grounding refused in the session's live run: (reason, statement, detail) of each candidate."""
-    row = await scope_row(db, scope)
+    row = scope_row(db, scope)
     if row is None or row.id is None:
         return []
     runs = live_runs(row.id, source=f"session:{session_id}")
     windows = select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(runs))
     query = select(RejectionRow).where(col(RejectionRow.window_id).in_(windows))
-    found = await db.exec(query.order_by(col(RejectionRow.window_id), col(RejectionRow.ordinal)))
+    found = db.exec(query.order_by(col(RejectionRow.window_id), col(RejectionRow.ordinal)))
     return [(one.reason, one.statement, one.detail) for one in found]
 
 
-async def _assertions(db: AsyncSession, rows: Sequence[AssertionRow], scope: Scope) -> list[Assertion]:
+def _assertions(db: Session, rows: Sequence[AssertionRow], scope: Scope) -> list[Assertion]:
     evidence: list[EvidenceRow] = []
     ids = [row.id for row in rows]
     for start in range(0, len(ids), CHUNK):
-        evidence += await fetched(db, among(EvidenceRow, "assertion_id"), {"keys": ids[start : start + CHUNK]})
+        evidence += fetched(db, among(EvidenceRow, "assertion_id"), {"keys": ids[start : start + CHUNK]})
     return _with_evidence(rows, evidence, scope)
 
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlmodel import col, select
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session, col, select
 
 from afterword.facts.assertions import Assertion, Verdict
 from afterword.facts.scopes import Scope
@@ -66,45 +65,43 @@ class Proposal:
         return tuple(one for reading in self.readings for one in reading.assertions)
 
 
-async def keep_reading(db: AsyncSession, scope_id: int, proposal: Proposal, reading: Reading) -> int:
+def keep_reading(db: Session, scope_id: int, proposal: Proposal, reading: Reading) -> int:
     """Write a window and what is said in it, unless it was read before; return its key."""
     of = {"scope_id": scope_id, "source": proposal.source, "key": reading.key}
     turns = {"first_turn": reading.first_turn, "last_turn": reading.last_turn}
-    new = (await insert_new(db, WindowRow)).returning(col(WindowRow.id))
-    made = await fetched(db, new, {**of, **turns})
+    new = insert_new(db, WindowRow).returning(col(WindowRow.id))
+    made = fetched(db, new, {**of, **turns})
     if not made:
         kept = select(WindowRow.id).where(*(col(getattr(WindowRow, name)) == value for name, value in of.items()))
-        return (await db.exec(kept)).one() or 0
+        return db.exec(kept).one() or 0
     window_id = made[0].id
-    await keep_assertions(db, scope_id, reading.assertions, proposal.started_at)
+    keep_assertions(db, scope_id, reading.assertions, proposal.started_at)
     ties = [{"window_id": window_id, "assertion_id": one.id} for one in reading.assertions]
-    await insert_missing(db, WindowAssertionRow, ties)
+    insert_missing(db, WindowAssertionRow, ties)
     refused = [
         {"window_id": window_id, "ordinal": ordinal, "reason": reason, "statement": statement, "detail": detail}
         for ordinal, (reason, statement, detail) in enumerate(reading.rejections)
     ]
-    await insert_rows(db, RejectionRow, refused)
+    insert_rows(db, RejectionRow, refused)
     return int(window_id)
 
 
-async def keep_assertions(
-    db: AsyncSession, scope_id: int, assertions: Sequence[Assertion], recorded_at: datetime
-) -> None:
+def keep_assertions(db: Session, scope_id: int, assertions: Sequence[Assertion], recorded_at: datetime) -> None:
     """Write the assertions that are not there yet."""
-    await insert_missing(db, AssertionRow, [assertion_values(one, scope_id, recorded_at) for one in assertions])
-    await insert_missing(db, EvidenceRow, [values for one in assertions for values in evidence_values(one)])
+    insert_missing(db, AssertionRow, [assertion_values(one, scope_id, recorded_at) for one in assertions])
+    insert_missing(db, EvidenceRow, [values for one in assertions for values in evidence_values(one)])
 
 
-async def keep_verdicts(db: AsyncSession, scope_id: int, run_id: int, proposal: Proposal) -> None:
+def keep_verdicts(db: Session, scope_id: int, run_id: int, proposal: Proposal) -> None:
     """Write the verdicts of a run that are not there yet, and that the run stands on them."""
     if not proposal.verdicts:
         return
     said = {one.id: one for reading in proposal.readings for one in reading.assertions}
     ends = {end for verdict in proposal.verdicts for end in (verdict.earlier_id, verdict.later_id)}
-    said |= await assertions_by_id(db, proposal.scope, list(ends - said.keys()))
+    said |= assertions_by_id(db, proposal.scope, list(ends - said.keys()))
     rows: list[Values] = []
     for verdict in proposal.verdicts:
         key = verdict_key(proposal.scope, said[verdict.earlier_id], said[verdict.later_id], verdict.judge)
         rows.append(verdict_values(verdict, key, scope_id, proposal.started_at))
-    await insert_missing(db, VerdictRow, rows)
-    await insert_missing(db, RunVerdictRow, [{"run_id": run_id, "verdict_key": row["key"]} for row in rows])
+    insert_missing(db, VerdictRow, rows)
+    insert_missing(db, RunVerdictRow, [{"run_id": run_id, "verdict_key": row["key"]} for row in rows])

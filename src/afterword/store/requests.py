@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import uuid4
 
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session
 
 from afterword.errors import NotFound
 from afterword.facts.assertions import (
@@ -87,14 +87,14 @@ async def remember(
     answer.
     """
 
-    async def work(db: AsyncSession) -> Request:
-        known = await lookup.known(db, scope)
+    def work(db: Session) -> Request:
+        known = lookup.known(db, scope)
         said = _stated(scope, entry, word, moment(at, known.assertions))
         verdicts = _verdicts(known, said, relate)
         key = digest(REMEMBER, entry.kind, entry.subject, entry.statement)
-        return await _granted(db, known, said, verdicts, purpose=REMEMBER, key=key, word=word, at=at)
+        return _granted(db, known, said, verdicts, purpose=REMEMBER, key=key, word=word, at=at)
 
-    return await store.written(work)
+    return await store.write(work)
 
 
 async def withdraw(store: Store, scope: Scope, fact: Fact, *, word: Word | None, at: datetime) -> Request:
@@ -103,8 +103,8 @@ async def withdraw(store: Store, scope: Scope, fact: Fact, *, word: Word | None,
     Raises `NotFound` where nothing is left of the fact, else like `remember`.
     """
 
-    async def work(db: AsyncSession) -> Request:
-        known = await lookup.known(db, scope)
+    def work(db: Session) -> Request:
+        known = lookup.known(db, scope)
         members = sorted((one for one in known.assertions if one.id in fact.assertion_ids), key=lambda one: one.order)
         if not members:
             raise NotFound(f"nothing is left of the fact {fact.id!r} in {scope}")
@@ -113,13 +113,13 @@ async def withdraw(store: Store, scope: Scope, fact: Fact, *, word: Word | None,
         why = "withdrawn on the person's word" if word else "withdrawn, approved by a person"
         verdict = Verdict(members[0].id, said.id, Relation.RETRACTS, why, JUDGE if word else PERSON)
         key = digest(WITHDRAW, fact.id)
-        return await _granted(db, known, said, [verdict], purpose=WITHDRAW, key=key, word=word, at=at)
+        return _granted(db, known, said, [verdict], purpose=WITHDRAW, key=key, word=word, at=at)
 
-    return await store.written(work)
+    return await store.write(work)
 
 
-async def _granted(
-    db: AsyncSession,
+def _granted(
+    db: Session,
     known: Knowledge,
     said: Assertion,
     verdicts: Sequence[Verdict],
@@ -133,7 +133,7 @@ async def _granted(
     scope = said.scope
     # What is held goes by its content, so that asking again makes no second one; what counts is said each time anew.
     source = f"{AGENT}:{uuid4().hex}" if word else f"{AGENT}:{key}"
-    if word is None and (refused := await _refused(db, scope, source)):
+    if word is None and (refused := _refused(db, scope, source)):
         return refused
     proposal = Proposal(
         scope=scope,
@@ -146,17 +146,17 @@ async def _granted(
         readings=(Reading(source if word else f"{source}:{uuid4().hex}", None, None, (said,)),),
         verdicts=tuple(verdicts),
     )
-    is_held = word is None or await _is_policy(db, scope, verdicts)
-    run_id = await ledger.propose(db, proposal, is_held=is_held)
+    is_held = word is None or _is_policy(db, scope, verdicts)
+    run_id = ledger.propose(db, proposal, is_held=is_held)
     if is_held:
         return Request(Answer.HELD, run_id)
-    await ledger.apply(db, scope, run_id, at)
+    ledger.apply(db, scope, run_id, at)
     return Request(Answer.DONE, run_id)
 
 
-async def _refused(db: AsyncSession, scope: Scope, source: str) -> Request | None:
+def _refused(db: Session, scope: Scope, source: str) -> Request | None:
     """Return why a request without a person's word is not even held."""
-    kept = await runs.runs(db, scope)
+    kept = runs.runs(db, scope)
     own = [one for one in kept if one.source == source]
     if own and own[-1].status == RunStatus.HELD:
         return Request(Answer.WAITING, own[-1].id)
@@ -166,8 +166,8 @@ async def _refused(db: AsyncSession, scope: Scope, source: str) -> Request | Non
     return Request(Answer.FULL) if waiting >= MOST_HELD else None
 
 
-async def _is_policy(db: AsyncSession, scope: Scope, verdicts: Sequence[Verdict]) -> bool:
-    policy = await runs.policy_of(db, scope)
+def _is_policy(db: Session, scope: Scope, verdicts: Sequence[Verdict]) -> bool:
+    policy = runs.policy_of(db, scope)
     retires = any(one.relation in RETIRING for one in verdicts)
     return policy.holds(retires=retires)
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import uuid4
 
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session
 
 from afterword.errors import NotFound
 from afterword.facts.assertions import (
@@ -53,9 +53,9 @@ class Contest:
     refused_because: str
 
 
-async def contests(db: AsyncSession, scope: Scope) -> list[Contest]:
+def contests(db: Session, scope: Scope) -> list[Contest]:
     """Return what awaits a person's decision in a scope, in the order of saying."""
-    known = await lookup.known(db, scope)
+    known = lookup.known(db, scope)
     by_id = {one.id: one for one in known.assertions}
     return [_contest(one, by_id) for one in refused_retirements(known.assertions, known.verdicts)]
 
@@ -163,8 +163,8 @@ async def _act(
 ) -> int:
     source = f"review:{uuid4().hex}"
 
-    async def work(db: AsyncSession) -> int:
-        known = await lookup.known(db, scope)
+    def work(db: Session) -> int:
+        known = lookup.known(db, scope)
         assertions, verdicts = decide(known, {one.id: one for one in known.assertions})
         proposal = Proposal(
             scope=scope,
@@ -177,8 +177,8 @@ async def _act(
             readings=(Reading(source, None, None, tuple(assertions)),),
             verdicts=tuple(verdicts),
         )
-        run_id = await ledger.propose(db, proposal)
-        await ledger.apply(db, scope, run_id, at)
+        run_id = ledger.propose(db, proposal)
+        ledger.apply(db, scope, run_id, at)
         return run_id
 
-    return await store.written(work)
+    return await store.write(work)

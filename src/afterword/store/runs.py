@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from sqlmodel import col, select
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session, col, select
 
 from afterword.errors import NotFound
 from afterword.facts.assertions import Assertion, Verdict
@@ -63,58 +62,58 @@ class Run:
     counts: Mapping[str, int]
 
 
-async def policy_of(db: AsyncSession, scope: Scope) -> Policy:
+def policy_of(db: Session, scope: Scope) -> Policy:
     """Return the policy of a scope, `auto` where none was set."""
-    row = await scope_row(db, scope)
+    row = scope_row(db, scope)
     return Policy(row.policy) if row else Policy.AUTO
 
 
-async def set_policy(db: AsyncSession, scope: Scope, policy: Policy) -> None:
+def set_policy(db: Session, scope: Scope, policy: Policy) -> None:
     """Set the policy of a scope; it holds for the runs to come."""
-    row = await db.get(ScopeRow, await ensure_scope(db, scope))
+    row = db.get(ScopeRow, ensure_scope(db, scope))
     if row is None:
         raise NotFound(f"the scope {scope} could not be made")
     row.policy = policy
     db.add(row)
-    await db.flush()
+    db.flush()
 
 
-async def runs(db: AsyncSession, scope: Scope, *, statuses: Sequence[str] = ()) -> list[Run]:
+def runs(db: Session, scope: Scope, *, statuses: Sequence[str] = ()) -> list[Run]:
     """Return the runs of a scope, oldest first, or those of these statuses."""
-    row = await scope_row(db, scope)
+    row = scope_row(db, scope)
     if row is None:
         return []
     query = select(RunRow).where(RunRow.scope_id == row.id).order_by(col(RunRow.id))
     if statuses:
         query = query.where(col(RunRow.status).in_(statuses))
-    return [_run(one, scope) for one in await db.exec(query)]
+    return [_run(one, scope) for one in db.exec(query)]
 
 
-async def run(db: AsyncSession, run_id: int) -> Run:
+def run(db: Session, run_id: int) -> Run:
     """Return a run by its id. For those who run the store. Raises `NotFound` where there is none."""
-    row = await db.get(RunRow, run_id)
+    row = db.get(RunRow, run_id)
     if row is None:
         raise NotFound(f"no run {run_id}; see `afterword runs`")
-    of = await db.get(ScopeRow, row.scope_id)
-    scopes = [scope for scope in await scopes_kept(db) if of and str(scope) == f"{of.tenant}/{of.kind}/{of.name}"]
+    of = db.get(ScopeRow, row.scope_id)
+    scopes = [scope for scope in scopes_kept(db) if of and str(scope) == f"{of.tenant}/{of.kind}/{of.name}"]
     return _run(row, scopes[0])
 
 
-async def transcript_of(db: AsyncSession, found: Run) -> Transcript | None:
+def transcript_of(db: Session, found: Run) -> Transcript | None:
     """Return what a dry run has read, None for every other run."""
-    row = await db.get(RunRow, found.id)
+    row = db.get(RunRow, found.id)
     return unpacked(row.transcript) if row and row.transcript else None
 
 
-async def proposal_of(db: AsyncSession, found: Run) -> tuple[Proposal, int | None]:
+def proposal_of(db: Session, found: Run) -> tuple[Proposal, int | None]:
     """Return what a run proposed, and the key of the session that it reads."""
-    row = await db.get(RunRow, found.id)
+    row = db.get(RunRow, found.id)
     if row is None:
         raise NotFound(f"no run {found.id}")
     ties = select(RunWindowRow).where(RunWindowRow.run_id == found.id).order_by(col(RunWindowRow.ordinal))
-    readings = [await _reading(db, found.scope, tie.window_id) for tie in await db.exec(ties)]
+    readings = [_reading(db, found.scope, tie.window_id) for tie in db.exec(ties)]
     keys = select(RunVerdictRow.verdict_key).where(RunVerdictRow.run_id == found.id)
-    verdicts = await db.exec(select(VerdictRow).where(col(VerdictRow.key).in_(keys)))
+    verdicts = db.exec(select(VerdictRow).where(col(VerdictRow.key).in_(keys)))
     proposal = Proposal(
         scope=found.scope,
         source=found.source,
@@ -133,26 +132,26 @@ async def proposal_of(db: AsyncSession, found: Run) -> tuple[Proposal, int | Non
     return proposal, row.session_pk
 
 
-async def kept_verdicts(
-    db: AsyncSession, scope: Scope, pairs: Sequence[tuple[Assertion, Assertion]], judge: str
+def kept_verdicts(
+    db: Session, scope: Scope, pairs: Sequence[tuple[Assertion, Assertion]], judge: str
 ) -> dict[tuple[str, str], Verdict]:
     """Return the verdicts that this judge has given on these pairs before, by the pair's ids."""
     keys = {verdict_key(scope, earlier, later, judge): (earlier.id, later.id) for earlier, later in pairs}
     wanted, found = list(keys), {}
     for start in range(0, len(wanted), CHUNK):
-        for row in await fetched(db, among(VerdictRow, "key"), {"keys": wanted[start : start + CHUNK]}):
+        for row in fetched(db, among(VerdictRow, "key"), {"keys": wanted[start : start + CHUNK]}):
             found[keys[row.key]] = verdict_of(row)
     return found
 
 
-async def _reading(db: AsyncSession, scope: Scope, window_id: int) -> Reading:
-    window = await db.get(WindowRow, window_id)
+def _reading(db: Session, scope: Scope, window_id: int) -> Reading:
+    window = db.get(WindowRow, window_id)
     if window is None:
         raise NotFound(f"window {window_id} is gone")
-    ties = await db.exec(select(WindowAssertionRow.assertion_id).where(WindowAssertionRow.window_id == window_id))
-    said = await assertions_by_id(db, scope, list(ties))
+    ties = db.exec(select(WindowAssertionRow.assertion_id).where(WindowAssertionRow.window_id == window_id))
+    said = assertions_by_id(db, scope, list(ties))
     refused = select(RejectionRow).where(RejectionRow.window_id == window_id).order_by(col(RejectionRow.ordinal))
-    rejections = tuple((one.reason, one.statement, one.detail) for one in await db.exec(refused))
+    rejections = tuple((one.reason, one.statement, one.detail) for one in db.exec(refused))
     return Reading(window.key, window.first_turn, window.last_turn, tuple(said.values()), rejections)
 
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import uuid4
 
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session
 
 from afterword import telemetry
 from afterword.errors import AfterwordError, StoreError
@@ -62,9 +62,8 @@ async def attempt(
     due_at = job.rhythm.last_due(now)
     if due_at is None or stop() is not None:
         return Ending.NOT_DUE
-    async with store.read() as db:
-        if not await jobs.is_open(db, job.name, due_at=due_at, now=now):
-            return Ending.NOT_DUE
+    if not await store.read(lambda db: jobs.is_open(db, job.name, due_at=due_at, now=now)):
+        return Ending.NOT_DUE
     with telemetry.stage(Stage.JOB, job=job.name):
         ending = await _Lease(store, job, clock, lease_s, due_at).attempt(stop)
         telemetry.note(ending=str(ending))
@@ -81,7 +80,7 @@ class _Lease:
         self.until = clock.now()
 
     async def attempt(self, stop: Callable[[], str | None]) -> Ending:
-        if not await self.store.written(self._claim):
+        if not await self.store.write(self._claim):
             return Ending.NOT_DUE
         failure: str | None = "a fault of afterword"
         try:
@@ -100,7 +99,7 @@ class _Lease:
         if ending is Ending.DONE and stop() is not None:
             await self._hand_back(None)
             return Ending.HANDED_BACK
-        if ending is Ending.DONE and not await self.store.written(self._complete):
+        if ending is Ending.DONE and not await self.store.write(self._complete):
             return Ending.LOST
         return ending
 
@@ -125,7 +124,7 @@ class _Lease:
         while True:
             await asyncio.sleep(self.clock.real_s(self.lease_s / BEATS))
             try:
-                if not await self.store.written(self._renew):
+                if not await self.store.write(self._renew):
                     return
             except StoreError:
                 if self.clock.now() >= self.until:
@@ -134,25 +133,25 @@ class _Lease:
     def _from_now(self) -> datetime:
         return self.clock.now() + timedelta(seconds=self.lease_s)
 
-    async def _claim(self, db: AsyncSession) -> bool:
+    def _claim(self, db: Session) -> bool:
         now, self.until = self.clock.now(), self._from_now()
-        return await jobs.claim(db, self.job.name, self.holder, due_at=self.due_at, now=now, until=self.until)
+        return jobs.claim(db, self.job.name, self.holder, due_at=self.due_at, now=now, until=self.until)
 
-    async def _renew(self, db: AsyncSession) -> bool:
+    def _renew(self, db: Session) -> bool:
         until = self._from_now()
-        kept = await jobs.renew(db, self.job.name, self.holder, until=until)
+        kept = jobs.renew(db, self.job.name, self.holder, until=until)
         self.until = until if kept else self.until
         return kept
 
-    async def _complete(self, db: AsyncSession) -> bool:
-        return await jobs.complete(db, self.job.name, self.holder, due_at=self.due_at, now=self.clock.now())
+    def _complete(self, db: Session) -> bool:
+        return jobs.complete(db, self.job.name, self.holder, due_at=self.due_at, now=self.clock.now())
 
     async def _hand_back(self, failure: str | None) -> None:
         """Free the job; where the store does not answer, the lease frees it when it ends."""
         until = self._from_now() if failure else None
 
-        async def work(db: AsyncSession) -> None:
-            await jobs.hand_back(db, self.job.name, self.holder, failure=failure, until=until)
+        def work(db: Session) -> None:
+            jobs.hand_back(db, self.job.name, self.holder, failure=failure, until=until)
 
         with suppress(StoreError):
-            await self.store.written(work)
+            await self.store.write(work)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session
 
 from afterword import telemetry
 from afterword.extractors.errors import ExtractionError
@@ -66,8 +66,7 @@ class Chores:
         if self.defer is not None:
             await self.defer()
             return
-        async with self.store.read() as db:
-            waiting = await sessions.queued(db, progress=(sessions.Progress.PENDING,))
+        waiting = await self.store.read(lambda db: sessions.queued(db, progress=(sessions.Progress.PENDING,)))
         await run_batch(
             self.store,
             [Saved(one.scope, one.session_id) for one in waiting],
@@ -84,7 +83,7 @@ class Chores:
 
     async def again(self) -> None:
         """Queue the sessions again whose pause after a failure has passed."""
-        await self.store.written(lambda db: sessions.requeue(db, self.clock.now()))
+        await self.store.write(lambda db: sessions.requeue(db, self.clock.now()))
 
     async def consolidation(self) -> None:
         """Consolidate the scopes that are ripe for it, one after another."""
@@ -108,16 +107,17 @@ class Chores:
     async def _ripe(self) -> list[Scope]:
         now, ripe = self.clock.now(), self.ripe
         idle_since, last_before = now - timedelta(seconds=ripe.idle_s), now - timedelta(seconds=ripe.apart_s)
-        async with self.store.read() as db:
-            return await jobs.to_consolidate(
+        return await self.store.read(
+            lambda db: jobs.to_consolidate(
                 db, new_sessions=ripe.new_sessions, idle_since=idle_since, last_before=last_before
             )
+        )
 
     async def _mark(self, scope: Scope, at: datetime) -> None:
-        async def work(db: AsyncSession) -> None:
-            await jobs.mark_consolidated(db, scope, at)
+        def work(db: Session) -> None:
+            jobs.mark_consolidated(db, scope, at)
 
-        await self.store.written(work)
+        await self.store.write(work)
 
     def jobs(self, rhythms: Mapping[str, Rhythm]) -> list[Job]:
         """Return the jobs, each with its rhythm; retries first, so that one round does both, and vectors last."""

@@ -78,8 +78,7 @@ async def _has_tables(app: App) -> bool:
 
 async def enqueue(app: App, store: Store) -> int:
     """Put every recorded session that waits into the queue, unless it is there; return how many were put."""
-    async with store.read() as db:
-        waiting = await sessions.keys_of_pending(db)
+    waiting = await store.read(lambda db: sessions.keys_of_pending(db))
     return sum([await _put(app, key, of) for key, of in waiting])
 
 
@@ -172,13 +171,12 @@ class Worker:
         app.periodic(cron="* * * * * */10")(app.task(name=MEND, queue=QUEUE, queueing_lock=MEND)(mending))
 
     async def _sweep(self, app: App) -> None:
-        await self.store.written(lambda db: sessions.requeue(db, datetime.now(UTC)))
+        await self.store.write(lambda db: sessions.requeue(db, datetime.now(UTC)))
         await enqueue(app, self.store)
 
     async def process(self, session: int) -> None:
         """Process the session with this key, unless it is done or has to wait."""
-        async with self.store.read() as db:
-            found = await sessions.by_key(db, session)
+        found = await self.store.read(lambda db: sessions.by_key(db, session))
         if found is None or found.progress is not sessions.Progress.PENDING:
             return
         await run_batch(

@@ -7,8 +7,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Connection, text
 from sqlmodel import SQLModel
 
 from afterword.errors import FileInvalid, StoreUnreachable
@@ -29,22 +28,22 @@ def compact_file(path: Path) -> bool:
         return False
 
 
-async def vacuum(connection: AsyncConnection) -> None:
+def vacuum(connection: Connection) -> None:
     """Let PostgreSQL clear deleted rows out of every table, and their words out of its statistics.
 
     The connection is in no transaction.
     """
     for name in SQLModel.metadata.tables:
-        await connection.execute(text(f'VACUUM (ANALYZE) "{name}"'))
+        connection.execute(text(f'VACUUM (ANALYZE) "{name}"'))
 
 
-async def analyze(connection: AsyncConnection) -> None:
+def analyze(connection: Connection) -> None:
     """Let PostgreSQL count its tables anew, as it does by itself minutes after much was written at once.
 
     Until then it may take a table for empty, and read all of it where one memory is asked for.
     """
     if connection.dialect.name == "postgresql":
-        await connection.execute(text("ANALYZE"))
+        connection.execute(text("ANALYZE"))
 
 
 def copy_file(source: Path, target: Path) -> None:

@@ -1,63 +1,62 @@
-"""Opening a store: the engine, its pragmas, transactions, and tables brought up to date.
+"""The store: opening it, transactions in its own threads, and tables brought up to date.
 
-Several loops may use one store: SQLite files are opened afresh for each transaction, and PostgreSQL has one pool for
-each running loop.
+`Store.read` and `Store.write` are the ways to the database. Each runs a plain function on a SQLModel `Session` in one
+transaction, in a thread of the store's own. One store may be used from several event loops and threads.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import random
 import re
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
-from sqlalchemy import event, make_url
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.pool import NullPool, StaticPool
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlalchemy.pool import QueuePool, StaticPool
+from sqlmodel import Session
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from afterword import telemetry
-from afterword.errors import Overtaken, StoreInvalid, StoreMissing, StoreOutdated, StoreUnreachable
+from afterword.errors import Overtaken, ScopeMoved, StoreInvalid, StoreMissing, StoreOutdated, StoreUnreachable
 from afterword.privacy.policy import Privacy
 from afterword.store import migrations
-from afterword.store.database import compaction, driver
+from afterword.store.database import compaction, sqlite_files
 from afterword.store.database.cache import Cache, Draft
+from afterword.store.database.cancellation import current_ticket, run_in_thread
 
 T = TypeVar("T")
 
 _MIGRATING = threading.Lock()
-_MIGRATING_PAUSE_S = 0.01
 
 DEFAULT_URL = "sqlite:///afterword.db"
 DRIVERS = {
-    "sqlite": "sqlite+aiosqlite",
-    "sqlite+aiosqlite": "sqlite+aiosqlite",
+    "sqlite": "sqlite",
+    "sqlite+aiosqlite": "sqlite",
     "postgresql": "postgresql+psycopg",
     "postgres": "postgresql+psycopg",
     "postgresql+psycopg": "postgresql+psycopg",
 }
-KEPT_OPEN = 4
-"""How many connections to a SQLite file are kept open while it is held; one writes, the others read."""
-OVERTAKEN = frozenset({"40001", "40P01"})
+READERS = 4
+"""How many threads read a SQLite file at once; one more writes."""
+OVERTAKEN_STATES = frozenset({"40001", "40P01"})
 """What PostgreSQL answers where two transactions cannot both be had: serialisation failure, deadlock."""
+UNIQUE_VIOLATION = "23505"
+"""What PostgreSQL answers where another transaction made the same row, unseen by this one."""
 TRIES = 20
 STRICT, USUAL, MIGRATING = "SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED"
 """Levels of PostgreSQL. Writers of one scope meet at its row, which each of them writes, so one snapshot is enough;
 where sums over many rows decide, it is not. Measured on 96 sessions of 16 scopes, 8 at once: 300 refused transactions
 and a tenth of the sessions failed with all of them serializable, none with one snapshot, in a third of the time."""
-TAKEN = "23505"
-"""What PostgreSQL answers where another transaction made the same row, unseen by this one."""
 
 
 def store_url(text: str) -> URL:
@@ -80,7 +79,7 @@ def redacted(text: str) -> str:
     url = store_url(text)
     if "password" in url.query:
         url = url.update_query_dict({"password": "***"})
-    return re.sub(r"\+(aiosqlite|psycopg)", "", url.render_as_string(hide_password=True))
+    return re.sub(r"\+psycopg", "", url.render_as_string(hide_password=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +89,6 @@ class Connections:
 
     pool_size: int = 10
     statement_timeout_s: float = 60.0
-
-
-@dataclass(slots=True)
-class _Held:
-    """The connections to a SQLite file that one loop keeps open, and whose turn it is to write."""
-
-    engine: AsyncEngine
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    holders: int = 0
 
 
 class Store:
@@ -116,11 +106,13 @@ class Store:
         self._url = store_url(url)
         self.shown_url = redacted(url)
         self._cache = Cache()
-        self._shared: AsyncEngine | None = None
-        self._engines: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine] = WeakKeyDictionary()
-        self._held: WeakKeyDictionary[asyncio.AbstractEventLoop, _Held] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._opened: Engine | None = None
+        self._identity: tuple[int, int] | None = None
+        self._threads: dict[str, ThreadPoolExecutor] = {}
         # A database in memory is one connection, and a connection has one transaction at a time.
-        self._turn = asyncio.Lock()
+        self._turn = threading.Lock()
         self._closing: list[Callable[[], None]] = []
 
     def __repr__(self) -> str:
@@ -147,164 +139,130 @@ class Store:
         """The address of a PostgreSQL store for other clients. It holds the password: never show it."""
         return self._url.set(drivername="postgresql").render_as_string(hide_password=False)
 
-    def _engine(self) -> AsyncEngine:
-        loop = asyncio.get_running_loop()
-        if self.dialect == "sqlite":
-            if (held := self._held.get(loop)) and held.holders:
-                return held.engine
-            if self._shared is None:
-                self._shared = self._sqlite_engine()
-            return self._shared
-        if loop not in self._engines:
-            self._engines[loop] = self._postgres_engine()
-        return self._engines[loop]
-
     @property
     def connect_arguments(self) -> dict[str, Any]:
         """What psycopg takes to connect to a PostgreSQL store. It holds the password: never show it."""
         _, arguments = self._url.get_dialect()().create_connect_args(self._url)
         return {**arguments, **self._limits()}
 
-    def _limits(self) -> dict[str, Any]:
-        limit_ms = int(self._connections.statement_timeout_s * 1000)
-        options = f"{self._url.query.get('options', '')} -c statement_timeout={limit_ms}".strip()
-        return {"connect_timeout": 10, "options": options}
+    async def read(self, work: Callable[[Session], T]) -> T:
+        """Return what `work` reads in one transaction: one consistent view.
 
-    def _postgres_engine(self) -> AsyncEngine:
-        return create_async_engine(
-            self._url,
-            pool_pre_ping=True,
-            pool_size=self._connections.pool_size,
-            max_overflow=self._connections.pool_size,
-            connect_args=self._limits(),
-            isolation_level=USUAL,
-        )
-
-    def _sqlite_engine(self, *, is_held: bool = False) -> AsyncEngine:
-        if self.path is not None:
-            driver.create_private(self.path)
-        pool: dict[str, Any] = {"poolclass": StaticPool if self.in_memory else NullPool}
-        if is_held:
-            pool = {"pool_size": KEPT_OPEN, "max_overflow": -1}
-        options = {"timeout": driver.BUSY_TIMEOUT_MS / 1000, "isolation_level": None}
-        creator = partial(driver.connect, in_place=is_held)
-        engine = create_async_engine(self._url, connect_args={**options, "async_creator_fn": creator}, **pool)
-        event.listen(engine.sync_engine, "connect", driver.set_pragmas)
-        event.listen(engine.sync_engine, "begin", driver.begin)
-        return engine
-
-    @asynccontextmanager
-    async def held(self) -> AsyncIterator[None]:
-        """Keep a SQLite file open meanwhile, and execute short statements in the running loop itself.
-
-        For who writes much, as a batch does: opening the file for each transaction and changing threads for each
-        statement costs more than the statements. Writers of this loop queue up here, and not by polling the file.
+        `work` runs in a thread of the store and has no other side effect. Raises `StoreUnreachable` where the database
+        does not answer, and `TransactionCancelled` where the caller is cancelled.
         """
-        if self.path is None:
-            yield
-            return
-        loop = asyncio.get_running_loop()
-        if loop not in self._held:
-            self._held[loop] = _Held(self._sqlite_engine(is_held=True))
-        held = self._held[loop]
-        held.holders += 1
-        try:
-            yield
-        finally:
-            held.holders -= 1
-            if not held.holders:
-                await held.engine.dispose()  # the next who holds it finds its statements compiled
+        return await run_in_thread(self._executor("read"), partial(self._read, work))
 
-    def _queue(self, *, writing: bool) -> AbstractAsyncContextManager[Any]:
-        if self.in_memory:
-            return self._turn
-        held = self._held.get(asyncio.get_running_loop())
-        return held.turn if held and held.holders and writing else nullcontext()
+    async def write(self, work: Callable[[Session], T], *, strict: bool = False, lasting: bool = True) -> T:
+        """Return what `work` returns after its transaction was committed; any error rolls it back.
 
-    @asynccontextmanager
-    async def connection(
-        self, *, writing: bool, isolation: str | None = None, lasting: bool = True
-    ) -> AsyncIterator[AsyncConnection]:
-        """Open one transaction on a plain connection. Raises `StoreUnreachable` where the database does not answer.
+        `work` runs in a thread of the store, again from its beginning where another process was faster: it has no other
+        side effect. Of two transactions that write the same rows one is refused and repeated. With `strict` so is one
+        of two that read what the other writes; on SQLite there is one writer at a time in any case. What is not
+        `lasting` survives the end of every process, but until the next that is, it may be lost where the machine loses
+        power: nobody waits for the disk.
+
+        Raises `Overtaken` after 20 tries, `StoreUnreachable` where the database does not answer, and
+        `TransactionCancelled` where the caller is cancelled, which says whether the transaction was committed.
+        """
+        return await run_in_thread(self._executor("write"), partial(self._write, work, strict, lasting))
+
+    def _read(self, work: Callable[[Session], T]) -> T:
+        with self.reading() as transaction:
+            return work(transaction)
+
+    def _write(self, work: Callable[[Session], T], strict: bool, lasting: bool) -> T:
+        repeated = Retrying(
+            retry=retry_if_exception(_may_be_repeated),
+            stop=stop_after_attempt(TRIES),
+            # Who collides would collide again in step; chance parts them.
+            wait=wait_random_exponential(multiplier=0.01, max=0.32),
+            sleep=current_ticket().wait,
+            reraise=True,
+        )
+        result: T = repeated(self._write_once, work, strict, lasting)
+        return result
+
+    def _write_once(self, work: Callable[[Session], T], strict: bool, lasting: bool) -> T:
+        with self.writing(strict=strict, lasting=lasting) as transaction:
+            return work(transaction)
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """Open a transaction that only reads, in the calling thread, which waits for the database. Not for event loops:
+        they use `read`."""
+        draft = Draft(self._cache)
+        with self.connecting(writing=False) as connection, _session(connection, draft) as transaction:
+            yield transaction
+        draft.commit()
+
+    @contextmanager
+    def writing(self, *, strict: bool = False, lasting: bool = True) -> Iterator[Session]:
+        """Open a transaction that writes, in the calling thread: committed at the end, rolled back on any error.
+
+        Not for event loops: they use `write`. `strict` and `lasting` as for `write`; raises `Overtaken` at once.
+        """
+        draft = Draft(self._cache)
+        opened = self.connecting(writing=True, isolation=STRICT if strict else None, lasting=lasting)
+        with opened as connection, _session(connection, draft) as transaction:
+            yield transaction
+            transaction.flush()
+        draft.commit()
+
+    @contextmanager
+    def connecting(self, *, writing: bool, isolation: str | None = None, lasting: bool = True) -> Iterator[Connection]:
+        """Open one transaction on a plain connection, in the calling thread.
 
         `isolation` is PostgreSQL's level, by default one snapshot for the whole transaction. `lasting` as for `write`.
+        Raises `StoreUnreachable` where the database does not answer, and `Overtaken` where another was faster.
         """
         options: dict[str, Any] = {"afterword_writing": writing, "afterword_lasting": lasting}
         if self.dialect == "postgresql":
             options["isolation_level"] = isolation or USUAL
+        ticket = current_ticket()
         try:
-            async with self._queue(writing=writing), self._engine().connect() as plain:
-                connection = await plain.execution_options(**options)
-                async with connection.begin():
-                    if not lasting and self.dialect == "postgresql":
-                        await connection.exec_driver_sql("SET LOCAL synchronous_commit TO OFF")
-                    yield connection
+            with self._taking_turns(), self._engine().connect() as plain:
+                connection = plain.execution_options(**options)
+                ticket.interruptible_by(_interrupter(connection))
+                try:
+                    with connection.begin():
+                        if not lasting and self.dialect == "postgresql":
+                            connection.exec_driver_sql("SET LOCAL synchronous_commit TO OFF")
+                        yield connection
+                        ticket.check()
+                    ticket.is_committed = True
+                finally:
+                    ticket.interruptible_by(None)
         except PoolTimeout:
             mend = "raise AFTERWORD_STORE__POOL_SIZE"
             raise StoreUnreachable(f"no connection to {self.shown_url} is free; {mend}") from None
         except DatabaseError as error:
-            sqlstate = getattr(error.orig, "sqlstate", None)
-            if sqlstate in OVERTAKEN or (sqlstate == TAKEN and writing):
-                raise Overtaken(f"another process changed the same rows of {self.shown_url} first; try again") from None
-            # Its other subclasses are faults of a statement, not of the database.
-            if not isinstance(error, OperationalError) and type(error) is not DatabaseError:
-                raise
-            reason = _reason(error)
-            raise StoreUnreachable(f"{self.shown_url} does not answer ({reason}); see `afterword doctor`") from None
+            raise self._translated(error, writing=writing) from None
 
-    @asynccontextmanager
-    async def read(self) -> AsyncIterator[AsyncSession]:
-        """Open a transaction that only reads: one consistent view."""
-        draft = Draft(self._cache)
-        async with self.connection(writing=False) as connection, _session(connection, draft) as db:
-            yield db
-        draft.commit()
-
-    @asynccontextmanager
-    async def write(self, *, strict: bool = False, lasting: bool = True) -> AsyncIterator[AsyncSession]:
-        """Open a transaction that writes: committed at the end, rolled back on any error.
-
-        Of two that write the same rows one is refused (`Overtaken`). With `strict` so is one of two that read what the
-        other writes; on SQLite there is one writer at a time in any case. What is not `lasting` survives the end of
-        every process, but until the next that is, it may be lost where the machine loses power: nobody waits for the
-        disk.
-        """
-        draft = Draft(self._cache)
-        level = STRICT if strict else None
-        opened = self.connection(writing=True, isolation=level, lasting=lasting)
-        async with opened as connection, _session(connection, draft) as db:
-            yield db
-            await db.flush()
-        draft.commit()
-
-    async def written(
-        self, work: Callable[[AsyncSession], Awaitable[T]], *, strict: bool = False, lasting: bool = True
-    ) -> T:
-        """Do the work in a transaction that writes, again from its beginning where another process was faster.
-
-        `strict` and `lasting` as for `write`. Raises `Overtaken` after 20 tries.
-        """
-        for attempt in range(TRIES - 1):
-            try:
-                async with self.write(strict=strict, lasting=lasting) as db:
-                    return await work(db)
-            except Overtaken:
-                await pause(attempt)
-        async with self.write(strict=strict, lasting=lasting) as db:
-            return await work(db)
+    def _translated(self, error: DatabaseError, *, writing: bool) -> Exception:
+        sqlstate = getattr(error.orig, "sqlstate", None)
+        if sqlstate in OVERTAKEN_STATES or (sqlstate == UNIQUE_VIOLATION and writing):
+            return Overtaken(f"another process changed the same rows of {self.shown_url} first; try again")
+        # Its other subclasses are faults of a statement, not of the database.
+        if not isinstance(error, OperationalError) and type(error) is not DatabaseError:
+            return error
+        return StoreUnreachable(f"{self.shown_url} does not answer ({_reason(error)}); see `afterword doctor`")
 
     async def compact(self) -> bool:
         """Write the database anew, so that nothing of what was deleted is left in its files; return whether that is so.
 
         It is not where other processes are in the middle of something; then it can be tried again.
         """
+        return await run_in_thread(self._executor("write"), self._compact)
+
+    def _compact(self) -> bool:
         if self.path is not None:
-            return await asyncio.to_thread(compaction.compact_file, self.path)
+            return compaction.compact_file(self.path)
         if self.in_memory:
             return True
         try:
-            async with self._engine().connect() as plain:
-                await compaction.vacuum(await plain.execution_options(isolation_level="AUTOCOMMIT"))
+            with self._engine().connect() as plain:
+                compaction.vacuum(plain.execution_options(isolation_level="AUTOCOMMIT"))
         except DatabaseError as error:
             shown = f"{self.shown_url} does not answer ({_reason(error)})"
             raise StoreUnreachable(f"{shown}; see `afterword doctor`") from None
@@ -316,34 +274,38 @@ class Store:
 
         Raises `StoreTooNew` where a newer afterword wrote the store.
         """
-        # Alembic keeps the migration that it runs in globals of the process; others wait, whatever loop they run in.
-        while not _MIGRATING.acquire(blocking=False):  # noqa: ASYNC110 - an event belongs to one loop
-            await asyncio.sleep(_MIGRATING_PAUSE_S)
-        try:
-            # At a stricter level whoever waited for another deployer would still see the tables as they were before.
-            async with self.connection(writing=True, isolation=MIGRATING) as connection:
-                return await connection.run_sync(migrations.upgrade)
-        finally:
-            _MIGRATING.release()
+        return await run_in_thread(self._executor("write"), self._migrate)
+
+    def _migrate(self) -> tuple[str | None, str]:
+        # Alembic keeps the migration that it runs in globals of the process. At a stricter level whoever waited for
+        # another deployer would still see the tables as they were before.
+        with _MIGRATING, self.connecting(writing=True, isolation=MIGRATING) as connection:
+            return migrations.upgrade(connection)
 
     async def check(self) -> None:
         """Raise `StoreOutdated` or `StoreTooNew` where the tables are not those of this program."""
-        async with self.connection(writing=False) as connection:
-            await connection.run_sync(migrations.check)
+        await run_in_thread(self._executor("read"), self._check)
+
+    def _check(self) -> None:
+        with self.connecting(writing=False) as connection:
+            migrations.check(connection)
 
     def on_close(self, work: Callable[[], None]) -> None:
         """Have something done whenever the store is closed; it may be opened again."""
         self._closing.append(work)
 
     async def close(self) -> None:
-        """Close every connection of the running loop."""
+        """Wait for the transactions that are running, then close every connection and thread.
+
+        The store is opened again at its next use.
+        """
         for work in self._closing:
             work()
-        loop = asyncio.get_running_loop()
-        engines = [engine for engine in (self._shared, self._engines.pop(loop, None)) if engine is not None]
-        self._shared, self._cache = None, Cache()
-        for engine in engines:
-            await engine.dispose()
+        with self._lock:
+            engine, self._opened, self._cache = self._opened, None, Cache()
+            threads, self._threads = self._threads, {}
+        with ThreadPoolExecutor(1) as waiter:
+            await run_in_thread(waiter, partial(_shut_down, threads, engine))
 
     async def __aenter__(self) -> Store:
         return self
@@ -351,14 +313,103 @@ class Store:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    def _limits(self) -> dict[str, Any]:
+        limit_ms = int(self._connections.statement_timeout_s * 1000)
+        options = f"{self._url.query.get('options', '')} -c statement_timeout={limit_ms}".strip()
+        return {"connect_timeout": 10, "options": options}
 
-def _session(connection: AsyncConnection, draft: Draft) -> AsyncSession:
-    return AsyncSession(bind=connection, info={Draft: draft, AsyncConnection: connection})
+    def _engine(self) -> Engine:
+        """Return the engine of the file as it is now, in this process."""
+        with self._lock:
+            self._leave_parent()
+            identity = sqlite_files.file_identity(self.path) if self.path is not None else None
+            if self._opened is not None and identity != self._identity:
+                # The file is another one by now.
+                self._opened.dispose()
+                self._opened, self._cache = None, Cache()
+            if self._opened is None:
+                self._opened = self._sqlite_engine() if self.dialect == "sqlite" else self._postgres_engine()
+                self._identity = sqlite_files.file_identity(self.path) if self.path is not None else None
+            return self._opened
+
+    def _executor(self, purpose: str) -> ThreadPoolExecutor:
+        with self._lock:
+            self._leave_parent()
+            if self.in_memory:
+                purpose = "write"
+            if purpose not in self._threads:
+                count = READERS if purpose == "read" else 1
+                if self.dialect == "postgresql":
+                    count = self._connections.pool_size
+                self._threads[purpose] = ThreadPoolExecutor(count, f"afterword-{purpose}")
+            return self._threads[purpose]
+
+    def _leave_parent(self) -> None:
+        """Use nothing of the process that this one was forked from: its threads are not here, its connections are its
+        own, and must not even be closed here."""
+        if self._process != os.getpid():
+            if self._opened is not None:
+                self._opened.dispose(close=False)
+            self._process, self._opened, self._threads, self._cache = os.getpid(), None, {}, Cache()
+
+    @contextmanager
+    def _taking_turns(self) -> Iterator[None]:
+        if not self.in_memory:
+            yield
+            return
+        with self._turn:
+            yield
+
+    def _postgres_engine(self) -> Engine:
+        return create_engine(
+            self._url,
+            pool_pre_ping=True,
+            pool_size=self._connections.pool_size,
+            max_overflow=self._connections.pool_size,
+            connect_args=self._limits(),
+            isolation_level=USUAL,
+        )
+
+    def _sqlite_engine(self) -> Engine:
+        if self.path is not None:
+            sqlite_files.create_private(self.path)
+        pool: dict[str, Any] = {"poolclass": StaticPool}
+        if not self.in_memory:
+            pool = {"poolclass": QueuePool, "pool_size": READERS + 1, "max_overflow": -1}
+        engine = create_engine(self._url, creator=partial(sqlite_files.connect, self.path), **pool)
+        event.listen(engine, "begin", sqlite_files.begin)
+        return engine
 
 
-async def pause(attempt: int) -> None:
-    """Wait before another try, longer each time: whoever collides would collide again in step, chance parts them."""
-    await asyncio.sleep(random.uniform(0, 0.01 * 2 ** min(attempt, 5)))
+def _may_be_repeated(error: BaseException) -> bool:
+    # What a caller has read before the transaction does not become true again.
+    return isinstance(error, Overtaken) and not isinstance(error, ScopeMoved)
+
+
+def _session(connection: Connection, draft: Draft) -> Session:
+    return Session(bind=connection, info={Draft: draft, Connection: connection})
+
+
+def _interrupter(connection: Connection) -> Callable[[], object]:
+    """Return what interrupts a statement of this connection from another thread."""
+    raw: Any = connection.connection.driver_connection
+    if connection.dialect.name == "sqlite":
+        interrupt: Callable[[], object] = raw.interrupt
+        return interrupt
+    # Asking a server takes a connection of its own: not in the event loop.
+    return lambda: threading.Thread(target=raw.cancel_safe, daemon=True).start()
+
+
+def _shut_down(threads: dict[str, ThreadPoolExecutor], engine: Engine | None) -> None:
+    for executor in threads.values():
+        executor.shutdown()
+    if engine is not None:
+        engine.dispose()
+
+
+def pause_s(attempt: int) -> float:
+    """Return how long to wait before another try, longer each time: chance parts those who collide."""
+    return random.uniform(0, 0.01 * 2 ** min(attempt, 5))
 
 
 async def open_store(

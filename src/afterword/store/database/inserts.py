@@ -8,38 +8,37 @@ from typing import Any
 
 from sqlalchemy import Insert, insert
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlmodel import SQLModel
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session, SQLModel
 
 from afterword.store.database.statements import connection_of
 
 Values = Mapping[str, Any]
 
 
-async def insert_rows(db: AsyncSession, table: type[SQLModel], rows: Sequence[Values]) -> None:
+def insert_rows(db: Session, table: type[SQLModel], rows: Sequence[Values]) -> None:
     """Insert the rows."""
     if rows:
-        await (await connection_of(db)).execute(_inserting(table), list(rows))
+        connection_of(db).execute(_inserting(table), list(rows))
 
 
-async def insert_numbered(db: AsyncSession, table: type[SQLModel], rows: Sequence[Values]) -> list[int]:
+def insert_numbered(db: Session, table: type[SQLModel], rows: Sequence[Values]) -> list[int]:
     """Insert the rows, which the database numbers; return their numbers in the order of the rows."""
     if not rows:
         return []
     key = SQLModel.metadata.tables[str(table.__tablename__)].c.id
     numbered = insert(table).returning(key, sort_by_parameter_order=True)
-    return list((await (await db.connection()).execute(numbered, list(rows))).scalars())
+    return list(db.connection().execute(numbered, list(rows)).scalars())
 
 
-async def insert_missing(db: AsyncSession, table: type[SQLModel], rows: Sequence[Values]) -> None:
+def insert_missing(db: Session, table: type[SQLModel], rows: Sequence[Values]) -> None:
     """Insert the rows whose key is not there yet."""
     if rows:
-        await (await connection_of(db)).execute(await insert_new(db, table), list(rows))
+        connection_of(db).execute(insert_new(db, table), list(rows))
 
 
-async def insert_new(db: AsyncSession, table: type[SQLModel]) -> Any:
+def insert_new(db: Session, table: type[SQLModel]) -> Any:
     """Return the statement that inserts a row whose key is not there yet, in the database's own dialect."""
-    return _inserting_new(table, (await connection_of(db)).dialect.name)
+    return _inserting_new(table, connection_of(db).dialect.name)
 
 
 @cache

@@ -8,22 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Executable
-from sqlalchemy.ext.asyncio import AsyncConnection
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlalchemy import Connection, Executable
+from sqlmodel import Session
 
 
-async def connection_of(db: AsyncSession) -> AsyncConnection:
+def connection_of(db: Session) -> Connection:
     """Return the connection of a transaction."""
-    held = db.info.get(AsyncConnection)
-    return held if isinstance(held, AsyncConnection) else await db.connection()
+    held = db.info.get(Connection)
+    return held if isinstance(held, Connection) else db.connection()
 
 
-async def fetched(db: AsyncSession, statement: Executable, values: Mapping[str, Any] | None = None) -> Sequence[Any]:
+def fetched(db: Session, statement: Executable, values: Mapping[str, Any] | None = None) -> Sequence[Any]:
     """Execute a statement with these values and return its rows. Objects that were changed must be flushed before."""
-    return (await (await connection_of(db)).execute(statement, values)).all()
+    return connection_of(db).execute(statement, values).all()
 
 
-async def executed(db: AsyncSession, statement: Executable, values: Mapping[str, Any] | None = None) -> None:
+def executed(db: Session, statement: Executable, values: Mapping[str, Any] | None = None) -> None:
     """Execute a statement that returns no rows."""
-    await (await connection_of(db)).execute(statement, values)
+    connection_of(db).execute(statement, values)

@@ -6,14 +6,13 @@ Everything happens in one transaction of the scope, and its revision grows, so t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from sqlalchemy import delete, func, or_, update
-from sqlmodel import col, select
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session, col, select
 
 from afterword import telemetry
 from afterword.errors import NotFound
@@ -67,71 +66,71 @@ class _PreviewError(Exception):
 class Erasure:
     """The forgetting of something of one scope, within one transaction."""
 
-    def __init__(self, db: AsyncSession, scope: Scope, scope_id: int, key: Key, at: datetime) -> None:
+    def __init__(self, db: Session, scope: Scope, scope_id: int, key: Key, at: datetime) -> None:
         self.db, self.scope, self.scope_id, self.key, self.at = db, scope, scope_id, key, at
         self.erased: Counter[str] = Counter()
         self.blanked: Counter[str] = Counter()
         self.stones: list[Tombstone] = []
 
-    async def everything(self) -> None:
+    def everything(self) -> None:
         """Forget all of the scope."""
-        for one in await self.conversations():
-            self.stones.append(await self._session_stone(one, self.at))
+        for one in self.conversations():
+            self.stones.append(self._session_stone(one, self.at))
         self.stones.append(self._scope_stone(self.at))
-        await self._strike(col(SpendingRow.scope_id) == self.scope_id)
+        self._strike(col(SpendingRow.scope_id) == self.scope_id)
         for holding in HOLDINGS:
             if holding.of_scope and not holding.derived:
-                await self._erase(holding, holding.of_scope(self.scope_id))
+                self._erase(holding, holding.of_scope(self.scope_id))
 
-    async def session(self, session_id: str) -> None:
+    def session(self, session_id: str) -> None:
         """Forget one session, and what a person has confirmed of it. Raises `NotFound` where there is none."""
-        found = [one for one in await self.conversations() if one.session_id == session_id]
+        found = [one for one in self.conversations() if one.session_id == session_id]
         if not found:
             raise NotFound(f"no session {session_id!r} in {self.scope}; see `afterword facts` and `afterword status`")
-        await self.whole(found[0], self.at)
+        self.whole(found[0], self.at)
 
-    async def statements(self, ids: Iterable[str]) -> None:
+    def statements(self, ids: Iterable[str]) -> None:
         """Forget what these statements say, wherever it is told in the scope."""
-        gone = await targets.widened(self.db, self.scope_id, ids)
+        gone = targets.widened(self.db, self.scope_id, ids)
         if not gone:
             return
         for said in gone.values():
             mark = self.key.slot(self.scope, said.subject, said.attribute, said.value)
             self.stones.append(Tombstone(TombstoneKind.SLOT, self.key.id, "", mark, self.at))
-        needles = await Needles.of(self.db, list(gone.values()))
-        await self.erase_statements(list(gone))
-        for one in await self.conversations():
-            laid = await blank_session(self.db, self.scope, one, needles, self.key, self.at, self.blanked)
+        needles = Needles.of(self.db, list(gone.values()))
+        self.erase_statements(list(gone))
+        for one in self.conversations():
+            laid = blank_session(self.db, self.scope, one, needles, self.key, self.at, self.blanked)
             self.stones += laid
-        await self._drop_emptied()
+        self._drop_emptied()
 
-    async def before(self, moment: datetime) -> None:
+    def before(self, moment: datetime) -> None:
         """Forget what was said before a moment."""
         until = moment - _TICK
-        for one in await self.conversations():
-            first, last = await self._said_between(one)
+        for one in self.conversations():
+            first, last = self._said_between(one)
             if last is not None and last < moment:
-                await self.whole(one, until)
+                self.whole(one, until)
             elif first is not None and first < moment:
-                self.stones.append(await self._session_stone(one, until))
-                await blank_turns_before(self.db, self.scope, one, self.stones[-1], self.key, self.blanked)
+                self.stones.append(self._session_stone(one, until))
+                blank_turns_before(self.db, self.scope, one, self.stones[-1], self.key, self.blanked)
         said = select(AssertionRow.id).where(AssertionRow.scope_id == self.scope_id, AssertionRow.said_at < moment)
-        await self.erase_statements(list(await self.db.exec(said)))
-        await self._drop_emptied()
+        self.erase_statements(list(self.db.exec(said)))
+        self._drop_emptied()
         self.stones.append(self._scope_stone(until))
 
-    async def derived(self) -> None:
+    def derived(self) -> None:
         """Erase what is derived; it is made again from what is left."""
         for holding in HOLDINGS:
             if holding.of_scope and holding.derived:
-                await self._erase(holding, holding.of_scope(self.scope_id))
+                self._erase(holding, holding.of_scope(self.scope_id))
 
-    async def whole(self, one: Conversation, until: datetime) -> None:
+    def whole(self, one: Conversation, until: datetime) -> None:
         """Forget a session, and what a person has confirmed of it; what is said in it after `until` is new."""
-        self.stones.append(await self._session_stone(one, until))
-        confirmed = await targets.confirmations(self.db, self.scope_id, one.session_id)
+        self.stones.append(self._session_stone(one, until))
+        confirmed = targets.confirmations(self.db, self.scope_id, one.session_id)
         runs = select(RunRow.id).where(RunRow.scope_id == self.scope_id, RunRow.source == one.source)
-        await self._strike(
+        self._strike(
             or_(
                 (col(SpendingRow.scope_id) == self.scope_id) & (col(SpendingRow.source) == one.source),
                 col(SpendingRow.run_id).in_(runs),
@@ -139,18 +138,18 @@ class Erasure:
         )
         for holding in HOLDINGS:
             if holding.of_session and not holding.derived:
-                await self._erase(holding, holding.of_session(one))
-        await self.erase_statements(confirmed)
-        await self._drop_emptied()
+                self._erase(holding, holding.of_session(one))
+        self.erase_statements(confirmed)
+        self._drop_emptied()
 
-    async def erase_statements(self, ids: Sequence[str]) -> None:
+    def erase_statements(self, ids: Sequence[str]) -> None:
         """Erase statements and what hangs on them, and lay no tombstone."""
         for start in range(0, len(ids), CHUNK):
             for holding in HOLDINGS:
                 if holding.of_statements and not holding.derived:
-                    await self._erase(holding, holding.of_statements(ids[start : start + CHUNK]))
+                    self._erase(holding, holding.of_statements(ids[start : start + CHUNK]))
 
-    async def _drop_emptied(self) -> None:
+    def _drop_emptied(self) -> None:
         """Erase the runs of the application and of people that say and judge nothing any more."""
         saying = select(WindowAssertionRow.window_id)
         said = select(RunWindowRow.run_id).where(col(RunWindowRow.window_id).in_(saying))
@@ -160,61 +159,61 @@ class Erasure:
             col(RunRow.id).not_in(said),
             col(RunRow.id).not_in(select(RunVerdictRow.run_id)),
         )
-        for run_id, source in list((await self.db.exec(empty)).all()):
-            await self._strike(col(SpendingRow.run_id) == run_id)
+        for run_id, source in list(self.db.exec(empty).all()):
+            self._strike(col(SpendingRow.run_id) == run_id)
             windows = select(WindowRow.id).where(WindowRow.scope_id == self.scope_id, WindowRow.source == source)
             for holding in HOLDINGS:
                 if holding.table is RunWindowRow:
-                    await self._erase(holding, col(RunWindowRow.run_id) == run_id)
+                    self._erase(holding, col(RunWindowRow.run_id) == run_id)
                 elif holding.table is WindowRow:
                     unread = col(WindowRow.id).in_(windows) & col(WindowRow.id).not_in(select(RunWindowRow.window_id))
-                    await self._erase(holding, unread)
+                    self._erase(holding, unread)
                 elif holding.table is RunRow:
-                    await self._erase(holding, col(RunRow.id) == run_id)
+                    self._erase(holding, col(RunRow.id) == run_id)
 
-    async def _strike(self, clause: Clause) -> None:
+    def _strike(self, clause: Clause) -> None:
         """Keep what was paid, and forget for which session."""
-        connection = await self.db.connection()
-        await connection.execute(update(SpendingRow).where(clause).values(run_id=None, source=STRUCK))
+        connection = self.db.connection()
+        connection.execute(update(SpendingRow).where(clause).values(run_id=None, source=STRUCK))
 
-    async def _erase(self, holding: Holding, clause: Clause) -> None:
-        done = await (await self.db.connection()).execute(delete(holding.table).where(clause))
+    def _erase(self, holding: Holding, clause: Clause) -> None:
+        done = self.db.connection().execute(delete(holding.table).where(clause))
         if done.rowcount:
             self.erased[str(holding.table.__tablename__)] += done.rowcount
 
-    async def conversations(self) -> list[Conversation]:
+    def conversations(self) -> list[Conversation]:
         """Return the sessions of the scope, those too that only a proposal has read."""
         query = select(SessionRow.session_id, SessionRow.id).where(SessionRow.scope_id == self.scope_id)
-        found = {name: key or 0 for name, key in (await self.db.exec(query.order_by(col(SessionRow.id)))).all()}
+        found = {name: key or 0 for name, key in self.db.exec(query.order_by(col(SessionRow.id))).all()}
         prefix = ledger.source_of("")
         runs = select(RunRow.source).where(RunRow.scope_id == self.scope_id, col(RunRow.source).startswith(prefix))
-        for source in await self.db.exec(runs.distinct().order_by(RunRow.source)):
+        for source in self.db.exec(runs.distinct().order_by(RunRow.source)):
             found.setdefault(source.removeprefix(prefix), 0)
         return [Conversation(self.scope_id, key, name) for name, key in found.items()]
 
-    async def _said_between(self, one: Conversation) -> tuple[datetime | None, datetime | None]:
+    def _said_between(self, one: Conversation) -> tuple[datetime | None, datetime | None]:
         """Return when the first and the last turn were said; when it was last touched where there are no turns."""
         query = select(TurnRow.said_at).where(TurnRow.session_pk == one.key)
-        said = [at for at in await self.db.exec(query) if at is not None]
+        said = [at for at in self.db.exec(query) if at is not None]
         if said:
             return min(said), max(said)
-        if row := await self.db.get(SessionRow, one.key):
+        if row := self.db.get(SessionRow, one.key):
             return row.updated_at, row.updated_at
         runs = select(RunRow.started_at).where(RunRow.scope_id == self.scope_id, RunRow.source == one.source)
-        proposed = list(await self.db.exec(runs))
+        proposed = list(self.db.exec(runs))
         return min(proposed, default=None), max(proposed, default=None)
 
-    async def _session_stone(self, one: Conversation, until: datetime) -> Tombstone:
+    def _session_stone(self, one: Conversation, until: datetime) -> Tombstone:
         query = select(func.count()).select_from(TurnRow).where(TurnRow.session_pk == one.key)
         query = query.where(or_(col(TurnRow.said_at).is_(None), col(TurnRow.said_at) <= until))
         place = self.key.place(self.scope, one.session_id)
-        return Tombstone(TombstoneKind.SESSION, self.key.id, place, "", until, times=(await self.db.exec(query)).one())
+        return Tombstone(TombstoneKind.SESSION, self.key.id, place, "", until, times=self.db.exec(query).one())
 
     def _scope_stone(self, until: datetime) -> Tombstone:
         return Tombstone(TombstoneKind.SCOPE, self.key.id, "", "", until)
 
 
-Work = Callable[[Erasure], Awaitable[None]]
+Work = Callable[[Erasure], None]
 
 
 @telemetry.staged(Stage.FORGET, "scope", "is_preview")
@@ -226,50 +225,47 @@ async def forget(store: Store, scope: Scope, work: Work, *, at: datetime, is_pre
     """
     receipts: list[Receipt] = []
 
-    async def carried_out(db: AsyncSession) -> None:
-        receipts.append(await _carried_out(db, scope, work, at))
+    def carried_out(db: Session) -> None:
+        receipts.append(_carried_out(db, scope, work, at))
         if is_preview:
             raise _PreviewError
 
     with suppress(_PreviewError):
-        await store.written(carried_out)
+        await store.write(carried_out)
     telemetry.note(erased=sum(receipts[-1].erased.values()), tombstones=receipts[-1].tombstones)
     return receipts[-1]
 
 
-async def _carried_out(db: AsyncSession, scope: Scope, work: Work, at: datetime) -> Receipt:
-    if await scope_row(db, scope) is None:
+def _carried_out(db: Session, scope: Scope, work: Work, at: datetime) -> Receipt:
+    if scope_row(db, scope) is None:
         raise NotFound(f"nothing was ever kept for {scope}")
-    await ledger.hold(db, scope)
-    row = await scope_row(db, scope)
+    ledger.hold(db, scope)
+    row = scope_row(db, scope)
     if row is None or row.id is None:
         raise NotFound(f"nothing was ever kept for {scope}")
-    erasure = Erasure(db, scope, row.id, await own_key(db), at)
-    await erasure.derived()
-    await work(erasure)
-    await (await db.connection()).execute(
-        update(ScopeRow).where(col(ScopeRow.id) == row.id).values(revision=ScopeRow.revision + 1)
-    )
-    laid = await lay(db, scope, dict.fromkeys(erasure.stones))
+    erasure = Erasure(db, scope, row.id, own_key(db), at)
+    erasure.derived()
+    work(erasure)
+    db.connection().execute(update(ScopeRow).where(col(ScopeRow.id) == row.id).values(revision=ScopeRow.revision + 1))
+    laid = lay(db, scope, dict.fromkeys(erasure.stones))
     db.expunge_all()  # rows were changed behind its back
-    await ledger.derive(db, scope)
+    ledger.derive(db, scope)
     erased = {name: count for name, count in erasure.erased.items() if name != "fact_assertions"}
     return Receipt(scope, erased, dict(erasure.blanked), laid)
 
 
-async def asked(db: AsyncSession, scope: Scope) -> frozenset[str]:
+def asked(db: Session, scope: Scope) -> frozenset[str]:
     """Return the ids of the statements that somebody has asked to be gone, the requests among them."""
-    known = await lookup.known(db, scope)
+    known = lookup.known(db, scope)
     return targets.asked(known.assertions, known.verdicts)
 
 
 async def forget_asked(store: Store, scope: Scope, *, at: datetime, is_preview: bool = False) -> Receipt | None:
     """Carry out what people have asked to be forgotten in conversations; None where nobody has."""
-    async with store.read() as db:
-        if not await asked(db, scope):
-            return None
+    if not await store.read(lambda db: asked(db, scope)):
+        return None
 
-    async def work(erasure: Erasure) -> None:
-        await erasure.statements(await asked(erasure.db, scope))
+    def work(erasure: Erasure) -> None:
+        erasure.statements(asked(erasure.db, scope))
 
     return await forget(store, scope, work, at=at, is_preview=is_preview)

@@ -11,8 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import update
-from sqlmodel import SQLModel, col, select
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session, SQLModel, col, select
 
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript, Turn
@@ -54,7 +53,7 @@ class Needles:
     anywhere: tuple[str, ...] = ()
 
     @classmethod
-    async def of(cls, db: AsyncSession, gone: Sequence[AssertionRow]) -> Needles:
+    def of(cls, db: Session, gone: Sequence[AssertionRow]) -> Needles:
         """Return the words of these statements."""
         quotes: dict[str, set[str]] = {}
         values: dict[str, set[str]] = {}
@@ -63,7 +62,7 @@ class Needles:
         ids = list(by_id)
         for start in range(0, len(ids), CHUNK):
             query = select(EvidenceRow).where(col(EvidenceRow.assertion_id).in_(ids[start : start + CHUNK]))
-            for item in await db.exec(query):
+            for item in db.exec(query):
                 anywhere.add(item.quote)
                 if item.session_id is not None:
                     quotes.setdefault(item.session_id, set()).add(item.quote)
@@ -99,8 +98,8 @@ class _Words:
         return blank_spans(text, spans) if spans else text
 
 
-async def blank_session(
-    db: AsyncSession,
+def blank_session(
+    db: Session,
     scope: Scope,
     one: Conversation,
     needles: Needles,
@@ -109,7 +108,7 @@ async def blank_session(
     counts: Counter[str],
 ) -> list[Tombstone]:
     """Blank the needles in what is kept of a session; return the tombstones that do the same to what is read anew."""
-    kept = await _kept(db, one)
+    kept = _kept(db, one)
     values = needles.values.get(one.session_id, ())
     spared = {said.id for said, _ in kept if any(mentions_phrase(said.value, value) for value in values)}
     words = _Words(
@@ -128,27 +127,27 @@ async def blank_session(
         spans = words.spans(text)
         return keep_json_valid(text, marks.lay(text, spans, times=0)) if spans else text
 
-    await _blank_turns(db, one, turned, counts)
-    await _blank_state(db, one, lambda state: _strings_covered(state, within), counts)
-    await _blank_transcripts(db, one, within, counts)
-    await _blank_kept(db, [pair for pair in kept if pair[0].id not in spared], words, counts)
-    await _blank_notes(db, one, replace(words, kept=(), spared=()), counts)
+    _blank_turns(db, one, turned, counts)
+    _blank_state(db, one, lambda state: _strings_covered(state, within), counts)
+    _blank_transcripts(db, one, within, counts)
+    _blank_kept(db, [pair for pair in kept if pair[0].id not in spared], words, counts)
+    _blank_notes(db, one, replace(words, kept=(), spared=()), counts)
     return marks.stones()
 
 
-async def blank_turns_before(
-    db: AsyncSession, scope: Scope, one: Conversation, stone: Tombstone, key: Key, counts: Counter[str]
+def blank_turns_before(
+    db: Session, scope: Scope, one: Conversation, stone: Tombstone, key: Key, counts: Counter[str]
 ) -> None:
     """Blank the turns of a session for which a tombstone stands, in its saved state and dry runs too."""
     query = select(TurnRow).where(TurnRow.session_pk == one.key).order_by(col(TurnRow.number))
-    kept = tuple(turn_of(row) for row in await db.exec(query))
+    kept = tuple(turn_of(row) for row in db.exec(query))
     forgotten = Forgotten(scope, one.session_id, [key], [stone])
     left = forgotten.turns(kept)
-    await blank_by(db, one, forgotten, kept, left, counts)
+    blank_by(db, one, forgotten, kept, left, counts)
 
 
-async def blank_by(
-    db: AsyncSession,
+def blank_by(
+    db: Session,
     one: Conversation,
     forgotten: Forgotten,
     kept: tuple[Turn, ...],
@@ -158,11 +157,11 @@ async def blank_by(
     """Let the turns that are `left` take the place of those that were `kept`, in the saved state and dry runs too."""
     before, after = Transcript(kept, layout=""), Transcript(left, layout="")
     covers = {old.text: new.text for old, new in zip(kept, left, strict=True) if old.text != new.text}
-    await _blank_turns(db, one, lambda text: covers.get(text, text), counts)
-    await _blank_state(db, one, lambda state: forgotten.state(state, before, after), counts)
-    await _blank_transcripts(db, one, lambda text: covers.get(text, text), counts)
+    _blank_turns(db, one, lambda text: covers.get(text, text), counts)
+    _blank_state(db, one, lambda state: forgotten.state(state, before, after), counts)
+    _blank_transcripts(db, one, lambda text: covers.get(text, text), counts)
     windows = select(WindowRow.id).where(WindowRow.scope_id == one.scope_id, WindowRow.source == one.source)
-    await _write(db, RejectionRow, col(RejectionRow.window_id).in_(windows), {"statement": FORGOTTEN, "detail": ""})
+    _write(db, RejectionRow, col(RejectionRow.window_id).in_(windows), {"statement": FORGOTTEN, "detail": ""})
 
 
 class _Marks:
@@ -186,28 +185,28 @@ class _Marks:
         ]
 
 
-async def _kept(db: AsyncSession, one: Conversation) -> list[tuple[AssertionRow, EvidenceRow]]:
+def _kept(db: Session, one: Conversation) -> list[tuple[AssertionRow, EvidenceRow]]:
     query = select(AssertionRow, EvidenceRow).where(
         col(AssertionRow.id) == col(EvidenceRow.assertion_id),
         AssertionRow.scope_id == one.scope_id,
         EvidenceRow.session_id == one.session_id,
     )
-    return [(said, item) for said, item in (await db.exec(query)).all()]
+    return [(said, item) for said, item in db.exec(query).all()]
 
 
-async def _blank_turns(db: AsyncSession, one: Conversation, cover: Cover, counts: Counter[str]) -> None:
-    for row in (await db.exec(select(TurnRow).where(TurnRow.session_pk == one.key))).all():
+def _blank_turns(db: Session, one: Conversation, cover: Cover, counts: Counter[str]) -> None:
+    for row in db.exec(select(TurnRow).where(TurnRow.session_pk == one.key)).all():
         text = cover(row.text)
         if text != row.text:
             counts["turns"] += 1
             found = (col(TurnRow.session_pk) == one.key) & (col(TurnRow.number) == row.number)
-            await _write(db, TurnRow, found, {"text": text})
+            _write(db, TurnRow, found, {"text": text})
 
 
-async def _blank_state(
-    db: AsyncSession, one: Conversation, cover: Callable[[dict[str, Any]], dict[str, Any]], counts: Counter[str]
+def _blank_state(
+    db: Session, one: Conversation, cover: Callable[[dict[str, Any]], dict[str, Any]], counts: Counter[str]
 ) -> None:
-    row = await db.get(StateRow, one.key)
+    row = db.get(StateRow, one.key)
     if row is None:
         return
     state = json.loads(zlib.decompress(row.content))
@@ -215,25 +214,25 @@ async def _blank_state(
     if shown != state:
         counts["states"] += 1
         content = zlib.compress(json.dumps(shown, ensure_ascii=True).encode())
-        await _write(db, StateRow, col(StateRow.session_pk) == one.key, {"content": content})
+        _write(db, StateRow, col(StateRow.session_pk) == one.key, {"content": content})
 
 
-async def _blank_transcripts(db: AsyncSession, one: Conversation, cover: Cover, counts: Counter[str]) -> None:
+def _blank_transcripts(db: Session, one: Conversation, cover: Cover, counts: Counter[str]) -> None:
     query = select(RunRow).where(
         RunRow.scope_id == one.scope_id, RunRow.source == one.source, col(RunRow.transcript).is_not(None)
     )
-    for row in (await db.exec(query)).all():
+    for row in db.exec(query).all():
         if row.transcript is None:
             continue
         read = unpacked(row.transcript)
         turns = tuple(replace(turn, text=cover(turn.text)) for turn in read.turns)
         if turns != read.turns:
             counts["runs"] += 1
-            await _write(db, RunRow, col(RunRow.id) == row.id, {"transcript": packed(replace(read, turns=turns))})
+            _write(db, RunRow, col(RunRow.id) == row.id, {"transcript": packed(replace(read, turns=turns))})
 
 
-async def _blank_kept(
-    db: AsyncSession, kept: Sequence[tuple[AssertionRow, EvidenceRow]], words: _Words, counts: Counter[str]
+def _blank_kept(
+    db: Session, kept: Sequence[tuple[AssertionRow, EvidenceRow]], words: _Words, counts: Counter[str]
 ) -> None:
     """Blank the words in statements that stay, and in their quotes, which stand in the turns as those are now."""
     # A quote that stays keeps its own words; only the value that is gone leaves it.
@@ -242,57 +241,57 @@ async def _blank_kept(
         quote = of_quotes.cover(item.quote)
         if quote != item.quote:
             counts["evidence"] += 1
-        await _write(
+        _write(
             db,
             EvidenceRow,
             (col(EvidenceRow.assertion_id) == item.assertion_id) & (col(EvidenceRow.ordinal) == item.ordinal),
-            {"quote": quote, "start": await _start(db, said, item, quote)},
+            {"quote": quote, "start": _start(db, said, item, quote)},
         )
     for said in {said.id: said for said, _ in kept}.values():
         told = {"statement": said.statement, "limited_to": said.limited_to, "outcome": said.outcome}
         shown = {name: text and of_statements.cover(text) for name, text in told.items()}
         if shown != told:
             counts["assertions"] += 1
-            await _write(db, AssertionRow, col(AssertionRow.id) == said.id, shown)
+            _write(db, AssertionRow, col(AssertionRow.id) == said.id, shown)
 
 
-async def _start(db: AsyncSession, said: AssertionRow, item: EvidenceRow, quote: str) -> int | None:
+def _start(db: Session, said: AssertionRow, item: EvidenceRow, quote: str) -> int | None:
     """Return where a quote stands in its turn now."""
     session = select(SessionRow.id).where(
         SessionRow.scope_id == said.scope_id, SessionRow.session_id == item.session_id
     )
     query = select(TurnRow.text).where(col(TurnRow.session_pk).in_(session), TurnRow.number == item.turn)
-    text = (await db.exec(query)).first()
+    text = db.exec(query).first()
     place = text.find(quote) if text is not None else -1
     return place if place >= 0 else item.start
 
 
-async def _blank_notes(db: AsyncSession, one: Conversation, words: _Words, counts: Counter[str]) -> None:
+def _blank_notes(db: Session, one: Conversation, words: _Words, counts: Counter[str]) -> None:
     """Blank the words in what was noted about a session: what was refused, why it was judged so, why it failed."""
     windows = select(WindowRow.id).where(WindowRow.scope_id == one.scope_id, WindowRow.source == one.source)
-    for row in (await db.exec(select(RejectionRow).where(col(RejectionRow.window_id).in_(windows)))).all():
+    for row in db.exec(select(RejectionRow).where(col(RejectionRow.window_id).in_(windows))).all():
         statement, detail = words.cover(row.statement), words.cover(row.detail)
         if (statement, detail) != (row.statement, row.detail):
             counts["rejections"] += 1
             found = (col(RejectionRow.window_id) == row.window_id) & (col(RejectionRow.ordinal) == row.ordinal)
-            await _write(db, RejectionRow, found, {"statement": statement, "detail": detail})
+            _write(db, RejectionRow, found, {"statement": statement, "detail": detail})
     said = select(AssertionRow.id).where(
         AssertionRow.scope_id == one.scope_id, AssertionRow.session_id == one.session_id
     )
     touching = col(VerdictRow.earlier_id).in_(said) | col(VerdictRow.later_id).in_(said)
-    for verdict in (await db.exec(select(VerdictRow).where(touching))).all():
+    for verdict in db.exec(select(VerdictRow).where(touching)).all():
         reason = words.cover(verdict.reason)
         if reason != verdict.reason:
             counts["verdicts"] += 1
-            await _write(db, VerdictRow, col(VerdictRow.key) == verdict.key, {"reason": reason})
-    session = await db.get(SessionRow, one.key)
+            _write(db, VerdictRow, col(VerdictRow.key) == verdict.key, {"reason": reason})
+    session = db.get(SessionRow, one.key)
     if session is not None and session.failure and words.spans(session.failure):
         counts["sessions"] += 1
-        await _write(db, SessionRow, col(SessionRow.id) == one.key, {"failure": words.cover(session.failure)})
+        _write(db, SessionRow, col(SessionRow.id) == one.key, {"failure": words.cover(session.failure)})
 
 
-async def _write(db: AsyncSession, table: type[SQLModel], where: Any, values: Mapping[str, Any]) -> None:
-    await (await db.connection()).execute(update(table).where(where).values(**values))
+def _write(db: Session, table: type[SQLModel], where: Any, values: Mapping[str, Any]) -> None:
+    db.connection().execute(update(table).where(where).values(**values))
 
 
 def _strings_covered(value: Any, cover: Cover) -> Any:

@@ -10,8 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sqlmodel import col, select
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session, col, select
 
 from afterword.errors import FileInvalid
 from afterword.facts.assertions import Assertion
@@ -48,8 +47,7 @@ async def write_tombstones(store: Store, path: Path, scopes: Sequence[Scope] | N
 
     Raises `FileInvalid` where the file is there already.
     """
-    async with store.read() as db:
-        lines = await tombstone_lines(db, await lookup.scopes_kept(db) if scopes is None else scopes)
+    lines = await store.read(lambda db: tombstone_lines(db, lookup.scopes_kept(db) if scopes is None else scopes))
     with opened_private(path) as file:
         for line in ({"row": "head", "format": FORMAT, "version": VERSION}, *lines):
             file.write(json.dumps(line) + "\n")
@@ -70,30 +68,30 @@ async def replay(store: Store, path: Path, *, at: datetime) -> Replayed:
             scope, stone = stone_of(line)
             stones[scope].append(stone)
 
-    async def take_in(db: AsyncSession) -> None:
+    def take_in(db: Session) -> None:
         for line in keys:
-            await keep_key(db, line)
+            keep_key(db, line)
         for scope, laid in stones.items():
-            await lay(db, scope, laid)
+            lay(db, scope, laid)
 
-    await store.written(take_in)
+    await store.write(take_in)
     replayed = Replayed(sum(map(len, stones.values())))
     for scope in stones:
         replayed.erased.update((await forget(store, scope, enforce, at=at)).erased)
     return replayed
 
 
-async def enforce(erasure: Erasure) -> None:
+def enforce(erasure: Erasure) -> None:
     """Forget again what the tombstones of the scope stand for."""
     covers: Covers = {}
-    for one in await erasure.conversations():
-        covers |= await _enforce_in(erasure, one)
-    slots = await forgotten(erasure.db, erasure.scope)
-    ids = list(await erasure.db.exec(select(AssertionRow.id).where(AssertionRow.scope_id == erasure.scope_id)))
+    for one in erasure.conversations():
+        covers |= _enforce_in(erasure, one)
+    slots = forgotten(erasure.db, erasure.scope)
+    ids = list(erasure.db.exec(select(AssertionRow.id).where(AssertionRow.scope_id == erasure.scope_id)))
     for start in range(0, len(ids), CHUNK):
-        said = await lookup.assertions_by_id(erasure.db, erasure.scope, ids[start : start + CHUNK])
+        said = lookup.assertions_by_id(erasure.db, erasure.scope, ids[start : start + CHUNK])
         gone = [name for name, one in said.items() if slots.covers(one) or not stands(one, covers)]
-        await erasure.erase_statements(gone)
+        erasure.erase_statements(gone)
 
 
 def stands(one: Assertion, covers: Covers) -> bool:
@@ -102,17 +100,17 @@ def stands(one: Assertion, covers: Covers) -> bool:
     return all(left is None or quote in left for quote, left in quotes)
 
 
-async def _enforce_in(erasure: Erasure, one: Conversation) -> Covers:
-    gone = await forgotten(erasure.db, erasure.scope, one.session_id)
+def _enforce_in(erasure: Erasure, one: Conversation) -> Covers:
+    gone = forgotten(erasure.db, erasure.scope, one.session_id)
     if not gone.touches_session:
         return {}
     query = select(TurnRow).where(TurnRow.session_pk == one.key).order_by(col(TurnRow.number))
-    kept = tuple(turn_of(row) for row in await erasure.db.exec(query))
+    kept = tuple(turn_of(row) for row in erasure.db.exec(query))
     left = gone.turns(kept)
     if kept and all(turn.text == FORGOTTEN for turn in left):
-        await erasure.whole(one, gone.until)
+        erasure.whole(one, gone.until)
         return {}
-    await blank_by(erasure.db, one, gone, kept, left, erasure.blanked)
+    blank_by(erasure.db, one, gone, kept, left, erasure.blanked)
     pairs = zip(kept, left, strict=True)
     return {(one.session_id, new.number): new.text for old, new in pairs if old.text != new.text}
 

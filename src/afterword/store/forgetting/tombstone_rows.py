@@ -10,8 +10,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlmodel import col, select
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session, col, select
 
 from afterword.errors import FileInvalid
 from afterword.facts.assertions import digest
@@ -26,26 +25,26 @@ from afterword.store.tables import TombstoneKeyRow, TombstoneRow
 _KEY_BYTES = 32
 
 
-async def forgotten(db: AsyncSession, scope: Scope, session_id: str | None = None) -> Forgotten:
+def forgotten(db: Session, scope: Scope, session_id: str | None = None) -> Forgotten:
     """Return what was forgotten of a scope, and of one session of it."""
     if session_id is not None:
-        found = await forgotten_in(db, scope, [session_id])
+        found = forgotten_in(db, scope, [session_id])
         return found.get(session_id) or Forgotten(scope, session_id, (), ())
-    row, kept = await scope_row(db, scope), await keys(db)
-    stones = await _stones(db, row.id, [""]) if row and row.id and kept else []
+    row, kept = scope_row(db, scope), keys(db)
+    stones = _stones(db, row.id, [""]) if row and row.id and kept else []
     return Forgotten(scope, None, kept, stones)
 
 
-async def forgotten_in(db: AsyncSession, scope: Scope, session_ids: Sequence[str]) -> dict[str, Forgotten]:
+def forgotten_in(db: Session, scope: Scope, session_ids: Sequence[str]) -> dict[str, Forgotten]:
     """Return what was forgotten of a scope and of each of these sessions; nothing where nothing ever was."""
-    row, kept = await scope_row(db, scope), await keys(db)
+    row, kept = scope_row(db, scope), keys(db)
     if row is None or row.id is None or not kept:
         return {}
-    if not (await db.exec(select(TombstoneRow.id).where(TombstoneRow.scope_id == row.id).limit(1))).first():
+    if not db.exec(select(TombstoneRow.id).where(TombstoneRow.scope_id == row.id).limit(1)).first():
         return {}
     places = {name: [key.place(scope, name) for key in kept] for name in session_ids}
     lying: dict[str, list[Tombstone]] = defaultdict(list)
-    for stone in await _stones(db, row.id, ["", *(place for found in places.values() for place in found)]):
+    for stone in _stones(db, row.id, ["", *(place for found in places.values() for place in found)]):
         lying[stone.place].append(stone)
     return {
         name: Forgotten(scope, name, kept, [*lying[""], *(one for place in found for one in lying[place])])
@@ -53,19 +52,19 @@ async def forgotten_in(db: AsyncSession, scope: Scope, session_ids: Sequence[str
     }
 
 
-async def _stones(db: AsyncSession, scope_id: int, places: Sequence[str]) -> list[Tombstone]:
+def _stones(db: Session, scope_id: int, places: Sequence[str]) -> list[Tombstone]:
     found: list[Tombstone] = []
     for start in range(0, len(places), CHUNK):
         query = select(TombstoneRow).where(
             TombstoneRow.scope_id == scope_id, col(TombstoneRow.place).in_(places[start : start + CHUNK])
         )
-        found += map(_stone, await db.exec(query))
+        found += map(_stone, db.exec(query))
     return found
 
 
-async def keys(db: AsyncSession) -> list[Key]:
+def keys(db: Session) -> list[Key]:
     """Return the keys under which tombstones of this store are hashed."""
-    return [Key(one.id, bytes.fromhex(one.key)) for one in await fetched(db, _all_keys())]
+    return [Key(one.id, bytes.fromhex(one.key)) for one in fetched(db, _all_keys())]
 
 
 @cache
@@ -73,44 +72,44 @@ def _all_keys() -> Any:
     return plain(TombstoneKeyRow)
 
 
-async def own_key(db: AsyncSession) -> Key:
+def own_key(db: Session) -> Key:
     """Return the store's own key, which is made where there is none yet; its name tells this store from others."""
     query = select(TombstoneKeyRow).where(col(TombstoneKeyRow.is_own)).order_by(TombstoneKeyRow.id).limit(1)
-    found = (await db.exec(query)).first()
+    found = db.exec(query).first()
     if found is None:
         secret = secrets.token_bytes(_KEY_BYTES)
         found = TombstoneKeyRow(id=_name(secret), key=secret.hex(), is_own=True)
         db.add(found)
-        await db.flush()
+        db.flush()
     return Key(found.id, bytes.fromhex(found.key))
 
 
-async def lay(db: AsyncSession, scope: Scope, stones: Iterable[Tombstone]) -> int:
+def lay(db: Session, scope: Scope, stones: Iterable[Tombstone]) -> int:
     """Keep these tombstones, and return how many; one that lies there already is left as it is."""
-    scope_id = await ensure_scope(db, scope)
+    scope_id = ensure_scope(db, scope)
     rows = [_values(scope, scope_id, one) for one in stones]
     for start in range(0, len(rows), CHUNK):
-        await insert_missing(db, TombstoneRow, rows[start : start + CHUNK])
+        insert_missing(db, TombstoneRow, rows[start : start + CHUNK])
     return len(rows)
 
 
-async def tombstone_lines(db: AsyncSession, scopes: Sequence[Scope]) -> list[dict[str, Any]]:
+def tombstone_lines(db: Session, scopes: Sequence[Scope]) -> list[dict[str, Any]]:
     """Return the keys and tombstones of these scopes as JSON-representable lines."""
-    lines: list[dict[str, Any]] = [{"row": "key", "id": one.id, "key": one.secret.hex()} for one in await keys(db)]
+    lines: list[dict[str, Any]] = [{"row": "key", "id": one.id, "key": one.secret.hex()} for one in keys(db)]
     for scope in scopes:
-        row = await scope_row(db, scope)
+        row = scope_row(db, scope)
         query = select(TombstoneRow).where(TombstoneRow.scope_id == (row.id if row else None))
-        lines += [_line(scope, _stone(one)) for one in await db.exec(query.order_by(TombstoneRow.id))]
+        lines += [_line(scope, _stone(one)) for one in db.exec(query.order_by(TombstoneRow.id))]
     return lines
 
 
-async def keep_key(db: AsyncSession, line: Mapping[str, Any]) -> None:
+def keep_key(db: Session, line: Mapping[str, Any]) -> None:
     """Keep the key of another store. Raises `FileInvalid` where it is none."""
     try:
         secret = bytes.fromhex(line["key"])
     except (KeyError, TypeError, ValueError):
         raise FileInvalid("a key of tombstones cannot be read; the file is damaged") from None
-    await insert_missing(db, TombstoneKeyRow, [{"id": _name(secret), "key": secret.hex(), "is_own": False}])
+    insert_missing(db, TombstoneKeyRow, [{"id": _name(secret), "key": secret.hex(), "is_own": False}])
 
 
 def stone_of(line: Mapping[str, Any]) -> tuple[Scope, Tombstone]:

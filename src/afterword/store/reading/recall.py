@@ -88,7 +88,7 @@ async def recall(
     if whole is not None and not past:
         whole = add_former_values(whole, view.former, label=scope_label(scope), budget_tokens=budget_tokens)
         return _recall(whole, [], stored=len(served))
-    near, lacking = await meaning(store, kept, view, query, embedder) if embedder is not None else (None, 0)
+    near, lacking = await meaning(store, view, query, embedder) if embedder is not None else (None, 0)
     units = repeats_last(_ranked(view, query, past=past, meaning=near))
     about = _laid_out(view, units, kinds)
     if whole is not None:
@@ -127,7 +127,7 @@ async def search(
     served = _served(view, kinds)
     if not query.strip():
         return _recall(in_block_order(view.fact(one) for one in served)[:limit], [], stored=len(served))
-    near, lacking = await meaning(store, kept, view, query, embedder) if embedder is not None else (None, 0)
+    near, lacking = await meaning(store, view, query, embedder) if embedder is not None else (None, 0)
     past = bool(_ABOUT_THE_PAST.search(query))
     is_asked_for_all = kinds is None and (turns or not view.turns)
     units = _ranked(view, query, past=past, meaning=near, most=limit if is_asked_for_all else None)

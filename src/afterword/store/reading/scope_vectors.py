@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
-from sqlmodel import col
+from sqlmodel import Session, col
 
 from afterword import telemetry
 from afterword.errors import AfterwordError
@@ -27,7 +27,7 @@ from afterword.recall.vectors import (
 from afterword.store.database.compiled_queries import Question
 from afterword.store.database.engine import Store
 from afterword.store.reading import snapshots, vector_rows
-from afterword.store.reading.view_cache import Remembered, remembered
+from afterword.store.reading.view_cache import remembered
 from afterword.store.reading.views import View
 from afterword.store.tables import VectorRow
 from afterword.telemetry import Stage
@@ -41,16 +41,14 @@ READ_AGAIN_S = 30.0
 _log = telemetry.logs(__name__)
 
 
-async def meaning(
-    store: Store, kept: Remembered, view: View, query: str, embedder: Embedder
-) -> tuple[Nearness | None, int]:
+async def meaning(store: Store, view: View, query: str, embedder: Embedder) -> tuple[Nearness | None, int]:
     """Return how near each unit of the view is to the query, and how many of them lack a vector.
 
     None where there are no vectors, or none can be made of the query: then recall goes by words alone. Secrets in the
     query are masked before it is sent; what is off the record is not sent at all.
     """
     try:
-        known = await _vectors(store, kept, view, embedder)
+        known = await _vectors(store, view, embedder)
     except EmbeddingUnavailable as error:
         _log.warning("recall goes by words alone: %s", error)
         return None, 0
@@ -87,8 +85,7 @@ async def refresh_vectors(
     for _ in range(ROUNDS):
         view = await remembered(store).view(store, scope, at)
         texts = {vector_key(unit.text): unit.text for unit in view.index.units}
-        async with store.connection(writing=False) as connection:
-            key, kept = await connection.run_sync(_kept, scope, embedder)
+        key, kept = await store.read(lambda db: _kept(db.connection(), scope, embedder))
         if key is None:
             return made
         as_read = vector_rows.Reading(scope, view.snapshot.revision, view.until, frozenset(texts))
@@ -112,7 +109,7 @@ async def refresh_vectors(
     return made
 
 
-async def _vectors(store: Store, kept: Remembered, view: View, embedder: Embedder) -> Vectors:
+async def _vectors(store: Store, view: View, embedder: Embedder) -> Vectors:
     name = embedder.model, embedder.dimension
     known = view.vectors.get(name)
     if known is not None and not (known.missing and monotonic() - known.read_at_s > READ_AGAIN_S):
@@ -123,10 +120,10 @@ async def _vectors(store: Store, kept: Remembered, view: View, embedder: Embedde
     wanted = former.lacks(texts) if former is not None else None
     keys = [vector_key(text) for text in wanted] if wanted is not None and len(wanted) <= CHUNK else None
 
-    def work(connection: Connection) -> dict[str, bytes]:
-        return _kept(connection, view.snapshot.scope, embedder, keys)[1] if keys != [] else {}
+    def work(transaction: Session) -> dict[str, bytes]:
+        return _kept(transaction.connection(), view.snapshot.scope, embedder, keys)[1] if keys != [] else {}
 
-    found = await kept.read(store, work)
+    found = await store.read(work)
     if former is not None and wanted is not None:
         made = {text: vector for text in wanted if (vector := found.get(vector_key(text))) is not None}
         vectors = await asyncio.to_thread(former.revised, texts, made)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import and_, delete, or_, select
-from sqlmodel import col
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session, col
 
 from afterword.facts.scopes import Scope
 from afterword.recall.vectors import Embedder, vector_key
@@ -49,41 +49,41 @@ class Coverage:
 async def keep(store: Store, reading: Reading, embedder: Embedder, vectors: Mapping[str, bytes]) -> bool:
     """Keep vectors of texts of a reading; nothing is kept, and False returned, where the scope has moved on since."""
 
-    async def work(db: AsyncSession) -> bool:
-        key = await _held(db, reading)
+    def work(db: Session) -> bool:
+        key = _held(db, reading)
         if key is not None:
-            await insert_missing(db, VectorRow, [_row(key, embedder, name, vectors[name]) for name in vectors])
+            insert_missing(db, VectorRow, [_row(key, embedder, name, vectors[name]) for name in vectors])
         return key is not None
 
-    return await store.written(work)
+    return await store.write(work)
 
 
 async def complete(store: Store, reading: Reading, embedder: Embedder, *, alone: bool) -> bool:
     """Drop the vectors of texts that are gone, of whatever model; with `alone` also those of other models and
     dimensions, and note that this one has all. Nothing is done, and False returned, where the scope has moved on."""
 
-    async def work(db: AsyncSession) -> bool:
-        key = await _held(db, reading)
+    def work(db: Session) -> bool:
+        key = _held(db, reading)
         if key is None:
             return False
         of_scope = col(VectorRow.scope_id) == key
         keys = select(col(VectorRow.key)).where(of_scope).distinct()
-        found = await (await db.connection()).execute(keys)
+        found = db.connection().execute(keys)
         stale = [name for (name,) in found if name not in reading.keys and (alone or name != COMPLETE)]
         for start in range(0, len(stale), CHUNK):
-            await db.exec(delete(VectorRow).where(of_scope, col(VectorRow.key).in_(stale[start : start + CHUNK])))
+            db.exec(delete(VectorRow).where(of_scope, col(VectorRow.key).in_(stale[start : start + CHUNK])))
         if alone:
             other = or_(col(VectorRow.model) != embedder.model, col(VectorRow.dimension) != embedder.dimension)
-            await db.exec(delete(VectorRow).where(of_scope, other))
+            db.exec(delete(VectorRow).where(of_scope, other))
             until = reading.until.isoformat() if reading.until else None
             noted = json.dumps({"revision": reading.revision, "until": until}).encode()
-            await insert_missing(db, VectorRow, [_row(key, embedder, COMPLETE, noted)])
+            insert_missing(db, VectorRow, [_row(key, embedder, COMPLETE, noted)])
         return True
 
-    return await store.written(work)
+    return await store.write(work)
 
 
-async def lacking(db: AsyncSession, embedder: Embedder, at: datetime) -> list[Scope]:
+def lacking(db: Session, embedder: Embedder, at: datetime) -> list[Scope]:
     """Return the scopes of which it is not known that all their texts have a vector of this embedder at `at`."""
     noted = and_(
         col(VectorRow.scope_id) == col(ScopeRow.id),
@@ -93,7 +93,7 @@ async def lacking(db: AsyncSession, embedder: Embedder, at: datetime) -> list[Sc
     )
     columns = (col(ScopeRow.tenant), col(ScopeRow.kind), col(ScopeRow.name), col(ScopeRow.revision))
     query = select(*columns, col(VectorRow.content)).outerjoin_from(ScopeRow, VectorRow, noted)
-    rows = await (await db.connection()).execute(query.where(col(ScopeRow.revision) > 0).order_by(col(ScopeRow.id)))
+    rows = db.connection().execute(query.where(col(ScopeRow.revision) > 0).order_by(col(ScopeRow.id)))
     return [
         Scope.parse(f"{row.tenant}/{row.kind}/{row.name}")
         for row in rows
@@ -103,11 +103,14 @@ async def lacking(db: AsyncSession, embedder: Embedder, at: datetime) -> list[Sc
 
 async def coverage(store: Store, scope: Scope, at: datetime, wanted: Name | None = None) -> Coverage:
     """Return how many texts have a vector, of each model that has any and of the one that is wanted."""
-    async with store.read() as db:
-        row = await lookup.scope_row(db, scope)
+
+    def work(db: Session) -> Sequence[Any]:
+        row = lookup.scope_row(db, scope)
         columns = (col(VectorRow.model), col(VectorRow.dimension), col(VectorRow.key))
         query = select(*columns).where(col(VectorRow.scope_id) == (row.id if row else None))
-        rows = (await (await db.connection()).execute(query)).all()
+        return db.connection().execute(query).all()
+
+    rows = await store.read(work)
     keys: dict[Name, set[str]] = {} if wanted is None else {wanted: set()}
     for one in rows:
         keys.setdefault((one.model, one.dimension), set()).add(one.key)
@@ -118,10 +121,10 @@ async def coverage(store: Store, scope: Scope, at: datetime, wanted: Name | None
     return Coverage(len(texts), {name: len(found & texts) for name, found in keys.items()})
 
 
-async def _held(db: AsyncSession, reading: Reading) -> int | None:
+def _held(db: Session, reading: Reading) -> int | None:
     """Return the key of the scope, held against every other writer; None where it is not as it was read any more."""
-    await ledger.hold(db, reading.scope)
-    row = await lookup.scope_row(db, reading.scope)
+    ledger.hold(db, reading.scope)
+    row = lookup.scope_row(db, reading.scope)
     return row.id if row is not None and row.revision == reading.revision else None
 
 

@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlalchemy import update
-from sqlmodel import col, select
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session, col, select
 
 from afterword.facts.scopes import Scope
 from afterword.store import ledger
@@ -45,7 +44,7 @@ class Newcomers:
     windows: Mapping[tuple[str, str], int]
 
     @classmethod
-    async def of(cls, db: AsyncSession, scope: Scope, scope_id: int, origin: str) -> Newcomers:
+    def of(cls, db: Session, scope: Scope, scope_id: int, origin: str) -> Newcomers:
         """Return what is here; `origin` is where the import comes from."""
         came = select(ImportedRunRow.run_id).where(ImportedRunRow.origin == origin)
         own = select(RunRow.source).where(RunRow.scope_id == scope_id, col(RunRow.id).not_in(came)).distinct()
@@ -56,10 +55,10 @@ class Newcomers:
             scope,
             scope_id,
             origin,
-            frozenset(await db.exec(own)),
-            frozenset(await db.exec(theirs)),
-            {name: key for name, key in (await db.exec(names)).all() if key},
-            {(source, key): window for source, key, window in (await db.exec(windows)).all() if window},
+            frozenset(db.exec(own)),
+            frozenset(db.exec(theirs)),
+            {name: key for name, key in db.exec(names).all() if key},
+            {(source, key): window for source, key, window in db.exec(windows).all() if window},
         )
 
     def why_not(self, line: Line) -> str | None:
@@ -72,48 +71,48 @@ class Newcomers:
         is_session = line["source"].startswith(_SESSION) and line.get("session_id") is not None
         return "forgotten" if is_session and line["session_id"] not in self.sessions else None
 
-    async def take(self, db: AsyncSession, lines: Sequence[Line]) -> None:
+    def take(self, db: Session, lines: Sequence[Line]) -> None:
         """Let these runs count here as they did there, after all that counts here already."""
         # Which run counts goes by the order of applying, which run is the last by the order of proposing: keep both.
         applied = sorted((one["applied_revision"], one["id"]) for one in lines if "applied_revision" in one)
-        row = await db.get(ScopeRow, self.scope_id)
+        row = db.get(ScopeRow, self.scope_id)
         last = row.revision if row else 0
         revisions = {their_id: last + place for place, (_, their_id) in enumerate(applied, 1)}
         for start in range(0, len(lines), RUNS_AT_ONCE):
-            await self._take(db, lines[start : start + RUNS_AT_ONCE], revisions)
+            self._take(db, lines[start : start + RUNS_AT_ONCE], revisions)
         moved = update(ScopeRow).where(col(ScopeRow.id) == self.scope_id).values(revision=last + len(applied) + 1)
-        await (await db.connection()).execute(moved)
+        db.connection().execute(moved)
         db.expunge_all()  # the row was changed behind its back
 
-    async def _take(self, db: AsyncSession, lines: Sequence[Line], revisions: Mapping[int, int]) -> None:
-        keys = await insert_numbered(db, RunRow, [await self._run(db, line, revisions) for line in lines])
-        known = await _known(db, [key for line in lines for key in line["verdicts"]])
+    def _take(self, db: Session, lines: Sequence[Line], revisions: Mapping[int, int]) -> None:
+        keys = insert_numbered(db, RunRow, [self._run(db, line, revisions) for line in lines])
+        known = _known(db, [key for line in lines for key in line["verdicts"]])
         read, stands_on, imported = [], [], []
         for run_id, line in zip(keys, lines, strict=True):
             imported.append({"origin": self.origin, "their_id": line["id"], "run_id": run_id})
             for ordinal, (source, key) in enumerate(line["windows"]):
                 read.append({"run_id": run_id, "ordinal": ordinal, "window_id": self.windows[source, key]})
             stands_on += [{"run_id": run_id, "verdict_key": key} for key in line["verdicts"] if key in known]
-        await insert_rows(db, RunWindowRow, read)
-        await insert_rows(db, RunVerdictRow, stands_on)
-        await insert_rows(db, ImportedRunRow, imported)
+        insert_rows(db, RunWindowRow, read)
+        insert_rows(db, RunVerdictRow, stands_on)
+        insert_rows(db, ImportedRunRow, imported)
 
-    async def _run(self, db: AsyncSession, line: Line, revisions: Mapping[int, int]) -> Line:
+    def _run(self, db: Session, line: Line, revisions: Mapping[int, int]) -> Line:
         row = {name: value for name, value in columns_of(RunRow, line).items() if name != "id"}
         row |= {"scope_id": self.scope_id, "session_pk": self.sessions.get(line.get("session_id") or "")}
         row["applied_revision"] = revisions.get(line["id"])
         if row["status"] in ledger.WAITING:
             row["counts"] = {**row["counts"], "revision": -1}  # judged again when it is applied: this is another store
         if row["transcript"] is not None:
-            gone = await forgotten(db, self.scope, line["source"].removeprefix(_SESSION))
+            gone = forgotten(db, self.scope, line["source"].removeprefix(_SESSION))
             read = unpacked(row["transcript"])
             row["transcript"] = packed(replace(read, turns=gone.turns(read.turns)))
         return row
 
 
-async def _known(db: AsyncSession, keys: Sequence[str]) -> Collection[str]:
+def _known(db: Session, keys: Sequence[str]) -> Collection[str]:
     """Return those of the verdicts that have come."""
     found: set[str] = set()
     for start in range(0, len(keys), CHUNK):
-        found.update(await db.exec(select(VerdictRow.key).where(col(VerdictRow.key).in_(keys[start : start + CHUNK]))))
+        found.update(db.exec(select(VerdictRow.key).where(col(VerdictRow.key).in_(keys[start : start + CHUNK]))))
     return found

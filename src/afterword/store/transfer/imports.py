@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from sqlmodel import col, select
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel import Session, col, select
 
 from afterword import telemetry
 from afterword.errors import FileInvalid
@@ -50,7 +49,7 @@ from afterword.store.transfer.imported_runs import Newcomers
 from afterword.store.transfer.json_rows import Line, columns_of
 from afterword.telemetry import Stage
 
-Work = Callable[[AsyncSession, Sequence[Line]], Awaitable[None]]
+Work = Callable[[Session, Sequence[Line]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +71,7 @@ async def take_in(store: Store, path: Path) -> Arrived:
     arrival = _Arrival(store, origin=str(export_file.head_of(path).get("origin")))
     for kind, lines in export_file.groups(path):
         await arrival.take(kind, lines)
-    async with store.connection(writing=True) as connection:
-        await analyze(connection)
+    await store.write(lambda db: analyze(db.connection()))
     return arrival.arrived
 
 
@@ -105,50 +103,50 @@ class _Arrival:
         if kind not in works:
             raise FileInvalid(f"the export holds a line of an unknown kind ({kind}); upgrade afterword")
 
-        async def work(db: AsyncSession) -> Arrived:
+        def work(db: Session) -> Arrived:
             before, self.arrived = self.arrived, Arrived()
             try:
-                await works[kind](db, lines)
+                works[kind](db, lines)
                 return self.arrived
             finally:
                 self.arrived = before
 
         try:
-            done = await self._store.written(work)
+            done = await self._store.write(work)
         except KeyError as error:
             raise FileInvalid(f"a line of kind {kind} tells no {error.args[0]!r}; the file is damaged") from None
         self.arrived.taken.update(done.taken)
         self.arrived.forgotten.update(done.forgotten)
         self.arrived.kept.update(done.kept)
 
-    async def _keys(self, db: AsyncSession, lines: Sequence[Line]) -> None:
+    def _keys(self, db: Session, lines: Sequence[Line]) -> None:
         for line in lines:
-            await keep_key(db, line)
+            keep_key(db, line)
 
-    async def _tombstones(self, db: AsyncSession, lines: Sequence[Line]) -> None:
+    def _tombstones(self, db: Session, lines: Sequence[Line]) -> None:
         stones = [stone_of(line) for line in lines]
         for scope in {scope for scope, _ in stones}:
-            await lay(db, scope, [stone for of, stone in stones if of == scope])
+            lay(db, scope, [stone for of, stone in stones if of == scope])
         self.arrived.taken["tombstones"] += len(stones)
 
-    async def _begin_scope(self, db: AsyncSession, lines: Sequence[Line]) -> None:
+    def _begin_scope(self, db: Session, lines: Sequence[Line]) -> None:
         (line,) = lines
         self._scope, self._covers, self._runs = Scope.parse(line["scope"]), {}, []
-        scope_id = await self._held(db)
-        row = await db.get(ScopeRow, scope_id)
+        scope_id = self._held(db)
+        row = db.get(ScopeRow, scope_id)
         if row is not None and not row.revision:
             row.policy = line["policy"]
             db.add(row)
 
-    async def _held(self, db: AsyncSession) -> int:
+    def _held(self, db: Session) -> int:
         """Return the key of the scope's row. Nobody forgets anything of the scope until the transaction ends: what is
         held back by the tombstones that are seen now is all that is to be held back."""
-        return await ledger.hold(db, self._scope)
+        return ledger.hold(db, self._scope)
 
-    async def _sessions(self, db: AsyncSession, lines: Sequence[Line]) -> None:
-        scope_id, names = await self._held(db), [line["session_id"] for line in lines]
-        here = await _present(db, col(SessionRow.session_id), names, SessionRow.scope_id == scope_id)
-        gone = await forgotten_in(db, self._scope, names)
+    def _sessions(self, db: Session, lines: Sequence[Line]) -> None:
+        scope_id, names = self._held(db), [line["session_id"] for line in lines]
+        here = _present(db, col(SessionRow.session_id), names, SessionRow.scope_id == scope_id)
+        gone = forgotten_in(db, self._scope, names)
         rows, states, turns = [], [], []
         for line in lines:
             state, left = self._shown(line, gone.get(line["session_id"]))
@@ -162,11 +160,11 @@ class _Arrival:
                 turns.append(left)
         for row in rows:
             row.pop("id", None)
-        keys = await insert_numbered(db, SessionRow, rows)
+        keys = insert_numbered(db, SessionRow, rows)
         kept = [{**one, "session_pk": key} for key, found in zip(keys, turns, strict=True) for one in found]
-        await insert_rows(db, TurnRow, kept)
+        insert_rows(db, TurnRow, kept)
         saved = [{**one, "session_pk": key} for key, one in zip(keys, states, strict=True) if one]
-        await insert_rows(db, StateRow, saved)
+        insert_rows(db, StateRow, saved)
         self.arrived.taken["sessions"] += len(rows)
 
     def _shown(self, line: Line, gone: Forgotten | None) -> tuple[Line | None, list[Line] | None]:
@@ -187,9 +185,9 @@ class _Arrival:
             state = {**state, "content": zlib.compress(json.dumps(shown, ensure_ascii=True).encode())}
         return state, [{**turn, "text": one.text} for turn, one in zip(turns, left, strict=True)]
 
-    async def _assertions(self, db: AsyncSession, lines: Sequence[Line]) -> None:
-        scope_id = await self._held(db)
-        gone = await forgotten(db, self._scope)
+    def _assertions(self, db: Session, lines: Sequence[Line]) -> None:
+        scope_id = self._held(db)
+        gone = forgotten(db, self._scope)
         rows, evidence = [], []
         for line in lines:
             row = {**columns_of(AssertionRow, line), "scope_id": scope_id}
@@ -200,8 +198,8 @@ class _Arrival:
                 continue
             rows.append(row)
             evidence += items
-        await insert_missing(db, AssertionRow, rows)
-        await insert_missing(db, EvidenceRow, evidence)
+        insert_missing(db, AssertionRow, rows)
+        insert_missing(db, EvidenceRow, evidence)
         self.arrived.taken["assertions"] += len(rows)
 
     def _is_forgotten(self, row: Line, items: Sequence[Line], gone: Forgotten) -> bool:
@@ -210,14 +208,14 @@ class _Arrival:
         said = assertion_of(_as_row(row), map(_as_row, items), self._scope)
         return gone.covers(said) or not stands(said, self._covers)
 
-    async def _windows(self, db: AsyncSession, lines: Sequence[Line]) -> None:
-        scope_id = await self._held(db)
+    def _windows(self, db: Session, lines: Sequence[Line]) -> None:
+        scope_id = self._held(db)
         rows = [{**columns_of(WindowRow, line), "scope_id": scope_id} for line in lines]
         for row in rows:
             row.pop("id", None)
-        await insert_missing(db, WindowRow, rows)
-        ids = await _window_ids(db, scope_id, [line["key"] for line in lines])
-        here = await _present(db, col(AssertionRow.id), [name for line in lines for name in line["assertions"]])
+        insert_missing(db, WindowRow, rows)
+        ids = _window_ids(db, scope_id, [line["key"] for line in lines])
+        here = _present(db, col(AssertionRow.id), [name for line in lines for name in line["assertions"]])
         touched = {session_id for session_id, _ in self._covers}
         ties, refused = [], []
         for line in lines:
@@ -226,25 +224,25 @@ class _Arrival:
             # What was refused of a session of which something was forgotten may tell just that.
             if line["source"].removeprefix(ledger.source_of("")) not in touched:
                 refused += [{**columns_of(RejectionRow, one), "window_id": window_id} for one in line["rejections"]]
-        await insert_missing(db, WindowAssertionRow, ties)
-        await insert_missing(db, RejectionRow, refused)
+        insert_missing(db, WindowAssertionRow, ties)
+        insert_missing(db, RejectionRow, refused)
         self.arrived.taken["windows"] += len(lines)
 
-    async def _verdicts(self, db: AsyncSession, lines: Sequence[Line]) -> None:
-        scope_id = await self._held(db)
+    def _verdicts(self, db: Session, lines: Sequence[Line]) -> None:
+        scope_id = self._held(db)
         named = [line[name] for line in lines for name in ("earlier_id", "later_id")]
-        here = await _present(db, col(AssertionRow.id), named)
+        here = _present(db, col(AssertionRow.id), named)
         rows = [
             {**columns_of(VerdictRow, line), "scope_id": scope_id}
             for line in lines
             if line["earlier_id"] in here and line["later_id"] in here
         ]
-        await insert_missing(db, VerdictRow, rows)
+        insert_missing(db, VerdictRow, rows)
         self.arrived.taken["verdicts"] += len(rows)
 
-    async def _end_scope(self, db: AsyncSession, _: Sequence[Line]) -> None:
+    def _end_scope(self, db: Session, _: Sequence[Line]) -> None:
         """Let the runs of the scope count, those that are not here yet, and derive its facts."""
-        newcomers = await Newcomers.of(db, self._scope, await self._held(db), self._origin)
+        newcomers = Newcomers.of(db, self._scope, self._held(db), self._origin)
         come = []
         for line in self._runs:
             why_not = newcomers.why_not(line)
@@ -253,8 +251,8 @@ class _Arrival:
             else:
                 (self.arrived.forgotten if why_not == "forgotten" else self.arrived.kept)["runs"] += 1
         if come:
-            await newcomers.take(db, come)
-            await ledger.derive(db, self._scope)
+            newcomers.take(db, come)
+            ledger.derive(db, self._scope)
         self.arrived.taken["runs"] += len(come)
 
 
@@ -279,19 +277,19 @@ def _as_row(values: Line) -> Any:
     return SimpleNamespace(**values)
 
 
-async def _window_ids(db: AsyncSession, scope_id: int, keys: Sequence[str]) -> dict[tuple[str, str], int]:
+def _window_ids(db: Session, scope_id: int, keys: Sequence[str]) -> dict[tuple[str, str], int]:
     found: dict[tuple[str, str], int] = {}
     for start in range(0, len(keys), CHUNK):
         query = select(WindowRow.source, WindowRow.key, WindowRow.id).where(
             WindowRow.scope_id == scope_id, col(WindowRow.key).in_(keys[start : start + CHUNK])
         )
-        found.update({(source, key): window for source, key, window in (await db.exec(query)).all() if window})
+        found.update({(source, key): window for source, key, window in db.exec(query).all() if window})
     return found
 
 
-async def _present(db: AsyncSession, column: Any, names: Sequence[str], *where: Any) -> Collection[str]:
+def _present(db: Session, column: Any, names: Sequence[str], *where: Any) -> Collection[str]:
     """Return those of the names that the table has."""
     found: set[str] = set()
     for start in range(0, len(names), CHUNK):
-        found.update(await db.exec(select(column).where(column.in_(names[start : start + CHUNK]), *where)))
+        found.update(db.exec(select(column).where(column.in_(names[start : start + CHUNK]), *where)))
     return found

@@ -1,0 +1,97 @@
+"""Transactions in threads, for callers in event loops who may be cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class TransactionCancelled(asyncio.CancelledError):
+    """The caller was cancelled. `is_committed` says whether the transaction was committed all the same."""
+
+    def __init__(self, *, is_committed: bool) -> None:
+        super().__init__("committed" if is_committed else "not committed")
+        self.is_committed = is_committed
+
+
+class TicketCancelled(Exception):
+    """Ends the work of a caller who has been cancelled. It is never raised to a caller of the store."""
+
+
+class Ticket:
+    """One caller's transaction: it can be cancelled from another thread until it is committed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._interrupt: Callable[[], object] | None = None
+        self._cancelled = threading.Event()
+        self.is_committed = False
+
+    def cancel(self) -> None:
+        """Interrupt the running statement, and let no other begin."""
+        self._cancelled.set()
+        with self._lock:
+            if self._interrupt is not None:
+                self._interrupt()
+
+    def check(self) -> None:
+        """Raise `TicketCancelled` where the caller was cancelled."""
+        if self._cancelled.is_set():
+            raise TicketCancelled
+
+    def wait(self, pause_s: float) -> None:
+        """Wait so long. Raises `TicketCancelled` as soon as the caller is cancelled."""
+        if self._cancelled.wait(pause_s):
+            raise TicketCancelled
+
+    def interruptible_by(self, interrupt: Callable[[], object] | None) -> None:
+        """Set what interrupts the statement that is running, None when the connection is given back."""
+        with self._lock:
+            self._interrupt = interrupt
+        if interrupt is not None:
+            self.check()
+
+
+_current: contextvars.ContextVar[Ticket | None] = contextvars.ContextVar("ticket", default=None)
+
+
+def current_ticket() -> Ticket:
+    """Return the ticket of the transaction that the running thread does; one that nobody cancels outside of any."""
+    return _current.get() or Ticket()
+
+
+async def run_in_thread(executor: Executor, work: Callable[[], T]) -> T:
+    """Run a transaction in one of the executor's threads and return its result.
+
+    Where the caller is cancelled the transaction is interrupted, and ends before this returns. Raises
+    `TransactionCancelled` then, which says whether it was committed.
+    """
+    ticket = Ticket()
+    context = contextvars.copy_context()
+    context.run(_current.set, ticket)
+    future = executor.submit(context.run, work)
+    waiting = asyncio.wrap_future(future)
+    try:
+        return await asyncio.shield(waiting)
+    except asyncio.CancelledError:
+        if not future.cancel():
+            ticket.cancel()
+            while not future.done():
+                await _finished(waiting)
+        if not future.cancelled():
+            future.exception()  # it ended because of the cancellation, or was committed; both are told below
+        raise TransactionCancelled(is_committed=ticket.is_committed) from None
+
+
+async def _finished(waiting: asyncio.Future[T]) -> None:
+    """Wait for the end of an interrupted transaction, however often the caller is cancelled again."""
+    try:
+        await asyncio.wait([waiting])
+    except asyncio.CancelledError:
+        return

@@ -1,0 +1,101 @@
+"""SQLite as SQLAlchemy opens it: private files, pragmas, and a write lock whose wait can be cancelled."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from afterword.errors import StoreUnreachable
+from afterword.store.database.cancellation import current_ticket
+
+BUSY_TIMEOUT_MS = 30_000
+_LOCK_ATTEMPT_MS = 50
+"""How long one attempt to take the write lock waits; between attempts the caller may have been cancelled."""
+
+_PRAGMAS = f"""
+    PRAGMA journal_mode=WAL;
+    PRAGMA foreign_keys=ON;
+    PRAGMA secure_delete=ON;
+    PRAGMA busy_timeout={BUSY_TIMEOUT_MS};
+"""
+"""A live agent must be able to recall while the batch job commits; only WAL lets a reader pass a writer."""
+
+
+def create_private(path: Path) -> None:
+    """Create the file, readable by its owner alone, unless it exists. Raises `StoreUnreachable` where that fails.
+
+    An existing file is not opened: closing any descriptor of a database file drops every lock that its process has on
+    it (https://sqlite.org/howtocorrupt.html, 2.2), and others then take away the write-ahead log that is in use.
+    """
+    path = path.resolve()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        if path.is_file() and os.access(path, os.R_OK | os.W_OK):
+            return
+        raise _unreachable(path, "it is not a file that may be written") from None
+    except OSError as error:
+        raise _unreachable(path, str(error.strerror)) from None
+
+
+def connect(path: Path | None) -> sqlite3.Connection:
+    """Open the file, which must exist, or a database in memory; transactions are begun by `begin` alone."""
+    name = ":memory:" if path is None else f"file:{quote(str(path.absolute()))}?mode=rw"
+    connection = sqlite3.connect(
+        name, uri=path is not None, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
+    )
+    connection.executescript(_PRAGMAS)
+    return connection
+
+
+def file_identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells the file at this path from another one that takes its place, None where there is none."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - asked for each transaction, and a third of the time
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def begin(connection: Any) -> None:
+    """Begin a transaction on SQLAlchemy's connection. One that writes takes the write lock at once.
+
+    A transaction that reads first and writes later would lose updates of others.
+    """
+    options = connection.get_execution_options()
+    raw: sqlite3.Connection = connection.connection.driver_connection
+    if not options.get("afterword_writing", False):
+        raw.execute("BEGIN")
+        return
+    is_lasting = options.get("afterword_lasting", True)
+    if is_lasting is connection.info.get("afterword_is_lax", False):
+        raw.execute(f"PRAGMA synchronous={'FULL' if is_lasting else 'NORMAL'}")
+        connection.info["afterword_is_lax"] = not is_lasting
+    _take_write_lock(raw)
+
+
+def _take_write_lock(raw: sqlite3.Connection) -> None:
+    """Raises sqlite3's OperationalError where another process keeps the lock for 30 seconds."""
+    ticket, deadline = current_ticket(), time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    raw.execute(f"PRAGMA busy_timeout={_LOCK_ATTEMPT_MS}")
+    try:
+        while True:
+            try:
+                raw.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                ticket.check()
+            else:
+                return
+    finally:
+        raw.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
+
+
+def _unreachable(path: Path, reason: str) -> StoreUnreachable:
+    return StoreUnreachable(f"{path} cannot be opened ({reason}); choose another place with AFTERWORD_STORE__URL")
