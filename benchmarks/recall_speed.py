@@ -32,7 +32,8 @@ from afterword.facts.scopes import Scope
 from afterword.recall.vectors import packed_vector, vector_key
 from afterword.store import entries
 from afterword.store.database.compaction import analyze
-from afterword.store.database.engine import Store, store_url
+from afterword.store.database.engine import Store
+from afterword.store.database.urls import store_url
 from afterword.store.entries import Entry
 from afterword.store.reading.recall import recall, search
 from afterword.store.reading.view_cache import Remembered

@@ -13,7 +13,8 @@ import pytest
 from sqlalchemy import create_engine
 
 from afterword.store import migrations
-from afterword.store.database.engine import Store, store_url
+from afterword.store.database.engine import Store
+from afterword.store.database.urls import store_url
 from servers import Server, running
 
 

@@ -17,7 +17,8 @@ from sqlmodel import SQLModel
 
 from afterword.errors import StoreError, StoreOutdated, StoreTooNew, StoreUnreachable
 from afterword.store import migrations, tables
-from afterword.store.database.engine import Store, open_store, redacted
+from afterword.store.database.engine import Store, open_store
+from afterword.store.database.urls import shown_url
 
 
 def differences(connection: Connection) -> list[object]:
@@ -84,7 +85,7 @@ def test_other_databases_are_refused_without_repeating_a_password(url: str) -> N
 @pytest.mark.parametrize("url", ["postgresql://me:secret@localhost/facts", "postgresql://h/facts?password=secret"])
 def test_a_password_is_never_shown(url: str) -> None:
     store = Store(url)
-    assert "secret" not in repr(store) + store.shown_url + redacted(url)
+    assert "secret" not in repr(store) + store.shown_url + shown_url(url)
 
 
 async def test_a_database_that_is_not_there_is_a_clear_error(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from sqlalchemy.engine import Engine
 from sqlalchemy.types import TypeEngine
 
 from afterword.store import migrations
-from afterword.store.database.engine import store_url
+from afterword.store.database.urls import store_url
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "stores"
 MADE_BY = {"0001": "0001", "0002": "0002", "0003": "0004", "0004": "0004", "0005": "0006", "0006": "0006"}

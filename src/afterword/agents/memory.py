@@ -25,7 +25,8 @@ from afterword.recall.block import opening_tag, render_block, scope_label
 from afterword.recall.tokens import token_upper_bound
 from afterword.recall.vectors import Embedder
 from afterword.store import entries
-from afterword.store.database.engine import Store, open_store, store_url
+from afterword.store.database.engine import Store, open_store
+from afterword.store.database.urls import store_url
 from afterword.store.reading.recall import Recall, recall, search
 from afterword.store.reading.scope_vectors import refresh_vectors
 from afterword.telemetry import Count, Stage

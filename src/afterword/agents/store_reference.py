@@ -11,7 +11,8 @@ from sqlalchemy import make_url
 
 from afterword.errors import ScopeInvalid, StoreError
 from afterword.facts.scopes import Scope
-from afterword.store.database.engine import Store, open_store, redacted
+from afterword.store.database.engine import Store, open_store
+from afterword.store.database.urls import shown_url
 
 STORE_VARIABLE = "AFTERWORD_STORE__URL"
 _MASK = "***"
@@ -58,12 +59,12 @@ def reference(given: Store | str | FromEnvironment | None) -> str | FromEnvironm
     """Return what a dump says about the store: no password, and nothing that may hold one."""
     if given is None or isinstance(given, FromEnvironment):
         return given
-    shown = given.shown_url if isinstance(given, Store) else redacted(given)
+    shown = given.shown_url if isinstance(given, Store) else shown_url(given)
     url = make_url(shown)
     if url.get_backend_name() == "sqlite" or (url.password is None and not url.query):
         return shown
     set_there = os.environ.get(STORE_VARIABLE)
-    if set_there and redacted(set_there) == shown:
+    if set_there and shown_url(set_there) == shown:
         return FromEnvironment(env=STORE_VARIABLE)
     # A password shows, masked too, only beside a user's name.
     masked = url.set(username=url.username or "user", password=_MASK, query={})

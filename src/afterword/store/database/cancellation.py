@@ -7,7 +7,9 @@ import contextvars
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
 
 T = TypeVar("T")
 
@@ -64,6 +66,16 @@ _current: contextvars.ContextVar[Ticket | None] = contextvars.ContextVar("ticket
 def current_ticket() -> Ticket:
     """Return the ticket of the transaction that the running thread does; one that nobody cancels outside of any."""
     return _current.get() or Ticket()
+
+
+def interrupter(connection: Connection) -> Callable[[], object]:
+    """Return what interrupts a statement of this connection from another thread."""
+    raw: Any = connection.connection.driver_connection
+    if connection.dialect.name == "sqlite":
+        interrupt: Callable[[], object] = raw.interrupt
+        return interrupt
+    # Asking a server takes a connection of its own: not in the event loop.
+    return lambda: threading.Thread(target=raw.cancel_safe, daemon=True).start()
 
 
 async def run_in_thread(executor: Executor, work: Callable[[], T]) -> T:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import random
-import re
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,34 +17,25 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url
-from sqlalchemy.engine import URL
-from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, OperationalError
+from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.pool import QueuePool, StaticPool
 from sqlmodel import Session
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from afterword import telemetry
-from afterword.errors import Overtaken, ScopeMoved, StoreInvalid, StoreMissing, StoreOutdated, StoreUnreachable
+from afterword.errors import Overtaken, ScopeMoved, StoreMissing, StoreOutdated, StoreUnreachable
 from afterword.privacy.policy import Privacy
 from afterword.store import migrations
 from afterword.store.database import compaction, sqlite_files
 from afterword.store.database.cache import Cache, Draft
-from afterword.store.database.cancellation import current_ticket, run_in_thread
+from afterword.store.database.cancellation import current_ticket, interrupter, run_in_thread
+from afterword.store.database.urls import DEFAULT_URL, shown_url, store_url
 
 T = TypeVar("T")
 
 _MIGRATING = threading.Lock()
 
-DEFAULT_URL = "sqlite:///afterword.db"
-DRIVERS = {
-    "sqlite": "sqlite",
-    "sqlite+aiosqlite": "sqlite",
-    "postgresql": "postgresql+psycopg",
-    "postgres": "postgresql+psycopg",
-    "postgresql+psycopg": "postgresql+psycopg",
-}
 READERS = 4
 """How many threads read a SQLite file at once; one more writes."""
 OVERTAKEN_STATES = frozenset({"40001", "40P01"})
@@ -57,29 +47,6 @@ STRICT, USUAL, MIGRATING = "SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED"
 """Levels of PostgreSQL. Writers of one scope meet at its row, which each of them writes, so one snapshot is enough;
 where sums over many rows decide, it is not. Measured on 96 sessions of 16 scopes, 8 at once: 300 refused transactions
 and a tenth of the sessions failed with all of them serializable, none with one snapshot, in a third of the time."""
-
-
-def store_url(text: str) -> URL:
-    """Return the database URL with the driver that afterword uses.
-
-    Takes `sqlite:///relative.db`, `sqlite:////absolute.db`, `sqlite://` (in memory) and `postgresql://...`.
-    Raises `StoreInvalid` for anything else, without repeating a password.
-    """
-    try:
-        url = make_url(text)
-    except ArgumentError:
-        raise StoreInvalid("the store's URL cannot be read; write sqlite:///afterword.db or postgresql://...") from None
-    if url.drivername not in DRIVERS:
-        raise StoreInvalid(f"{url.drivername!r} is no database that afterword keeps facts in; use sqlite or postgresql")
-    return url.set(drivername=DRIVERS[url.drivername])
-
-
-def redacted(text: str) -> str:
-    """Return a store URL that may be shown: the password is masked."""
-    url = store_url(text)
-    if "password" in url.query:
-        url = url.update_query_dict({"password": "***"})
-    return re.sub(r"\+psycopg", "", url.render_as_string(hide_password=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +71,7 @@ class Store:
         self.privacy = privacy or Privacy()
         self._connections = connections or Connections()
         self._url = store_url(url)
-        self.shown_url = redacted(url)
+        self.shown_url = shown_url(url)
         self._cache = Cache()
         self._lock = threading.Lock()
         self._process = os.getpid()
@@ -223,7 +190,7 @@ class Store:
         try:
             with self._taking_turns(), self._engine().connect() as plain:
                 connection = plain.execution_options(**options)
-                ticket.interruptible_by(_interrupter(connection))
+                ticket.interruptible_by(interrupter(connection))
                 try:
                     with connection.begin():
                         if not lasting and self.dialect == "postgresql":
@@ -328,7 +295,11 @@ class Store:
                 self._opened.dispose()
                 self._opened, self._cache = None, Cache()
             if self._opened is None:
-                self._opened = self._sqlite_engine() if self.dialect == "sqlite" else self._postgres_engine()
+                self._opened = (
+                    sqlite_files.make_engine(self._url, self.path, READERS + 1)
+                    if self.dialect == "sqlite"
+                    else self._postgres_engine()
+                )
                 self._identity = sqlite_files.file_identity(self.path) if self.path is not None else None
             return self._opened
 
@@ -370,16 +341,6 @@ class Store:
             isolation_level=USUAL,
         )
 
-    def _sqlite_engine(self) -> Engine:
-        if self.path is not None:
-            sqlite_files.create_private(self.path)
-        pool: dict[str, Any] = {"poolclass": StaticPool}
-        if not self.in_memory:
-            pool = {"poolclass": QueuePool, "pool_size": READERS + 1, "max_overflow": -1}
-        engine = create_engine(self._url, creator=partial(sqlite_files.connect, self.path), **pool)
-        event.listen(engine, "begin", sqlite_files.begin)
-        return engine
-
 
 def _may_be_repeated(error: BaseException) -> bool:
     # What a caller has read before the transaction does not become true again.
@@ -388,16 +349,6 @@ def _may_be_repeated(error: BaseException) -> bool:
 
 def _session(connection: Connection, draft: Draft) -> Session:
     return Session(bind=connection, info={Draft: draft, Connection: connection})
-
-
-def _interrupter(connection: Connection) -> Callable[[], object]:
-    """Return what interrupts a statement of this connection from another thread."""
-    raw: Any = connection.connection.driver_connection
-    if connection.dialect.name == "sqlite":
-        interrupt: Callable[[], object] = raw.interrupt
-        return interrupt
-    # Asking a server takes a connection of its own: not in the event loop.
-    return lambda: threading.Thread(target=raw.cancel_safe, daemon=True).start()
 
 
 def _shut_down(threads: dict[str, ThreadPoolExecutor], engine: Engine | None) -> None:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.engine import URL
+from sqlalchemy.pool import QueuePool, StaticPool
 
 from afterword.errors import StoreUnreachable
 from afterword.store.database.cancellation import current_ticket
@@ -43,8 +48,20 @@ def create_private(path: Path) -> None:
         raise _unreachable(path, str(error.strerror)) from None
 
 
-def connect(path: Path | None) -> sqlite3.Connection:
-    """Open the file, which must exist, or a database in memory; transactions are begun by `begin` alone."""
+def make_engine(url: URL, path: Path | None, pool_size: int) -> Engine:
+    """Return the engine of a file, which is created where it is missing, or of a database in memory."""
+    if path is None:
+        engine = create_engine(url, creator=partial(_connect, None), poolclass=StaticPool)
+    else:
+        create_private(path)
+        options: dict[str, Any] = {"poolclass": QueuePool, "pool_size": pool_size, "max_overflow": -1}
+        engine = create_engine(url, creator=partial(_connect, path), **options)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _connect(path: Path | None) -> sqlite3.Connection:
+    """Open the file, which must exist, or a database in memory; transactions are begun by `_begin` alone."""
     name = ":memory:" if path is None else f"file:{quote(str(path.absolute()))}?mode=rw"
     connection = sqlite3.connect(
         name, uri=path is not None, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
@@ -62,7 +79,7 @@ def file_identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def begin(connection: Any) -> None:
+def _begin(connection: Any) -> None:
     """Begin a transaction on SQLAlchemy's connection. One that writes takes the write lock at once.
 
     A transaction that reads first and writes later would lose updates of others.

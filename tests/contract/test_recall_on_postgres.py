@@ -1,4 +1,4 @@
-"""The held connection that asks a PostgreSQL server for a scope's revision: right whoever writes, whatever ends."""
+"""Recall on a PostgreSQL server: right whoever writes, and whatever happens to the connections."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from afterword.store.database.poll import Poll
 
 from afterword.facts.scopes import Scope
 from afterword.store import entries
@@ -22,7 +21,6 @@ from afterword.store.reading.view_cache import remembered
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATER = NOON + timedelta(days=1)
 LENA = Scope.user("lena")
-ASKING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'SELECT revision%'"
 ENDING = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
     " WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -54,7 +52,6 @@ async def test_what_another_writes_is_seen_at_the_next_question(postgres_store_u
             assert len(await told(store)) == number + 1
             before = await remembered(store).view(store, LENA, LATER)
             assert await remembered(store).view(store, LENA, LATER) is before
-        assert on_the_server(postgres_store_url, ASKING) == [(1,)]
 
 
 async def test_it_goes_on_where_the_server_has_ended_every_connection(postgres_store_url: str) -> None:
@@ -67,15 +64,6 @@ async def test_it_goes_on_where_the_server_has_ended_every_connection(postgres_s
             await say(other, "jam")
         on_the_server(postgres_store_url, ENDING)
         assert await told(store) == ["Lena likes jam.", "Lena likes tea."]
-
-
-def test_every_loop_has_one_of_its_own_and_closed_loops_leave_none(postgres_store_url: str) -> None:
-    poll = Poll(Store(postgres_store_url).connect_arguments)
-    for _ in range(4):
-        assert [in_a_loop_of_its_own(poll.revision(LENA)) for _ in range(2)] == [0, 0]
-    assert on_the_server(postgres_store_url, ASKING)[0][0] <= 1
-    poll.close()
-    assert on_the_server(postgres_store_url, ASKING) == [(0,)]
 
 
 async def test_a_question_that_was_given_up_leaves_no_answer_for_the_next(postgres_store_url: str) -> None:
@@ -97,7 +85,6 @@ async def test_many_may_ask_at_once(postgres_store_url: str) -> None:
         await say(store, "tea")
         await told(store)
         assert await asyncio.gather(*(told(store) for _ in range(20))) == [["Lena likes tea."]] * 20
-    assert on_the_server(postgres_store_url, ASKING) == [(0,)]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -117,9 +104,3 @@ async def test_a_forked_process_opens_its_own(postgres_store_url: str) -> None:
         assert (await asyncio.to_thread(os.waitpid, child, 0))[1] == 0
         await say(store, "jam")
         assert await told(store) == ["Lena likes jam.", "Lena likes tea."]
-
-
-async def test_a_server_that_is_gone_is_asked_another_way(postgres_store_url: str) -> None:
-    """The held connection only says that it cannot tell: what is wrong is said where it is asked next."""
-    nowhere = Poll({"host": "/nonexistent", "dbname": "none"})
-    assert await nowhere.revision(LENA) is None

@@ -1,0 +1,43 @@
+"""The address of a store: which database, by which driver, and how it may be shown."""
+
+from __future__ import annotations
+
+import re
+
+from sqlalchemy import make_url
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import ArgumentError
+
+from afterword.errors import StoreInvalid
+
+DEFAULT_URL = "sqlite:///afterword.db"
+DRIVERS = {
+    "sqlite": "sqlite",
+    "sqlite+aiosqlite": "sqlite",
+    "postgresql": "postgresql+psycopg",
+    "postgres": "postgresql+psycopg",
+    "postgresql+psycopg": "postgresql+psycopg",
+}
+
+
+def store_url(text: str) -> URL:
+    """Return the database URL with the driver that afterword uses.
+
+    Takes `sqlite:///relative.db`, `sqlite:////absolute.db`, `sqlite://` (in memory) and `postgresql://...`.
+    Raises `StoreInvalid` for anything else, without repeating a password.
+    """
+    try:
+        url = make_url(text)
+    except ArgumentError:
+        raise StoreInvalid("the store's URL cannot be read; write sqlite:///afterword.db or postgresql://...") from None
+    if url.drivername not in DRIVERS:
+        raise StoreInvalid(f"{url.drivername!r} is no database that afterword keeps facts in; use sqlite or postgresql")
+    return url.set(drivername=DRIVERS[url.drivername])
+
+
+def shown_url(text: str) -> str:
+    """Return a store URL that may be shown: the password is masked."""
+    url = store_url(text)
+    if "password" in url.query:
+        url = url.update_query_dict({"password": "***"})
+    return re.sub(r"\+psycopg", "", url.render_as_string(hide_password=True))
