@@ -58,13 +58,15 @@ class Followed:
         before, said = self.known, {one.id: one for one in book.assertions}
         judged = {(one.earlier_id, one.later_id, one.judge): one for one in book.verdicts}
         was = {(one.earlier_id, one.later_id, one.judge): one for one in before.verdicts}
-        gone = [one for one in before.assertions if one.id not in said]
-        come = [one for one in said.values() if one.id not in before.by_id]
+        removed = [one for one in before.assertions if one.id not in said]
+        added = [one for one in said.values() if one.id not in before.by_id]
         dropped = [one for key, one in was.items() if key not in judged]
-        given = [one for key, one in judged.items() if was.get(key) != one]
-        self.known = before.moved(before.revision + 1, gone=gone, come=come, dropped=dropped, given=given)
-        ends = [end for one in (*dropped, *given) for end in (one.earlier_id, one.later_id)]
-        touched = self.known.touched(before, [*(one.id for one in (*gone, *come)), *ends])
+        judged_anew = [one for key, one in judged.items() if was.get(key) != one]
+        self.known = before.revised(
+            before.revision + 1, removed=removed, added=added, removed_verdicts=dropped, added_verdicts=judged_anew
+        )
+        ends = [end for one in (*dropped, *judged_anew) for end in (one.earlier_id, one.later_id)]
+        touched = self.known.affected_ids(before, [*(one.id for one in (*removed, *added)), *ends])
         stale = [name for name, course in self.held.items() if touched & {one.id for one in course.members}]
         for name in stale:
             del self.held[name]
@@ -78,13 +80,13 @@ def whole(laid_out: Iterable[FactHistory]) -> Dump:
 def the_parts_are_the_whole(history: History) -> None:
     """After each move what is held is what everything that counts gives, laid out at once."""
     book, followed = Book(history.judge), Followed(Knowledge.of(0, (), ()), {})
-    _ = followed.known.postings
+    _ = followed.known.index
 
     def compare() -> None:
         followed.follow(book)
         assert whole(followed.held.values()) == whole(fact_histories(book.assertions, book.verdicts))
         everything = followed.known.assertions
-        assert required_pairs(everything, followed.known.postings) == required_pairs(everything, ())
+        assert required_pairs(everything, followed.known.index) == required_pairs(everything, ())
 
     history.happen(book, undos=True, seen=compare)
 
@@ -98,24 +100,24 @@ def test_what_a_move_touches_is_all_that_it_changes(judge: Callable[[int], Judge
 
 
 def names_mean_what_they_meant(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(SubjectNames, "other_than", lambda *_: set())
+    patch.setattr(SubjectNames, "changed_labels", lambda *_: set())
 
 
 def only_retirements_bind(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(knowledge, "_binds", lambda one: one.relation in RETIRING)
+    patch.setattr(knowledge, "_connects_facts", lambda one: one.relation in RETIRING)
 
 
 def what_a_person_keeps_apart_is_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(knowledge, "_binds", lambda one: one.relation is not Relation.BESIDE or one.joins_subjects)
+    patch.setattr(knowledge, "_connects_facts", lambda one: one.relation is not Relation.BESIDE or one.joins_subjects)
 
 
 def what_hung_together_before_is_forgotten(patch: pytest.MonkeyPatch) -> None:
-    component = Knowledge.component
-    patch.setattr(Knowledge, "component", lambda self, ids, *_: component(self, ids))
+    connected_ids = Knowledge.connected_ids
+    patch.setattr(Knowledge, "connected_ids", lambda self, ids, *_: connected_ids(self, ids))
 
 
 def only_the_moved_themselves(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Knowledge, "component", lambda _self, ids, *_: set(ids))
+    patch.setattr(Knowledge, "connected_ids", lambda _self, ids, *_: set(ids))
 
 
 @pytest.mark.parametrize(
@@ -165,9 +167,9 @@ def test_what_was_used_least_lately_is_let_go_first() -> None:
 @given(st.lists(st.dictionaries(st.integers(0, 9), st.none() | st.integers(1, 9)), max_size=6), st.integers(0, 4))
 def test_layers_are_what_was_changed_one_by_one(changes: list[dict[int, int | None]], most: int) -> None:
     expected: dict[int, int] = {0: 1, 1: 1, 2: 1}
-    layers = first = PersistentMap(dict(expected), most=most)
+    layers = first = PersistentMap(dict(expected), max_changes=most)
     for change in changes:
-        layers = layers.moved(change)
+        layers = layers.updated(change)
         for key, value in change.items():
             expected.pop(key, None)
             expected |= {} if value is None else {key: value}

@@ -33,7 +33,7 @@ def arrival_decides(patch: pytest.MonkeyPatch) -> None:
 
 def a_correction_is_a_change(patch: pytest.MonkeyPatch) -> None:
     """What was wrong from the start holds until it was corrected."""
-    patch.setattr(timeline, "_void", lambda _: {})
+    patch.setattr(timeline, "_corrected_by", lambda _: {})
 
 
 def a_retraction_is_ignored(patch: pytest.MonkeyPatch) -> None:
@@ -42,22 +42,22 @@ def a_retraction_is_ignored(patch: pytest.MonkeyPatch) -> None:
 
 def a_retraction_brings_the_former_value_back(patch: pytest.MonkeyPatch) -> None:
     """What is withdrawn counts as never said."""
-    void = timeline._void
+    void = timeline._corrected_by
 
     def with_retracted(laid: Any) -> dict[str, str]:
         retracted = {
             earlier: later
-            for earlier, taken in laid.later_on.items()
+            for earlier, taken in laid.retirements.items()
             for later, relation in taken
             if relation is Relation.RETRACTS
         }
         return retracted | void(laid)
 
-    patch.setattr(timeline, "_void", with_retracted)
+    patch.setattr(timeline, "_corrected_by", with_retracted)
 
 
 def the_guard_sleeps(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(judged_pairs, "refusal_reason", lambda earlier, later, *, are_one: None)
+    patch.setattr(judged_pairs, "refusal_reason", lambda earlier, later, *, is_same_subject: None)
 
 
 def the_last_instant_is_outside(patch: pytest.MonkeyPatch) -> None:
@@ -69,32 +69,32 @@ def the_last_instant_is_outside(patch: pytest.MonkeyPatch) -> None:
 
 def a_claim_has_no_end(patch: pytest.MonkeyPatch) -> None:
     """What was said for a while takes the time after it as well."""
-    cut = timeline._cut
+    cut = timeline._subtract
 
     def endless(spans: list[ValidityPeriod], claim: Any, ending: Status, by: str) -> list[ValidityPeriod]:
         return cut(spans, (claim[0], None), ending, by)
 
-    patch.setattr(timeline, "_cut", endless)
+    patch.setattr(timeline, "_subtract", endless)
 
 
 def the_past_retires(patch: pytest.MonkeyPatch) -> None:
     """What was said to hold from some day on takes over when it was said."""
-    claims = timeline._claims
+    claims = timeline._stated_intervals
 
     def since_saying(laid: Any, void: Any) -> Any:
         return {name: (laid.by_id[name].said_at, end) for name, (_, end) in claims(laid, void).items()}
 
-    patch.setattr(timeline, "_claims", since_saying)
+    patch.setattr(timeline, "_stated_intervals", since_saying)
 
 
 def restatements_are_dropped(patch: pytest.MonkeyPatch) -> None:
     """Only the first of those who say the same is kept."""
-    course = timeline._course
+    course = timeline._history
 
     def first_only(laid: Any, family: list[Assertion], *rest: Any) -> Any:
         return course(laid, family[:1], *rest)
 
-    patch.setattr(timeline, "_course", first_only)
+    patch.setattr(timeline, "_history", first_only)
 
 
 def the_erased_is_shown(patch: pytest.MonkeyPatch) -> None:
@@ -103,12 +103,12 @@ def the_erased_is_shown(patch: pytest.MonkeyPatch) -> None:
 
 def a_refusal_is_silent(patch: pytest.MonkeyPatch) -> None:
     """Nobody hears that a retirement was refused: a contest names no rival."""
-    course = timeline._course
+    course = timeline._history
 
     def quiet(*parts: Any) -> Any:
         return replace(course(*parts), contested_by=())
 
-    patch.setattr(timeline, "_course", quiet)
+    patch.setattr(timeline, "_history", quiet)
 
 
 PLANTED: list[tuple[Plant, Check]] = [

@@ -1,6 +1,6 @@
-"""What hangs on what: which sides of a life or a project may no longer fit where another one has changed. Pure.
+"""Groups of attributes, and the words of facts that may no longer fit where one of them has changed. Pure.
 
-A table of what usually goes together, short on purpose: what it leaves out is only not pointed at.
+The table is short on purpose. A dependency that it leaves out is only not pointed out.
 """
 
 from __future__ import annotations
@@ -13,29 +13,30 @@ from afterword.facts.words import phrase_pattern, word_set
 
 @dataclass(frozen=True, slots=True)
 class AttributeGroup:
-    """What hangs on what: `name` is what changes, `hanging` the words of what may no longer fit then.
+    """Attributes that change together, called `name`, and the words of the facts that depend on them.
 
-    A fact changes it whose attribute consists of words of `attributes` and `QUALIFIERS` alone, or whose statement
-    begins as `opening` says. Phrases of `aside` are left out before `hanging` is looked for. `is_shared`: the owner's
-    household has it in common. `has_wishes`: it bears on preferences too, not only on circumstances and decisions.
-    `is_dated`: what hangs on it must also tell of the same occasion.
+    A fact belongs to the group if its attribute consists of words of `attributes` and `QUALIFIERS` alone, or if its
+    statement begins with `opening`. A fact depends on the group if it contains `dependent_words`, apart from the
+    phrases that `excluded` matches. `is_household`: the people and belongings of the owner's household share it.
+    `affects_preferences`: preferences depend on it too, not only other facts. `is_occasion`: dependent facts must
+    mention the same occasion.
     """
 
     name: str
     attributes: frozenset[str]
-    hanging: re.Pattern[str]
+    dependent_words: re.Pattern[str]
     opening: re.Pattern[str] | None = None
-    aside: re.Pattern[str] | None = None
-    is_shared: bool = False
-    has_wishes: bool = False
-    is_dated: bool = False
+    excluded: re.Pattern[str] | None = None
+    is_household: bool = False
+    affects_preferences: bool = False
+    is_occasion: bool = False
 
 
 QUALIFIERS = word_set(
     """new current main present primary own family name type model make brand title place start of the food internet
     web project"""
 )
-"""Words that an attribute may have besides those of its family."""
+"""Words that an attribute may have besides those of its group."""
 
 _HOME = word_set("home residence city town village country location address apartment flat house living lives")
 _JOB = word_set("job employer company workplace work occupation profession position employment role")
@@ -53,7 +54,7 @@ _PARKING = r"parking|parks (?:in|on|at|behind|under|the|her|his|their)"
 _LINE = r"(?:phone|mobile|data|roaming|internet|broadband|sim|fibre)"
 
 ATTRIBUTE_GROUPS = (
-    AttributeGroup("home", _HOME, _ROUTES, opening=_MOVED, is_shared=True, has_wishes=True),
+    AttributeGroup("home", _HOME, _ROUTES, opening=_MOVED, is_household=True, affects_preferences=True),
     AttributeGroup(
         "home",
         _HOME,
@@ -70,16 +71,16 @@ ATTRIBUTE_GROUPS = (
             r"kindergarten|nursery school|day ?care",
         ),
         opening=_MOVED,
-        aside=phrase_pattern(
+        excluded=phrase_pattern(
             r"(?:python|software|code|client|standard|http|ui) librar(?:y|ies)",
             r"(?:e-?mail|web|ip) address",
             r"national parks?",
             r"doctor (?:advised|told|says|said|forbade)",
             r"(?:for|to) rent",
         ),
-        is_shared=True,
+        is_household=True,
     ),
-    AttributeGroup("job", _JOB, _ROUTES, opening=_HIRED, has_wishes=True),
+    AttributeGroup("job", _JOB, _ROUTES, opening=_HIRED, affects_preferences=True),
     AttributeGroup(
         "job",
         _JOB,
@@ -92,7 +93,7 @@ ATTRIBUTE_GROUPS = (
             r"work (?:phone|e?-?mail|laptop|number)|company (?:car|phone|laptop)",
         ),
         opening=_HIRED,
-        aside=phrase_pattern(
+        excluded=phrase_pattern(
             r"(?:home|post|ticket|tourist|tax|microsoft|ms|open) office",
             r"(?:password|file|window|package|bank|property|building) manager",
         ),
@@ -103,9 +104,11 @@ ATTRIBUTE_GROUPS = (
         phrase_pattern(r"recipes?|restaurants?|menus?|canteen", r"meal (?:plan|prep|box)\w*", r"lunch ?box(?:es)?"),
         opening=_DIETING,
         # How a recipe is written does not depend on what is eaten.
-        aside=re.compile(r"(?i).*\b(?:metric|grams?|units?|minutes|portions?|servings|format|steps?|ounces|cups)\b.*"),
-        is_shared=True,
-        has_wishes=True,
+        excluded=re.compile(
+            r"(?i).*\b(?:metric|grams?|units?|minutes|portions?|servings|format|steps?|ounces|cups)\b.*"
+        ),
+        is_household=True,
+        affects_preferences=True,
     ),
     AttributeGroup(
         "car",
@@ -118,13 +121,13 @@ ATTRIBUTE_GROUPS = (
             r"tyres?|tires",
         ),
         opening=_DRIVES,
-        aside=phrase_pattern(
+        excluded=phrase_pattern(
             r"(?:health|travel|life|home|household|liability|pet|legal|dental|disability) insurance",
             r"(?:phone|laptop|watch|camera) charg(?:er|es|ing)",
             r"(?:bike|bicycle) (?:tyres?|tires|insurance)",
             r"national parks?",
         ),
-        is_shared=True,
+        is_household=True,
     ),
     AttributeGroup(
         "date",
@@ -137,8 +140,8 @@ ATTRIBUTE_GROUPS = (
             r"hotels?|flights?|tickets?|rental car|hostel|ferry",
             r"deadlines?|due|remind(?:s|ed|er|ers)?|check-?in|appointments?|rsvp",
         ),
-        has_wishes=True,
-        is_dated=True,
+        affects_preferences=True,
+        is_occasion=True,
     ),
     AttributeGroup(
         "stack",
@@ -151,7 +154,7 @@ ATTRIBUTE_GROUPS = (
             r"connection (?:pool|string)\w*",
             r"linter|test runner|package manager|build tool",
         ),
-        aside=phrase_pattern(r"(?:printer|taxi|bus|truck|graphics) drivers?"),
+        excluded=phrase_pattern(r"(?:printer|taxi|bus|truck|graphics) drivers?"),
     ),
     AttributeGroup(
         "school",
@@ -159,12 +162,14 @@ ATTRIBUTE_GROUPS = (
         phrase_pattern(
             r"school run", r"(?:to|from) school", r"timetable", r"school (?:bus|lunch|starts)", r"class teacher"
         ),
-        is_shared=True,
+        is_household=True,
     ),
     AttributeGroup(
         "phone",
         word_set("phone mobile smartphone provider carrier operator"),
         phrase_pattern(rf"{_LINE} (?:plan|contract|tariff|package)s?", r"contract", r"tariff", r"sim(?: card)?"),
-        aside=phrase_pattern(r"(?:rental|work|employment|lease|gym|electricity|gas|energy|insurance|labou?r) contract"),
+        excluded=phrase_pattern(
+            r"(?:rental|work|employment|lease|gym|electricity|gas|energy|insurance|labou?r) contract"
+        ),
     ),
 )

@@ -1,8 +1,8 @@
 """Which facts may no longer fit because another one has changed: "commute" after "moved". Pure.
 
-Nothing is retired for it and nothing of it is kept: the list is derived whenever it is asked for, and only asks a
-person to look. A fact hangs on a changed one where it names the old value, or where the table of families says that
-such things go together. What has been said again, confirmed or edited since the change is not on it.
+The list is derived whenever it is asked for. It retires nothing and is not stored: it only asks a person to look. A
+fact depends on a changed one if it names the old value, or if the table of attribute groups says so. A fact that was
+repeated, confirmed or edited since the change is not listed.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from datetime import datetime
 from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.attribute_groups import ATTRIBUTE_GROUPS, QUALIFIERS, AttributeGroup
 from afterword.facts.fact import Fact, Status
-from afterword.facts.words import folded, phrase_pattern, terms, word_set
+from afterword.facts.words import folded, phrase_pattern, plain_words, terms, word_set
 
 
 @dataclass(frozen=True, slots=True)
 class Dependent:
-    """A fact that may no longer fit, the superseded fact that it hangs on, and in which way it does."""
+    """A fact that may no longer fit, the superseded fact that it depends on, and why."""
 
     fact: Fact
     changed: Fact
     reason: str
 
 
-# What somebody is, knows or likes goes with them, whatever their sentence mentions besides.
-_LASTING = word_set(
+# Attributes of a person that do not change when their circumstances do.
+_PERMANENT = word_set(
     """name birthday birthplace birth hometown age nationality citizenship origin childhood language languages skill
     education degree studies allergy allergies intolerance condition shoe size seat hobby"""
 )
@@ -43,10 +43,10 @@ _RELATIVE = (
     "dog|cat|car|home|house|flat|apartment"
 )
 _HOUSEHOLD = re.compile(rf"(?:the )?user['’]s (?:\w+ )?(?:{_RELATIVE})\b", re.IGNORECASE)
-_DENIED = phrase_pattern("not", "no", "never", "without", "former", "ex")
-_NUMBERED = re.compile(r"\d+(?:st|nd|rd|th|am|pm)?")
-# Words that name nothing by themselves: how things are said, when they happen and how much they are.
-_PLAIN = frozenset(
+_NEGATION = phrase_pattern("not", "no", "never", "without", "former", "ex")
+_NUMBER = re.compile(r"\d+(?:st|nd|rd|th|am|pm)?")
+# Stems that name nothing by themselves: common verbs, times, amounts.
+_GENERIC_STEMS = frozenset(
     terms(
         """user want prefer like need take use get go make say keep live work move change switch plan start begin end
         leave daily weekly monthly yearly every week weekend month year today tomorrow morning noon afternoon evening
@@ -56,73 +56,79 @@ _PLAIN = frozenset(
         nine ten twelve date dates departure arrival"""
     )
 )
-_OCCASION = frozenset(terms("trip travel travels holiday vacation journey event visit book booked ticket take place"))
+_OCCASION_STEMS = frozenset(
+    terms("trip travel travels holiday vacation journey event visit book booked ticket take place")
+)
 
 
 def dependents(facts: Sequence[Fact]) -> list[Dependent]:
-    """Return the served facts that may no longer fit, in the given order, each with what it hangs on and why.
+    """Return the served facts that may no longer fit, in the given order, each with the changed fact and the reason.
 
-    `facts` are all facts of one scope with their status at one instant, the superseded ones included. A fact counts
-    where it was last said before the other ceased to hold; of several changes of one slot the latest is named.
+    `facts` are all facts of one scope with their status at one instant, the superseded ones included. A fact counts if
+    it was last said before the changed fact ended. Of several changes of one slot the latest is named.
     """
-    known = _Known(facts)
-    found: dict[tuple[str, tuple[str, str]], Dependent] = {}
-    superseded = [one for one in facts if one.status is Status.SUPERSEDED and one.valid_to is not None]
-    for changed in sorted(superseded, key=_changed_at):
-        for fact, reason in known.hanging_on(changed):
-            found[fact.id, _slot(changed)] = Dependent(fact, changed, reason)
-    place = {one.id: index for index, one in enumerate(facts)}
-    return sorted(found.values(), key=lambda one: (place[one.fact.id], place[one.changed.id]))
+    index = _ScopeIndex(facts)
+    by_fact_and_slot: dict[tuple[str, tuple[str, str]], Dependent] = {}
+    superseded = [fact for fact in facts if fact.status is Status.SUPERSEDED and fact.valid_to is not None]
+    for changed in sorted(superseded, key=_ended_at):
+        for fact, reason in index.dependents_of(changed):
+            by_fact_and_slot[fact.id, _slot(changed)] = Dependent(fact, changed, reason)
+    position = {fact.id: number for number, fact in enumerate(facts)}
+    return sorted(
+        by_fact_and_slot.values(),
+        key=lambda dependent: (position[dependent.fact.id], position[dependent.changed.id]),
+    )
 
 
-class _Known:
-    """The facts of a scope, found by the words and the families that they speak of."""
+class _ScopeIndex:
+    """The facts of a scope by id, by assertion, by stem, and by attribute group."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
-        self.served = {one.id: one for one in facts if one.is_served}
-        self.by_assertion = {said: one for one in facts for said in one.assertion_ids}
-        self.naming: dict[str, set[str]] = defaultdict(set)
-        self.speaking: dict[int, dict[str, str]] = defaultdict(dict)
-        for one in self.served.values():
-            for stem in _said(one):
-                self.naming[stem].add(one.id)
-            for number, word in _families_of(one):
-                self.speaking[number][one.id] = word
+        self.served = {fact.id: fact for fact in facts if fact.is_served}
+        self.by_assertion = {assertion_id: fact for fact in facts for assertion_id in fact.assertion_ids}
+        self.ids_by_stem: dict[str, set[str]] = defaultdict(set)
+        self.words_by_group: dict[int, dict[str, str]] = defaultdict(dict)
+        for fact in self.served.values():
+            for stem in _stems(fact):
+                self.ids_by_stem[stem].add(fact.id)
+            for number, word in _groups_of(fact):
+                self.words_by_group[number][fact.id] = word
 
-    def hanging_on(self, changed: Fact) -> Iterable[tuple[Fact, str]]:
-        """Yield the facts that hang on a superseded one, with the reason."""
+    def dependents_of(self, changed: Fact) -> Iterable[tuple[Fact, str]]:
+        """Yield the facts that depend on a superseded one, with the reason."""
         successor = self.by_assertion.get(changed.retired_by or "")
-        if successor is not None and _only_says_more(changed, successor):
+        if successor is not None and _only_adds_detail(changed, successor):
             return
-        reasons = self._by_family(changed) | self._by_name(changed)
-        for fact_id, reason in reasons.items():
+        for fact_id, reason in (self._by_group(changed) | self._by_value(changed)).items():
             fact = self.served[fact_id]
             if _slot(fact) != _slot(changed) and fact is not successor and _is_older(fact, changed, successor):
                 yield fact, reason
 
-    def _by_name(self, changed: Fact) -> dict[str, str]:
-        stems = _names(changed)
+    def _by_value(self, changed: Fact) -> dict[str, str]:
+        """Return the ids of the facts that name the old value, with the reason."""
+        stems = _value_stems(changed)
         if not stems:
             return {}
-        naming = set.intersection(*(self.naming.get(stem, set()) for stem in stems))
+        fact_ids = set.intersection(*(self.ids_by_stem.get(stem, set()) for stem in stems))
         return {
-            one: f"it names “{changed.value}”"
-            for one in naming
-            if _may_name(self.served[one], changed) and _means(self.served[one], changed, stems)
+            fact_id: f"it names “{changed.value}”"
+            for fact_id in fact_ids
+            if _may_depend_on_value(self.served[fact_id], changed)
+            and _means_value(self.served[fact_id], changed, stems)
         }
 
-    def _by_family(self, changed: Fact) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for number, family in enumerate(ATTRIBUTE_GROUPS):
-            if not _changes(changed, family):
-                continue
-            for one, word in self.speaking[number].items():
-                if _belongs(self.served[one], changed, family, word):
-                    found[one] = f"“{word}” often hangs on the {family.name}"
-        return found
+    def _by_group(self, changed: Fact) -> dict[str, str]:
+        """Return the ids of the facts that depend on the attribute groups of the changed fact, with the reason."""
+        return {
+            fact_id: f"“{word}” often hangs on the {group.name}"
+            for number, group in enumerate(ATTRIBUTE_GROUPS)
+            if _belongs_to(changed, group)
+            for fact_id, word in self.words_by_group[number].items()
+            if _shares_subject(self.served[fact_id], changed, group, word)
+        }
 
 
-def _changed_at(fact: Fact) -> datetime:
+def _ended_at(fact: Fact) -> datetime:
     return fact.valid_to or fact.said_at
 
 
@@ -131,76 +137,80 @@ def _slot(fact: Fact) -> tuple[str, str]:
 
 
 def _is_older(fact: Fact, changed: Fact, successor: Fact | None) -> bool:
-    """Whether the fact was last said while it could not know of the change."""
+    """Whether the fact was last said without knowledge of the change."""
     last_said_at = fact.last_said_at or fact.said_at
-    if last_said_at >= _changed_at(changed):
+    if last_said_at >= _ended_at(changed):
         return False
     if successor is None:
         return True
     if successor.said_at < changed.said_at and last_said_at < changed.said_at:
-        return False  # what held when it was said holds again
-    names_old, names_new = _names_all(_names(changed), fact), _names_all(_names(successor), fact)
+        return False  # the value that held when the fact was said holds again
+    stems, old_stems, new_stems = _stems(fact), _value_stems(changed), _value_stems(successor)
+    names_old, names_new = bool(old_stems) and old_stems <= stems, bool(new_stems) and new_stems <= stems
     return not names_new or (names_old and last_said_at < successor.said_at)
 
 
-def _only_says_more(changed: Fact, successor: Fact) -> bool:
-    """Whether what took its place says all of it and more: a fact told more exactly has not changed."""
+def _only_adds_detail(changed: Fact, successor: Fact) -> bool:
+    """Whether the new value contains all of the old one: a more exact value is not a change."""
     stems = frozenset(terms(changed.value))
-    is_denied = bool(_DENIED.search(successor.value)) and not _DENIED.search(changed.value)
-    return bool(stems) and stems <= frozenset(terms(successor.value)) and not is_denied
+    is_negated = bool(_NEGATION.search(successor.value)) and not _NEGATION.search(changed.value)
+    return bool(stems) and stems <= frozenset(terms(successor.value)) and not is_negated
 
 
-def _changes(changed: Fact, family: AttributeGroup) -> bool:
-    """Whether it is of the family's attributes, or says so where its attribute says little."""
-    if changed.kind is Kind.PREFERENCE and (family.is_dated or not family.has_wishes):
+def _belongs_to(changed: Fact, group: AttributeGroup) -> bool:
+    """Whether the changed fact belongs to the group, by its attribute or by the opening of its statement."""
+    if changed.kind is Kind.PREFERENCE and (group.is_occasion or not group.affects_preferences):
         return False
     words = _attribute_words(changed)
-    if words & family.attributes and words <= family.attributes | QUALIFIERS:
-        return not (family.name == "stack" and words == {"language"} and folded(changed.subject) == OWNER)
-    return bool(family.opening and family.opening.match(changed.statement))
+    if words & group.attributes and words <= group.attributes | QUALIFIERS:
+        return not (group.name == "stack" and words == {"language"} and folded(changed.subject) == OWNER)
+    return bool(group.opening and group.opening.match(changed.statement))
 
 
-def _families_of(fact: Fact) -> Iterable[tuple[int, str]]:
-    """Yield the families that the fact speaks of, each with the word that does."""
-    if _attribute_words(fact) & (_LASTING | _OCCUPATION):
+def _groups_of(fact: Fact) -> Iterable[tuple[int, str]]:
+    """Yield the number of each group that the fact depends on, with the word that says so."""
+    if _attribute_words(fact) & (_PERMANENT | _OCCUPATION):
         return
-    for number, family in enumerate(ATTRIBUTE_GROUPS):
-        if fact.kind is Kind.PREFERENCE and not family.has_wishes:
-            continue
-        word = family.hanging.search(_told_for(fact, family))
-        if word:
-            yield number, word.group().casefold()
+    for number, group in enumerate(ATTRIBUTE_GROUPS):
+        if fact.kind is not Kind.PREFERENCE or group.affects_preferences:
+            word = group.dependent_words.search(_text_for(fact, group))
+            if word:
+                yield number, word.group().casefold()
 
 
-def _told_for(fact: Fact, family: AttributeGroup) -> str:
-    """Return what the fact tells, without phrases that are aside of the family or an attribute that stands for one."""
+def _text_for(fact: Fact, group: AttributeGroup) -> str:
+    """Return the attribute and the statement without excluded phrases.
+
+    If the statement had any, the attribute is left out too, since it may stand for the excluded phrase.
+    """
     attribute = fact.attribute.replace("_", " ")
-    if family.aside is None:
+    if group.excluded is None:
         return f"{attribute}. {fact.statement}"
-    statement = family.aside.sub(" ", fact.statement)
-    return f"{family.aside.sub(' ', attribute)}. {statement}" if statement == fact.statement else statement
+    statement = group.excluded.sub(" ", fact.statement)
+    return f"{group.excluded.sub(' ', attribute)}. {statement}" if statement == fact.statement else statement
 
 
-def _belongs(fact: Fact, changed: Fact, family: AttributeGroup, word: str) -> bool:
-    """Whether the two are about the same subject (or the owner's household, or the same occasion)."""
-    if family.is_dated:
+def _shares_subject(fact: Fact, changed: Fact, group: AttributeGroup, word: str) -> bool:
+    """Whether the two facts are about the same subject, the owner's household, or the same occasion."""
+    if group.is_occasion:
         return _is_same_occasion(fact, changed)
-    if _has_same_subject(fact, changed) or (folded(changed.subject) == OWNER and _is_the_owners(word, fact)):
+    if _has_same_subject(fact, changed) or (folded(changed.subject) == OWNER and _is_owned(word, fact)):
         return True
-    return family.is_shared and _is_of_household(fact) and _is_of_household(changed)
+    return group.is_household and _is_of_household(fact) and _is_of_household(changed)
 
 
 def _has_same_subject(fact: Fact, changed: Fact) -> bool:
     subject = folded(changed.subject)
     if folded(fact.subject) == subject:
         return True
-    return subject != OWNER and frozenset(terms(subject)) <= frozenset(terms(fact.subject)) and bool(terms(subject))
+    stems = frozenset(terms(subject))
+    return subject != OWNER and bool(stems) and stems <= frozenset(terms(fact.subject))
 
 
-def _is_the_owners(word: str, fact: Fact) -> bool:
-    """Whether the fact tells of the owner's own one, as in "Anna is the user's boss"."""
-    told = rf"\buser['’]s (?:new |local |family |line )?{re.escape(word)}\b"
-    return bool(re.search(told, f"{fact.subject}. {fact.statement}", re.IGNORECASE))
+def _is_owned(word: str, fact: Fact) -> bool:
+    """Whether the word names something of the owner, as in "Anna is the user's boss"."""
+    owned = rf"\buser['’]s (?:new |local |family |line )?{re.escape(word)}\b"
+    return bool(re.search(owned, f"{fact.subject}. {fact.statement}", re.IGNORECASE))
 
 
 def _is_of_household(fact: Fact) -> bool:
@@ -210,54 +220,52 @@ def _is_of_household(fact: Fact) -> bool:
 
 def _is_same_occasion(fact: Fact, changed: Fact) -> bool:
     subject = "" if folded(changed.subject) == OWNER else changed.subject
-    told = frozenset(terms(f"{subject} {changed.attribute.replace('_', ' ')} {changed.statement}"))
-    told = frozenset(stem for stem in told - _PLAIN if not _NUMBERED.fullmatch(stem))
-    return bool((told - _OCCASION or told) & _said(fact))
+    stems = frozenset(terms(f"{subject} {changed.attribute.replace('_', ' ')} {changed.statement}"))
+    names = frozenset(stem for stem in stems - _GENERIC_STEMS if not _NUMBER.fullmatch(stem))
+    return bool((names - _OCCASION_STEMS or names) & _stems(fact))
 
 
-def _names(changed: Fact) -> frozenset[str]:
-    """Return the stems by which the old value is named; none where they name nothing by themselves."""
-    stems = frozenset(terms(changed.value))
-    telling = [stem for stem in stems - _PLAIN if len(stem) >= 4 and not _NUMBERED.fullmatch(stem)]
-    return stems if telling else frozenset()
+def _value_stems(fact: Fact) -> frozenset[str]:
+    """Return the stems of the value, or none where they name nothing by themselves."""
+    stems = frozenset(terms(fact.value))
+    is_name = any(len(stem) >= 4 and not _NUMBER.fullmatch(stem) for stem in stems - _GENERIC_STEMS)
+    return stems if is_name else frozenset()
 
 
-def _means(fact: Fact, changed: Fact, stems: frozenset[str]) -> bool:
-    """Whether the fact means the old value by its words: several, a proper name, or one in the same context."""
+def _means_value(fact: Fact, changed: Fact, stems: frozenset[str]) -> bool:
+    """Whether the fact uses the words of the old value in the same sense.
+
+    That is so for several words, for a proper name, and for a word in the same context.
+    """
     if len(stems) > 1:
         return True
-    return _is_capital(fact, stems) if _is_capital(changed, stems) else bool(_context(changed) & _said(fact))
+    if _is_capitalised(changed, stems):
+        return _is_capitalised(fact, stems)
+    context = frozenset(terms(f"{changed.attribute.replace('_', ' ')} {changed.statement}"))
+    context -= frozenset(terms(f"{changed.value} {changed.subject}")) | _GENERIC_STEMS
+    return bool(context & _stems(fact))
 
 
-def _is_capital(fact: Fact, stems: frozenset[str]) -> bool:
-    """Whether the sentence (its value, where the sentence has other words) writes the word with a capital letter."""
-    written = [word for word in re.findall(r"[^\W_]+", fact.statement) if stems & frozenset(terms(word))]
+def _is_capitalised(fact: Fact, stems: frozenset[str]) -> bool:
+    """Whether the statement (or the value, if the statement lacks the word) writes it with a capital letter."""
+    written = [word for word in plain_words(fact.statement) if stems & frozenset(terms(word))]
     return any(not word.islower() for word in written or [fact.value])
 
 
-def _context(changed: Fact) -> frozenset[str]:
-    told = frozenset(terms(f"{changed.attribute.replace('_', ' ')} {changed.statement}"))
-    return told - frozenset(terms(changed.value)) - frozenset(terms(changed.subject)) - _PLAIN
-
-
-def _may_name(fact: Fact, changed: Fact) -> bool:
-    """Whether naming the old value means hanging on it: not for what is past, nor for what others have of their own."""
-    if _attribute_words(fact) & _LASTING or _PAST.search(fact.statement):
+def _may_depend_on_value(fact: Fact, changed: Fact) -> bool:
+    """Whether a fact that names the old value may depend on it: not if it is about the past or about someone else."""
+    if _attribute_words(fact) & _PERMANENT or _PAST.search(fact.statement):
         return False
     if _has_same_subject(fact, changed):
         return True
-    told = frozenset(terms(fact.statement)) - frozenset(terms(fact.subject))
+    mentioned = frozenset(terms(fact.statement)) - frozenset(terms(fact.subject))
     subject = frozenset(terms(changed.subject))
-    return bool(subject) and subject <= told and folded(fact.attribute) != folded(changed.attribute)
+    return bool(subject) and subject <= mentioned and folded(fact.attribute) != folded(changed.attribute)
 
 
 def _attribute_words(fact: Fact) -> frozenset[str]:
-    return frozenset(re.findall(r"[^\W_]+", fact.attribute.casefold()))
+    return frozenset(plain_words(fact.attribute.casefold()))
 
 
-def _names_all(stems: frozenset[str], fact: Fact) -> bool:
-    return bool(stems) and stems <= _said(fact)
-
-
-def _said(fact: Fact) -> frozenset[str]:
+def _stems(fact: Fact) -> frozenset[str]:
     return frozenset(terms(f"{fact.statement} {fact.value} {fact.attribute.replace('_', ' ')}"))

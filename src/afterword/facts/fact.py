@@ -1,4 +1,4 @@
-"""What is held: facts, their validity and their status at an instant. Frozen values, no I/O."""
+"""Facts with their validity and their status at an instant. Frozen values, no I/O."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from afterword.facts.scopes import Scope
 
 
 class Status(StrEnum):
-    """What a fact is at an instant."""
+    """The status of a fact at an instant."""
 
     CURRENT = "current"
     SUPERSEDED = "superseded"
@@ -23,15 +23,15 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What is held about one thing, with its status at the instant it was asked for.
+    """What the assertions about one slot amount to, with its status at the instant it was asked for.
 
     `id` is the id of its first-said assertion; every id in `assertion_ids` resolves to it. `valid_from` and `valid_to`
-    bound the interval that decides the status (`valid_to` None: open). `said_at` is when it was first said,
-    `last_said_at` when it was last said, repeated or confirmed, `recorded_at` when it was learned. `support` counts the
-    sessions (and the application's or people's entries) that say it. `retired_by` is the assertion that ended it,
-    `contested_by` the facts it stands against, `may_be` those whom it may be about where
-    its subject is a name that fits several (it is pending then, and told to nobody). `former` is the value whose place
-    it took, where a block has room to tell it.
+    bound the period that decides the status (`valid_to` None: open), `dated` says whether one of them was said.
+    `said_at` is when it was first said, `last_said_at` when it was last said, repeated or confirmed, `recorded_at` when
+    it was learned. `support` counts the sessions, and the entries by applications or people, that say it. `retired_by`
+    is the assertion that ended it, `contested_by` the facts that contradict it. `may_be` names the people it may be
+    about where its subject is a name that fits several: it is pending then, and no agent is told it. `former` is the
+    value that it replaced, where a block has room to show it.
     """
 
     id: str
@@ -60,5 +60,5 @@ class Fact:
 
     @property
     def is_served(self) -> bool:
-        """Whether an agent may be told it: it holds, or it holds with a mark."""
+        """Whether agents are told it: it holds, contested or not."""
         return self.status in (Status.CURRENT, Status.CONTESTED)

@@ -1,158 +1,167 @@
-"""Which assertion bears on which: judged pairs, and what follows from them for restatements of either side. Pure."""
+"""Which assertion retires or repeats which: the judged pairs, and what follows from them for restatements. Pure."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 
 from afterword.facts.assertions import PERSON, RETIRING, Assertion, Relation, SpeechAct, Verdict
 from afterword.facts.retirement_guard import refusal_reason
 from afterword.facts.subjects import SubjectNames, Subjects
 from afterword.facts.words import folded
 
+IdPair = tuple[str, str]
+"""The ids of two assertions, the earlier-said first."""
+
 _STRENGTH = {Relation.NARROWS: 0, Relation.CHANGES: 1, Relation.RETRACTS: 2, Relation.CORRECTS: 3}
 
 
 def deciding_verdict(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return which of several verdicts on one pair counts."""
-    return max(verdicts, key=lambda one: (one.rank, one.relation, one.reason, one.joins_subjects, one.parts_subjects))
+    """Return the verdict that counts among several on one pair."""
+    return max(verdicts, key=attrgetter("rank", "relation", "reason", "joins_subjects", "parts_subjects"))
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedRetirement:
-    """A retirement that the guard refused, and why: both stand until a person decides."""
+    """A retirement that the guard refused, and why. Both assertions stay until a person decides."""
 
     verdict: Verdict
     reason: str
 
 
 class JudgedPairs:
-    """Which assertion bears on which: judged pairs, and what follows from them for restatements of either side."""
+    """Which assertion retires or repeats which, for a list of assertions in order of saying.
+
+    `roots` maps each assertion to the first-said one that it repeats, `members` each root to all assertions that repeat
+    it. `retirements` maps each assertion to the later ones that retire it, with their relation. `contests` holds the
+    pairs of roots between which a retirement was refused, `broader` the pairs (restatement, narrower statement) where
+    the restatement says again, later, what was narrowed before.
+
+    Raises ValueError if a verdict's pair is not in order of saying.
+    """
 
     def __init__(
         self, ordered: list[Assertion], verdicts: Iterable[Verdict], names: SubjectNames | None = None
     ) -> None:
         self.ordered = ordered
-        self.by_id = {one.id: one for one in ordered}
-        place = {one.id: index for index, one in enumerate(ordered)}
-        self.place = place
-        self.decided = self._decided(verdicts)
-        self.judged = {pair: verdict.relation for pair, verdict in self.decided.items()}
+        self.by_id = {assertion.id: assertion for assertion in ordered}
+        self.position = {assertion.id: index for index, assertion in enumerate(ordered)}
+        self.decided = self._deciding_verdicts(verdicts)
+        self.relations = {pair: verdict.relation for pair, verdict in self.decided.items()}
         self.subjects = Subjects(self.by_id, self.decided.values(), names)
+        self.roots = self._roots()
+        self.members: dict[str, list[Assertion]] = defaultdict(list)
+        for assertion in ordered:
+            if assertion.act is SpeechAct.STATE:
+                self.members[self.roots[assertion.id]].append(assertion)
+        self._settled = {self._contest(*pair) for pair, verdict in self.decided.items() if verdict.judge == PERSON}
         self.refused: list[RefusedRetirement] = []
-        self.root = self._roots()
-        self.families: dict[str, list[Assertion]] = defaultdict(list)
-        for one in ordered:
-            if one.act is SpeechAct.STATE:
-                self.families[self.root[one.id]].append(one)
-        self.settled = {
-            frozenset({self.root[earlier], self.root[later]})
-            for (earlier, later), verdict in self.decided.items()
-            if verdict.judge == PERSON
-        }
         self.contests: set[frozenset[str]] = set()
-        self.broader: list[tuple[str, str]] = []
-        self.later_on: dict[str, list[tuple[str, Relation]]] = defaultdict(list)
-        for (earlier, later), relation in self._effective().items():
-            self.later_on[earlier].append((later, relation))
-
-    def _decided(self, verdicts: Iterable[Verdict]) -> dict[tuple[str, str], Verdict]:
-        """Return the verdict that counts for each pair."""
-        found: dict[tuple[str, str], Verdict] = {}
-        for verdict in verdicts:
-            pair = verdict.earlier_id, verdict.later_id
-            if pair[0] in self.place and pair[1] in self.place:
-                if self.place[pair[0]] >= self.place[pair[1]]:
-                    raise ValueError(f"{verdict.earlier_id} was not said before {verdict.later_id}")
-                found[pair] = deciding_verdict((found.get(pair, verdict), verdict))
-        return found
-
-    def _roots(self) -> dict[str, str]:
-        """Return the first-said assertion that each one repeats: each joins the latest-said one that it repeats."""
-        parent: dict[str, str] = {}
-        for (earlier, later), relation in self.judged.items():
-            if relation is Relation.SAME and self.by_id[earlier].act is SpeechAct.STATE is self.by_id[later].act:
-                known = parent.get(later)
-                if known is None or self.place[earlier] > self.place[known]:
-                    parent[later] = earlier
-        root: dict[str, str] = {}
-        for one in self.ordered:
-            root[one.id] = root[parent[one.id]] if one.id in parent else one.id
-        return root
-
-    def _effective(self) -> dict[tuple[str, str], Relation]:
-        """Return every pair in which the later one takes from the earlier one, refused retirements aside."""
-        found: dict[tuple[str, str], Relation] = {}
-        for (earlier, later), relation in self.judged.items():
-            if relation in RETIRING and not self._overruled(earlier, later):
-                for pair, inherited in self._inherited(earlier, later, relation):
-                    if pair == (earlier, later) or pair not in self.judged:
-                        found[pair] = max(found.get(pair, inherited), inherited, key=_STRENGTH.__getitem__)
-        self.broader = [pair for pair in self.broader if self._allowed(*pair)]
-        allowed = {pair: relation for pair, relation in found.items() if self._allowed(*pair)}
-        return allowed | self._in_place(allowed)
-
-    def _in_place(self, effective: dict[tuple[str, str], Relation]) -> dict[tuple[str, str], Relation]:
-        """Return what a correction retires because what it puts right had retired it."""
-        retired_by: dict[str, set[str]] = defaultdict(set)
-        corrections = []
-        for (earlier, later), relation in effective.items():
-            if relation is Relation.CORRECTS and self.by_id[later].act is SpeechAct.STATE:
-                corrections.append((self.place[earlier], earlier, later))
-            if relation is not Relation.RETRACTS:
-                retired_by[later].add(earlier)
-        found: dict[tuple[str, str], Relation] = {}
-        for _, wrong, right in sorted(corrections):
-            for old in sorted(retired_by[wrong]):
-                is_free = (old, right) not in self.judged and self.root[old] != self.root[right]
-                if is_free and (old, right) not in effective and self._allowed(old, right):
-                    found[old, right] = Relation.CHANGES
-                    retired_by[right].add(old)
-        return found
-
-    def _inherited(self, earlier: str, later: str, relation: Relation) -> Iterable[tuple[tuple[str, str], Relation]]:
-        """Yield what one verdict means for all that repeat its sides."""
-        old = self.families.get(self.root[earlier]) or [self.by_id[earlier]]
-        new = self.families.get(self.root[later]) or [self.by_id[later]]
-        if old is new:
-            yield (earlier, later), relation
-            return
-        for one in old:
-            for other in new:
-                if self.place[one.id] < self.place[other.id]:
-                    named = (one.id, other.id) == (earlier, later)
-                    spread = Relation.CHANGES if relation is Relation.CORRECTS else relation
-                    yield (one.id, other.id), relation if named else spread
-                elif relation is Relation.NARROWS and (other.id, one.id) not in self.judged:
-                    self.broader.append((one.id, other.id))
-                elif relation in (Relation.CHANGES, Relation.CORRECTS):
-                    yield (other.id, one.id), Relation.CHANGES
+        self.broader: list[IdPair] = []
+        self.retirements: dict[str, list[tuple[str, Relation]]] = defaultdict(list)
+        for (earlier, later), relation in self._retiring_relations().items():
+            self.retirements[earlier].append((later, relation))
 
     def erased(self) -> frozenset[str]:
         """Return the statements that an effective request to erase names."""
         return frozenset(
             earlier
-            for earlier, taken in self.later_on.items()
-            for later, relation in taken
+            for earlier, retirements in self.retirements.items()
+            for later, relation in retirements
             if relation is Relation.RETRACTS and self.by_id[later].act is SpeechAct.ERASE
         )
 
-    def _allowed(self, earlier: str, later: str) -> bool:
-        one, other = self.by_id[earlier], self.by_id[later]
-        if frozenset({self.root[earlier], self.root[later]}) in self.settled:
+    def _contest(self, earlier: str, later: str) -> frozenset[str]:
+        return frozenset({self.roots[earlier], self.roots[later]})
+
+    def _deciding_verdicts(self, verdicts: Iterable[Verdict]) -> dict[IdPair, Verdict]:
+        """Return the verdict that counts for each pair."""
+        decided: dict[IdPair, Verdict] = {}
+        for verdict in verdicts:
+            pair = verdict.earlier_id, verdict.later_id
+            if pair[0] in self.position and pair[1] in self.position:
+                if self.position[pair[0]] >= self.position[pair[1]]:
+                    raise ValueError(f"{verdict.earlier_id} was not said before {verdict.later_id}")
+                decided[pair] = deciding_verdict((decided.get(pair, verdict), verdict))
+        return decided
+
+    def _roots(self) -> dict[str, str]:
+        """Return the root of each assertion. One that repeats several joins the latest-said of them."""
+        repeated: dict[str, str] = {}
+        for (earlier, later), relation in self.relations.items():
+            if relation is Relation.SAME and self.by_id[earlier].act is SpeechAct.STATE is self.by_id[later].act:
+                repeated[later] = max(earlier, repeated.get(later, earlier), key=self.position.__getitem__)
+        roots: dict[str, str] = {}
+        for assertion in self.ordered:
+            roots[assertion.id] = roots[repeated[assertion.id]] if assertion.id in repeated else assertion.id
+        return roots
+
+    def _retiring_relations(self) -> dict[IdPair, Relation]:
+        """Return every pair in which the later assertion retires the earlier one, without refused retirements."""
+        relations: dict[IdPair, Relation] = {}
+        for (earlier, later), relation in self.relations.items():
+            if relation in RETIRING and not self._is_overruled(earlier, later):
+                for pair, inherited in self._inherited(earlier, later, relation):
+                    if pair == (earlier, later) or pair not in self.relations:
+                        relations[pair] = max(relations.get(pair, inherited), inherited, key=_STRENGTH.__getitem__)
+        self.broader = [pair for pair in self.broader if self._is_allowed(*pair)]
+        allowed = {pair: relation for pair, relation in relations.items() if self._is_allowed(*pair)}
+        return allowed | self._retired_by_corrections(allowed)
+
+    def _retired_by_corrections(self, allowed: dict[IdPair, Relation]) -> dict[IdPair, Relation]:
+        """Return what a correction retires because the statement that it corrects had retired it."""
+        retired_by: dict[str, set[str]] = defaultdict(set)
+        corrections = []
+        for (earlier, later), relation in allowed.items():
+            if relation is Relation.CORRECTS and self.by_id[later].act is SpeechAct.STATE:
+                corrections.append((self.position[earlier], earlier, later))
+            if relation is not Relation.RETRACTS:
+                retired_by[later].add(earlier)
+        inherited: dict[IdPair, Relation] = {}
+        for _, wrong, right in sorted(corrections):
+            for old in sorted(retired_by[wrong]):
+                is_open = (old, right) not in self.relations and self.roots[old] != self.roots[right]
+                if is_open and (old, right) not in allowed and self._is_allowed(old, right):
+                    inherited[old, right] = Relation.CHANGES
+                    retired_by[right].add(old)
+        return inherited
+
+    def _inherited(self, earlier: str, later: str, relation: Relation) -> Iterable[tuple[IdPair, Relation]]:
+        """Yield what one verdict means for all restatements of its two sides."""
+        old = self.members.get(self.roots[earlier]) or [self.by_id[earlier]]
+        new = self.members.get(self.roots[later]) or [self.by_id[later]]
+        if old is new:
+            yield (earlier, later), relation
+            return
+        for former in old:
+            for latter in new:
+                if self.position[former.id] < self.position[latter.id]:
+                    is_judged_pair = (former.id, latter.id) == (earlier, later)
+                    inherited = Relation.CHANGES if relation is Relation.CORRECTS else relation
+                    yield (former.id, latter.id), relation if is_judged_pair else inherited
+                elif relation is Relation.NARROWS and (latter.id, former.id) not in self.relations:
+                    self.broader.append((former.id, latter.id))
+                elif relation in (Relation.CHANGES, Relation.CORRECTS):
+                    yield (latter.id, former.id), Relation.CHANGES
+
+    def _is_allowed(self, earlier: str, later: str) -> bool:
+        """Whether code lets `later` retire `earlier`. A refusal is noted."""
+        old, new = self.by_id[earlier], self.by_id[later]
+        contest = self._contest(earlier, later)
+        if contest in self._settled:
             return True
-        if other.limited_to and folded(one.limited_to or "") != folded(other.limited_to):
-            return False  # what is said for one occasion leaves the rest as it was
-        refused = refusal_reason(one, other, are_one=self.subjects.are_one(one, other))
-        if refused is None:
+        if new.limited_to and folded(old.limited_to or "") != folded(new.limited_to):
+            return False  # a statement about one occasion does not change the general one
+        reason = refusal_reason(old, new, is_same_subject=self.subjects.are_same(old, new))
+        if reason is None:
             return True
-        self.contests.add(frozenset({self.root[earlier], self.root[later]}))
+        self.contests.add(contest)
         if (earlier, later) in self.decided:
-            self.refused.append(RefusedRetirement(self.decided[earlier, later], refused))
+            self.refused.append(RefusedRetirement(self.decided[earlier, later], reason))
         return False
 
-    def _overruled(self, earlier: str, later: str) -> bool:
-        """Whether a person has decided about these two, and this verdict is another judge's."""
-        is_settled = frozenset({self.root[earlier], self.root[later]}) in self.settled
-        return is_settled and self.decided[earlier, later].judge != PERSON
+    def _is_overruled(self, earlier: str, later: str) -> bool:
+        """Whether a person has decided between the two facts, and this verdict is another judge's."""
+        return self._contest(earlier, later) in self._settled and self.decided[earlier, later].judge != PERSON

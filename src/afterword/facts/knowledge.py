@@ -1,7 +1,7 @@
-"""What is live in one scope, laid out so that a change costs by what it touches, not by all that is known. Pure.
+"""The assertions and verdicts of one scope, indexed so that an update costs by what it changes. Pure.
 
-Nothing here is ever changed in place: `moved` returns another value that shares what has stayed the same, so that a
-session that is being judged goes on reading what it began with.
+Immutable: `revised` returns a new version that shares all that stays the same. A session that is being judged keeps
+the version it started with.
 """
 
 from __future__ import annotations
@@ -15,176 +15,181 @@ from afterword.facts.assertions import PERSON, Assertion, Relation, Verdict
 from afterword.facts.judged_pairs import deciding_verdict
 from afterword.facts.persistent_map import PersistentMap, group_ids, regroup_ids
 from afterword.facts.statement_index import StatementIndex
-from afterword.facts.subjects import Labels, SubjectNames, joined_labels
+from afterword.facts.subjects import LabelPair, SubjectNames, joined_labels
 from afterword.facts.words import folded
 
 Excerpt = tuple[list[Assertion], list[Verdict], SubjectNames]
 
 
 class Knowledge:
-    """Everything live in one scope at one revision: assertions by id, and of each the verdicts on it.
+    """All live assertions and verdicts of one scope at one revision.
 
-    `under` holds the ids of what is said of each subject (folded), `within` those of what each session says, and
-    `last_said_at` when the last of it was said.
+    `ids_by_subject` holds the ids of the assertions about each folded subject, `ids_by_session` those of each session.
+    `verdicts_by_id` holds the verdicts on each assertion. `last_said_at` is the time of the latest assertion.
     """
 
     def __init__(
         self,
         revision: int,
         by_id: PersistentMap[str, Assertion],
-        judged: PersistentMap[str, tuple[Verdict, ...]],
-        under: PersistentMap[str, tuple[str, ...]],
-        within: PersistentMap[str, tuple[str, ...]],
+        verdicts_by_id: PersistentMap[str, tuple[Verdict, ...]],
+        ids_by_subject: PersistentMap[str, tuple[str, ...]],
+        ids_by_session: PersistentMap[str, tuple[str, ...]],
         last_said_at: datetime | None,
     ) -> None:
-        self.revision, self.by_id, self.judged = revision, by_id, judged
-        self.under, self.within, self.last_said_at = under, within, last_said_at
+        self.revision, self.by_id, self.verdicts_by_id = revision, by_id, verdicts_by_id
+        self.ids_by_subject, self.ids_by_session, self.last_said_at = ids_by_subject, ids_by_session, last_said_at
         self.names = SubjectNames({}, ())
-        self._joins: Mapping[tuple[str, str], Labels] = {}
+        self._joins: Mapping[tuple[str, str], LabelPair] = {}
 
     @classmethod
     def of(cls, revision: int, assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> Knowledge:
-        """Return what these make together; verdicts may name what is not live."""
-        by_id = {one.id: one for one in assertions}
-        said = list(by_id.values())
-        judged: dict[str, list[Verdict]] = defaultdict(list)
-        for one in verdicts:
-            judged[one.earlier_id].append(one)
-            judged[one.later_id].append(one)
-        known = cls(
+        """Return the knowledge of these assertions and verdicts. A verdict may name an assertion that is not live."""
+        by_id = {assertion.id: assertion for assertion in assertions}
+        verdicts_by_id: dict[str, list[Verdict]] = defaultdict(list)
+        pairs: set[tuple[str, str]] = set()
+        for verdict in verdicts:
+            for id_ in _pair(verdict):
+                verdicts_by_id[id_].append(verdict)
+            if verdict.joins_subjects:
+                pairs.add(_pair(verdict))
+        knowledge = cls(
             revision,
             PersistentMap(by_id),
-            PersistentMap({name: tuple(found) for name, found in judged.items()}),
-            group_ids(_labels(said)),
-            group_ids(_tellers(said)),
-            max((each.said_at for each in said), default=None),
+            PersistentMap({id_: tuple(judged) for id_, judged in verdicts_by_id.items()}),
+            group_ids(_by_subject(by_id.values())),
+            group_ids(_by_session(by_id.values())),
+            max((assertion.said_at for assertion in by_id.values()), default=None),
         )
-        known._joins = known._joining({_pair(one) for found in judged.values() for one in found if one.joins_subjects})
-        known.names = SubjectNames({label: known._written(label) for label in known.under}, known._joins.values())
-        return known
+        knowledge._joins = knowledge._joins_of(pairs)
+        spellings = {label: knowledge._spelling(label) for label in knowledge.ids_by_subject}
+        knowledge.names = SubjectNames(spellings, knowledge._joins.values())
+        return knowledge
 
     @cached_property
-    def postings(self) -> StatementIndex:
-        """Where to look for what bears on a statement."""
+    def index(self) -> StatementIndex:
+        """The index that finds statements which may bear on another one."""
         return StatementIndex.of(self.assertions)
 
     @property
     def assertions(self) -> tuple[Assertion, ...]:
-        """All that is live."""
-        return tuple(self.by_id.all().values())
+        """All live assertions."""
+        return tuple(self.by_id.as_dict().values())
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """All verdicts in force."""
-        return tuple(one for name, found in self.judged.all().items() for one in found if one.earlier_id == name)
+        by_id = self.verdicts_by_id.as_dict()
+        return tuple(verdict for id_, judged in by_id.items() for verdict in judged if verdict.earlier_id == id_)
 
     def said_in(self, session_id: str) -> list[Assertion]:
-        """Return what a session says."""
-        return [self.by_id[name] for name in self.within.get(session_id, ())]
+        """Return the assertions of a session."""
+        return [self.by_id[id_] for id_ in self.ids_by_session.get(session_id, ())]
 
-    def moved(
+    def revised(
         self,
         revision: int,
         *,
-        gone: Iterable[Assertion] = (),
-        come: Iterable[Assertion] = (),
-        dropped: Iterable[Verdict] = (),
-        given: Iterable[Verdict] = (),
+        removed: Iterable[Assertion] = (),
+        added: Iterable[Assertion] = (),
+        removed_verdicts: Iterable[Verdict] = (),
+        added_verdicts: Iterable[Verdict] = (),
     ) -> Knowledge:
-        """Return what is known when assertions have gone and come, and verdicts were dropped and given.
+        """Return the knowledge after assertions and verdicts were removed and added.
 
-        A verdict that is given takes the place of the same judge's on the same pair.
+        An added verdict replaces the one of the same judge on the same pair.
         """
-        gone = [self.by_id[one.id] for one in gone if one.id in self.by_id]
-        lost = {one.id for one in gone}
-        come = [one for one in {one.id: one for one in come}.values() if one.id in lost or one.id not in self.by_id]
-        dropped, given = list(dropped), list(given)
+        removed = [self.by_id[assertion.id] for assertion in removed if assertion.id in self.by_id]
+        removed_ids = {assertion.id for assertion in removed}
+        new_ids = {assertion.id: assertion for assertion in added}
+        added = [new for new in new_ids.values() if new.id in removed_ids or new.id not in self.by_id]
+        added_verdicts = list(added_verdicts)
+        changed_verdicts = [*removed_verdicts, *added_verdicts]
         after = Knowledge(
             revision,
-            self.by_id.moved({**dict.fromkeys(lost), **{one.id: one for one in come}}),
-            _judged(self.judged, [*dropped, *given], given),
-            regroup_ids(self.under, _labels(gone), _labels(come)),
-            regroup_ids(self.within, _tellers(gone), _tellers(come)),
+            self.by_id.updated({**dict.fromkeys(removed_ids), **{assertion.id: assertion for assertion in added}}),
+            _updated_verdicts(self.verdicts_by_id, changed_verdicts, added_verdicts),
+            regroup_ids(self.ids_by_subject, _by_subject(removed), _by_subject(added)),
+            regroup_ids(self.ids_by_session, _by_session(removed), _by_session(added)),
             None,
         )
-        after.last_said_at = self._last_said_at(after, gone, come)
-        if "postings" in self.__dict__:
-            after.postings = self.postings.moved(gone, come)
+        after.last_said_at = self._last_said_at(after, removed, added)
+        if "index" in self.__dict__:
+            after.index = self.index.revised(removed, added)
         after.names, after._joins = self.names, self._joins
-        after._rename([*gone, *come], [*dropped, *given])
+        after._update_names([*removed, *added], changed_verdicts)
         return after
 
-    def component(self, ids: Iterable[str], *others: Knowledge) -> set[str]:
-        """Return all that hangs together with these: by verdicts that bear on the facts, here or in `others`."""
-        found: set[str] = set()
-        todo = list(ids)
-        while todo:
-            one = todo.pop()
-            if one not in found:
-                found.add(one)
-                todo += [end for known in (self, *others) for end in known._bound(one)]
-        return found
+    def connected_ids(self, ids: Iterable[str], *others: Knowledge) -> set[str]:
+        """Return these ids and all that verdicts connect them to, directly or not, here or in `others`."""
+        connected: set[str] = set()
+        pending = list(ids)
+        while pending:
+            id_ = pending.pop()
+            if id_ not in connected:
+                connected.add(id_)
+                pending += [neighbour for knowledge in (self, *others) for neighbour in knowledge._neighbours(id_)]
+        return connected
 
-    def touched(self, before: Knowledge, ids: Iterable[str]) -> set[str]:
-        """Return all whose facts may differ from before, where `ids` have come, gone, or been judged otherwise."""
-        renamed = self.names.other_than(before.names)
-        seeds = {one for label in renamed for known in (self, before) for one in known.under.get(label, ())}
-        return self.component({*ids, *seeds}, before)
+    def affected_ids(self, before: Knowledge, ids: Iterable[str]) -> set[str]:
+        """Return all assertions whose facts may differ from before, where `ids` were added, removed or judged anew."""
+        labels = self.names.changed_labels(before.names)
+        renamed = {id_ for label in labels for side in (self, before) for id_ in side.ids_by_subject.get(label, ())}
+        return self.connected_ids({*ids, *renamed}, before)
 
     def excerpt(self, ids: Iterable[str]) -> Excerpt:
-        """Return what is live of these, the verdicts on them, and the names of the whole scope."""
-        ids = [one for one in ids if one in self.by_id]
-        verdicts = dict.fromkeys(one for name in ids for one in self.judged.get(name, ()))
-        return [self.by_id[one] for one in ids], list(verdicts), self.names
+        """Return the live assertions of these ids, the verdicts on them, and the names of the whole scope."""
+        live_ids = [id_ for id_ in ids if id_ in self.by_id]
+        verdicts = dict.fromkeys(verdict for id_ in live_ids for verdict in self.verdicts_by_id.get(id_, ()))
+        return [self.by_id[id_] for id_ in live_ids], list(verdicts), self.names
 
-    def _last_said_at(self, after: Knowledge, gone: list[Assertion], come: list[Assertion]) -> datetime | None:
-        if any(one.said_at == self.last_said_at for one in gone):
-            return max((one.said_at for one in after.assertions), default=None)
-        return max((at for at in (self.last_said_at, *(one.said_at for one in come)) if at), default=None)
+    def _last_said_at(self, after: Knowledge, removed: list[Assertion], added: list[Assertion]) -> datetime | None:
+        if any(assertion.said_at == self.last_said_at for assertion in removed):
+            return max((assertion.said_at for assertion in after.assertions), default=None)
+        times = (self.last_said_at, *(assertion.said_at for assertion in added))
+        return max(filter(None, times), default=None)
 
-    def _bound(self, name: str) -> list[str]:
-        if name not in self.by_id:
+    def _neighbours(self, id_: str) -> list[str]:
+        if id_ not in self.by_id:
             return []
-        ends = (end for one in self.judged.get(name, ()) if _binds(one) for end in _pair(one))
-        return [end for end in ends if end in self.by_id]
+        verdicts = filter(_connects_facts, self.verdicts_by_id.get(id_, ()))
+        return [end for verdict in verdicts for end in _pair(verdict) if end in self.by_id]
 
-    def _joining(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Labels]:
-        """Return, of these pairs, those whose deciding verdict makes their labels one."""
-        found: dict[tuple[str, str], Labels] = {}
+    def _joins_of(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], LabelPair]:
+        """Return the labels that the deciding verdicts on these pairs join in the whole scope."""
+        joins: dict[tuple[str, str], LabelPair] = {}
         for pair in pairs:
-            verdicts = [one for one in self.judged.get(pair[0], ()) if _pair(one) == pair]
-            labels = None
+            verdicts = [verdict for verdict in self.verdicts_by_id.get(pair[0], ()) if _pair(verdict) == pair]
             if verdicts and pair[0] in self.by_id and pair[1] in self.by_id:
                 labels = joined_labels(deciding_verdict(verdicts), self.by_id)
-            if labels:
-                found[pair] = labels
-        return found
+                if labels:
+                    joins[pair] = labels
+        return joins
 
-    def _rename(self, moved: list[Assertion], judged: list[Verdict]) -> None:
-        """Find out anew what names mean, where what has moved may have changed that."""
-        on_moved = [one for said in moved for one in self.judged.get(said.id, ())]
-        pairs = {_pair(one) for one in (*judged, *on_moved)}
-        joins = {pair: labels for pair, labels in self._joins.items() if pair not in pairs} | self._joining(pairs)
-        told = {**self.names.written}
-        for label in {folded(one.subject) for one in moved}:
-            told.pop(label, None)
-            if label in self.under:
-                told[label] = self._written(label)
-        if joins != self._joins or told != self.names.written:
-            self.names, self._joins = SubjectNames(told, joins.values()), joins
+    def _update_names(self, changed: list[Assertion], changed_verdicts: list[Verdict]) -> None:
+        """Derive the names again where changed assertions or verdicts may have changed them."""
+        verdicts_on_changed = [verdict for said in changed for verdict in self.verdicts_by_id.get(said.id, ())]
+        pairs = set(map(_pair, (*changed_verdicts, *verdicts_on_changed)))
+        joins = {pair: labels for pair, labels in self._joins.items() if pair not in pairs} | self._joins_of(pairs)
+        spellings = {**self.names.spellings}
+        for label in {folded(assertion.subject) for assertion in changed}:
+            spellings.pop(label, None)
+            if label in self.ids_by_subject:
+                spellings[label] = self._spelling(label)
+        if joins != self._joins or spellings != self.names.spellings:
+            self.names, self._joins = SubjectNames(spellings, joins.values()), joins
 
-    def _written(self, label: str) -> str:
-        """Return a label as it was written last; of one word, which is nobody's full name, as it is folded."""
+    def _spelling(self, label: str) -> str:
+        """Return the latest spelling of a label. A single word stays folded, since it is nobody's full name."""
         if " " not in label:
             return label
-        said = [self.by_id[one] for one in self.under[label]]
-        forms = {one.subject for one in said}
-        return forms.pop() if len(forms) == 1 else max(said, key=lambda one: one.order).subject
+        said = [self.by_id[id_] for id_ in self.ids_by_subject[label]]
+        spellings = {assertion.subject for assertion in said}
+        return spellings.pop() if len(spellings) == 1 else max(said, key=lambda assertion: assertion.order).subject
 
 
-def _binds(verdict: Verdict) -> bool:
-    """Whether a verdict makes the facts of one side depend on the other; that two stand beside each other does not,
-    unless a person says so."""
+def _connects_facts(verdict: Verdict) -> bool:
+    """Whether the facts of one side depend on the other. `beside` does not connect them unless a person decided it."""
     is_idle = verdict.relation is Relation.BESIDE and verdict.judge != PERSON
     return not is_idle or verdict.joins_subjects or verdict.parts_subjects
 
@@ -193,20 +198,20 @@ def _pair(verdict: Verdict) -> tuple[str, str]:
     return verdict.earlier_id, verdict.later_id
 
 
-def _judged(
-    before: PersistentMap[str, tuple[Verdict, ...]], stale: list[Verdict], given: list[Verdict]
+def _updated_verdicts(
+    before: PersistentMap[str, tuple[Verdict, ...]], changed: list[Verdict], added: list[Verdict]
 ) -> PersistentMap[str, tuple[Verdict, ...]]:
-    keys = {(*_pair(one), one.judge) for one in stale}
+    changed_keys = {(*_pair(verdict), verdict.judge) for verdict in changed}
     changes: dict[str, tuple[Verdict, ...] | None] = {}
-    for name in {end for one in stale for end in _pair(one)}:
-        left = (one for one in before.get(name, ()) if (*_pair(one), one.judge) not in keys)
-        changes[name] = (*left, *(one for one in given if name in _pair(one))) or None
-    return before.moved(changes)
+    for id_ in {end for verdict in changed for end in _pair(verdict)}:
+        unchanged = (old for old in before.get(id_, ()) if (*_pair(old), old.judge) not in changed_keys)
+        changes[id_] = (*unchanged, *(verdict for verdict in added if id_ in _pair(verdict))) or None
+    return before.updated(changes)
 
 
-def _labels(said: Iterable[Assertion]) -> Iterator[tuple[str, str]]:
-    return ((folded(one.subject), one.id) for one in said)
+def _by_subject(assertions: Iterable[Assertion]) -> Iterator[tuple[str, str]]:
+    return ((folded(assertion.subject), assertion.id) for assertion in assertions)
 
 
-def _tellers(said: Iterable[Assertion]) -> Iterator[tuple[str, str]]:
-    return ((one.session_id, one.id) for one in said if one.session_id is not None)
+def _by_session(assertions: Iterable[Assertion]) -> Iterator[tuple[str, str]]:
+    return ((assertion.session_id, assertion.id) for assertion in assertions if assertion.session_id is not None)

@@ -1,4 +1,4 @@
-"""A mapping that is never changed in place, and of which a changed one is made without a copy of all that it holds."""
+"""An immutable mapping that is updated without copying everything it holds."""
 
 from __future__ import annotations
 
@@ -9,68 +9,70 @@ from typing import TypeVar
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-MOST_ON_TOP = 4_000
-"""How many changes lie above what they change before both become one."""
+MAX_CHANGES = 4_000
+"""With more changes than this, the base and the changes are merged into a new base."""
 
 
 class PersistentMap(Mapping[K, V]):
-    """What was there, and above it what has changed since; None stands for what has gone."""
+    """A base that several versions share, and the changes of this version. A changed value of None means removed."""
 
-    def __init__(self, base: dict[K, V], top: dict[K, V | None] | None = None, *, most: int = MOST_ON_TOP) -> None:
-        self._base, self._top, self._most = base, top or {}, most
+    def __init__(
+        self, base: dict[K, V], changes: dict[K, V | None] | None = None, *, max_changes: int = MAX_CHANGES
+    ) -> None:
+        self._base, self._changes, self._max_changes = base, changes or {}, max_changes
 
-    def moved(self, changes: Mapping[K, V | None]) -> PersistentMap[K, V]:
-        """Return the mapping with these changes."""
+    def updated(self, changes: Mapping[K, V | None]) -> PersistentMap[K, V]:
+        """Return a new version with these changes."""
         if not changes:
             return self
-        moved = PersistentMap(self._base, {**self._top, **changes}, most=self._most)
-        return moved if len(moved._top) <= self._most else PersistentMap(moved.all(), most=self._most)
+        version = PersistentMap(self._base, {**self._changes, **changes}, max_changes=self._max_changes)
+        is_small = len(version._changes) <= self._max_changes
+        return version if is_small else PersistentMap(version.as_dict(), max_changes=self._max_changes)
 
-    def all(self) -> dict[K, V]:
-        """Return all of it as a dict of its own."""
-        found = dict(self._base)
-        for key, value in self._top.items():
+    def as_dict(self) -> dict[K, V]:
+        """Return a new dict of all entries."""
+        entries = dict(self._base)
+        for key, value in self._changes.items():
             if value is None:
-                found.pop(key, None)
+                entries.pop(key, None)
             else:
-                found[key] = value
-        return found
+                entries[key] = value
+        return entries
 
     def __getitem__(self, key: K) -> V:
-        found = self._top[key] if key in self._top else self._base[key]
-        if found is None:
+        value = self._changes[key] if key in self._changes else self._base[key]
+        if value is None:
             raise KeyError(key)
-        return found
+        return value
 
     def __iter__(self) -> Iterator[K]:
-        return iter(self.all())
+        return iter(self.as_dict())
 
     def __len__(self) -> int:
-        new = sum((value is not None) - (key in self._base) for key, value in self._top.items())
-        return len(self._base) + new
+        return len(self._base) + sum((value is not None) - (key in self._base) for key, value in self._changes.items())
 
     def __contains__(self, key: object) -> bool:
-        return self._top[key] is not None if key in self._top else key in self._base
+        return self._changes[key] is not None if key in self._changes else key in self._base
 
 
 def group_ids(pairs: Iterable[tuple[K, str]]) -> PersistentMap[K, tuple[str, ...]]:
-    """Return the ids under each key."""
-    found: dict[K, list[str]] = defaultdict(list)
-    for key, name in pairs:
-        found[key].append(name)
-    return PersistentMap({key: tuple(names) for key, names in found.items()})
+    """Return the ids of each key, given (key, id) pairs."""
+    ids_by_key: dict[K, list[str]] = defaultdict(list)
+    for key, id_ in pairs:
+        ids_by_key[key].append(id_)
+    return PersistentMap({key: tuple(ids) for key, ids in ids_by_key.items()})
 
 
 def regroup_ids(
-    before: PersistentMap[K, tuple[str, ...]], left: Iterable[tuple[K, str]], new: Iterable[tuple[K, str]]
+    before: PersistentMap[K, tuple[str, ...]], removed: Iterable[tuple[K, str]], added: Iterable[tuple[K, str]]
 ) -> PersistentMap[K, tuple[str, ...]]:
-    """Return the ids under each key, without those that have left theirs, and with the new ones."""
-    gone, come = group_ids(left).all(), group_ids(new).all()
+    """Return the ids of each key after some (key, id) pairs were removed and others added."""
+    removed_ids = {key: set(ids) for key, ids in group_ids(removed).as_dict().items()}
+    added_ids = group_ids(added).as_dict()
     changes: dict[K, tuple[str, ...] | None] = {}
-    for key in {**gone, **come}:
-        kept = before.get(key, ())
-        if key in gone:
-            stale = set(gone[key])
-            kept = tuple(name for name in kept if name not in stale)
-        changes[key] = (*kept, *come.get(key, ())) or None
-    return before.moved(changes)
+    for key in {**removed_ids, **added_ids}:
+        remaining = before.get(key, ())
+        if key in removed_ids:
+            remaining = tuple(id_ for id_ in remaining if id_ not in removed_ids[key])
+        changes[key] = (*remaining, *added_ids.get(key, ())) or None
+    return before.updated(changes)

@@ -1,4 +1,4 @@
-"""Whose memory: no scope, no answer."""
+"""Scopes: whose memory is read or written. Every query requires a scope."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _checked(part: str, name: str, *, slash_allowed: bool) -> str:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Scope:
-    """Whose memory it is: tenant, kind and id, compared exactly as written (no case folding, no trimming).
+    """Whose memory it is: tenant, kind and id. They are compared exactly as written (no case folding, no trimming).
 
     Raises `ScopeInvalid` for empty names, control characters, lone surrogates, and names over 255 characters.
     """

@@ -1,7 +1,7 @@
-"""How much two assertions seem to be about the same thing, by their words alone. Pure, and of the two alone.
+"""How likely two assertions are about the same thing, judged by their words alone. Pure.
 
-Nothing else that is known plays a part (no counts of how rare a word is), so that what is alike today is alike whatever
-arrives tomorrow.
+The result depends on the two assertions only, not on how rare a word is elsewhere. So it stays the same whatever
+arrives later.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from functools import lru_cache
 from afterword.facts.assertions import OWNER, Assertion
 from afterword.facts.words import folded, terms
 
-ATTRIBUTE, VALUE, SAID, CROSSED = 1.0, 0.6, 2.0, 0.5
-"""What each full agreement weighs: of attributes, of values, of all words, of one's attribute or value with the
-other's words."""
+ATTRIBUTE_WEIGHT, VALUE_WEIGHT, ALL_WORDS_WEIGHT, CROSS_WEIGHT = 1.0, 0.6, 2.0, 0.5
+"""The weight of full agreement between the attributes, between the values, between all words, and between the
+attribute of one assertion and all words of the other."""
 
-MENTIONED = 0.5
-"""What it adds that one mentions what the other is about."""
+MENTION_BONUS = 0.5
+"""What is added where one assertion mentions the subject of the other."""
 
-# How things are wanted, had and done, which says nothing of what it is about; and years, in which everything happens.
-_FRAMES = frozenset(terms("want prefer like need take use get go make say keep always never longer"))
+# Verbs and adverbs that do not tell what a statement is about. Years occur in statements about anything.
+_GENERIC_STEMS = frozenset(terms("want prefer like need take use get go make say keep always never longer"))
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 @dataclass(frozen=True, slots=True)
 class StatementStems:
-    """The stems of an assertion: of its subject, its attribute, its value, and of all that it says."""
+    """The stems of an assertion: of its subject, its attribute, its value, and of all its words."""
 
     subject: frozenset[str]
     attribute: frozenset[str]
@@ -36,57 +36,54 @@ class StatementStems:
 
     @property
     def names_little(self) -> bool:
-        """Whether hardly a word tells what it is about, or none its value."""
+        """Whether there is no value, or hardly a word that tells what the statement is about."""
         return not self.value or len(self.said - self.subject) <= 1
 
 
-def statement_stems(one: Assertion) -> StatementStems:
-    """Return the stems of an assertion; the owner is no word, since everything may be about the owner."""
-    subject = _stems("" if folded(one.subject) == OWNER else one.subject)
-    attribute, value = _stems(one.attribute.replace("_", " ")), _stems(one.value)
-    told = _stems(one.statement) | _stems(one.limited_to or "")
-    return StatementStems(subject, attribute, value, subject | attribute | value | told)
+def statement_stems(assertion: Assertion) -> StatementStems:
+    """Return the stems of an assertion. The owner as subject has none, since any statement may be about the owner."""
+    subject = _stems("" if folded(assertion.subject) == OWNER else assertion.subject)
+    attribute, value = _stems(assertion.attribute.replace("_", " ")), _stems(assertion.value)
+    sentence = _stems(assertion.statement) | _stems(assertion.limited_to or "")
+    return StatementStems(subject, attribute, value, subject | attribute | value | sentence)
 
 
-def similarity(one: StatementStems, other: StatementStems) -> float:
-    """Return how much the two seem to be about the same thing: 0 for nothing in common, around 5 for the same words.
+def similarity(first: StatementStems, second: StatementStems) -> float:
+    """Return how likely the two are about the same thing: 0 for no common word, around 5 for the same words.
 
-    Names of the subjects do not count as common words; other subjects weigh down, since they are rarely the same.
+    The names of the subjects do not count as common words. Different subjects lower the result.
     """
-    names = one.subject | other.subject
-    said, also_said = one.said - names, other.said - names
-    words = (
-        ATTRIBUTE * _shared(one.attribute - names, other.attribute - names)
-        + VALUE * _shared(one.value - names, other.value - names)
-        + SAID * _cosine(said, also_said)
-        + CROSSED * max(_shared(one.attribute - names, also_said), _shared(other.attribute - names, said))
+    names = first.subject | second.subject
+    first_words, second_words = first.said - names, second.said - names
+    score = (
+        ATTRIBUTE_WEIGHT * _overlap(first.attribute - names, second.attribute - names)
+        + VALUE_WEIGHT * _overlap(first.value - names, second.value - names)
+        + ALL_WORDS_WEIGHT * _cosine(first_words, second_words)
+        + CROSS_WEIGHT
+        * max(_overlap(first.attribute - names, second_words), _overlap(second.attribute - names, first_words))
     )
-    return (words + (MENTIONED if _mention(one, other) else 0.0)) * _nearness(one, other)
+    if first.subject == second.subject:
+        return score
+    if _mentions_subject(first, second) or _mentions_subject(second, first):
+        return (score + MENTION_BONUS) * 0.9
+    if first.subject & second.subject:
+        return score * 0.9
+    return score * (0.6 if first.subject and second.subject else 0.8)
 
 
-def _nearness(one: StatementStems, other: StatementStems) -> float:
-    if one.subject == other.subject:
-        return 1.0
-    if one.subject & other.subject or _mention(one, other):
-        return 0.9
-    return 0.6 if one.subject and other.subject else 0.8
+def _mentions_subject(statement: StatementStems, other: StatementStems) -> bool:
+    return bool(other.subject) and other.subject <= statement.said
 
 
-def _mention(one: StatementStems, other: StatementStems) -> bool:
-    if one.subject == other.subject:
-        return False
-    return bool((one.subject and one.subject <= other.said) or (other.subject and other.subject <= one.said))
+def _overlap(stems: frozenset[str], others: frozenset[str]) -> float:
+    return len(stems & others) / min(len(stems), len(others)) if stems and others else 0.0
 
 
-def _shared(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / min(len(one), len(other)) if one and other else 0.0
-
-
-def _cosine(one: frozenset[str], other: frozenset[str]) -> float:
-    common = len(one & other)
-    return float(common / (len(one) * len(other)) ** 0.5) if common else 0.0
+def _cosine(stems: frozenset[str], others: frozenset[str]) -> float:
+    common = len(stems & others)
+    return float(common / (len(stems) * len(others)) ** 0.5) if common else 0.0
 
 
 @lru_cache(maxsize=10_000)
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(stem for stem in terms(text) if stem not in _FRAMES and not _YEAR.fullmatch(stem))
+    return frozenset(stem for stem in terms(text) if stem not in _GENERIC_STEMS and not _YEAR.fullmatch(stem))

@@ -1,4 +1,4 @@
-"""Whom a name means: labels that verdicts have joined or parted, and bare names that fit several people. Pure."""
+"""Which subject a name means: names that verdicts joined or parted, and bare names that fit several people. Pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping
 from afterword.facts.assertions import OWNER, Assertion, Relation, Verdict
 from afterword.facts.words import folded
 
-Labels = tuple[str, str]
+LabelPair = tuple[str, str]
+"""The folded names of two subjects."""
 
 
-def joined_labels(verdict: Verdict, by_id: Mapping[str, Assertion]) -> Labels | None:
-    """Return the two labels that a verdict makes one for every statement under them, None where it does not."""
+def joined_labels(verdict: Verdict, by_id: Mapping[str, Assertion]) -> LabelPair | None:
+    """Return the two labels that a verdict makes one subject in the whole scope, or None where it does not."""
     if not verdict.joins_subjects or verdict.relation is Relation.BESIDE:
         return None
     labels = folded(by_id[verdict.earlier_id].subject), folded(by_id[verdict.later_id].subject)
@@ -20,55 +21,57 @@ def joined_labels(verdict: Verdict, by_id: Mapping[str, Assertion]) -> Labels | 
 
 
 class SubjectNames:
-    """Which labels of a scope are one subject, and which bare names fit several people.
+    """Which labels of a scope mean one subject, and which bare names fit several people.
 
-    `written` holds every label, folded, as it was written last; `joins` the labels that verdicts make one. A join
-    spreads except where it would guess: a bare name that fits two people says nothing of its other uses.
+    `spellings` maps every label (the folded name) to its latest spelling. `joins` are the pairs of labels that verdicts
+    have made one. A join of a bare name that fits two people is left out: it does not say which of them is meant.
     """
 
-    def __init__(self, written: Mapping[str, str], joins: Iterable[Labels]) -> None:
-        self.written = written
-        self._one: dict[str, str] = {}
+    def __init__(self, spellings: Mapping[str, str], joins: Iterable[LabelPair]) -> None:
+        self.spellings = spellings
+        self._parents: dict[str, str] = {}
         joins = list(joins)
-        self._union(pair for pair in joins if not any(map(_is_bare, pair)))
-        self.fits = self._fitting()
-        self._union(pair for pair in joins if any(map(_is_bare, pair)) and not self.fits.keys() & set(pair))
+        self._join(pair for pair in joins if not any(map(_is_bare, pair)))
+        self.ambiguous = self._ambiguous()
+        self._join(pair for pair in joins if any(map(_is_bare, pair)) and not self.ambiguous.keys() & set(pair))
 
-    def one(self, label: str) -> str:
-        """Return the label that stands for all those that are one with this one."""
-        while label in self._one:
-            label = self._one[label]
+    def canonical(self, label: str) -> str:
+        """Return the label that stands for all labels of the same subject."""
+        while label in self._parents:
+            label = self._parents[label]
         return label
 
-    def other_than(self, before: SubjectNames) -> set[str]:
-        """Return the labels that mean someone else than they did before."""
-        labels = {*self._one, *before._one, *self.fits, *before.fits} if self is not before else set[str]()
+    def changed_labels(self, before: SubjectNames) -> set[str]:
+        """Return the labels that mean another subject than they did before."""
+        if self is before:
+            return set()
+        labels = {*self._parents, *before._parents, *self.ambiguous, *before.ambiguous}
         return {label for label in labels if self._meaning(label) != before._meaning(label)}
 
     def _meaning(self, label: str) -> tuple[object, ...]:
-        return self.one(label), {(self.written[name], self.one(name)) for name in self.fits.get(label, ())}
+        people = {(self.spellings[name], self.canonical(name)) for name in self.ambiguous.get(label, ())}
+        return self.canonical(label), people
 
-    def _union(self, joins: Iterable[Labels]) -> None:
+    def _join(self, joins: Iterable[LabelPair]) -> None:
         for earlier, later in joins:
-            keep, other = sorted((self.one(earlier), self.one(later)))
-            if keep != other:
-                self._one[other] = keep
+            parent, child = sorted((self.canonical(earlier), self.canonical(later)))
+            if parent != child:
+                self._parents[child] = parent
 
-    def _fitting(self) -> dict[str, set[str]]:
+    def _ambiguous(self) -> dict[str, set[str]]:
         """Return the bare names that are part of the full names of two people, each with those names."""
-        by_word: dict[str, set[str]] = defaultdict(set)
-        for label, written in self.written.items():
-            if _is_full_name(written):
-                for word in label.split():
-                    if word in self.written:
-                        by_word[word].add(label)
-        return {word: names for word, names in by_word.items() if len({self.one(name) for name in names}) > 1}
+        full_names: dict[str, set[str]] = defaultdict(set)
+        for label, spelling in self.spellings.items():
+            if _is_full_name(spelling):
+                for word in set(label.split()) & self.spellings.keys():
+                    full_names[word].add(label)
+        return {word: names for word, names in full_names.items() if len(set(map(self.canonical, names))) > 1}
 
 
 class Subjects:
-    """Which of some statements are about one subject, and of which it is open whom they are about.
+    """Which of some statements are about one subject, and which statements may be about several people.
 
-    A join that a judge has found holds for the judged pair, and where `names` let it, for all under both labels.
+    A join by a judge holds for the judged pair. Where `names` has the join, it holds for all statements of both labels.
     """
 
     def __init__(self, by_id: Mapping[str, Assertion], verdicts: Iterable[Verdict], names: SubjectNames | None) -> None:
@@ -76,46 +79,47 @@ class Subjects:
         self._joined: dict[str, set[str]] = defaultdict(set)
         self._parted: dict[str, set[str]] = defaultdict(set)
         for verdict in verdicts:
-            if verdict.parts_subjects:
-                self._parted[verdict.earlier_id].add(verdict.later_id)
-                self._parted[verdict.later_id].add(verdict.earlier_id)
-            if verdict.joins_subjects:
-                self._joined[verdict.earlier_id].add(folded(by_id[verdict.later_id].subject))
-                self._joined[verdict.later_id].add(folded(by_id[verdict.earlier_id].subject))
+            for id_, other_id in ((verdict.earlier_id, verdict.later_id), (verdict.later_id, verdict.earlier_id)):
+                if verdict.parts_subjects:
+                    self._parted[id_].add(other_id)
+                if verdict.joins_subjects:
+                    self._joined[id_].add(folded(by_id[other_id].subject))
         self._names = names or SubjectNames(
-            labels_as_written(by_id.values()), filter(None, (joined_labels(one, by_id) for one in verdicts))
+            latest_spellings(by_id.values()), filter(None, (joined_labels(verdict, by_id) for verdict in verdicts))
         )
 
-    def are_one(self, one: Assertion, other: Assertion) -> bool:
-        """Whether both are known to be about one subject."""
-        if other.id in self._parted.get(one.id, ()):
+    def are_same(self, earlier: Assertion, later: Assertion) -> bool:
+        """Whether both statements are known to be about one subject."""
+        if later.id in self._parted.get(earlier.id, ()):
             return False
-        mine, others = folded(one.subject), folded(other.subject)
-        is_judged = others in self._joined.get(one.id, ()) and mine in self._joined.get(other.id, ())
-        return is_judged or self._names.one(mine) == self._names.one(others)
+        label, other_label = folded(earlier.subject), folded(later.subject)
+        is_judged = other_label in self._joined.get(earlier.id, ()) and label in self._joined.get(later.id, ())
+        return is_judged or self._names.canonical(label) == self._names.canonical(other_label)
 
-    def fitting(self, one: Assertion) -> tuple[str, ...]:
-        """Return the names of all whom it may be about, where that is left open; empty where it is known."""
-        fits = self._names.fits.get(folded(one.subject), set())
-        if len({self._names.one(name) for name in self._joined.get(one.id, set()) & fits}) == 1:
+    def possible_people(self, assertion: Assertion) -> tuple[str, ...]:
+        """Return the names of all whom a statement may be about, or nothing where that is known."""
+        names = self._names.ambiguous.get(folded(assertion.subject), set())
+        joined = self._joined.get(assertion.id, set())
+        if len(set(map(self._names.canonical, joined & names))) == 1:
             return ()
-        if fits:
-            return tuple(sorted(self._names.written[name] for name in fits))
-        return (one.subject, one.subject) if self._parted.get(one.id) and not self._joined.get(one.id) else ()
+        if names:
+            return tuple(sorted(self._names.spellings[name] for name in names))
+        return (assertion.subject, assertion.subject) if self._parted.get(assertion.id) and not joined else ()
 
 
-def labels_as_written(assertions: Iterable[Assertion]) -> dict[str, str]:
-    """Return every label, folded, as it was written last."""
-    return {folded(one.subject): one.subject for one in sorted(assertions, key=lambda one: one.order)}
+def latest_spellings(assertions: Iterable[Assertion]) -> dict[str, str]:
+    """Return the latest spelling of every label."""
+    in_order = sorted(assertions, key=lambda assertion: assertion.order)
+    return {folded(assertion.subject): assertion.subject for assertion in in_order}
 
 
 def _is_bare(label: str) -> bool:
     return " " not in label
 
 
-def _is_full_name(written: str) -> bool:
-    """Whether a label reads as the full name of a person: two or three capitalised words of letters."""
-    words = written.split()
+def _is_full_name(spelling: str) -> bool:
+    """Whether a name reads as the full name of a person: two or three capitalised words of letters."""
+    words = spelling.split()
     return 2 <= len(words) <= 3 and all(
         word[0].isupper() and len(word) > 1 and word.replace("-", "").replace("'", "").isalpha() for word in words
     )

@@ -1,4 +1,4 @@
-"""A session's utterances in order, as every package speaks of them. Frozen values, no I/O."""
+"""Transcripts: the utterances of a session in order. Frozen values, no I/O."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Role(StrEnum):
 
 
 class TimeBasis(StrEnum):
-    """Where a session's times come from, best first. `FILE` is a guess, and a guess never retires a fact."""
+    """Where the times of a session come from, best first. `FILE` is a guess, and a guess never retires a fact."""
 
     TURNS = "turns"
     RECORDER = "recorder"
@@ -30,9 +30,9 @@ class TimeBasis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One utterance. `number` counts from 1; `said_at` is aware UTC, None while no source of time is known.
+    """One utterance. `number` counts from 1. `said_at` is aware UTC, None while no time is known.
 
-    `time_is_guess`: the time is only that of a file.
+    `time_is_guess` says that the time is only that of a file.
     """
 
     number: int
@@ -46,12 +46,12 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """What one saved state says.
+    """The turns of one saved state.
 
-    `layout` names the recognised form, `humans` the speakers taken for people (in order of first words), `skipped`
-    counts what could not be read, by reason. `time_basis` is None until the turns carry times. `assumed` are those of
-    `humans` who are taken for people only because they spoke from outside of a team; never the owner unless the
-    scope's id names them.
+    `layout` names the recognised format. `humans` are the speakers taken for people, in order of their first turn.
+    `assumed` are those of them who are taken for people only because they spoke from outside a team: they are the owner
+    only if the scope's id names them. `skipped` counts what could not be read, by reason. `time_basis` is None until
+    the turns have times.
     """
 
     turns: tuple[Turn, ...]
@@ -73,12 +73,12 @@ class Transcript:
 
 
 TurnPlace = tuple[str, int]
-"""Where a turn stands: session id, number."""
+"""Session id and number of a turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceTurn:
-    """A turn of a person that a fact rests on. `in_company` says that several people speak in its session."""
+    """A person's turn that is evidence of a fact. `in_company` says that several people speak in its session."""
 
     session_id: str
     number: int
@@ -89,5 +89,5 @@ class SourceTurn:
 
     @property
     def place(self) -> TurnPlace:
-        """Where it stands."""
+        """The session id and number."""
         return self.session_id, self.number

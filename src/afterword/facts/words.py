@@ -1,4 +1,4 @@
-"""The words of a text, made comparable: case and accents folded, stop words left out, English stems. Pure."""
+"""Words and texts in a form for comparison: letter case, accents, stop words, English stems. Pure."""
 
 from __future__ import annotations
 
@@ -25,20 +25,25 @@ STOP_WORDS = frozenset(
 )
 
 _WORD = re.compile(r"[^\W_]+")
-# Scripts written without spaces between words: there two characters in a row stand in for a word.
+# Scripts that are written without spaces between words.
 _UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
+    "([\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+)"
 )
 
 
+def plain_words(text: str) -> list[str]:
+    """Return the words of a text as they are written: runs of letters and digits."""
+    return _WORD.findall(text)
+
+
 def terms(text: str) -> list[str]:
-    """Return the words of a text for comparison: case and accents folded, stop words left out, English stems."""
+    """Return the words of a text for comparison: English stems without case and accents, stop words left out."""
     return list(filter(None, map(_term, _words(_without_accents(text)))))
 
 
 def content_words(text: str) -> str:
-    """Return the words of a text that carry its meaning, folded but not stemmed: stop words are left out."""
-    return " ".join(word for word in _WORD.findall(_without_accents(text)) if word not in STOP_WORDS)
+    """Return the words of a text without case and accents, not stemmed, stop words left out."""
+    return " ".join(word for word in plain_words(_without_accents(text)) if word not in STOP_WORDS)
 
 
 @lru_cache(maxsize=10_000)
@@ -61,30 +66,26 @@ def _without_accents(text: str) -> str:
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text.casefold())
-    bare = "".join(sign for sign in decomposed if unicodedata.category(sign) != "Mn")
-    return unicodedata.normalize("NFC", bare)
+    letters = "".join(character for character in decomposed if unicodedata.category(character) != "Mn")
+    return unicodedata.normalize("NFC", letters)
 
 
 def _words(text: str) -> Iterable[str]:
-    words = _WORD.findall(text)
-    return words if text.isascii() else [part for word in words for part in _parts(word)]
+    words = plain_words(text)
+    return words if text.isascii() else [part for word in words for part in _split_unspaced(word)]
 
 
-def _parts(word: str) -> Iterator[str]:
-    start = 0
-    for run in _UNSPACED.finditer(word):
-        yield from filter(None, [word[start : run.start()]])
-        yield from _pairs(run.group())
-        start = run.end()
-    yield from filter(None, [word[start:]])
-
-
-def _pairs(run: str) -> list[str]:
-    return [run[place : place + 2] for place in range(len(run) - 1)] or [run]
+def _split_unspaced(word: str) -> Iterator[str]:
+    """Yield the parts of a word. In scripts without spaces each two neighbouring characters stand in for a word."""
+    for index, part in enumerate(_UNSPACED.split(word)):
+        if index % 2:
+            yield from [part[start : start + 2] for start in range(len(part) - 1)] or [part]
+        elif part:
+            yield part
 
 
 class _Stemmer(threading.local):
-    """A stemmer holds the word it works on, so one shared by several threads would mix them up."""
+    """An English stemmer for each thread, since a stemmer holds the word that it works on."""
 
     def __init__(self) -> None:
         self.stem: Callable[[str], str] = snowballstemmer.stemmer("english").stemWord

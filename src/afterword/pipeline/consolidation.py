@@ -61,7 +61,7 @@ class Coverage:
 async def coverage(store: Store, scope: Scope, judge: Judge) -> Coverage:
     """Return how many required pairs of a scope have a verdict of this judge (or of a person)."""
     known = await _known(store, scope)
-    pairs = required_pairs(known.assertions, known.postings)
+    pairs = required_pairs(known.assertions, known.index)
     if judge.pairs_a_call is None:
         return Coverage(len(pairs), len(pairs))
     kept = await store.read(lambda db: runs.kept_verdicts(db, scope, pairs, judge.version))
@@ -124,9 +124,7 @@ async def _known(store: Store, scope: Scope) -> Knowledge:
 def _open_pairs(known: Knowledge, judge: Judge) -> list[Pair]:
     """Return the required pairs on which no verdict of this judge is in force."""
     settled = {(one.earlier_id, one.later_id) for one in known.verdicts if one.judge == judge.version}
-    return [
-        pair for pair in required_pairs(known.assertions, known.postings) if (pair[0].id, pair[1].id) not in settled
-    ]
+    return [pair for pair in required_pairs(known.assertions, known.index) if (pair[0].id, pair[1].id) not in settled]
 
 
 def _facts(known: Knowledge, verdicts: tuple[Verdict, ...], now: datetime) -> list[Fact]:

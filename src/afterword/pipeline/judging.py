@@ -109,7 +109,7 @@ def _cleared(pair: Pair) -> Verdict:
 def gone(known: Knowledge, pairs: Sequence[Pair]) -> frozenset[str]:
     """Return the ids of what somebody has asked to be gone, as far as these pairs are concerned."""
     ids = {end for pair in pairs for end in _ids(pair)}
-    return erased_ids(*known.excerpt(known.component(ids)))
+    return erased_ids(*known.excerpt(known.connected_ids(ids)))
 
 
 def _ids(pair: Pair) -> tuple[str, str]:

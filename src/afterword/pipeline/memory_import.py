@@ -135,7 +135,7 @@ class _Importing:
         )
 
     async def _judged(self, known: Knowledge, kept: Sequence[Assertion], outcome: Imported) -> Proposal:
-        pairs = required_pairs(kept, known.moved(known.revision, come=kept).postings)
+        pairs = required_pairs(kept, known.revised(known.revision, added=kept).index)
         judged = await self.docket.judge(pairs, hidden=gone(known, pairs))
         again = _repeated(known.assertions, kept)
         return Proposal(

@@ -67,8 +67,10 @@ async def _applied(store: Store, run_id: int, judge: Judge, clock: Callable[[], 
             docket = docket or Docket(store, found.scope, judge)
             said = [one for reading in proposal.readings for one in reading.assertions]
             sessions = {one.session_id for one in said if one.session_id is not None}
-            rest = known.moved(known.revision, gone=[one for one in known.assertions if one.session_id in sessions])
-            pairs = required_pairs(said, rest.moved(known.revision, come=said).postings)
+            rest = known.revised(
+                known.revision, removed=[one for one in known.assertions if one.session_id in sessions]
+            )
+            pairs = required_pairs(said, rest.revised(known.revision, added=said).index)
             judged = await docket.judge(pairs, hidden=gone(known, pairs))
             verdicts = {
                 (one.earlier_id, one.later_id, one.judge): one for one in (*proposal.verdicts, *judged.verdicts)
@@ -136,7 +138,7 @@ async def undo_run(
         known = lookup.known(db, found.scope)
         taken = [one for one in before.assertions if one.id not in known.by_id]
         left = [one for one in known.assertions if one.id not in before.by_id]
-        left += partners(taken, before.postings)
+        left += partners(taken, before.index)
         ends = (end for one in proposal.verdicts for end in (one.earlier_id, one.later_id))
         left += (known.by_id[end] for end in ends if end in known.by_id)
         verdicts = _standing(db, known, [one for one in left if one.id in known.by_id], found.scope, judge)
@@ -152,8 +154,8 @@ def _standing(
     db: Session, known: Knowledge, left: Sequence[Assertion], scope: Scope, judge: Judge
 ) -> tuple[Verdict, ...]:
     """Return the verdicts on these that no run stands on any more, or none ever has."""
-    in_force = {(one.earlier_id, one.later_id) for side in left for one in known.judged.get(side.id, ())}
-    required = required_pairs(list(dict.fromkeys(left)), known.postings)
+    in_force = {(one.earlier_id, one.later_id) for side in left for one in known.verdicts_by_id.get(side.id, ())}
+    required = required_pairs(list(dict.fromkeys(left)), known.index)
     pairs = [pair for pair in required if (pair[0].id, pair[1].id) not in in_force]
     kept = runs.kept_verdicts(db, scope, pairs, judge.version)
     fresh: list[Verdict] = []

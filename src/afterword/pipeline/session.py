@@ -221,15 +221,15 @@ class _Processing:
     def _to_judge(self, readings: Sequence[Reading], known: Knowledge) -> tuple[Knowledge, list[Pair]]:
         """Return what is known with the readings, and the pairs that they call for."""
         said = [one for reading in readings for one in reading.assertions]
-        told = known.moved(known.revision, come=said)
-        return told, required_pairs([*said, *self._bereft(said, known)], told.postings)
+        told = known.revised(known.revision, added=said)
+        return told, required_pairs([*said, *self._bereft(said, known)], told.index)
 
     def _decision(self, readings: Sequence[Reading], told: Knowledge, judged: Judged, revision: int) -> _Decided:
         said = [one for reading in readings for one in reading.assertions]
-        after = told.moved(told.revision, given=judged.verdicts)
+        after = told.revised(told.revision, added_verdicts=judged.verdicts)
         ends = (end for one in judged.verdicts for end in (one.earlier_id, one.later_id))
         ids = [*(one.id for one in (*self.own, *said)), *ends]
-        moved = moved_by(self.before, after, after.touched(self.before, ids), self.clock())
+        moved = moved_by(self.before, after, after.affected_ids(self.before, ids), self.clock())
         is_held = self.apply and self.policy.holds(retires=bool(moved.retired))
         return _Decided(self._proposal(readings, revision, judged), moved, is_held, judged.unjudged)
 
@@ -289,9 +289,9 @@ class _Processing:
 
     def _others(self, known: Knowledge) -> Knowledge:
         self.before = known
-        _ = known.postings  # laid out once, they go on with all that follows from what is known
+        _ = known.index  # laid out once, they go on with all that follows from what is known
         self.own = known.said_in(self.saved.session_id)
-        return known.moved(known.revision, gone=self.own) if self.own else known
+        return known.revised(known.revision, removed=self.own) if self.own else known
 
     def _bereft(self, said: Sequence[Assertion], known: Knowledge) -> list[Assertion]:
         """Return what others say that was judged with what this session takes back.
@@ -300,7 +300,7 @@ class _Processing:
         """
         kept = {one.id for one in said}
         lost = [one for one in self.own if one.id not in kept]
-        return [one for one in partners(lost, self.before.postings) if one.id in known.by_id]
+        return [one for one in partners(lost, self.before.index) if one.id in known.by_id]
 
     def _proposal(self, readings: Sequence[Reading], revision: int, judged: Judged) -> Proposal:
         kept = sum(len(reading.assertions) for reading in readings)

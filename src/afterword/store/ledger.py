@@ -218,7 +218,7 @@ def _applied() -> Any:
 def _follow(db: Session, scope: Scope, scope_id: int, before: Knowledge, runs: Sequence[int]) -> None:
     """Lay out what hangs together with what these runs say and judge, and write its facts."""
     after, ids = known_after(db, scope, before, revision_of(db, scope), runs)
-    touched = after.touched(before, ids)
+    touched = after.affected_ids(before, ids)
     kept: list[str] = []
     members = list(touched)
     for start in range(0, len(members), CHUNK):

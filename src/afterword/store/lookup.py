@@ -127,12 +127,12 @@ def known_after(
     """Return what is known now that some runs have come to count, or no longer do, and the ids of what they touch."""
     said, ruled = _of_runs()
     moved, judged = fetched(db, said, {"runs": runs}), fetched(db, ruled, {"runs": runs})
-    after = before.moved(
+    after = before.revised(
         revision,
-        gone=[before.by_id[one.id] for one in moved if not one[-1] and one.id in before.by_id],
-        come=_assertions(db, [one for one in moved if one[-1] and one.id not in before.by_id], scope),
-        dropped=[verdict_of(one) for one in judged if not one[-1]],
-        given=[verdict_of(one) for one in judged if one[-1]],
+        removed=[before.by_id[one.id] for one in moved if not one[-1] and one.id in before.by_id],
+        added=_assertions(db, [one for one in moved if one[-1] and one.id not in before.by_id], scope),
+        removed_verdicts=[verdict_of(one) for one in judged if not one[-1]],
+        added_verdicts=[verdict_of(one) for one in judged if one[-1]],
     )
     _draft(db).keep(scope, after)
     return after, [*(one.id for one in moved), *(end for one in judged for end in (one.earlier_id, one.later_id))]
