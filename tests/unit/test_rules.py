@@ -9,7 +9,7 @@ import pytest
 from afterword.extractors.candidates import Candidate
 from afterword.extractors.extractor import Usage, Window
 from afterword.extractors.rules import RulesExtractor
-from afterword.extractors.rules.extractor import read
+from afterword.extractors.rules.extractor import find_candidates
 from afterword.extractors.slot_relation import SINGLE_VALUED
 from afterword.facts.assertions import Cue, Kind, SpeechAct
 from afterword.facts.transcripts import Role, Turn
@@ -19,7 +19,7 @@ SAID_AT = datetime(2026, 3, 9, 8, 0, tzinfo=UTC)
 
 def said(*texts: str, speaker: str = "user", owners: tuple[str, ...] = ("user",)) -> list[Candidate]:
     turns = tuple(Turn(place, speaker, Role.HUMAN, text, SAID_AT) for place, text in enumerate(texts, start=1))
-    return read(Window(1, turns, (), owners, (speaker,)))
+    return find_candidates(Window(1, turns, (), owners, (speaker,)))
 
 
 @pytest.mark.parametrize(
@@ -133,13 +133,13 @@ def test_what_was_not_stated_is_not_read(text: str) -> None:
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.HUMAN])
 def test_only_people_are_read(role: Role) -> None:
     turn = Turn(1, "user", role, "I prefer window seats.", SAID_AT)
-    assert read(Window(1, (turn,), (), ("user",), ("user",))) == []
+    assert find_candidates(Window(1, (turn,), (), ("user",), ("user",))) == []
 
 
 def test_the_context_is_not_read_again() -> None:
     context = Turn(1, "user", Role.HUMAN, "I prefer window seats. My wife Runa is here.", SAID_AT)
     turn = Turn(2, "user", Role.HUMAN, "Runa can't stand fennel.", SAID_AT)
-    [found] = read(Window(2, (turn,), (context,), ("user",), ("user",)))
+    [found] = find_candidates(Window(2, (turn,), (context,), ("user",), ("user",)))
     assert (found.subject, found.evidence[0].turn) == ("Runa", 2)
 
 

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from afterword.extractors.candidates import Candidate
 from afterword.extractors.extractor import Window
-from afterword.extractors.rules.extractor import read
-from afterword.extractors.rules.sentences import masked
+from afterword.extractors.rules.extractor import find_candidates
+from afterword.extractors.rules.sentences import hide_passages
 from afterword.facts.transcripts import Role, Turn
 
 SAID_AT = datetime(2026, 6, 20, 8, 0, tzinfo=UTC)
 
 
 def said(text: str) -> list[Candidate]:
-    return read(Window(1, (Turn(1, "user", Role.HUMAN, text, SAID_AT),), (), ("user",), ("user",)))
+    return find_candidates(Window(1, (Turn(1, "user", Role.HUMAN, text, SAID_AT),), (), ("user",), ("user",)))
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_what_the_speaker_says_beside_it_is_read(text: str, value: str) -> None:
 
 @given(st.text(st.sampled_from("aI .:\n\t#/;{}=>,-!?\x00é"), max_size=300) | st.text(max_size=300))
 def test_hiding_keeps_every_place(text: str) -> None:
-    assert len(masked(text)) == len(text)
+    assert len(hide_passages(text)) == len(text)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_hiding_keeps_every_place(text: str) -> None:
 )
 def test_hiding_comes_to_its_end_on_any_length(part: str) -> None:
     """A pattern that tried the same words again and again would hold a run, and this test, up for hours."""
-    masked(part * (60_000 // len(part)))
+    hide_passages(part * (60_000 // len(part)))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from afterword.extractors.extractor import Window
 from afterword.extractors.grounding import ground
 from afterword.extractors.owners import owners
-from afterword.extractors.rules.extractor import read
+from afterword.extractors.rules.extractor import find_candidates
 from afterword.extractors.windows import windows
 from afterword.facts.assertions import Assertion, SpeechAct
 from afterword.facts.scopes import Scope
@@ -87,7 +87,7 @@ def window(text: str) -> Window:
 @given(text=TEXTS)
 def test_every_candidate_stands_in_the_text_and_passes_grounding(text: str) -> None:
     """Rules copy: whatever they find, grounding must never have to refuse it."""
-    found = read(window(text))
+    found = find_candidates(window(text))
     transcript = Transcript(window(text).turns, "test", humans=("user",), time_basis=TimeBasis.TURNS)
     grounded = ground(found, transcript, scope=Scope.user("ada"), session_id="s", owners=("user",))
     assert grounded.rejections == ()
@@ -100,7 +100,7 @@ def test_every_candidate_stands_in_the_text_and_passes_grounding(text: str) -> N
 )
 def test_a_megabyte_of_anything_is_read_to_its_end(piece: str) -> None:
     """A pattern whose cost is not in proportion would hold the tests up for hours."""
-    found = read(window(piece * (1_000_000 // len(piece))))
+    found = find_candidates(window(piece * (1_000_000 // len(piece))))
     assert all(citation.quote in piece * 400 for one in found for citation in one.evidence)
 
 
@@ -109,7 +109,7 @@ def test_long_sentences_are_read_to_their_end() -> None:
     most 400 characters."""
     for words in ("no a b ", "Ab ", "1 ", "I always a ", "the a is "):
         text = (words * 200)[:395] + "."
-        assert all(citation.quote in text for one in read(window(text)) for citation in one.evidence)
+        assert all(citation.quote in text for one in find_candidates(window(text)) for citation in one.evidence)
 
 
 ROLES = {"user": Role.HUMAN, "assistant": Role.AGENT, "tool_call": Role.TOOL, "tool_result": Role.TOOL} | {
@@ -132,7 +132,7 @@ def assertions(session: dict[str, Any], scope: Scope) -> tuple[Assertion, ...]:
     humans = tuple(dict.fromkeys(turn.speaker for turn in turns if turn.role is Role.HUMAN))
     transcript = Transcript(turns, "scenario", humans=humans, time_basis=TimeBasis.MANIFEST)
     owning = owners(transcript, scope)
-    found = [candidate for part in windows(transcript, owning) for candidate in read(part)]
+    found = [candidate for part in windows(transcript, owning) for candidate in find_candidates(part)]
     grounded = ground(found, transcript, scope=scope, session_id=session["session_id"], owners=owning)
     assert grounded.rejections == ()
     return grounded.assertions

@@ -12,7 +12,7 @@ from afterword.extractors.candidates import Candidate
 from afterword.extractors.extractor import Window
 from afterword.extractors.grounding import ground
 from afterword.extractors.readers import read_file
-from afterword.extractors.rules.extractor import read
+from afterword.extractors.rules.extractor import find_candidates
 from afterword.extractors.slot_relation import relation
 from afterword.facts.assertions import Assertion, Cue, Relation, SpeechAct
 from afterword.facts.scopes import Scope
@@ -27,7 +27,7 @@ def turns_of(*texts: str) -> tuple[Turn, ...]:
 
 
 def said(*texts: str) -> list[Candidate]:
-    return read(Window(1, turns_of(*texts), (), ("user",), ("user",)))
+    return find_candidates(Window(1, turns_of(*texts), (), ("user",), ("user",)))
 
 
 def asserted(text: str, session_id: str) -> Assertion:
@@ -158,7 +158,7 @@ def test_the_offline_judge_relates_a_take_back_to_what_was_said(before: str, aft
 
 def test_the_request_to_forget_of_the_demo_is_read() -> None:
     transcript = read_file(DEMO)
-    found = read(Window(1, transcript.turns, (), ("mira",), transcript.humans))
+    found = find_candidates(Window(1, transcript.turns, (), ("mira",), transcript.humans))
     erased = [(one.subject, one.attribute, one.value) for one in found if one.act is SpeechAct.ERASE]
     assert erased == [("user", "diet", "vegetarian")]
     assert all(one.act is not SpeechAct.STATE for one in found if one.attribute == "diet")

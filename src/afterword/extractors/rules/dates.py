@@ -1,4 +1,7 @@
-"""English dates in a sentence, resolved against the day on which it was said; what is ambiguous is left alone. Pure."""
+"""Find English dates in a sentence and resolve them against the day on which it was said. Pure.
+
+Ambiguous dates are left out.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import pairwise
 
-from afterword.extractors.rules.words import listed
-
-MONTHS = listed("january february march april may june july august september october november december")
-WEEKDAYS = listed("monday tuesday wednesday thursday friday saturday sunday")
+MONTHS = tuple("january february march april may june july august september october november december".split())
+WEEKDAYS = tuple("monday tuesday wednesday thursday friday saturday sunday".split())
 
 _MONTH = (
     r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
@@ -53,7 +54,7 @@ _NEAREST_PAST = timedelta(days=60)
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A date, or a stretch of days, in a sentence; `is_relative` if it means nothing without the day of saying."""
+    """A day or a range of days in a sentence. `is_relative` if it depends on when it was said."""
 
     start: int
     end: int
@@ -64,7 +65,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """From when and until when something holds, where the sentence says so; and the relative dates it names."""
+    """The first and last day on which something holds, if the sentence says so, and the relative dates it names."""
 
     valid_from: date | None = None
     valid_to: date | None = None
@@ -75,23 +76,23 @@ _Bounds = tuple[date | None, date | None]
 
 
 def validity(text: str, said_on: date, *, is_event: bool = False) -> Validity:
-    """Return the dates between which something holds; of an event, the coming day or days named are those."""
+    """Return when something holds. An event holds on the coming days that the sentence names."""
     days = list(_days(text, said_on))
     relative = tuple(day for day in days if day.is_relative)
-    span = _stretch(text, days) or _bounds(text, days) or _coming(days, said_on, is_event=is_event)
-    return Validity(*span, relative=relative)
+    bounds = _range(text, days) or _bounds(text, days) or _coming(days, said_on, is_event=is_event)
+    return Validity(*bounds, relative=relative)
 
 
-def _stretch(text: str, days: list[Day]) -> _Bounds | None:
+def _range(text: str, days: list[Day]) -> _Bounds | None:
     """Return the first and last day of "from the 13th to the 16th"."""
-    for one, other in pairwise(days):
-        if _BETWEEN.match(_WEEKDAY_BEFORE.sub("", text[one.end : other.start])) and one.first <= other.last:
-            return one.first, other.last
+    for day, following in pairwise(days):
+        if _BETWEEN.match(_WEEKDAY_BEFORE.sub("", text[day.end : following.start])) and day.first <= following.last:
+            return day.first, following.last
     return None
 
 
 def _bounds(text: str, days: list[Day]) -> _Bounds | None:
-    """Return the day after "from" and the day after "until", where there is one of them."""
+    """Return the day named after "from" and the day named after "until", or None if neither is there."""
     start = next((day.first for day in days if _FROM.search(_before(text, day))), None)
     end = next((day.last for day in days if _UNTIL.search(_before(text, day))), None)
     if start and end and end < start:
@@ -100,7 +101,7 @@ def _bounds(text: str, days: list[Day]) -> _Bounds | None:
 
 
 def _coming(days: list[Day], said_on: date, *, is_event: bool) -> _Bounds:
-    """Return the coming days that a plan names; a single day is the time of an event only."""
+    """Return the coming days that the sentence names. A single day counts for an event only."""
     coming = next((day for day in days if day.first >= said_on), None)
     if coming and (is_event or coming.first < coming.last):
         return coming.first, coming.last
@@ -112,40 +113,40 @@ def _before(text: str, day: Day) -> str:
 
 
 def _days(text: str, said_on: date) -> Iterator[Day]:
-    """Yield the dates in order of standing; a longer reading of the same words wins."""
+    """Yield the dates in the order of the text. Of overlapping dates, the longer form wins."""
     taken: list[Day] = []
     for form in _FORMS:
-        for found in form.finditer(text):
-            if any(day.start < found.end() and found.start() < day.end for day in taken):
+        for match in form.finditer(text):
+            if any(day.start < match.end() and match.start() < day.end for day in taken):
                 continue
-            day = _resolved(found, text, said_on)
+            day = _resolve(match, text, said_on)
             if day:
                 taken.append(day)
     yield from sorted(taken, key=lambda day: day.start)
 
 
-def _resolved(found: re.Match[str], text: str, said_on: date) -> Day | None:
-    parts = found.groupdict()
+def _resolve(match: re.Match[str], text: str, said_on: date) -> Day | None:
+    parts = match.groupdict()
     try:
-        span = (
-            _absolute(parts, found, text, said_on)
+        bounds = (
+            _absolute(parts, match, text, said_on)
             if parts.get("month") or parts.get("iso")
-            else _relative(parts, found, said_on)
+            else _relative(parts, match, said_on)
         )
     except (ValueError, OverflowError):
         return None
-    if span is None:
+    if bounds is None:
         return None
     is_relative = not (parts.get("iso") or parts.get("month"))
-    return Day(found.start(), found.end(), *span, is_relative)
+    return Day(match.start(), match.end(), *bounds, is_relative)
 
 
-def _absolute(parts: dict[str, str | None], found: re.Match[str], text: str, said_on: date) -> tuple[date, date] | None:
+def _absolute(parts: dict[str, str | None], match: re.Match[str], text: str, said_on: date) -> tuple[date, date] | None:
     if parts.get("iso"):
-        day = date.fromisoformat(found.group("iso"))
+        day = date.fromisoformat(match.group("iso"))
         return day, day
-    month = 1 + next(place for place, name in enumerate(MONTHS) if name.startswith(found.group("month").lower()[:3]))
-    is_past = bool(_SINCE.search(text[: found.start()]))
+    month = 1 + next(place for place, name in enumerate(MONTHS) if name.startswith(match.group("month").lower()[:3]))
+    is_past = bool(_SINCE.search(text[: match.start()]))
     year = int(parts.get("year") or 0) or _year(month, int(parts.get("day") or 1), said_on, is_past=is_past)
     if parts.get("end"):
         day = date(year, month, monthrange(year, month)[1])
@@ -155,7 +156,7 @@ def _absolute(parts: dict[str, str | None], found: re.Match[str], text: str, sai
 
 
 def _year(month: int, day: int, said_on: date, *, is_past: bool) -> int:
-    """Return the year of a date without one: the last such day where it is past, else the next or one just gone by."""
+    """Return the year of a date that names none: its last one if it is past, else the next or a recent one."""
     for year in (said_on.year - 1, said_on.year, said_on.year + 1):
         candidate = date(year, month, min(day, monthrange(year, month)[1]))
         if is_past and candidate <= said_on < date(year + 1, month, min(day, monthrange(year + 1, month)[1])):
@@ -165,19 +166,19 @@ def _year(month: int, day: int, said_on: date, *, is_past: bool) -> int:
     return said_on.year
 
 
-def _relative(parts: dict[str, str | None], found: re.Match[str], said_on: date) -> tuple[date, date] | None:
+def _relative(parts: dict[str, str | None], match: re.Match[str], said_on: date) -> tuple[date, date] | None:
     if parts.get("tomorrow"):
         return said_on + timedelta(days=1), said_on + timedelta(days=1)
     if parts.get("this"):
         return said_on.replace(day=1), said_on.replace(day=1)
     weekday = _weekday_number(parts["weekday"] or "")
     monday_next = said_on + timedelta(days=7 - said_on.weekday())
-    words = found.group().lower()
+    words = match.group().lower()
     if words.endswith("next week"):
         last = monday_next + timedelta(days=weekday)
         other = parts.get("other")
         return (monday_next + timedelta(days=_weekday_number(other)) if other else last), last
-    if found.string[: found.start()].lower().endswith("since "):
+    if match.string[: match.start()].lower().endswith("since "):
         past = said_on - timedelta(days=(said_on.weekday() - weekday) % 7 or 7)
         return past, past
     coming = said_on + timedelta(days=(weekday - said_on.weekday()) % 7 or 7)

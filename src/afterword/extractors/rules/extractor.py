@@ -1,4 +1,7 @@
-"""The offline extractor: reads what people say, sentence by sentence, by rules. No model, no network, no clock."""
+"""The offline extractor: applies English rules to what people say, sentence by sentence.
+
+It uses no model, no network and no clock.
+"""
 
 from __future__ import annotations
 
@@ -8,32 +11,40 @@ from dataclasses import dataclass, field, replace
 
 from afterword.extractors.candidates import Candidate
 from afterword.extractors.extractor import Extraction, Rejection, Window
-from afterword.extractors.rules import guards, people, settlements, takebacks, timetables, wishes
-from afterword.extractors.rules.making import Speech, applied, bare, erasure, forgotten, made, reversed_of
-from afterword.extractors.rules.persons import trimmed
+from afterword.extractors.rules import decisions, guards, people, preferences, schedules, withdrawals
+from afterword.extractors.rules.candidate_builder import (
+    Speech,
+    apply_rule,
+    build_candidate,
+    build_erasure,
+    build_unread_erasure,
+    build_withdrawal,
+    without_article,
+)
 from afterword.extractors.rules.rule import FULL_NAME, NAME, Rule
-from afterword.extractors.rules.sentences import HIDDEN, Span, clauses, masked, sentences
+from afterword.extractors.rules.sentences import HIDDEN, Passage, clauses, hide_passages, sentences
+from afterword.extractors.rules.third_person import trimmed
 from afterword.facts.assertions import Cue, SpeechAct
 from afterword.facts.transcripts import Role, Turn
 
 _RULES: tuple[Rule, ...] = (
-    *settlements.RETRACTIONS,
+    *decisions.RETRACTIONS,
     *people.OWN,
     *people.OTHERS,
-    *settlements.CHANGES,
-    *wishes.RULES_OF_THUMB,
-    *wishes.INSTRUCTIONS,
-    *wishes.FROM_NOW_ON,
-    *settlements.NUMBERED,
-    *wishes.LIKES,
-    *wishes.HABITS,
-    *timetables.SCHEDULES,
-    *settlements.DECISIONS,
-    *settlements.DESCRIPTIONS,
+    *decisions.CHANGES,
+    *preferences.RULES_OF_THUMB,
+    *preferences.INSTRUCTIONS,
+    *preferences.FROM_NOW_ON,
+    *decisions.NUMBERED,
+    *preferences.LIKES,
+    *preferences.HABITS,
+    *schedules.SCHEDULES,
+    *decisions.DECISIONS,
+    *decisions.DESCRIPTIONS,
 )
 _SENTENCE_RULES = tuple(rule for rule in _RULES if rule.sentence)
 _CLAUSE_RULES = tuple(rule for rule in _RULES if not rule.sentence)
-_EMBEDDED_RULES = (settlements.USED, *_CLAUSE_RULES, people.RELATION)
+_EMBEDDED_RULES = (decisions.USED, *_CLAUSE_RULES, people.RELATION)
 _SETTLED = frozenset({"agreed", "decided", "settled", "deal", "ok decided", "all agreed"})
 _FULL_NAME = re.compile(FULL_NAME)
 _LABELLED = re.compile(rf"(?:^|\n|[Aa]lso )(?P<s>{NAME}): ")
@@ -42,13 +53,13 @@ _PRONOUN = re.compile(r"\b(?:he|she)(?P<is>'s| is)?\b", re.IGNORECASE)
 
 
 class RulesExtractor:
-    """Proposes facts by English rules. It finds less than a model does, and seldom what was not said."""
+    """Proposes facts by English rules. It finds less than a model does, and seldom proposes what was not said."""
 
     version = "rules-1"
 
     async def extract(self, window: Window) -> Extraction:
-        """Return what the rules find in the words of people; nothing in other languages, and at no cost."""
-        return Extraction(tuple(read(window)))
+        """Return the candidates that the rules find in people's turns. It reads English only and costs nothing."""
+        return Extraction(tuple(find_candidates(window)))
 
     async def repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:  # noqa: ARG002 - the protocol's
         """Return nothing: a rule that failed would fail again."""
@@ -56,143 +67,160 @@ class RulesExtractor:
 
 
 @dataclass(slots=True)
-class _Reader:
-    """What is known while the turns are read in order: who was named, whether a role is played, what was found."""
+class _Progress:
+    """The state while turns are read in order: relations named so far, role play, and the candidates found."""
 
     owners: frozenset[str]
-    known: set[str] = field(default_factory=set)
-    is_playing: bool = False
-    found: list[Candidate] = field(default_factory=list)
+    relations: set[str] = field(default_factory=set)
+    is_role_play: bool = False
+    candidates: list[Candidate] = field(default_factory=list)
 
 
-def read(window: Window) -> list[Candidate]:
-    """Return the candidates of a window, in order of saying; what a later sentence of it puts right is left out."""
-    reader = _Reader(frozenset(window.owners))
-    for turn in _people(window.context):
-        _read_turn(turn, reader)
-    reader.found.clear()
-    for turn in _people(window.turns):
-        _read_turn(turn, reader)
-    return reader.found
+def find_candidates(window: Window) -> list[Candidate]:
+    """Return the candidates of a window in the order in which they were said.
+
+    A candidate that a later sentence of the window corrects is left out.
+    """
+    progress = _Progress(frozenset(window.owners))
+    for turn in _human_turns(window.context):
+        _read_turn(turn, progress)
+    progress.candidates.clear()
+    for turn in _human_turns(window.turns):
+        _read_turn(turn, progress)
+    return progress.candidates
 
 
-def _people(turns: Iterable[Turn]) -> Iterator[Turn]:
+def _human_turns(turns: Iterable[Turn]) -> Iterator[Turn]:
     return (turn for turn in turns if turn.role is Role.HUMAN)
 
 
-def _read_turn(turn: Turn, reader: _Reader) -> None:
-    text = masked(turn.text)
-    speech, before = _speech(turn, reader), ""
-    for span in sentences(text):
-        if "\n\n" in text[max(0, span.start - 3) : span.start]:
+def _read_turn(turn: Turn, progress: _Progress) -> None:
+    text = hide_passages(turn.text)
+    speech, previous = _speech(turn, progress), ""
+    for sentence in sentences(text):
+        if "\n\n" in text[max(0, sentence.start - 3) : sentence.start]:
             speech = replace(speech, is_correcting=False)
-        speech = replace(speech, is_correcting=speech.is_correcting or takebacks.is_correction(span.text))
-        was_playing, reader.is_playing = reader.is_playing, guards.role_play_after(span.text, reader.is_playing)
-        if not (was_playing or reader.is_playing):
-            _drop_denied(span.text, reader)
-            for candidate in _candidates(span, text, speech, reader, before):
-                _keep(candidate, reader)
-        before = span.text
+        speech = replace(speech, is_correcting=speech.is_correcting or withdrawals.is_correction(sentence.text))
+        was_role_play = progress.is_role_play
+        progress.is_role_play = guards.is_role_play_after(sentence.text, was_role_play)
+        if not (was_role_play or progress.is_role_play):
+            _drop_denied(sentence.text, progress)
+            for candidate in _read_sentence(sentence, text, speech, progress, previous):
+                _add(candidate, progress)
+        previous = sentence.text
 
 
-def _speech(turn: Turn, reader: _Reader) -> Speech:
-    if turn.speaker in reader.owners:
+def _speech(turn: Turn, progress: _Progress) -> Speech:
+    if turn.speaker in progress.owners:
         return Speech(turn, "the user", "the user", is_owner=True)
     return Speech(turn, turn.speaker[:1].upper() + turn.speaker[1:], "the team", is_owner=False)
 
 
-def _drop_denied(text: str, reader: _Reader) -> None:
-    """Forget what was read with a number that this sentence says is wrong."""
-    denied = takebacks.denied_numbers(text)
+def _drop_denied(text: str, progress: _Progress) -> None:
+    """Drop the candidates with a number that this sentence says is wrong."""
+    denied = withdrawals.denied_numbers(text)
     if denied:
-        reader.found = [one for one in reader.found if not denied & takebacks.numbers(one.statement)]
+        progress.candidates = [
+            candidate for candidate in progress.candidates if not denied & withdrawals.numbers(candidate.statement)
+        ]
 
 
-def _keep(candidate: Candidate, reader: _Reader) -> None:
-    """Add a candidate; one that corrects takes the place of what was read about the same slot before."""
+def _add(candidate: Candidate, progress: _Progress) -> None:
+    """Add a candidate. A correction replaces the earlier candidates of the same slot."""
     if candidate.cue is Cue.CORRECTION and candidate.act is SpeechAct.STATE:
         slot = (candidate.subject, candidate.attribute)
-        reader.found = [one for one in reader.found if (one.subject, one.attribute) != slot]
-    reader.found.append(candidate)
+        progress.candidates = [
+            earlier for earlier in progress.candidates if (earlier.subject, earlier.attribute) != slot
+        ]
+    progress.candidates.append(candidate)
 
 
-def _candidates(span: Span, text: str, speech: Speech, reader: _Reader, before: str) -> Iterator[Candidate]:
-    topic = takebacks.erased_topic(span.text, speech.turn.text)
+def _read_sentence(
+    sentence: Passage, text: str, speech: Speech, progress: _Progress, previous: str
+) -> Iterator[Candidate]:
+    topic = withdrawals.erased_topic(sentence.text, speech.turn.text)
     if topic:
-        yield erasure(topic, span, speech)
-    elif not guards.is_guarded(takebacks.without_request(span.text)):
-        is_settled = before.strip(" .!").lower() in _SETTLED
-        yield from _from_sentence(span, text, speech, reader, is_settled=is_settled)
+        yield build_erasure(topic, sentence, speech)
+    elif not guards.is_excluded(withdrawals.without_request(sentence.text)):
+        is_settled = previous.strip(" .!").lower() in _SETTLED
+        yield from _apply_rules(sentence, text, speech, progress, is_settled=is_settled)
 
 
-def _from_sentence(span: Span, text: str, speech: Speech, reader: _Reader, *, is_settled: bool) -> Iterator[Candidate]:
-    parts = [(clause, takebacks.taken_back(_plain(clause))) for clause in clauses(span) if HIDDEN not in clause.text]
-    if not any(back for _, back in parts):
-        yield from _relations(span, speech, reader)
-        whole = None if HIDDEN in span.text else _first(_SENTENCE_RULES, span, speech)
-        if whole:
-            yield whole
+def _apply_rules(
+    sentence: Passage, text: str, speech: Speech, progress: _Progress, *, is_settled: bool
+) -> Iterator[Candidate]:
+    parts = [
+        (clause, withdrawals.find_withdrawal(_without_lead_and_tail(clause)))
+        for clause in clauses(sentence)
+        if HIDDEN not in clause.text
+    ]
+    if not any(withdrawal for _, withdrawal in parts):
+        yield from _find_relations(sentence, speech, progress)
+        from_sentence = None if HIDDEN in sentence.text else _first_candidate(_SENTENCE_RULES, sentence, speech)
+        if from_sentence:
+            yield from_sentence
             return
-    for clause, back in parts:
-        found = _taken_back(clause, back, speech) if back else None
-        if found:
-            yield found
-        elif back is None or not (back.is_denied or back.act is SpeechAct.ERASE):
-            yield from _from_clause(_without_pronoun(clause, text), speech, reader, is_settled=is_settled)
+    for clause, withdrawal in parts:
+        withdrawn = _read_withdrawal(clause, withdrawal, speech) if withdrawal else None
+        if withdrawn:
+            yield withdrawn
+        elif withdrawal is None or not (withdrawal.is_denied or withdrawal.act is SpeechAct.ERASE):
+            yield from _read_clause(_without_pronoun(clause, text), speech, progress, is_settled=is_settled)
 
 
-def _plain(clause: Span) -> str:
+def _without_lead_and_tail(clause: Passage) -> str:
     return trimmed(clause.text.rstrip("? "))
 
 
-def _taken_back(clause: Span, back: takebacks.TakeBack, speech: Speech) -> Candidate | None:
-    """Return the take-back of what the ordinary rules read in the embedded clause."""
-    fact = _first(_EMBEDDED_RULES, replace(clause, text=back.said), speech)
-    if fact and fact.act is SpeechAct.STATE:
-        return reversed_of(fact, back, _plain(clause), speech)
-    return forgotten(back.said, clause, speech) if back.act is SpeechAct.ERASE else None
+def _read_withdrawal(clause: Passage, withdrawal: withdrawals.Withdrawal, speech: Speech) -> Candidate | None:
+    """Return the withdrawal of what the ordinary rules find in the embedded clause."""
+    stated = _first_candidate(_EMBEDDED_RULES, replace(clause, text=withdrawal.claim), speech)
+    if stated and stated.act is SpeechAct.STATE:
+        return build_withdrawal(stated, withdrawal, _without_lead_and_tail(clause), speech)
+    return build_unread_erasure(withdrawal.claim, clause, speech) if withdrawal.act is SpeechAct.ERASE else None
 
 
-def _first(rules: Iterable[Rule], span: Span, speech: Speech) -> Candidate | None:
-    return next((found for rule in rules if (found := applied(rule, span, speech))), None)
+def _first_candidate(rules: Iterable[Rule], passage: Passage, speech: Speech) -> Candidate | None:
+    return next((candidate for rule in rules if (candidate := apply_rule(rule, passage, speech))), None)
 
 
-def _from_clause(clause: Span, speech: Speech, reader: _Reader, *, is_settled: bool) -> Iterator[Candidate]:
+def _read_clause(clause: Passage, speech: Speech, progress: _Progress, *, is_settled: bool) -> Iterator[Candidate]:
     taste = people.TASTE.pattern.match(trimmed(clause.text))
-    rules = (people.TASTE, *_CLAUSE_RULES) if taste and taste["s"] in reader.known else _CLAUSE_RULES
-    found = _first((*rules, settlements.AGREED) if is_settled else rules, clause, speech)
-    if found:
-        yield found
+    rules = (people.TASTE, *_CLAUSE_RULES) if taste and taste["s"] in progress.relations else _CLAUSE_RULES
+    candidate = _first_candidate((*rules, decisions.AGREED) if is_settled else rules, clause, speech)
+    if candidate:
+        yield candidate
 
 
-def _relations(span: Span, speech: Speech, reader: _Reader) -> Iterator[Candidate]:
-    for match in people.RELATION.pattern.finditer(span.text):
-        name = bare(match["s"])
-        if not people.names_someone(name) or name in reader.known:
+def _find_relations(sentence: Passage, speech: Speech, progress: _Progress) -> Iterator[Candidate]:
+    for match in people.RELATION.pattern.finditer(sentence.text):
+        name = without_article(match["s"])
+        if not people.is_plausible_name(name) or name in progress.relations:
             continue
-        reader.known.add(name)
-        found = made(people.RELATION, match, span.part(match.start(), match.end()), speech, is_dated=False)
-        if found:
-            yield found
+        progress.relations.add(name)
+        quoted = sentence.part(match.start(), match.end())
+        candidate = build_candidate(people.RELATION, match, quoted, speech, is_dated=False)
+        if candidate:
+            yield candidate
 
 
-def _without_pronoun(clause: Span, text: str) -> Span:
-    """Return the clause with "he" or "she" replaced by the one person whom its paragraph has named so far, if any."""
+def _without_pronoun(clause: Passage, text: str) -> Passage:
+    """Replace "he" or "she" by the one person whom the paragraph has named so far, if there is exactly one."""
     pronoun = _PRONOUN.search(clause.text)
     if not pronoun:
         return clause
     paragraph = text[max(text.rfind("\n\n", 0, clause.start), clause.start - 1_000, 0) : clause.start]
-    named = _named(paragraph)
+    named = _people_named(paragraph)
     if len(named) != 1:
         return clause
     name = named.pop() + (" is" if pronoun["is"] else "")
     return replace(clause, text=clause.text[: pronoun.start()] + name + clause.text[pronoun.end() :])
 
 
-def _named(paragraph: str) -> set[str]:
-    """Return the people whom a paragraph names, its speaker aside; under a heading like "Also Ada:" only her."""
+def _people_named(paragraph: str) -> set[str]:
+    """Return the people whom a paragraph names, except its speaker; under a heading like "Also Ada:" only Ada."""
     headed = {match["s"] for match in _LABELLED.finditer(paragraph)}
-    related = {bare(match["s"]) for match in people.RELATION.pattern.finditer(paragraph)}
-    in_full = {bare(match.group()) for match in _FULL_NAME.finditer(paragraph)}
+    related = {without_article(match["s"]) for match in people.RELATION.pattern.finditer(paragraph)}
+    in_full = {without_article(match.group()) for match in _FULL_NAME.finditer(paragraph)}
     own = {match["s"] for match in _INTRODUCED.finditer(paragraph)}
-    return {name for name in (headed or related | in_full - own) if people.names_someone(name)}
+    return {name for name in (headed or related | in_full - own) if people.is_plausible_name(name)}

@@ -1,4 +1,4 @@
-"""What keeps a sentence from being read as a fact: when in doubt, it is left out. Pure."""
+"""Decide which sentences are not read as statements of their speaker. When in doubt, a sentence is left out. Pure."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ _DICTATED = re.compile(
 )
 
 
-def is_guarded(sentence: str) -> bool:
+def is_excluded(sentence: str) -> bool:
     """Return whether a sentence must not be read as a statement of its speaker.
 
-    Questions, hypotheticals and hedges, jokes, reports of others' words, passing states, secrets, words dictated for a
-    text, quotations, and text that is laid out rather than said.
+    Excluded are questions, hypotheticals, hedges, jokes, reports of others' words, passing states, secrets, dictated
+    text, and tables or code.
     """
     if "?" in sentence or sum(sentence.count(sign) for sign in "{}|") > 1:
         return True
@@ -81,8 +81,8 @@ def is_guarded(sentence: str) -> bool:
     return any(guard.search(plain) for guard in (_HYPOTHETICAL, _JOKING, _REPORTED, _PASSING, _SECRET, _DICTATED))
 
 
-def role_play_after(sentence: str, is_playing: bool) -> bool:
-    """Return whether the speaker plays a role after this sentence."""
+def is_role_play_after(sentence: str, was_role_play: bool) -> bool:
+    """Return whether the speaker is playing a role after this sentence."""
     if _ROLE_ENDS.search(sentence):
         return False
-    return is_playing or bool(_ROLE_STARTS.search(sentence))
+    return was_role_play or bool(_ROLE_STARTS.search(sentence))

@@ -1,4 +1,4 @@
-"""Rules about people: who someone is, whom they belong to, where they live, what they must not eat. Pure."""
+"""Rules about people: name, job, home, relations, diet, health. Pure."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ _ROLES = (
 )
 
 
-def names_someone(name: str) -> bool:
-    """Return whether the words may be a name: no pronoun, greeting, weekday, month or language among them."""
+def is_plausible_name(name: str) -> bool:
+    """Return whether the words may be a person's name: no pronoun, greeting, weekday, month or language."""
     return not any(_NO_NAME.match(word) for word in re.split(r"[\s-]", name))
 
 
 def _is_name(match: Match, _text: str) -> bool:
-    return names_someone(match["s"])
+    return is_plausible_name(match["s"])
 
 
 def _is_own_name(match: Match, _text: str) -> bool:
-    return names_someone(match["v"])
+    return is_plausible_name(match["v"])
 
 
 _E, _P = Kind.ENTITY, Kind.PREFERENCE
@@ -164,7 +164,7 @@ RELATION = rule(
     rf"named) )?(?P<s>{NAME})",
     _E, "relation", "{s} is {I}'s {a}", check=_is_name,
 )  # fmt: skip
-"""Whom a named person belongs to: read beside any other rule."""
+"""How a named person is related to the speaker. Applied beside any other rule."""
 
 TASTE = rule(
     rf"^(?P<s>{NAME}) (?P<v>(?:can't stand|cannot stand|hates|loves|dislikes|doesn't like|does not like|likes|"
@@ -172,4 +172,4 @@ TASTE = rule(
     rf"doesn't eat|only eats|never eats|always (?:eats|takes|wants)|drinks only)\s[^,.;:]{{2,80}})",
     _P, check=_is_name,
 )  # fmt: skip
-"""What a person likes who was introduced as a relation in the same session; of anyone else it is hearsay."""
+"""What a related person likes. Applied only to relations named in the same session; about others it is hearsay."""

@@ -1,4 +1,4 @@
-"""What a rule is: a pattern over a clause, and how a candidate is made of what it finds. Pure."""
+"""A rule: a pattern for a clause, and how to build a candidate from its match. Pure."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ FULL_NAME = r"(?-i:[A-ZÀ-ÖØ-Þ][\w-]{1,30}\s[A-ZÀ-ÖØ-Þ][\w'-]{1,30})"
 """A first and a last name."""
 
 PROPER = r"(?-i:[A-ZÀ-ÖØ-Þ][\w'&.-]{1,30}(?:\s(?:&\s|d[aeo]s?\s|of\s|the\s)?[A-ZÀ-ÖØ-Þ\d][\w'&.-]{0,30}){0,4})"
-"""What someone calls a firm, a product or a place."""
+"""The name of a firm, a product or a place."""
 
 AMOUNT = r"(?:(?:[€$£¥]|EUR|USD|GBP|SEK|NOK|CHF)\s?)?\d[\d.,  ]{0,9}(?:k\b)?"
-"""A number, with a currency before it or not."""
+"""A number, with or without a currency before it."""
 
 WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 WEEKDAYS = rf"(?:{WEEKDAY}s)"
@@ -29,7 +29,7 @@ WEEKDAYS = rf"(?:{WEEKDAY}s)"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One pattern and what it makes of a clause.
+    """One pattern and how its match becomes a candidate.
 
     Named groups: `v` the value (`w` where `v` is missing, else the whole clause), `s` the subject's name (else the
     speaker), `a` the words the attribute comes from (else the value), `period` what a number is counted by. `frame`

@@ -1,4 +1,4 @@
-"""Cut a turn into sentences and clauses; what is quoted, pasted or forwarded is left out. Pure."""
+"""Split a turn into sentences and clauses, without quoted, pasted or forwarded text. Pure."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from afterword.extractors.rules.foreign import foreign
+from afterword.extractors.rules.pasted_text import pasted_passages
 
 HIDDEN = "\x00"
-"""Stands for each character of a hidden passage, so that places in the masked text are places in the turn."""
+"""Replaces each character of a hidden passage, so that positions in the text stay positions in the turn."""
 
 LONGEST_SENTENCE = 400
 
@@ -42,36 +42,36 @@ _NOT_BEFORE_AND = re.compile(r",?\sand\s(?!(?:I|we|my|our|it|he|she|they|please|
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """A passage of a turn: where it stands, and its words."""
+class Passage:
+    """A passage of a turn: its position and its words."""
 
     start: int
     end: int
     text: str
 
-    def part(self, start: int, end: int) -> Span:
-        """Return the passage between two places of this one, white space around it left out."""
+    def part(self, start: int, end: int) -> Passage:
+        """Return the passage between two positions of this one, without white space around it."""
         words = self.text[start:end]
         stripped = words.strip()
         lead = len(words) - len(words.lstrip())
-        return Span(self.start + start + lead, self.start + start + lead + len(stripped), stripped)
+        return Passage(self.start + start + lead, self.start + start + lead + len(stripped), stripped)
 
 
-def masked(text: str) -> str:
-    """Return the text with code, quoted lines, others' mails, texts to work on and quotations of several words hidden.
+def hide_passages(text: str) -> str:
+    """Return the text with everything hidden that the speaker did not say: code, quotations, mails, texts to work on.
 
-    Apostrophes are straight in it; every character keeps its place.
+    A quotation of a single word stays. Apostrophes become straight; every character keeps its position.
     """
     hidden = _hide_fences(text.replace("’", "'"))
     forwarded = _FORWARDED.search(hidden)
     if forwarded:
         hidden = hidden[: forwarded.start()] + HIDDEN * (len(hidden) - forwarded.start())
-    hidden = _hide_all(hidden, foreign(hidden))
-    hidden = _QUOTED_LINE.sub(lambda found: HIDDEN * len(found.group()), hidden)
-    return _QUOTED.sub(_hide_if_words, hidden)
+    hidden = _hide_places(hidden, pasted_passages(hidden))
+    hidden = _QUOTED_LINE.sub(lambda line: HIDDEN * len(line.group()), hidden)
+    return _QUOTED.sub(_hide_quotation, hidden)
 
 
-def _hide_all(text: str, passages: Iterable[tuple[int, int]]) -> str:
+def _hide_places(text: str, passages: Iterable[tuple[int, int]]) -> str:
     parts, last = [], 0
     for start, end in sorted(passages):
         if end > last:
@@ -80,50 +80,46 @@ def _hide_all(text: str, passages: Iterable[tuple[int, int]]) -> str:
     return "".join([*parts, text[last:]])
 
 
-def _hide_if_words(found: re.Match[str]) -> str:
-    """Hide a quotation of two words or more; a single word in quotes is only a way to write it."""
-    return HIDDEN * len(found.group()) if " " in found.group() else found.group()
+def _hide_quotation(quotation: re.Match[str]) -> str:
+    """Hide a quotation of two words or more; a single word in quotation marks is the speaker's own."""
+    return HIDDEN * len(quotation.group()) if " " in quotation.group() else quotation.group()
 
 
 def _hide_fences(text: str) -> str:
-    marks = [found.start() for found in _FENCED.finditer(text)]
+    marks = [fence.start() for fence in _FENCED.finditer(text)]
     if len(marks) % 2:
         marks.append(len(text))
-    parts, last = [], 0
-    for opened, closed in zip(marks[::2], marks[1::2], strict=True):
-        line_end = text.find("\n", closed)
-        end = len(text) if line_end < 0 else line_end
-        parts += [text[last:opened], HIDDEN * (end - opened)]
-        last = end
-    return "".join([*parts, text[last:]])
+    line_ends = (text.find("\n", closed) for closed in marks[1::2])
+    ends = (len(text) if end < 0 else end for end in line_ends)
+    return _hide_places(text, zip(marks[::2], ends, strict=True))
 
 
-def sentences(text: str) -> Iterator[Span]:
-    """Yield the sentences of a masked text; a joke sign after the full stop belongs to the sentence before it."""
-    whole = Span(0, len(text), text)
+def sentences(text: str) -> Iterator[Passage]:
+    """Yield the sentences of a text. A smiley after the full stop belongs to the sentence before it."""
+    whole = Passage(0, len(text), text)
     start = 0
     for border in _BORDER.finditer(text):
         if border.group().startswith(".") and _ABBREVIATION.search(
             text[max(start, border.start() - 12) : border.start()]
         ):
             continue
-        yield from _worth_reading(whole.part(start, border.end()))
+        yield from _readable(whole.part(start, border.end()))
         start = border.end()
-    yield from _worth_reading(whole.part(start, len(text)))
+    yield from _readable(whole.part(start, len(text)))
 
 
-def _worth_reading(sentence: Span) -> Iterator[Span]:
+def _readable(sentence: Passage) -> Iterator[Passage]:
     if 0 < len(sentence.text) <= LONGEST_SENTENCE and any(sign.isalpha() for sign in sentence.text):
         yield sentence
 
 
-def clauses(sentence: Span) -> list[Span]:
+def clauses(sentence: Passage) -> list[Passage]:
     """Return the clauses of a sentence, in order."""
-    found, start = [], 0
+    parts, start = [], 0
     for border in _CLAUSE_BORDER.finditer(sentence.text):
         if _NOT_BEFORE_AND.match(sentence.text, border.start()):
             continue
-        found.append(sentence.part(start, border.start()))
+        parts.append(sentence.part(start, border.start()))
         start = border.end()
-    found.append(sentence.part(start, len(sentence.text)))
-    return [clause for clause in found if clause.text]
+    parts.append(sentence.part(start, len(sentence.text)))
+    return [clause for clause in parts if clause.text]

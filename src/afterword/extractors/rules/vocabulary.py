@@ -1,4 +1,4 @@
-"""The words that the rules know, and the attributes under which facts are filed. Pure.
+"""The words that the rules know, and the attributes that they set. Pure.
 
 Fixed attributes: name, home, job, employer, business, role, language, diet, allergy, condition, relation, description,
 stay, seat, editor, shell, operating_system, schedule, closed, shift, source, price, platform, goal, plan, choice,
@@ -15,7 +15,7 @@ from afterword.facts.words import word_set
 PERSONAL = word_set(
     "name home employer job role birthday age contact source relation address version platform phone_number"
 )
-"""Attributes that only a rule of their own may set: as the head noun of a wish they mean something else."""
+"""Attributes that only their own rules may set. As the head noun of a wish they mean something else."""
 
 LANGUAGES = (
     "English|German|French|Spanish|Italian|Portuguese|Dutch|Polish|Russian|Ukrainian|Arabic|Turkish|Greek|"
@@ -81,15 +81,13 @@ _BREAK = re.compile(
     r"more|now|like)\b|[,.:;!()]",
     re.IGNORECASE,
 )
-_SKIPPED = word_set(
-    """a an the my our your his her their some any this that these those really very most more all always never
+_SKIPPED = word_set("""a an the my our your his her their some any this that these those really very most more all always never
     please own new old only both also take takes go goes make give to do be have get using being doing having
-    going it them me us no either"""
-)
+    going it them me us no either""")
 
 
 def singular(word: str) -> str:
-    """Return an English noun without the ending of its plural."""
+    """Return an English noun without its plural ending."""
     if word.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
     return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3 else word
@@ -118,14 +116,14 @@ def slug(phrase: str, fallback: str = "note") -> str:
 
 
 def label_slug(label: str) -> str:
-    """Return what a label names: its head noun, with the word before it where the noun alone says little."""
+    """Return the head noun of a label, with the word before it if the noun alone says little."""
     name = slug(label)
     words = re.findall(r"[^\W_]+", _BREAK.split(label.strip(), maxsplit=1)[0].casefold())
     return f"{words[-2]}_{name}" if name in _VAGUE and len(words) > 1 and words[-2] not in _SKIPPED else name
 
 
 def slot(phrase: str, fallback: str = "note") -> str:
-    """Return the attribute of a phrase: one of the known slots where it names one, else its head noun."""
+    """Return the attribute of a phrase: a known attribute if it names one, else its head noun."""
     for pattern, name in _SLOTS:
         if pattern.search(phrase):
             return name

@@ -1,4 +1,4 @@
-"""Requests to forget, and corrections of what was said just before. Pure."""
+"""Find withdrawals: requests to forget, denials, things that ended, and corrections. Pure."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ _CHANGE = re.compile(
     r"from next|new|stop(?:ped)?|moved|since (?:last|this|\w+day)|starting)\b",
     re.IGNORECASE,
 )
-_LED = (
+_REQUEST_LEAD = (
     r"^(?:(?:can|could|would|will) you (?:please )?|(?:I|we)(?:'d| would)? (?:like|want|need|asked?|told) you to )?"
     r"(?:please )?(?:just )?"
 )
-_OWN = r"(?P<said>(?:I|I'm|I've|we|we're|we've|my|our)\b.+)"
+_OWN_CLAIM = r"(?P<claim>(?:I|I'm|I've|we|we're|we've|my|our)\b.+)"
 _FORGET = tuple(
-    re.compile(_LED + pattern, re.IGNORECASE)
+    re.compile(_REQUEST_LEAD + pattern, re.IGNORECASE)
     for pattern in (
-        rf"(?:forget|(?:don't|do not) remember)(?: about)? {_OWN}",
+        rf"(?:forget|(?:don't|do not) remember)(?: about)? {_OWN_CLAIM}",
         r"(?:forget|erase|delete|remove|wipe|stop remembering|(?:don't|do not|never) (?:remember|store|save|keep|"
-        r"note|record|memori[sz]e))(?: about)?(?: the (?:fact|bit|part))? that (?P<said>.+)",
+        r"note|record|memori[sz]e))(?: about)?(?: the (?:fact|bit|part))? that (?P<claim>.+)",
     )
 )
-_LED_QUESTION = re.compile(
+_REQUEST_AS_QUESTION = re.compile(
     r"^(?:(?:and|so|but|also|hi|hey|ok|oh)\b[, ]{1,2})?(?:can|could|would|will) you (?=(?:please )?(?:just )?"
     r"(?:forget|erase|delete|not remember|stop remembering|remove|wipe)\b)",
     re.IGNORECASE,
@@ -75,80 +75,78 @@ _UNTRUE = (
 _DENY = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"^(?:it|that)(?:'s| is| was) (?:just |simply |actually )?{_UNTRUE}(?: any ?more)?,? that (?P<said>.+)",
-        r"^(?:it|that) (?:isn't|wasn't) (?:true|so|right|correct|the case)(?: any ?more)?,? that (?P<said>.+)",
-        r"^(?:I|we)(?:'ve| have)? never (?:said|told you|claimed|mentioned|wrote)(?: that)? (?P<said>.+)",
-        rf"^(?:I|we) (?:didn't|did not|haven't|have not) (?:say|said|tell you|told you|claim|claimed)(?: that)? {_OWN}",
-        r"^(?:I|we) deny that (?P<said>.+)",
-        rf"^(?:you're|you are) (?:wrong|mistaken) (?:that|to think(?: that)?) {_OWN}",
-        rf"^that (?P<said>(?:I|I'm|we|my|our)\b.+?) (?:is|was) {_UNTRUE}(?: any ?more)?$",
+        rf"^(?:it|that)(?:'s| is| was) (?:just |simply |actually )?{_UNTRUE}(?: any ?more)?,? that (?P<claim>.+)",
+        r"^(?:it|that) (?:isn't|wasn't) (?:true|so|right|correct|the case)(?: any ?more)?,? that (?P<claim>.+)",
+        r"^(?:I|we)(?:'ve| have)? never (?:said|told you|claimed|mentioned|wrote)(?: that)? (?P<claim>.+)",
+        rf"^(?:I|we) (?:didn't|did not|haven't|have not) (?:say|said|tell you|told you|claim|claimed)"
+        rf"(?: that)? {_OWN_CLAIM}",
+        r"^(?:I|we) deny that (?P<claim>.+)",
+        rf"^(?:you're|you are) (?:wrong|mistaken) (?:that|to think(?: that)?) {_OWN_CLAIM}",
+        rf"^that (?P<claim>(?:I|I'm|we|my|our)\b.+?) (?:is|was) {_UNTRUE}(?: any ?more)?$",
     )
 )
 _ANY_MORE = r"any ?(?:more|longer)\b"
 _ENDED = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        r"^(?P<head>[^,;:]{1,60}?)\s(?:no longer|no more) (?P<rest>.+)",
-        rf"^(?P<head>[^,;:]{{1,60}}?(?: am| are| is|'m|'re|'s)) not (?P<rest>.+?),? {_ANY_MORE}",
-        rf"^(?P<head>[^,;:]{{1,60}}? (?:are|is))n't (?P<rest>.+?),? {_ANY_MORE}",
-        rf"^(?P<head>I|we) (?:don't|do not) (?P<rest>.+?),? {_ANY_MORE}",
-        r"^(?P<head>I|we)(?:'ve| have)?(?: just)? (?:stopped|quit|gave up|given up) (?P<verb>[a-z]+)ing (?P<rest>.+)",
+        r"^(?P<head>[^,;:]{1,60}?)\s(?:no longer|no more) (?P<predicate>.+)",
+        rf"^(?P<head>[^,;:]{{1,60}}?(?: am| are| is|'m|'re|'s)) not (?P<predicate>.+?),? {_ANY_MORE}",
+        rf"^(?P<head>[^,;:]{{1,60}}? (?:are|is))n't (?P<predicate>.+?),? {_ANY_MORE}",
+        rf"^(?P<head>I|we) (?:don't|do not) (?P<predicate>.+?),? {_ANY_MORE}",
+        r"^(?P<head>I|we)(?:'ve| have)?(?: just)? (?:stopped|quit|gave up|given up) (?P<verb>[a-z]+)ing "
+        r"(?P<predicate>.+)",
     )
 )
 _NO_WISH = re.compile(r"^no\b", re.IGNORECASE)
-_LOSES_E = word_set(
-    """liv us tak driv smok writ mak hav lov ador cod danc bak cycl rid serv receiv commut schedul releas hat
-    hom leas advis manag organis organiz stor tast cultivat practis practic exercis shar"""
-)
+_LOSES_E = word_set("""liv us tak driv smok writ mak hav lov ador cod danc bak cycl rid serv receiv commut schedul releas hat
+    hom leas advis manag organis organiz stor tast cultivat practis practic exercis shar""")
 _NOT_NUMBER = re.compile(r"\bnot (?:the )?(\d[\d.,]*)\s?(k\b)?", re.IGNORECASE)
 
 
 def erased_topic(sentence: str, turn: str) -> str | None:
-    """Return what a sentence asks to be forgotten, or None; "delete that" takes its topic from the same turn."""
+    """Return the topic that a sentence asks to erase, or None. "Delete that" takes its topic from the same turn."""
     plain = sentence.replace("’", "'")
     for pattern in _ERASE:
-        found = pattern.search(plain)
-        if found and not _NO_TOPIC.match(found.group("topic")):
-            return found.group("topic").strip()
-    if _DELETE.search(plain):
-        told = _TOLD_ABOUT.search(turn.replace("’", "'")[:4_000])
-        return told.group("topic").strip() if told else None
-    return None
+        request = pattern.search(plain)
+        if request and not _NO_TOPIC.match(request["topic"]):
+            return request["topic"].strip()
+    topic = _TOLD_ABOUT.search(turn.replace("’", "'")[:4_000]) if _DELETE.search(plain) else None
+    return topic["topic"].strip() if topic else None
 
 
 @dataclass(frozen=True, slots=True)
-class TakeBack:
-    """Something taken back: `said` is it as its speaker would say it, `is_denied` if it never was so."""
+class Withdrawal:
+    """A claim that its speaker takes back. `is_denied` if it was never true, else it is over or to be erased."""
 
-    act: SpeechAct
-    said: str
+    act: Act
+    claim: str
     is_denied: bool = False
 
     @property
     def cue(self) -> Cue | None:
-        """How it is marked against what was said before."""
+        """How the withdrawal relates to what was said before."""
         if self.act is SpeechAct.ERASE:
             return None
         return Cue.CORRECTION if self.is_denied else Cue.CHANGE
 
 
-def taken_back(clause: str) -> TakeBack | None:
-    """Return what a clause without lead and tail asks to forget, denies, or says is over; None where nothing."""
+def find_withdrawal(clause: str) -> Withdrawal | None:
+    """Return the claim that a trimmed clause asks to forget, denies, or says is over; None if there is none."""
     for pattern in _FORGET:
-        if found := pattern.match(clause):
-            return TakeBack(SpeechAct.ERASE, found["said"])
+        if match := pattern.match(clause):
+            return Withdrawal(SpeechAct.ERASE, match["claim"])
     for pattern in _DENY:
-        if found := pattern.match(clause):
-            return TakeBack(SpeechAct.RETRACT, found["said"], is_denied=True)
+        if match := pattern.match(clause):
+            return Withdrawal(SpeechAct.RETRACT, match["claim"], is_denied=True)
     for pattern in _ENDED:
-        if (found := pattern.match(clause)) and not _NO_WISH.match(clause):
-            verb = _verb(found.groupdict().get("verb"))
-            return TakeBack(SpeechAct.RETRACT, f"{found['head']} {verb}{found['rest']}")
+        if (match := pattern.match(clause)) and not _NO_WISH.match(clause):
+            verb = _verb(match.groupdict().get("verb"))
+            return Withdrawal(SpeechAct.RETRACT, f"{match['head']} {verb}{match['predicate']}")
     return None
 
 
 def _verb(stem: str | None) -> str:
-    """Return the verb whose form in -ing has this stem, with a space after it: "us" is `use `, "be" `am `."""
+    """Return the verb of an -ing form without its ending, and a space: "us" gives `use `, "be" gives `am `."""
     if stem is None:
         return ""
     low = stem.lower()
@@ -161,33 +159,29 @@ def _verb(stem: str | None) -> str:
 
 
 def without_request(sentence: str) -> str:
-    """Return a request to forget as a plain one: "Could you forget that ...?" is no question about a fact."""
-    return _LED_QUESTION.sub("", sentence).rstrip("? ") if _LED_QUESTION.match(sentence) else sentence
+    """Return the sentence as a request: "Could you forget that ...?" becomes "forget that ..."."""
+    return _REQUEST_AS_QUESTION.sub("", sentence).rstrip("? ") if _REQUEST_AS_QUESTION.match(sentence) else sentence
 
 
 def is_correction(text: str) -> bool:
-    """Return whether a sentence puts right what its speaker said before."""
+    """Return whether a sentence corrects what its speaker said before."""
     return bool(_CORRECTION.search(text.replace("’", "'")))
 
 
 def cue(text: str, *, is_correcting: bool) -> Cue | None:
-    """Return how a sentence is marked against what was said before."""
+    """Return whether a sentence corrects or changes what was said before; None if it does neither."""
     if is_correcting or is_correction(text):
         return Cue.CORRECTION
     return Cue.CHANGE if _CHANGE.search(text) else None
 
 
 def denied_numbers(sentence: str) -> set[str]:
-    """Return the numbers that a sentence says are wrong ("3.2k, not 32k"), thousands written out."""
-    found = set()
-    for digits, thousand in _NOT_NUMBER.findall(sentence):
-        plain = digits.strip(".,")
-        found.add(number(plain + (thousand or "")))
-    return found
+    """Return the numbers that a sentence says are wrong ("3.2k, not 32k"), with thousands written out."""
+    return {_plain_number(digits.strip(".,") + thousand) for digits, thousand in _NOT_NUMBER.findall(sentence)}
 
 
-def number(text: str) -> str:
-    """Return a number in one spelling: "32k", "32,000" and "32 000" are 32000."""
+def _plain_number(text: str) -> str:
+    """Return a number with thousands written out: "32k", "32,000" and "32 000" are 32000."""
     plain = re.sub(r"(?<=\d)[ , ](?=\d{3}\b)", "", text.lower())
     if plain.endswith("k"):
         try:
@@ -198,5 +192,5 @@ def number(text: str) -> str:
 
 
 def numbers(text: str) -> set[str]:
-    """Return the numbers in a text, each in one spelling."""
-    return {number(found) for found in re.findall(r"\d+(?:[ ,.]\d{3})*(?:[.,]\d+)?k?\b", text.lower())}
+    """Return the numbers in a text, each with thousands written out."""
+    return {_plain_number(digits) for digits in re.findall(r"\d+(?:[ ,.]\d{3})*(?:[.,]\d+)?k?\b", text.lower())}

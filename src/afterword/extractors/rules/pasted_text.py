@@ -1,4 +1,4 @@
-"""What stands in a person's turn and is not said by them: texts to work on, pasted mails, code, examples. Pure."""
+"""Find what a turn contains but its speaker did not say: texts to work on, pasted mails, code, examples. Pure."""
 
 from __future__ import annotations
 
@@ -56,11 +56,10 @@ _CODE = re.compile(
 )
 
 
-def foreign(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the places of what the speaker of a turn passes on rather than says.
+def pasted_passages(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of each passage that the speaker of a turn passes on rather than says.
 
-    What follows a request to work on a text, or the announcement of someone's mail, goes on to the end of the turn; an
-    example, to the end of its line.
+    A text to work on or someone's mail reaches to the end of the turn, an example to the end of its line.
     """
     opened = _TO_THE_END.search(text)
     if opened:

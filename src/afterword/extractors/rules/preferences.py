@@ -1,11 +1,11 @@
-"""Rules about how someone wants things: likes, habits, instructions, rules of thumb. Pure."""
+"""Rules for preferences: likes, habits, instructions, rules of thumb. Pure."""
 
 from __future__ import annotations
 
 import re
 
-from afterword.extractors.rules.persons import is_past
 from afterword.extractors.rules.rule import WEEKDAYS, Match, Rule, rule
+from afterword.extractors.rules.third_person import is_past
 from afterword.facts.assertions import Cue, Kind
 
 LASTING = (

@@ -1,4 +1,4 @@
-"""Say in the third person what someone said in the first. Pure."""
+"""Rewrite a first-person sentence in the third person. Pure."""
 
 from __future__ import annotations
 
@@ -6,18 +6,14 @@ import re
 
 from afterword.facts.words import word_set
 
-_PAST = word_set(
-    """was were had did went took got bought made said told saw came found gave left kept drove ran began chose met
+_PAST = word_set("""was were had did went took got bought made said told saw came found gave left kept drove ran began chose met
     paid sold thought knew wrote spoke ate lost won built sent spent taught understood held heard felt became
     brought put set quit let hit cut could would should can must will may might shall cannot never always
     usually also only just still now already mostly normally generally really actually often sometimes rarely
-    typically"""
-)
+    typically""")
 _LOOK_PAST = frozenset({"need", "feed", "bring", "sing", "ring", "speed", "breed", "exceed", "proceed", "embed"})
-_NO_VERB = word_set(
-    """to for and or in on at of as with not from about because so that this a an the all both too if when who but
-    than is are am"""
-)
+_NO_VERB = word_set("""to for and or in on at of as with not from about because so that this a an the all both too if when who but
+    than is are am""")
 _ADVERBS = (
     r"(?:(?:always|never|usually|also|only|just|still|now|already|mostly|normally|generally|really|actually|often|"
     r"sometimes|rarely|typically|much|strongly|simply|mainly|currently|absolutely|personally|definitely|finally|"
@@ -76,7 +72,7 @@ _MARKS = " ,.:;!–—-\n\t"
 
 
 def trimmed(text: str) -> str:
-    """Return the words without what only leads in ("so, well, ...") or out ("... please, thanks")."""
+    """Return the text without filler words at its start ("so, well, ...") and end ("... please, thanks")."""
     for _ in range(5):
         shorter = _LEAD.sub("", text, count=1)
         if shorter == text:
@@ -89,18 +85,18 @@ def trimmed(text: str) -> str:
 
 
 def third_person(text: str, singular: str, plural: str) -> str:
-    """Return the text with `singular` in place of I, and `plural` of we; verbs of the present agree."""
+    """Return the text with `singular` for "I" and `plural` for "we". Verbs in the present tense agree."""
     names = {"I": singular, "we": plural, "you": "the assistant"}
     for pattern, replacement in _RULES:
         text = pattern.sub(replacement.format(**names), text)
-    text = _PRESENT.sub(lambda found: _agreeing(found, names), text)
+    text = _PRESENT.sub(lambda phrase: _agreeing(phrase, names), text)
     for pattern, replacement in _POSSESSIVE:
         text = pattern.sub(replacement.format(**names), text)
     return text
 
 
 def sentence(text: str) -> str:
-    """Return the text as a sentence: with a capital and a full stop."""
+    """Return the text with a capital letter at its start and a full stop at its end."""
     text = " ".join(text.split()).rstrip(" ,;:-–—")
     if not text:
         return ""
@@ -108,13 +104,13 @@ def sentence(text: str) -> str:
 
 
 def is_past(verb: str) -> bool:
-    """Return whether a word is a form of the past, or no verb that takes an ending in the third person."""
+    """Return whether a verb takes no ending in the third person: a past form, a modal, an adverb."""
     return verb in _PAST or (verb.endswith(("ed", "ing")) and verb not in _LOOK_PAST)
 
 
-def _agreeing(found: re.Match[str], names: dict[str, str]) -> str:
-    who = names[found.group("who") if found.group("who") in ("I", "you") else "we"]
-    return f"{who} {found.group('adverbs')}{_with_s(found.group('verb'))}"
+def _agreeing(phrase: re.Match[str], names: dict[str, str]) -> str:
+    who = names[phrase["who"] if phrase["who"] in ("I", "you") else "we"]
+    return f"{who} {phrase['adverbs']}{_with_s(phrase['verb'])}"
 
 
 def _with_s(verb: str) -> str:

@@ -1,12 +1,12 @@
-"""Rules about when things happen as a rule: days of the week, habits with a time, closing days. Pure."""
+"""Rules for schedules: days of the week, habits with a time, closing days. Pure."""
 
 from __future__ import annotations
 
 import re
 
-from afterword.extractors.rules.people import names_someone
+from afterword.extractors.rules.people import is_plausible_name
+from afterword.extractors.rules.preferences import OTHERS_SUBJECT, is_habit
 from afterword.extractors.rules.rule import NAME, WEEKDAY, WEEKDAYS, Match, Rule, rule
-from afterword.extractors.rules.wishes import OTHERS_SUBJECT, is_habit
 from afterword.facts.assertions import Kind
 
 _LONGEST_TIMETABLE = 14
@@ -18,7 +18,7 @@ _TIMETABLE = re.compile(
 
 
 def _is_someones_schedule(match: Match, _text: str) -> bool:
-    return names_someone(match["s"]) and bool(_TIMETABLE.search(match["v"]))
+    return is_plausible_name(match["s"]) and bool(_TIMETABLE.search(match["v"]))
 
 
 def _is_short(match: Match, text: str) -> bool:

@@ -1,12 +1,12 @@
-"""Rules about what was settled or changed, and the numbers, limits, names and sources of things. Pure."""
+"""Rules for decisions and changes, and for numbers, limits, names and sources. Pure."""
 
 from __future__ import annotations
 
 import re
 
+from afterword.extractors.rules.preferences import is_thing
 from afterword.extractors.rules.rule import AMOUNT, PROPER, WEEKDAYS, Match, Rule, rule
 from afterword.extractors.rules.vocabulary import NUMBERS
-from afterword.extractors.rules.wishes import is_thing
 from afterword.facts.assertions import Cue, Kind, SpeechAct
 from afterword.facts.words import word_set
 
@@ -20,16 +20,14 @@ _PRONOUN = re.compile(
     r"(?i)^(?:(?:and|so|that|but|if|when) )?(?:i|we|he|she|it|they|that|this|you|who|which|there|people|one|"
     r"someone|everyone)\b"
 )
-_NO_SOURCED_THING = word_set(
-    """i he she it they we that this who which there letter mail person guy man woman all one friend family quote news
-    message idea people you"""
-)
+_HAS_NO_SOURCE = word_set("""i he she it they we that this who which there letter mail person guy man woman all one friend family quote news
+    message idea people you""")
 _STATE = re.compile(
     r"(?i)\b(?:dead|weird|broken|bad|good|great|fine|sick|ill|gone|late|empty|full|sore|annoyed|amused|happy|"
     r"awesome|amazing|best|top|"
     r"same|one|thing|reason|problem|aspect|way|lot)\b"
 )
-_NO_THING = re.compile(
+_NOT_NAMED = re.compile(
     r"(?i)^(?:it|that|this|there|he|she|they|what|who|here|everything|everyone|nobody|nothing|question|same|one|"
     r"both|all|which|you|how|"
     r"where|when|life|next|problem|idea|thing|point|truth|today|tomorrow|\w+day|status|we|i|these|those|my|our|"
@@ -43,19 +41,19 @@ _OWNED = (
 )
 
 
-def _has_thing(match: Match, _text: str) -> bool:
+def _names_something(match: Match, _text: str) -> bool:
     return not _PRONOUN.match(match["a"])
 
 
 def _is_source(match: Match, _text: str) -> bool:
-    return match["s"].split()[-1].lower() not in _NO_SOURCED_THING
+    return match["s"].split()[-1].lower() not in _HAS_NO_SOURCE
 
 
 def _is_named_thing(match: Match, text: str) -> bool:
-    return not _NO_THING.match(match["a"]) and not _STATE.search(match["v"]) and len(text.split()) <= 28
+    return not _NOT_NAMED.match(match["a"]) and not _STATE.search(match["v"]) and len(text.split()) <= 28
 
 
-def _counts(match: Match, _text: str) -> bool:
+def _is_counted_noun(match: Match, _text: str) -> bool:
     return not re.match(r"(?i)(?:times?|hours?|minutes?|nights?|in|of|a|an)\b", match["a"])
 
 
@@ -71,7 +69,7 @@ _NOUN = (
 _BUDGET, _IS = r"^(?:my |our |the )?budget", r"(?:is|stays|must be|should be|must stay)"
 _SUM = rf"(?P<v>(?:(?:{_LIMIT}|under|below|about|around|roughly) )?{AMOUNT}\s?[a-z€$£]{{0,8}})"
 USED = rule(r"^(?:I|we) (?:also |now |only |mostly )?use (?P<v>[^,;]{2,60})", _E)
-"""What someone uses: read only where it is taken back, for then it need not be a habit."""
+"""What someone uses. Applied only to withdrawals, because a single use is no lasting fact."""
 
 
 CHANGES: tuple[Rule, ...] = (
@@ -102,7 +100,7 @@ CHANGES: tuple[Rule, ...] = (
         r"^(?P<a>[\w ]{3,40}) goes (?:up |down )?from (?P<w>[^,;]{1,30}) to (?P<v>[^,;]{1,40})",
         _D,
         cue=Cue.CHANGE,
-        check=_has_thing,
+        check=_names_something,
     ),
     rule(r"\bI(?:'m| am) on (?P<v>(?:day|night|early|late|morning) shifts?)", _E, "shift", cue=Cue.CHANGE),
     rule(r"^since .{3,25}? (?:I|we) (?:have|drive|use|own) (?P<v>[^;:]{2,100})", _E, cue=Cue.CHANGE, sentence=True),
@@ -167,15 +165,15 @@ NUMBERED: tuple[Rule, ...] = (
         _E,
         None,
         "{I}'s figure: {c}",
-        check=_counts,
+        check=_is_counted_noun,
     ),
     rule(
         rf"^(?P<a>[a-z][\w ]{{2,30}}) (?:needs?|requires?|has to have|must have) (?P<v>(?:{AMOUNT}|"
         rf"(?:{NUMBERS})\b)\s?[a-z]+[^,;]{{0,60}})",
         _D,
-        check=_has_thing,
+        check=_names_something,
     ),
-    rule(r"\b(?P<a>[a-z]\w{1,20} [a-z]\w{1,20}) (?:has|have) to (?P<v>stay [^;]{2,60})", _D, check=_has_thing),
+    rule(r"\b(?P<a>[a-z]\w{1,20} [a-z]\w{1,20}) (?:has|have) to (?P<v>stay [^;]{2,60})", _D, check=_names_something),
     rule(
         rf"\b(?:we|I) (?:take|charge|ask for|require|offer|give|pay) (?P<v>(?:a |an )?(?:(?P<a>[a-z]+) of "
         rf")?{AMOUNT}[^;]{{2,60}})",
@@ -236,14 +234,14 @@ DECISIONS: tuple[Rule, ...] = (
         rf"(?P<v>{PROPER}(?: \d+)?(?:, not {PROPER})?)",
         _D,
         "platform",
-        check=_has_thing,
+        check=_names_something,
     ),
     rule(
         r"\b(?P<v>[^;:]{4,120}), (?:that's|it's|this is) (?:decided|settled|fixed|final)\b", _D, "choice", sentence=True
     ),
 )
 AGREED = rule(r"^(?P<v>(?!(?:I|he|she|it|they|you|that|this)\b)[^;:]{8,160})$", _D, "choice", "{I} agreed: {v}")
-"""What follows a bare "Agreed." or "Decided.": read where nothing else fits."""
+"""What follows a bare "Agreed." or "Decided.". Applied if no other rule matches."""
 
 DESCRIPTIONS: tuple[Rule, ...] = (
     rule(
