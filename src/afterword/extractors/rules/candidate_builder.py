@@ -12,7 +12,7 @@ from afterword.extractors.rules.rule import WEEKDAY, Match, Rule
 from afterword.extractors.rules.sentences import Passage
 from afterword.extractors.rules.third_person import sentence, third_person, trimmed
 from afterword.extractors.rules.vocabulary import LANGUAGES, PERSONAL, label_slug, slot, slug
-from afterword.extractors.rules.withdrawals import Withdrawal
+from afterword.extractors.rules.withdrawals import WithdrawnClaim
 from afterword.facts.assertions import Kind, SpeechAct
 from afterword.facts.transcripts import Turn
 
@@ -115,7 +115,7 @@ def build_erasure(topic: str, passage: Passage, speech: Speech) -> Candidate:
     )
 
 
-def build_withdrawal(stated: Candidate, withdrawal: Withdrawal, text: str, speech: Speech) -> Candidate:
+def build_withdrawal(stated: Candidate, withdrawal: WithdrawnClaim, text: str, speech: Speech) -> Candidate:
     """Return the candidate that withdraws `stated`: the same slot, with a statement that takes it back.
 
     A request to erase names the attribute only, so that the erased words are not stored once more.

@@ -20,8 +20,10 @@ _PRONOUN = re.compile(
     r"(?i)^(?:(?:and|so|that|but|if|when) )?(?:i|we|he|she|it|they|that|this|you|who|which|there|people|one|"
     r"someone|everyone)\b"
 )
-_HAS_NO_SOURCE = word_set("""i he she it they we that this who which there letter mail person guy man woman all one friend family quote news
-    message idea people you""")
+_HAS_NO_SOURCE = word_set(
+    """i he she it they we that this who which there letter mail person guy man woman all one friend family quote news
+    message idea people you"""
+)
 _STATE = re.compile(
     r"(?i)\b(?:dead|weird|broken|bad|good|great|fine|sick|ill|gone|late|empty|full|sore|annoyed|amused|happy|"
     r"awesome|amazing|best|top|"

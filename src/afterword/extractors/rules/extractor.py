@@ -172,7 +172,7 @@ def _without_lead_and_tail(clause: Passage) -> str:
     return trimmed(clause.text.rstrip("? "))
 
 
-def _read_withdrawal(clause: Passage, withdrawal: withdrawals.Withdrawal, speech: Speech) -> Candidate | None:
+def _read_withdrawal(clause: Passage, withdrawal: withdrawals.WithdrawnClaim, speech: Speech) -> Candidate | None:
     """Return the withdrawal of what the ordinary rules find in the embedded clause."""
     stated = _first_candidate(_EMBEDDED_RULES, replace(clause, text=withdrawal.claim), speech)
     if stated and stated.act is SpeechAct.STATE:

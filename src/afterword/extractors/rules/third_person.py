@@ -6,14 +6,18 @@ import re
 
 from afterword.facts.words import word_set
 
-_PAST = word_set("""was were had did went took got bought made said told saw came found gave left kept drove ran began chose met
+_PAST = word_set(
+    """was were had did went took got bought made said told saw came found gave left kept drove ran began chose met
     paid sold thought knew wrote spoke ate lost won built sent spent taught understood held heard felt became
     brought put set quit let hit cut could would should can must will may might shall cannot never always
     usually also only just still now already mostly normally generally really actually often sometimes rarely
-    typically""")
+    typically"""
+)
 _LOOK_PAST = frozenset({"need", "feed", "bring", "sing", "ring", "speed", "breed", "exceed", "proceed", "embed"})
-_NO_VERB = word_set("""to for and or in on at of as with not from about because so that this a an the all both too if when who but
-    than is are am""")
+_NO_VERB = word_set(
+    """to for and or in on at of as with not from about because so that this a an the all both too if when who but
+    than is are am"""
+)
 _ADVERBS = (
     r"(?:(?:always|never|usually|also|only|just|still|now|already|mostly|normally|generally|really|actually|often|"
     r"sometimes|rarely|typically|much|strongly|simply|mainly|currently|absolutely|personally|definitely|finally|"

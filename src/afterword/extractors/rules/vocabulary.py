@@ -81,9 +81,11 @@ _BREAK = re.compile(
     r"more|now|like)\b|[,.:;!()]",
     re.IGNORECASE,
 )
-_SKIPPED = word_set("""a an the my our your his her their some any this that these those really very most more all always never
+_SKIPPED = word_set(
+    """a an the my our your his her their some any this that these those really very most more all always never
     please own new old only both also take takes go goes make give to do be have get using being doing having
-    going it them me us no either""")
+    going it them me us no either"""
+)
 
 
 def singular(word: str) -> str:

@@ -98,8 +98,10 @@ _ENDED = tuple(
     )
 )
 _NO_WISH = re.compile(r"^no\b", re.IGNORECASE)
-_LOSES_E = word_set("""liv us tak driv smok writ mak hav lov ador cod danc bak cycl rid serv receiv commut schedul releas hat
-    hom leas advis manag organis organiz stor tast cultivat practis practic exercis shar""")
+_LOSES_E = word_set(
+    """liv us tak driv smok writ mak hav lov ador cod danc bak cycl rid serv receiv commut schedul releas hat
+    hom leas advis manag organis organiz stor tast cultivat practis practic exercis shar"""
+)
 _NOT_NUMBER = re.compile(r"\bnot (?:the )?(\d[\d.,]*)\s?(k\b)?", re.IGNORECASE)
 
 
@@ -115,10 +117,10 @@ def erased_topic(sentence: str, turn: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Withdrawal:
+class WithdrawnClaim:
     """A claim that its speaker takes back. `is_denied` if it was never true, else it is over or to be erased."""
 
-    act: Act
+    act: SpeechAct
     claim: str
     is_denied: bool = False
 
@@ -130,18 +132,18 @@ class Withdrawal:
         return Cue.CORRECTION if self.is_denied else Cue.CHANGE
 
 
-def find_withdrawal(clause: str) -> Withdrawal | None:
+def find_withdrawal(clause: str) -> WithdrawnClaim | None:
     """Return the claim that a trimmed clause asks to forget, denies, or says is over; None if there is none."""
     for pattern in _FORGET:
         if match := pattern.match(clause):
-            return Withdrawal(SpeechAct.ERASE, match["claim"])
+            return WithdrawnClaim(SpeechAct.ERASE, match["claim"])
     for pattern in _DENY:
         if match := pattern.match(clause):
-            return Withdrawal(SpeechAct.RETRACT, match["claim"], is_denied=True)
+            return WithdrawnClaim(SpeechAct.RETRACT, match["claim"], is_denied=True)
     for pattern in _ENDED:
         if (match := pattern.match(clause)) and not _NO_WISH.match(clause):
             verb = _verb(match.groupdict().get("verb"))
-            return Withdrawal(SpeechAct.RETRACT, f"{match['head']} {verb}{match['predicate']}")
+            return WithdrawnClaim(SpeechAct.RETRACT, f"{match['head']} {verb}{match['predicate']}")
     return None
 
 
