@@ -20,7 +20,7 @@ from afterword.agents.store_reference import named_scope
 from afterword.extractors.extractor import Extractor, Rejection, Usage
 from afterword.extractors.grounding import ground
 from afterword.extractors.owners import is_generic, owners
-from afterword.extractors.readers.memory_marks import pieces
+from afterword.extractors.readers.memory_marks import split_injected_memory
 from afterword.extractors.windows import windows
 from afterword.facts.assertions import Assertion, Kind, SpeechAct
 from afterword.facts.scopes import Scope
@@ -158,7 +158,9 @@ class ExtractorAgent(BaseChatAgent):
     def _hear(self, messages: Sequence[BaseChatMessage]) -> None:
         known = {turn.message_id for turn in self._state.heard}
         for message in messages:
-            text = "\n".join(piece.text for piece in pieces(message.to_model_text()) if not piece.is_memory)
+            text = "\n".join(
+                piece.text for piece in split_injected_memory(message.to_model_text()) if not piece.is_memory
+            )
             if text.strip() and message.id not in known and message.source != self.name:
                 self._state.heard.append(
                     HeardTurn(

@@ -25,7 +25,7 @@ from afterword.agents.recall_results import Found, Outcome, Recalled
 from afterword.agents.vouching import statement_refusal, withdrawal_refusal
 from afterword.errors import StoreError
 from afterword.extractors.grounding import LONGEST, find_quote, snake_case
-from afterword.extractors.readers.memory_marks import pieces
+from afterword.extractors.readers.memory_marks import split_injected_memory
 from afterword.extractors.readers.people import HUMAN_NAMES, is_generic
 from afterword.extractors.slot_relation import relation
 from afterword.facts.assertions import OWNER, EvidenceKind, Kind
@@ -256,7 +256,9 @@ def _own_words(message: LLMMessage) -> str:
     """Return what a message says without memory that a program has put into it."""
     content = message.content
     parts = [content] if isinstance(content, str) else [part for part in content if isinstance(part, str)]
-    return "\n".join(piece.text for part in parts for piece in pieces(part) if not piece.is_memory).strip()
+    return "\n".join(
+        piece.text for part in parts for piece in split_injected_memory(part) if not piece.is_memory
+    ).strip()
 
 
 def _word(quote: str, speaker: str | None, message: str | None) -> Word:

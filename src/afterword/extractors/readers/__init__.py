@@ -1,4 +1,8 @@
-"""Read saved states of any known layout into transcripts. Pure but for `read_file`."""
+"""Readers: turn saved states of any known layout into transcripts. Pure except for `read_file`.
+
+The pipeline, the agents and the evaluation import the functions below; nothing else here is for other packages, except
+`people` (who is a person by name) and `memory_marks` (what is injected memory).
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,12 @@ from collections.abc import Collection
 from pathlib import Path
 
 from afterword.extractors.errors import ReadError
-from afterword.extractors.readers.detect import recognise
-from afterword.extractors.readers.legacy import Side
+from afterword.extractors.readers.layouts import recognise
+from afterword.extractors.readers.legacy import Perspective
 from afterword.extractors.readers.limits import check_depth, parse_state, read_bytes
 from afterword.extractors.readers.people import People
-from afterword.extractors.readers.turns import transcript_of
-from afterword.extractors.readers.utterances import Notes
+from afterword.extractors.readers.turns import build_transcript
+from afterword.extractors.readers.utterances import ReadingLog
 from afterword.facts.transcripts import Transcript
 from afterword.privacy.policy import Privacy
 
@@ -19,23 +23,24 @@ __all__ = ["parse_state", "read_file", "read_state"]
 
 
 def read_state(
-    data: object, *, humans: Collection[str] = (), owner: str | None = None, privacy: Privacy | None = None
+    state: object, *, humans: Collection[str] = (), owner: str | None = None, privacy: Privacy | None = None
 ) -> Transcript:
     """Return the transcript of an already parsed saved state.
 
-    `humans` are names known to be people's, added to those that say so themselves. `owner` is the person (the user
-    proxy) whose v0.2 list it is, needed where its messages carry no names: their role `assistant` is then the owner's.
-    `privacy` says which secrets are masked (default: all), and what takes turns off the record.
-    Raises `LayoutUnknown` where nothing in it looks like a conversation, `StateTooLarge` over 200 levels of nesting.
+    `humans` are names of people, added to the names that say so themselves. `owner` is the person (the user proxy)
+    whose v0.2 list it is. It is needed if the messages carry no names: the role `assistant` is then the owner's.
+    `privacy` says which secrets are masked (default: all) and which phrases take turns off the record.
+    Raises `LayoutUnknown` if nothing in it looks like a conversation, and `StateTooLarge` if it is nested more than
+    200 levels deep.
     """
-    check_depth(data)
-    return _read(data, humans, owner, privacy)
+    check_depth(state)
+    return _read(state, humans, owner, privacy)
 
 
 def read_file(
     path: Path, *, humans: Collection[str] = (), owner: str | None = None, privacy: Privacy | None = None
 ) -> Transcript:
-    """Return the transcript of a saved-state file; arguments as for `read_state`.
+    """Return the transcript of a saved-state file. The arguments are those of `read_state`.
 
     Raises a `ReadError` whose message starts with the file's name: `StateTooLarge` over 64 MiB (unread) or 200 levels,
     `StateBroken` for what is no sound JSON, `LayoutUnknown`, or `ReadError` itself where the file cannot be opened.
@@ -46,7 +51,7 @@ def read_file(
         raise type(error)(f"{path}: {error}") from error
 
 
-def _read(data: object, humans: Collection[str], owner: str | None, privacy: Privacy | None) -> Transcript:
-    notes = Notes()
+def _read(state: object, humans: Collection[str], owner: str | None, privacy: Privacy | None) -> Transcript:
+    log = ReadingLog()
     people = People.named(humans, owner)
-    return transcript_of(recognise(data, notes, Side(people, owner)), notes, people, privacy or Privacy())
+    return build_transcript(recognise(state, log, Perspective(people, owner)), log, people, privacy or Privacy())

@@ -6,155 +6,157 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from afterword.extractors.readers.utterances import (
-    Item,
-    Notes,
+    JsonObject,
+    ReadingLog,
     Utterance,
+    call_mark,
     call_text,
-    compact,
-    id_of,
-    instant_of,
-    items_of,
-    name_of,
-    text_of,
+    compact_json,
+    content_text,
+    id_in,
+    objects_in,
+    output_text,
+    parse_instant,
+    speaker_name,
     without_base64,
 )
 from afterword.facts.transcripts import Role
 
 
-class _Head(NamedTuple):
-    """What every message of a thread carries, and a model context's lacks in part."""
+class _Message(NamedTuple):
+    """One message with its speaker, which a message of a model context does not always name itself."""
 
     source: str
-    notes: Notes
-    message: Item
+    log: ReadingLog
+    fields: JsonObject
 
-    def said(self, text: str, role: Role | None = None, mark: str = "") -> Utterance:
-        at = instant_of(self.message.get("created_at"), self.notes)
-        return Utterance(self.source, text, role, at, id_of(self.message), mark)
+    @property
+    def content(self) -> object:
+        return self.fields.get("content")
+
+    def utterance(self, text: str, role: Role | None = None, mark: str = "") -> Utterance:
+        said_at = parse_instant(self.fields.get("created_at"), self.log)
+        return Utterance(self.source, text, role, said_at, id_in(self.fields), mark)
 
 
-def read_messages(messages: object, notes: Notes, owner: str | None = None) -> list[Utterance]:
+def read_messages(messages: object, log: ReadingLog, owner: str | None = None) -> list[Utterance]:
     """Return the utterances of a message list in order.
 
-    `owner` is whose context it is, for what carries no name there (None: whoever answers first in it). Unknown types
-    are counted, never an error.
+    `owner` is the agent whose context it is; messages without a name are the owner's (None: the first author's).
+    Messages of unknown types are counted and never raise an error.
     """
-    found: list[Utterance] = []
-    owner = owner or _first_author(messages)
-    for message in items_of(messages, notes):
-        if message.get("type") == "AssistantMessage" and "source" in message:
-            owner = name_of(message["source"])
-        source = name_of(message["source"]) if "source" in message else owner
-        found.extend(_read_message(_Head(source, notes, message)))
-    return found
+    utterances: list[Utterance] = []
+    owner = owner or next(model_names(messages), "assistant")
+    for fields in objects_in(messages, log):
+        if fields.get("type") == "AssistantMessage" and "source" in fields:
+            owner = speaker_name(fields["source"])
+        source = speaker_name(fields["source"]) if "source" in fields else owner
+        utterances.extend(_read_message(_Message(source, log, fields)))
+    return utterances
 
 
-def _first_author(messages: object) -> str:
+def model_names(messages: object) -> Iterator[str]:
+    """Yield the names of the agents whose models answer in a message list."""
     for message in messages if isinstance(messages, list) else ():
         if isinstance(message, dict) and message.get("type") == "AssistantMessage" and "source" in message:
-            return name_of(message["source"])
-    return "assistant"
+            yield speaker_name(message["source"])
 
 
-def is_message(item: object) -> bool:
+def is_message(value: object) -> bool:
     """Whether the value has the shape of such a message, known type or not."""
-    if not isinstance(item, dict):
+    if not isinstance(value, dict):
         return False
-    kind = item.get("type")
-    known = isinstance(kind, str) and (kind in _READERS or kind in _WITHOUT_WORDS)
-    return known or ("source" in item and ("content" in item or "type" in item))
+    kind = value.get("type")
+    is_known = isinstance(kind, str) and (kind in _READERS or kind in _WITHOUT_WORDS)
+    return is_known or ("source" in value and ("content" in value or "type" in value))
 
 
-def _read_message(head: _Head) -> Iterable[Utterance]:
-    kind = head.message.get("type", "TextMessage")
+def _read_message(message: _Message) -> Iterable[Utterance]:
+    kind = message.fields.get("type", "TextMessage")
     if isinstance(kind, str):
         if kind in _WITHOUT_WORDS:
-            head.notes.skip(f"event {kind}")
+            message.log.skip(f"event {kind}")
             return ()
-        reader = _READERS.get(kind) or (_words if kind.startswith("StructuredMessage") else None)
+        reader = _READERS.get(kind) or (_read_words if kind.startswith("StructuredMessage") else None)
         if reader:
-            return reader(head)
-    head.notes.skip_type(kind)
+            return reader(message)
+    message.log.skip_type(kind)
     return ()
 
 
-def _words(head: _Head) -> Iterator[Utterance]:
-    yield head.said(text_of(head.message.get("content"), head.notes))
+def _read_words(message: _Message) -> Iterator[Utterance]:
+    yield message.utterance(content_text(message.content, message.log))
 
 
-def _model_words(head: _Head) -> Iterator[Utterance]:
-    yield from _thought(head, head.message.get("thought"))
-    content = head.message.get("content")
-    if isinstance(content, list):
-        yield from _calls(head)
-    elif content != "":
-        yield head.said(text_of(content, head.notes), Role.AGENT)
+def _read_model_words(message: _Message) -> Iterator[Utterance]:
+    yield from _read_thought(message, message.fields.get("thought"))
+    if isinstance(message.content, list):
+        yield from _read_calls(message)
+    elif message.content != "":
+        yield message.utterance(content_text(message.content, message.log), Role.AGENT)
 
 
-def _thought(head: _Head, thought: object) -> Iterator[Utterance]:
+def _read_thought(message: _Message, thought: object) -> Iterator[Utterance]:
     if isinstance(thought, str) and thought:
-        yield head.said(thought, Role.THOUGHT)
+        yield message.utterance(thought, Role.THOUGHT)
     elif thought:
-        head.notes.skip("unreadable content")
+        message.log.skip("unreadable content")
 
 
-def _calls(head: _Head) -> Iterator[Utterance]:
-    for call in items_of(head.message.get("content"), head.notes):
-        text = without_base64(call_text(call.get("name"), call.get("arguments")))
-        yield head.said(text, Role.TOOL, _mark("call", call.get("id")))
+def _read_calls(message: _Message) -> Iterator[Utterance]:
+    for call in objects_in(message.content, message.log):
+        text = call_text(call.get("name"), call.get("arguments"))
+        yield message.utterance(text, Role.TOOL, call_mark("call", call.get("id")))
 
 
-def _results(head: _Head) -> Iterator[Utterance]:
-    for result in items_of(head.message.get("content"), head.notes):
-        text = without_base64(text_of(result.get("content"), head.notes))
-        yield head.said(text, Role.TOOL, _mark("result", result.get("call_id")))
+def _read_results(message: _Message) -> Iterator[Utterance]:
+    for result in objects_in(message.content, message.log):
+        text = output_text(result.get("content"), message.log)
+        yield message.utterance(text, Role.TOOL, call_mark("result", result.get("call_id")))
 
 
-def _mark(kind: str, call_id: object) -> str:
-    return f"{kind} {call_id}" if isinstance(call_id, str) and call_id else ""
+def _read_memories(message: _Message) -> Iterator[Utterance]:
+    memories = objects_in(message.content, message.log)
+    texts = [content_text(memory.get("content"), message.log) for memory in memories]
+    message.log.injected.update(text.strip() for text in texts if text.strip())
+    yield message.utterance("\n".join(texts), Role.MEMORY)
 
 
-def _memories(head: _Head) -> Iterator[Utterance]:
-    texts = [text_of(item.get("content"), head.notes) for item in items_of(head.message.get("content"), head.notes)]
-    head.notes.injected.update(text.strip() for text in texts if text.strip())
-    yield head.said("\n".join(texts), Role.MEMORY)
+def _read_system(message: _Message) -> Iterator[Utterance]:
+    yield message.utterance(content_text(message.content, message.log), Role.SYSTEM)
 
 
-def _system(head: _Head) -> Iterator[Utterance]:
-    yield head.said(text_of(head.message.get("content"), head.notes), Role.SYSTEM)
+def _read_output(message: _Message) -> Iterator[Utterance]:
+    yield message.utterance(output_text(message.content, message.log), Role.TOOL)
 
 
-def _machine_words(head: _Head) -> Iterator[Utterance]:
-    yield head.said(without_base64(text_of(head.message.get("content"), head.notes)), Role.TOOL)
+def _read_thought_event(message: _Message) -> Iterator[Utterance]:
+    return _read_thought(message, message.content)
 
 
-def _thought_event(head: _Head) -> Iterator[Utterance]:
-    return _thought(head, head.message.get("content"))
-
-
-def _code_result(head: _Head) -> Iterator[Utterance]:
-    result = head.message.get("result")
+def _read_code_result(message: _Message) -> Iterator[Utterance]:
+    result = message.fields.get("result")
     output = result.get("output") if isinstance(result, dict) else result
-    text = output if isinstance(output, str) else compact(output)
-    yield head.said(without_base64(text), Role.TOOL)
+    text = output if isinstance(output, str) else compact_json(output)
+    yield message.utterance(without_base64(text), Role.TOOL)
 
 
-_READERS: dict[str, Callable[[_Head], Iterable[Utterance]]] = {
-    "TextMessage": _words,
-    "MultiModalMessage": _words,
-    "StopMessage": _words,
-    "HandoffMessage": _words,
-    "UserMessage": _words,
-    "AssistantMessage": _model_words,
-    "SystemMessage": _system,
-    "FunctionExecutionResultMessage": _results,
-    "ToolCallRequestEvent": _calls,
-    "ToolCallExecutionEvent": _results,
-    "ToolCallSummaryMessage": _machine_words,
-    "ThoughtEvent": _thought_event,
-    "MemoryQueryEvent": _memories,
-    "CodeGenerationEvent": _machine_words,
-    "CodeExecutionEvent": _code_result,
+_READERS: dict[str, Callable[[_Message], Iterable[Utterance]]] = {
+    "TextMessage": _read_words,
+    "MultiModalMessage": _read_words,
+    "StopMessage": _read_words,
+    "HandoffMessage": _read_words,
+    "UserMessage": _read_words,
+    "AssistantMessage": _read_model_words,
+    "SystemMessage": _read_system,
+    "FunctionExecutionResultMessage": _read_results,
+    "ToolCallRequestEvent": _read_calls,
+    "ToolCallExecutionEvent": _read_results,
+    "ToolCallSummaryMessage": _read_output,
+    "ThoughtEvent": _read_thought_event,
+    "MemoryQueryEvent": _read_memories,
+    "CodeGenerationEvent": _read_output,
+    "CodeExecutionEvent": _read_code_result,
 }
 _WITHOUT_WORDS = frozenset(
     {"SelectSpeakerEvent", "SelectorEvent", "UserInputRequestedEvent", "ModelClientStreamingChunkEvent"}

@@ -1,4 +1,4 @@
-"""From bytes to a JSON value, within limits: a hostile or broken file gives a named error, never a crash."""
+"""Parse bytes into a JSON value, within limits. A hostile or broken file raises a named error."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def parse_state(raw: bytes) -> object:
 
 
 def parse_text(text: str) -> object:
-    """Return the JSON value that the text holds; raises as `parse_state` does."""
+    """Return the JSON value that the text holds. Raises the errors of `parse_state`."""
     if not text.strip():
         raise StateBroken("is empty (position 0); save the state again")
     try:
-        value: object = json.loads(text, parse_constant=_refused)
+        value: object = json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno} (position {error.pos})"
         raise StateBroken(f"is no sound JSON at {where}: {error.msg}; it may have been cut while saving") from None
@@ -73,12 +73,12 @@ def check_depth(value: object) -> None:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the file's bytes; a file over the limit is refused without being read.
+    """Return the file's bytes. A file over the limit is not read.
 
     Raises `StateTooLarge`, or `ReadError` where the file cannot be opened.
     """
     try:
-        # A pipe or device would be waited for; only a regular file is a saved state.
+        # Reading a pipe or device could block; a saved state is a regular file.
         if path.exists() and not path.is_file():
             raise ReadError("cannot be opened: it is no regular file; give the saved state itself")
         with path.open("rb") as file:
@@ -96,7 +96,7 @@ class _NoNumberError(ValueError):
     """NaN or an infinity stands where JSON wants a number."""
 
 
-def _refused(constant: str) -> NoReturn:
+def _refuse_constant(constant: str) -> NoReturn:
     raise _NoNumberError(constant)
 
 

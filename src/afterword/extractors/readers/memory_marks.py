@@ -1,6 +1,6 @@
-"""Recognise memory that was put into a conversation by a program, so that it is never taken for someone's words.
+"""Recognise memory that a program put into a conversation, so that it is never taken for someone's words.
 
-Each form is one that a memory adapter or a tutorial really writes. Words in a sentence ("a relevant memory of mine")
+Each form is one that a known memory adapter or tutorial writes. Words in a sentence ("a relevant memory of mine")
 are not enough: a header stands alone on its line, at the start, with a list or the user's own words below it.
 """
 
@@ -14,7 +14,7 @@ from afterword.recall.block import CLOSING, OPENING
 
 
 class Piece(NamedTuple):
-    """A stretch of a message: injected memory, or what was really said."""
+    """A part of a message: injected memory, or what was really said."""
 
     is_memory: bool
     text: str
@@ -37,8 +37,8 @@ _APPENDED = re.compile(r"(?:\A|\n)[ \t]{0,20}\n?# Memories that might help[ \t]{
 _CANVAS = re.compile(r"\s{0,20}=== CANVAS FILES ===(?:.*?=== END OF CANVAS ===|.*\Z)", re.DOTALL)
 
 
-def pieces(text: str, injected: Collection[str] = ()) -> list[Piece]:
-    """Part a message into injected memory and what was really said, in order.
+def split_injected_memory(text: str, injected: Collection[str] = ()) -> list[Piece]:
+    """Split a message into injected memory and what was really said, in order.
 
     `injected` are the exact texts that the state itself lists as queried memories (stripped).
     """
@@ -46,24 +46,24 @@ def pieces(text: str, injected: Collection[str] = ()) -> list[Piece]:
         return [Piece(True, text)]
     if not _HINT.search(text):
         return [Piece(False, text)]
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     end = 0
     for start, stop in _own_blocks(text):
-        found += _spoken(text[end:start])
-        found.append(Piece(True, text[start:stop]))
+        pieces += _spoken(text[end:start])
+        pieces.append(Piece(True, text[start:stop]))
         end = stop
-    return found + _spoken(text[end:]) if end else _spoken(text) or [Piece(False, text)]
+    return pieces + _spoken(text[end:]) if end else _spoken(text) or [Piece(False, text)]
 
 
 def is_system_memory(text: str, injected: Collection[str] = ()) -> bool:
-    """Whether a system message is memory as a whole: a known header, a canvas, or an exact text of the state's own."""
+    """Whether a whole system message is memory: it has a known header, is a canvas, or repeats an injected text."""
     header = _HEADER.match(text)
-    known = bool(header and header.group("sure")) or bool(_CANVAS.match(text))
-    return known or (bool(injected) and repeats(text, injected))
+    is_known = bool(header and header.group("sure")) or bool(_CANVAS.match(text))
+    return is_known or (bool(injected) and repeats(text, injected))
 
 
 def _own_blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Find the blocks that our own adapter wrote; one that is cut off reaches to the end."""
+    """Yield the start and end of each block that our own adapter wrote. A cut block reaches to the end."""
     start = text.find(OPENING)
     while start >= 0:
         opened = text.find(">", start)
@@ -84,7 +84,7 @@ def repeats(text: str, injected: Collection[str]) -> bool:
 
 
 def _spoken(text: str) -> list[Piece]:
-    """Part a stretch without a block of ours; white space between blocks is nobody's words."""
+    """Split a text that has no block of our own. White space between blocks is dropped."""
     if not text.strip():
         return []
     canvas = _CANVAS.match(text)
@@ -97,9 +97,10 @@ def _spoken(text: str) -> list[Piece]:
 
 
 def _below(text: str, header: re.Match[str]) -> list[Piece]:
-    """Part a message that starts with a memory header: the user's words may follow under a header of their own."""
+    """Split a message that starts with a memory header. The user's words may follow under their own header."""
     start, end = header.end() - 1, header.end() + _LONGEST_SEARCH
-    asked = _ASKED_APART.search(text, start, end) or _last(_ASKED.finditer(text, start, end))
+    asked = _ASKED_APART.search(text, start, end)
+    asked = asked or max(_ASKED.finditer(text, start, end), key=lambda match: match.start(), default=None)
     if asked:
         return [Piece(True, text[: asked.start()]), *_words(text[asked.end() :])]
     if header.group("sure") and _LIST_ITEM.match(text, header.end()):
@@ -116,7 +117,3 @@ def _before_appended(text: str) -> list[Piece]:
 
 def _words(text: str) -> list[Piece]:
     return [Piece(False, text.strip())] if text.strip() else []
-
-
-def _last(found: Iterator[re.Match[str]]) -> re.Match[str] | None:
-    return max(found, key=lambda match: match.start(), default=None)

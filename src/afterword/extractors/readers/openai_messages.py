@@ -6,20 +6,22 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from afterword.extractors.readers.utterances import (
-    Item,
-    Notes,
+    JsonObject,
+    ReadingLog,
     Utterance,
+    call_mark,
     call_text,
-    id_of,
-    instant_of,
-    items_of,
-    text_of,
-    without_base64,
+    content_text,
+    id_in,
+    name_in,
+    objects_in,
+    output_text,
+    parse_instant,
 )
 from afterword.facts.transcripts import Role
 
-Voice = Callable[[Item], tuple[str, Role]]
-"""Tells who speaks in a message with the role `user` or `assistant`."""
+FindSpeaker = Callable[[JsonObject], tuple[str, Role]]
+"""Returns who speaks in a message with the role `user` or `assistant`, and whether that is a person or an agent."""
 
 _SYSTEM_ROLES = frozenset({"system", "developer"})
 _TOOL_ROLES = frozenset({"tool", "function"})
@@ -27,87 +29,80 @@ _TOOL_ROLES = frozenset({"tool", "function"})
 _CODE_OUTPUT = re.compile(r"\s{0,9}exitcode: -?\d{1,9} \(execution (?:succeeded|failed)\)\s*Code output:")
 
 
-def read_roles(messages: object, notes: Notes, voice: Voice) -> list[Utterance]:
-    """Return the utterances of a list of messages with roles, in order; unknown roles are counted."""
-    return [said for message in items_of(messages, notes) for said in _read_message(message, notes, voice)]
+def read_roles(messages: object, log: ReadingLog, find_speaker: FindSpeaker) -> list[Utterance]:
+    """Return the utterances of a list of messages with roles, in order. Unknown roles are counted."""
+    return [
+        utterance for message in objects_in(messages, log) for utterance in _read_message(message, log, find_speaker)
+    ]
 
 
-def is_role_message(item: object) -> bool:
+def is_role_message(value: object) -> bool:
     """Whether the value has the shape of such a message."""
-    if not isinstance(item, dict):
+    if not isinstance(value, dict):
         return False
-    return isinstance(item.get("role"), str) or item.get("type") in ("function_call", "function_call_output")
+    return isinstance(value.get("role"), str) or value.get("type") in ("function_call", "function_call_output")
 
 
-def plain_voice(message: Item) -> tuple[str, Role]:
-    """Tell who speaks where a role says it: `user` is the person."""
-    is_person = message.get("role") == "user"
-    name = message.get("name")
-    fallback = "user" if is_person else "assistant"
-    return (name if isinstance(name, str) and name.strip() else fallback), Role.HUMAN if is_person else Role.AGENT
+def speaker_by_role(message: JsonObject) -> tuple[str, Role]:
+    """Return the speaker where the role tells: `user` is the person."""
+    if message.get("role") == "user":
+        return name_in(message) or "user", Role.HUMAN
+    return name_in(message) or "assistant", Role.AGENT
 
 
-def _read_message(message: Item, notes: Notes, voice: Voice) -> Iterable[Utterance]:
+def _read_message(message: JsonObject, log: ReadingLog, find_speaker: FindSpeaker) -> Iterable[Utterance]:
     role = message.get("role")
     if role in ("user", "assistant"):
-        return _spoken(message, notes, voice)
+        return _read_words(message, log, find_speaker)
     if not isinstance(role, str):
-        return _bare_tool_item(message, notes)
+        return _read_bare_call(message, log)
     if role in _SYSTEM_ROLES:
-        return [_said(message, notes, role, text_of(message.get("content"), notes), Role.SYSTEM)]
+        return [_utterance(message, log, role, content_text(message.get("content"), log), Role.SYSTEM)]
     if role in _TOOL_ROLES:
-        return _results(message, notes)
-    notes.skip_type(role)
+        return _read_results(message, log)
+    log.skip_type(role)
     return ()
 
 
-def _said(message: Item, notes: Notes, source: str, text: str, role: Role, mark: str = "") -> Utterance:
-    at = instant_of(message.get("created_at"), notes) if isinstance(message.get("created_at"), str) else None
-    return Utterance(source, text, role, at, id_of(message), mark)
+def _utterance(message: JsonObject, log: ReadingLog, source: str, text: str, role: Role, mark: str = "") -> Utterance:
+    created_at = message.get("created_at")
+    said_at = parse_instant(created_at, log) if isinstance(created_at, str) else None
+    return Utterance(source, text, role, said_at, id_in(message), mark)
 
 
-def _spoken(message: Item, notes: Notes, voice: Voice) -> Iterator[Utterance]:
-    source, role = voice(message)
-    text = text_of(message.get("content"), notes)
+def _read_words(message: JsonObject, log: ReadingLog, find_speaker: FindSpeaker) -> Iterator[Utterance]:
+    source, role = find_speaker(message)
+    text = content_text(message.get("content"), log)
     if text:
-        is_output = _CODE_OUTPUT.match(text)
-        yield _said(message, notes, source, text, Role.TOOL if is_output else role)
-    calls = message.get("tool_calls")
-    old_call = message.get("function_call")
+        yield _utterance(message, log, source, text, Role.TOOL if _CODE_OUTPUT.match(text) else role)
     caller = source if role is Role.AGENT else "assistant"
-    for call in items_of(calls, notes):
-        yield _call(message, notes, caller, call.get("function"), call.get("id"))
-    if old_call is not None:
-        yield _call(message, notes, caller, old_call, None)
+    for call in objects_in(message.get("tool_calls"), log):
+        yield _read_call(message, log, caller, call.get("function"), call.get("id"))
+    if message.get("function_call") is not None:
+        yield _read_call(message, log, caller, message["function_call"], None)
 
 
-def _call(message: Item, notes: Notes, source: str, function: object, call_id: object) -> Utterance:
-    parts = function if isinstance(function, dict) else {}
-    text = without_base64(call_text(parts.get("name"), parts.get("arguments")))
-    return _said(message, notes, source, text, Role.TOOL, _mark("call", call_id))
+def _read_call(message: JsonObject, log: ReadingLog, source: str, function: object, call_id: object) -> Utterance:
+    call = function if isinstance(function, dict) else {}
+    text = call_text(call.get("name"), call.get("arguments"))
+    return _utterance(message, log, source, text, Role.TOOL, call_mark("call", call_id))
 
 
-def _results(message: Item, notes: Notes) -> Iterator[Utterance]:
-    name = message.get("name")
-    source = name if isinstance(name, str) and name.strip() else "tool"
+def _read_results(message: JsonObject, log: ReadingLog) -> Iterator[Utterance]:
+    source = name_in(message) or "tool"
     responses = message.get("tool_responses")
-    for result in items_of(responses, notes) if isinstance(responses, list) and responses else [message]:
-        text = without_base64(text_of(result.get("content"), notes))
-        yield _said(message, notes, source, text, Role.TOOL, _mark("result", result.get("tool_call_id")))
+    for result in objects_in(responses, log) if isinstance(responses, list) and responses else [message]:
+        text = output_text(result.get("content"), log)
+        yield _utterance(message, log, source, text, Role.TOOL, call_mark("result", result.get("tool_call_id")))
 
 
-def _bare_tool_item(message: Item, notes: Notes) -> Iterator[Utterance]:
+def _read_bare_call(message: JsonObject, log: ReadingLog) -> Iterator[Utterance]:
     """Read a tool call or its output as the Responses API lists them, beside the messages."""
     kind, call_id = message.get("type"), message.get("call_id")
     if kind == "function_call":
-        text = without_base64(call_text(message.get("name"), message.get("arguments")))
-        yield _said(message, notes, "assistant", text, Role.TOOL, _mark("call", call_id))
+        yield _read_call(message, log, "assistant", message, call_id)
     elif kind == "function_call_output":
-        text = without_base64(text_of(message.get("output"), notes))
-        yield _said(message, notes, "tool", text, Role.TOOL, _mark("result", call_id))
+        text = output_text(message.get("output"), log)
+        yield _utterance(message, log, "tool", text, Role.TOOL, call_mark("result", call_id))
     else:
-        notes.skip_type(kind)
-
-
-def _mark(kind: str, call_id: object) -> str:
-    return f"{kind} {call_id}" if isinstance(call_id, str) and call_id else ""
+        log.skip_type(kind)

@@ -1,4 +1,4 @@
-"""Who is taken for a person."""
+"""Decide by name who is taken for a person."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from afterword.facts.words import folded
 
 HUMAN_NAMES = frozenset({"user", "human", "user_proxy", "userproxy"})
-"""Speaker names that say "a person", not who; all of them in one session are one person."""
+"""Speaker names that say "a person" but not who. All of them in one session are the same person."""
 
 
 def is_generic(name: str) -> bool:
@@ -18,20 +18,20 @@ def is_generic(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """The names that are people's: those that say so, and those that a manifest, the recorder or the caller gave."""
+    """The names of people: the generic ones, and `names` from a manifest, the recorder or the caller."""
 
-    given: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
 
     @classmethod
     def named(cls, humans: Collection[str] = (), owner: str | None = None) -> People:
-        """Return the people that the caller names, whatever the letter case."""
+        """Return the people that the caller names. Letter case does not matter."""
         names = {name.casefold() for name in humans}
         return cls(frozenset(names | ({owner.casefold()} if owner and owner != "assistant" else set())))
 
     def has(self, name: str | None) -> bool:
         """Whether the name is a person's."""
-        return name is not None and (self.is_given(name) or is_generic(name))
+        return name is not None and (self.is_listed(name) or is_generic(name))
 
-    def is_given(self, name: str) -> bool:
-        """Whether the caller said that the name is a person's."""
-        return name.casefold() in self.given
+    def is_listed(self, name: str) -> bool:
+        """Whether the caller listed the name as a person's."""
+        return name.casefold() in self.names

@@ -1,16 +1,22 @@
-"""States of agents and of teams: the thread of the manager first, then whatever only an agent or a buffer still has."""
+"""States of agents and teams: first the manager's thread, then what only an agent's context or buffer still has."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from afterword.extractors.readers.agentchat import is_message, read_messages
-from afterword.extractors.readers.copies import merged
+from afterword.extractors.readers.agentchat import is_message, model_names, read_messages
+from afterword.extractors.readers.duplicates import merge_views
 from afterword.extractors.readers.memory_marks import is_system_memory, repeats
-from afterword.extractors.readers.openai_messages import plain_voice, read_roles
-from afterword.extractors.readers.utterances import Item, Notes, Reading, Utterance, items_of, name_of
+from afterword.extractors.readers.openai_messages import read_roles, speaker_by_role
+from afterword.extractors.readers.utterances import (
+    Conversation,
+    JsonObject,
+    ReadingLog,
+    Utterance,
+    objects_in,
+    speaker_name,
+)
 from afterword.facts.transcripts import Role
 from afterword.facts.words import folded
 
@@ -30,8 +36,8 @@ _SPOKEN = frozenset({"TextMessage", "MultiModalMessage", "HandoffMessage"})
 
 
 @dataclass(slots=True)
-class _Parts:
-    """What lies in the states of a team and of the teams inside it."""
+class _TeamContents:
+    """What the states of a team, and of the teams inside it, hold."""
 
     threads: list[list[Utterance]] = field(default_factory=list)
     views: list[list[Utterance]] = field(default_factory=list)
@@ -45,38 +51,35 @@ class _Parts:
 
     @property
     def outsiders(self) -> set[str]:
-        """Who speaks to the team from outside; where no member is known, nobody can be told from one."""
-        return self.speakers - self.inside if self.members else set()
-
-    @property
-    def inside(self) -> set[str]:
-        """Everyone whom the states show to be part of the team, people who are members included."""
-        return self.members | self.managers | self.actors | self.models
+        """Speakers from outside the team. Empty if no member is known, because then nobody can be told apart."""
+        inside = self.members | self.managers | self.actors | self.models
+        return self.speakers - inside if self.members else set()
 
 
-def read_agent(state: Item, notes: Notes) -> Reading:
-    """Return what one agent's state (or its bare model context) says."""
-    messages = context_of(state)
-    return Reading("agent state", read_messages(messages, notes))
+def read_agent(state: JsonObject, log: ReadingLog) -> Conversation:
+    """Return the conversation of one agent's state, or of its bare model context."""
+    return Conversation("agent state", read_messages(context_messages(state), log))
 
 
-def read_team(states: Item, notes: Notes, layout: str = "team state") -> Reading:
-    """Return what the states of a team's members and manager say, by `<name>` or `<name>/<key>`.
+def read_team(states: JsonObject, log: ReadingLog, layout: str = "team state") -> Conversation:
+    """Return the conversation of a team. `states` are those of its members and manager, by `<name>` or `<name>/<key>`.
 
-    Speakers of a thread who are neither members nor managers are outsiders: taken for people, on no other ground.
+    Speakers of a thread who are neither members nor managers are outsiders: they may be people.
     """
-    parts = _Parts()
-    _collect(states, parts, notes)
-    found: list[Utterance] = []
-    for thread in parts.threads:
-        found = merged(found, thread)
-    has_thread = bool(found)
-    for view in parts.views:
-        found = merged(found, _unrepeated(view, notes, has_thread), earlier=has_thread)
-    if not found and len(parts.members) == 1:
-        found = [said for history in parts.histories for said in read_roles(history, notes, plain_voice)]
-    found = _with_tasks(found, parts)
-    return Reading(layout, found, frozenset(parts.models | parts.managers), frozenset(parts.outsiders))
+    contents = _TeamContents()
+    _collect(states, contents, log)
+    utterances: list[Utterance] = []
+    for thread in contents.threads:
+        utterances = merge_views(utterances, thread)
+    has_thread = bool(utterances)
+    for view in contents.views:
+        utterances = merge_views(utterances, _without_injected(view, log, has_thread), earlier=has_thread)
+    if not utterances and len(contents.members) == 1:
+        for history in contents.histories:
+            utterances += read_roles(history, log, speaker_by_role)
+    utterances = _with_tasks(utterances, contents)
+    agents = frozenset(contents.models | contents.managers)
+    return Conversation(layout, utterances, agents, frozenset(contents.outsiders))
 
 
 def is_team_part(state: object) -> bool:
@@ -84,102 +87,98 @@ def is_team_part(state: object) -> bool:
     return isinstance(state, dict) and not _TEAM_PARTS.isdisjoint(state)
 
 
-def context_of(state: Item) -> object:
-    """Return the messages of an agent's model context, None where it has none."""
+def inner_agent_states(state: object) -> JsonObject | None:
+    """Return the states of a team's agents, or None if the value is no state of a team."""
+    states = state.get("agent_states") if isinstance(state, dict) else None
+    return states if isinstance(states, dict) else None
+
+
+def context_messages(state: JsonObject) -> list[object] | None:
+    """Return the messages of an agent's model context, or None if it has none."""
     for name in ("llm_context", "model_context"):
         context = state.get(name)
-        if isinstance(context, dict) and isinstance(context.get("messages"), list):
-            return context["messages"]
-        if isinstance(context, list):
-            return context
+        messages = context.get("messages") if isinstance(context, dict) else context
+        if isinstance(messages, list):
+            return messages
     messages = state.get("messages")
-    is_context = isinstance(messages, list) and any(is_message(item) for item in messages)
-    return messages if is_context else None
+    return messages if isinstance(messages, list) and any(map(is_message, messages)) else None
 
 
-def _collect(states: Item, parts: _Parts, notes: Notes) -> None:
-    inner: list[Item] = []
+def _collect(states: JsonObject, contents: _TeamContents, log: ReadingLog) -> None:
+    inner: list[JsonObject] = []
     for key, state in states.items():
         if not isinstance(state, dict):
             if state is not None:
-                notes.skip("unreadable agent state")
+                log.skip("unreadable agent state")
             continue
         name = _TEAM_SUFFIX.sub("", key.rsplit("/", 1)[0])
         if "message_thread" in state:
-            parts.managers.add(name)
-            _collect_manager(state, parts, notes)
+            contents.managers.add(name)
+            _collect_manager(state, contents, log)
         else:
-            parts.members.add(name)
-            inner += _collect_member(name, state, parts, notes)
+            contents.members.add(name)
+            inner += _collect_member(name, state, contents, log)
     for team in inner:
-        _collect(team, parts, notes)
+        _collect(team, contents, log)
 
 
-def _collect_manager(state: Item, parts: _Parts, notes: Notes) -> None:
-    parts.threads.append(read_messages(state["message_thread"], notes))
-    _note_speakers(state["message_thread"], parts)
+def _collect_manager(state: JsonObject, contents: _TeamContents, log: ReadingLog) -> None:
+    contents.threads.append(read_messages(state["message_thread"], log))
+    _collect_speakers(state["message_thread"], contents)
     task = state.get("task")
     if isinstance(task, str) and task.strip():
-        parts.tasks.append(task)
+        contents.tasks.append(task)
 
 
-def _collect_member(name: str, state: Item, parts: _Parts, notes: Notes) -> list[Item]:
-    """Add an agent's view, and return the states of the team inside it."""
+def _collect_member(name: str, state: JsonObject, contents: _TeamContents, log: ReadingLog) -> list[JsonObject]:
+    """Add an agent's view, and return the states of the teams inside it."""
     own = state.get("agent_state", state)
     if not isinstance(own, dict):
-        notes.skip("unreadable agent state")
+        log.skip("unreadable agent state")
         own = {}
-    context = context_of(own)
-    if isinstance(context, list):
-        parts.models.update(_model_names(context))
+    context = context_messages(own)
+    contents.models.update(model_names(context))
     if isinstance(own.get("history"), list):
-        # Its roles do not tell people from other agents: of use only where nobody else could have spoken.
-        parts.histories.append(own["history"])
+        # Its roles do not tell people from other agents, so it is used only if nobody else could have spoken.
+        contents.histories.append(own["history"])
     buffer = state.get("message_buffer")
-    parts.views.append([*read_messages(context, notes, name), *read_messages(buffer, notes, name)])
-    return list(_inner_states(own))
+    contents.views.append([*read_messages(context, log, name), *read_messages(buffer, log, name)])
+    teams = (inner_agent_states(own), inner_agent_states(own.get("inner_team_state")))
+    return [team for team in teams if team is not None]
 
 
-def _inner_states(state: Item) -> Iterator[Item]:
-    inner = state.get("inner_team_state")
-    for team in (state, inner):
-        if isinstance(team, dict) and isinstance(team.get("agent_states"), dict):
-            yield team["agent_states"]
-
-
-def _note_speakers(thread: object, parts: _Parts) -> None:
+def _collect_speakers(thread: object, contents: _TeamContents) -> None:
     """Note who speaks in the thread as a person may, who acts as only agents do, and whose words a model wrote."""
-    for message in items_of(thread, Notes()):
-        source, kind = name_of(message.get("source")), message.get("type", "TextMessage")
+    for message in objects_in(thread, ReadingLog()):
+        source, kind = speaker_name(message.get("source")), message.get("type", "TextMessage")
         if isinstance(message.get("models_usage"), dict):
-            parts.models.add(source)
+            contents.models.add(source)
         elif isinstance(kind, str) and kind in _SPOKEN:
-            parts.speakers.add(source)
+            contents.speakers.add(source)
         elif kind != "StopMessage":
-            parts.actors.add(source)
+            contents.actors.add(source)
 
 
-def _model_names(context: Iterable[object]) -> Iterator[str]:
-    for message in context:
-        if isinstance(message, Mapping) and message.get("type") == "AssistantMessage" and "source" in message:
-            yield name_of(message["source"])
-
-
-def _unrepeated(view: list[Utterance], notes: Notes, has_thread: bool) -> list[Utterance]:
-    """Leave out the system messages that inject what the thread tells as a memory query."""
-    if not (has_thread and notes.injected):
+def _without_injected(view: list[Utterance], log: ReadingLog, has_thread: bool) -> list[Utterance]:
+    """Leave out system messages with injected memory that the thread already holds as a memory query."""
+    if not (has_thread and log.injected):
         return view
-    first_lines = {text.splitlines()[0].strip() for text in notes.injected}
-    return [said for said in view if said.role is not Role.SYSTEM or not _is_told(said.text, first_lines, notes)]
+    first_lines = {text.splitlines()[0].strip() for text in log.injected}
+    return [
+        utterance
+        for utterance in view
+        if utterance.role is not Role.SYSTEM or not _is_injected(utterance.text, first_lines, log)
+    ]
 
 
-def _is_told(text: str, first_lines: set[str], notes: Notes) -> bool:
-    return text.strip() in notes.injected or (is_system_memory(text) and repeats(text, first_lines))
+def _is_injected(text: str, first_lines: set[str], log: ReadingLog) -> bool:
+    return text.strip() in log.injected or (is_system_memory(text) and repeats(text, first_lines))
 
 
-def _with_tasks(found: list[Utterance], parts: _Parts) -> list[Utterance]:
-    """Put a task before the thread that the manager keeps beside it, unless the thread has its words."""
-    inside = parts.models | parts.managers
-    said = " ".join(folded(item.text) for item in found if item.role is None and item.source not in inside)
-    missing = [Utterance("user", task, Role.HUMAN) for task in parts.tasks if folded(task) not in said]
-    return missing + found
+def _with_tasks(utterances: list[Utterance], contents: _TeamContents) -> list[Utterance]:
+    """Add the tasks that a manager keeps beside the thread at the start, unless the thread has their words."""
+    inside = contents.models | contents.managers
+    from_outside = (utterance for utterance in utterances if utterance.role is None and utterance.source not in inside)
+    said = " ".join(folded(utterance.text) for utterance in from_outside)
+    missing = [Utterance("user", task, Role.HUMAN) for task in contents.tasks if folded(task) not in said]
+    return missing + utterances

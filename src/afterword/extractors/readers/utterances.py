@@ -1,4 +1,4 @@
-"""What the readers of all layouts have in common: one utterance, and the notes that are taken while reading."""
+"""What the readers of all layouts share: the utterance, the log of what was skipped, and the parsing of parts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from afterword.facts.transcripts import Role
 
-Item = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 
 IMAGE = "[image]"
 ATTACHMENT = "[attachment]"
@@ -25,9 +25,9 @@ _PLAIN_NAME = re.compile(r"[\w.:$<>\[\], -]{1,60}")
 
 
 class Utterance(NamedTuple):
-    """Something that was said, before it is a turn. `role` None: the speaker's name will tell.
+    """Something that was said, before it becomes a turn. With `role` None, the speaker's name decides the role.
 
-    `mark` names a tool call or result (by its call id), so that copies are found where they carry no source.
+    `mark` names a tool call or result by its call id. Copies of it are recognised even if they name no speaker.
     """
 
     source: str
@@ -39,26 +39,26 @@ class Utterance(NamedTuple):
 
 
 @dataclass(slots=True)
-class Notes:
-    """What is found out while reading: what was skipped and why, and which texts were injected memory."""
+class ReadingLog:
+    """What was skipped while reading, with the reason, and which texts were injected memory."""
 
     skipped: Counter[str] = field(default_factory=Counter)
     injected: set[str] = field(default_factory=set)
 
     def skip(self, reason: str, count: int = 1) -> None:
-        """Count something that was not read; beyond 50 reasons, the rest is counted together."""
+        """Count something that was not read. After 50 reasons, further reasons are counted together."""
         known = reason in self.skipped or len(self.skipped) < MOST_REASONS
         self.skipped[reason if known else "other reasons"] += count
 
     def skip_type(self, kind: object) -> None:
         """Count a message of a type that no reader knows."""
-        named = isinstance(kind, str) and _PLAIN_NAME.fullmatch(kind)
-        self.skip(f"unknown type {kind}" if named else "unknown type (unnamed)")
+        is_plain = isinstance(kind, str) and _PLAIN_NAME.fullmatch(kind)
+        self.skip(f"unknown type {kind}" if is_plain else "unknown type (unnamed)")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """The utterances of one saved state in order; `agents` are surely no people, `outsiders` may be."""
+class Conversation:
+    """The utterances of one saved state in order. `agents` are surely not people; `outsiders` may be people."""
 
     layout: str
     utterances: list[Utterance]
@@ -66,85 +66,101 @@ class Reading:
     outsiders: frozenset[str] = frozenset()
 
 
-def items_of(value: object, notes: Notes) -> Iterable[Item]:
-    """Return the objects of a list; what is no object is counted."""
+def objects_in(value: object, log: ReadingLog) -> Iterable[JsonObject]:
+    """Yield the objects of a list. Anything else in it is counted as skipped."""
     if not isinstance(value, list):
         if value is not None:
-            notes.skip("unreadable message list")
+            log.skip("unreadable message list")
         return
-    for item in value:
-        if isinstance(item, dict):
-            yield item
+    for entry in value:
+        if isinstance(entry, dict):
+            yield entry
         else:
-            notes.skip("not a message")
+            log.skip("not a message")
 
 
-def name_of(value: object) -> str:
-    """Return a speaker's name, or `unknown` where there is none."""
+def speaker_name(value: object) -> str:
+    """Return a speaker's name, or `unknown` if there is none."""
     return value if isinstance(value, str) and value.strip() else UNKNOWN_SPEAKER
 
 
-def id_of(item: Item) -> str | None:
-    """Return a message's id where it has one."""
-    value = item.get("id")
+def name_in(message: JsonObject) -> str | None:
+    """Return the name that a message gives its speaker, or None."""
+    name = message.get("name")
+    return name if isinstance(name, str) and name.strip() else None
+
+
+def id_in(message: JsonObject) -> str | None:
+    """Return the id of a message, or None."""
+    value = message.get("id")
     return value if isinstance(value, str) and value else None
 
 
-def instant_of(value: object, notes: Notes) -> datetime | None:
-    """Return an instant as aware UTC, None where there is none; one without a zone is UTC, as AutoGen writes it."""
+def parse_instant(value: object, log: ReadingLog) -> datetime | None:
+    """Return an instant in UTC, or None. An instant without a zone is UTC, because AutoGen writes it so."""
     if value is None:
         return None
     try:
-        found = value if isinstance(value, datetime) else datetime.fromisoformat(value)  # type: ignore[arg-type]  # else TypeError
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        instant = value if isinstance(value, datetime) else datetime.fromisoformat(value)  # type: ignore[arg-type]  # else TypeError
+        return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
     except (TypeError, ValueError, OverflowError):
-        notes.skip("unreadable time")
+        log.skip("unreadable time")
         return None
 
 
-def text_of(content: object, notes: Notes) -> str:
-    """Return the words of a message's content; images become `[image]`, never their bytes."""
+def content_text(content: object, log: ReadingLog) -> str:
+    """Return the text of a message's content. Images become `[image]`."""
     if isinstance(content, str):
-        return without_data(content)
+        return without_data_urls(content)
     if isinstance(content, list):
-        return "\n".join(_part_text(part, notes) for part in content)
+        return "\n".join(_part_text(part, log) for part in content)
     if isinstance(content, dict):
-        return without_data(compact(content))
+        return without_data_urls(compact_json(content))
     if content is not None:
-        notes.skip("unreadable content")
+        log.skip("unreadable content")
     return ""
 
 
-def without_data(text: str) -> str:
+def without_data_urls(text: str) -> str:
     """Return the text with data URLs replaced by `[image]`."""
     return _DATA_URL.sub(IMAGE, text) if ";base64," in text else text
 
 
 def without_base64(text: str) -> str:
-    """Return the text with long runs of base64 replaced; for text that no person wrote."""
-    return _BASE64.sub("[data]", without_data(text)) if len(text) >= 256 else text
+    """Return the text with long runs of base64 replaced. Use it only for text that no person wrote."""
+    return _BASE64.sub("[data]", without_data_urls(text)) if len(text) >= 256 else text
 
 
-def compact(value: object) -> str:
-    """Return the value as JSON without white space, as pydantic writes it."""
+def compact_json(value: object) -> str:
+    """Return the value as JSON without white space, the way pydantic writes it."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def call_text(name: object, arguments: object) -> str:
     """Return a tool call as one short line."""
-    given = arguments if isinstance(arguments, str) else compact(arguments)
-    return f"call {name_of(name)}({given})"
+    written = arguments if isinstance(arguments, str) else compact_json(arguments)
+    return without_base64(f"call {speaker_name(name)}({written})")
 
 
-def _part_text(part: object, notes: Notes) -> str:
+def output_text(content: object, log: ReadingLog) -> str:
+    """Return the text of a tool's output, without long runs of base64."""
+    return without_base64(content_text(content, log))
+
+
+def call_mark(kind: str, call_id: object) -> str:
+    """Return the mark of a tool call or result, empty if it has no id."""
+    return f"{kind} {call_id}" if isinstance(call_id, str) and call_id else ""
+
+
+def _part_text(part: object, log: ReadingLog) -> str:
     if isinstance(part, str):
-        return IMAGE if _BASE64.fullmatch(part.strip()) else without_data(part)
+        return IMAGE if _BASE64.fullmatch(part.strip()) else without_data_urls(part)
     if not isinstance(part, dict):
-        notes.skip("unreadable content")
+        log.skip("unreadable content")
         return ""
     for name in ("text", "refusal", "content"):
         if isinstance(part.get(name), str):
-            return without_data(part[name])
+            return without_data_urls(part[name])
     kind = part.get("type")
-    pictured = "data" in part or "image_url" in part or (isinstance(kind, str) and "image" in kind)
-    return IMAGE if pictured else ATTACHMENT
+    is_image = "data" in part or "image_url" in part or (isinstance(kind, str) and "image" in kind)
+    return IMAGE if is_image else ATTACHMENT

@@ -1,8 +1,8 @@
-"""One utterance is one turn, however many copies of it were saved.
+"""Remove duplicates: one utterance becomes one turn, however many copies of it were saved.
 
-A team saves what was said in its manager's thread, in the contexts of its agents, in the buffers of those who have not
-read it yet, and once more in each team inside it. Two views of a conversation are laid side by side: what stands in
-both is one utterance, as often as the view that has it most often says.
+A team saves an utterance in its manager's thread, in the contexts of its agents, in the buffers of agents that have
+not read it yet, and again in each inner team. Two views of a conversation are compared: an utterance in both views
+counts as often as in the view that repeats it most.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from afterword.extractors.readers.utterances import Utterance, compact
+from afterword.extractors.readers.utterances import Utterance, compact_json
 from afterword.facts.transcripts import Role
 
 _Key = tuple[str, str]
 _Named = tuple[str, _Key]
 
 
-def merged(main: Sequence[Utterance], view: Iterable[Utterance], *, earlier: bool = False) -> list[Utterance]:
-    """Return `main` with what only `view` has, each behind the neighbour that both have, else before everything.
+def merge_views(main: Sequence[Utterance], view: Iterable[Utterance], *, earlier: bool = False) -> list[Utterance]:
+    """Return `main` with the utterances that only `view` has, each after the nearest earlier one that both have.
 
-    `earlier` tells where a view goes that shares nothing with `main`: before it, else behind it.
+    A view that shares nothing with `main` goes before it if `earlier`, else after it.
     """
     places = _Places(main)
     gaps: dict[int, list[Utterance]] = defaultdict(list)
@@ -33,19 +33,16 @@ def merged(main: Sequence[Utterance], view: Iterable[Utterance], *, earlier: boo
             gaps[cursor].append(utterance)
         else:
             cursor, has_match = max(cursor, place), has_match or place >= 0
-    return _woven(main, gaps) if has_match or earlier else [*main, *gaps[-1]]
-
-
-def _woven(main: Sequence[Utterance], gaps: dict[int, list[Utterance]]) -> list[Utterance]:
-    found = list(gaps.get(-1, ()))
+    if not (has_match or earlier):
+        return [*main, *gaps[-1]]
+    utterances = gaps[-1]
     for place, utterance in enumerate(main):
-        found.append(utterance)
-        found.extend(gaps.get(place, ()))
-    return found
+        utterances += (utterance, *gaps[place])
+    return utterances
 
 
 class _Places:
-    """Where in the main sequence an utterance stands that a view has too."""
+    """Finds the place in the main sequence of an utterance that a view has too. Each place is used once."""
 
     def __init__(self, main: Sequence[Utterance]) -> None:
         self._all: dict[_Key, list[int]] = {}
@@ -63,23 +60,23 @@ class _Places:
                 self._nameless.setdefault(key, []).append(place)
 
     def take(self, utterance: Utterance, cursor: int) -> int | None:
-        """Return the place of the utterance's copy, -1 for a second copy in the view itself, None where it is new."""
+        """Return the place of the utterance's copy, -1 for a second copy in the view itself, None if it is new."""
         key = _key(utterance)
         if not utterance.message_id:
-            return self._alike(key, self._all.get(key), cursor)
+            return self._next_place(key, self._all.get(key), cursor)
         named = (utterance.message_id, key)
         if named in self._seen:
             return -1
         self._seen.add(named)
         place = self._named.get(named)
         if place is None:
-            # Two utterances with an id each are one only if it is the same.
-            return self._alike(key, self._nameless.get(key), cursor)
+            # Two utterances that both have an id are the same only if their ids are equal.
+            return self._next_place(key, self._nameless.get(key), cursor)
         self._used.add(place)
         return place
 
-    def _alike(self, key: _Key, candidates: list[int] | None, cursor: int) -> int | None:
-        """Return the next place behind the cursor, else the first free one; all that are used lie before it."""
+    def _next_place(self, key: _Key, candidates: list[int] | None, cursor: int) -> int | None:
+        """Return the next place after the cursor, else the first unused one before it."""
         if not candidates:
             return None
         ahead = bisect_right(candidates, cursor)
@@ -99,13 +96,13 @@ class _Places:
 def _key(utterance: Utterance) -> _Key:
     text = utterance.text
     if text.startswith("{") and utterance.role in (None, Role.AGENT):
-        # The same object is saved as an object in the thread and as the model's own text in the contexts.
+        # An answer in JSON is saved as an object in the thread, and as the model's own text in the contexts.
         text = _canonical(text)
     return utterance.mark or utterance.source, text
 
 
 def _canonical(text: str) -> str:
     try:
-        return compact(json.loads(text))
+        return compact_json(json.loads(text))
     except (ValueError, RecursionError):
         return text

@@ -1,0 +1,154 @@
+"""Recognise the layout of a saved state by its shape alone: version strings did not change when layouts did."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from afterword.extractors.errors import LayoutUnknown, StateBroken
+from afterword.extractors.readers.agentchat import is_message, read_messages
+from afterword.extractors.readers.duplicates import merge_views
+from afterword.extractors.readers.legacy import Perspective, is_role_list, read_chat_messages, read_role_list
+from afterword.extractors.readers.limits import parse_text
+from afterword.extractors.readers.openai_messages import is_role_message
+from afterword.extractors.readers.teams import context_messages, inner_agent_states, is_team_part, read_agent, read_team
+from afterword.extractors.readers.utterances import Conversation, JsonObject, ReadingLog
+
+SUPPORTED = (
+    "states of AutoGen agents and teams (0.4 to 0.7), TaskResult and message lists, chat histories of AutoGen v0.2 and "
+    "ag2 before 1.0, and OpenAI message lists"
+)
+_DEEPEST_WRAPPING = 4
+_MOST_KEYS_SHOWN = 12
+_MOST_MESSAGES_CHECKED = 1000
+_LISTS = {"chat_history": "v0.2 chat result", "history": "OpenAI agent state", "messages": "messages"}
+_KEY_SHOWN = re.compile(r"[A-Za-z_][\w./-]{0,39}")
+_TYPE_NAMES = {dict: "object", list: "list", str: "text", int: "number", float: "number", bool: "flag"}
+
+
+def recognise(state: object, log: ReadingLog, perspective: Perspective) -> Conversation:
+    """Return the conversation that a saved state holds.
+
+    Raises `LayoutUnknown`, which names types and keys only, if nothing in it looks like a saved conversation.
+    """
+    conversation = _recognise(state, log, perspective, 0)
+    if conversation is None:
+        raise LayoutUnknown(f"no saved conversation is recognised in {_described(state)}; supported are {SUPPORTED}")
+    return conversation
+
+
+def _recognise(state: object, log: ReadingLog, perspective: Perspective, depth: int) -> Conversation | None:
+    if depth > _DEEPEST_WRAPPING:
+        return None
+    if isinstance(state, str):
+        return _in_text(state, log, perspective, depth)
+    if isinstance(state, list):
+        layout = "message list with roles" if any(map(is_role_message, state[:1])) else "message list"
+        conversation = _in_messages(state, log, perspective, layout)
+        return conversation or _joined("list of states", state, log, perspective, depth)
+    if isinstance(state, dict):
+        values = list(state.values())
+        return _in_object(state, log, perspective) or _joined("wrapped state", values, log, perspective, depth)
+    return None
+
+
+def _in_text(text: str, log: ReadingLog, perspective: Perspective, depth: int) -> Conversation | None:
+    """Read a state that was saved as a JSON string inside JSON."""
+    if not text.lstrip().startswith(("{", "[", '"')):
+        return None
+    try:
+        state = parse_text(text)
+    except StateBroken:
+        return None
+    return _recognise(state, log, perspective, depth + 1)
+
+
+def _in_object(state: JsonObject, log: ReadingLog, perspective: Perspective) -> Conversation | None:
+    if isinstance(state.get("agent_states"), dict):
+        return read_team(state["agent_states"], log)
+    inner = inner_agent_states(state.get("inner_team_state"))
+    if inner is not None:
+        return read_team(inner, log, "state of a society of mind")
+    if isinstance(state.get("message_thread"), list) or isinstance(state.get("agent_state"), dict):
+        return read_team({"": state}, log, "part of a team state")
+    return _in_lists(state, log, perspective) or _in_map(state, log, perspective) or _without_words(state, log)
+
+
+def _in_lists(state: JsonObject, log: ReadingLog, perspective: Perspective) -> Conversation | None:
+    """Read an object that holds its messages in one list."""
+    if context_messages(state) is not None and ("llm_context" in state or "model_context" in state):
+        return read_agent(state, log)
+    is_chat_result = not {"chat_id", "cost", "human_input"}.isdisjoint(state)
+    for name, layout in _LISTS.items():
+        messages = state.get(name)
+        if isinstance(messages, list):
+            seen_from = replace(perspective, is_v02=name == "chat_history" and is_chat_result)
+            conversation = _in_messages(messages, log, seen_from, "task result" if "stop_reason" in state else layout)
+            if conversation is not None:
+                return conversation
+    return None
+
+
+def _in_messages(messages: list[object], log: ReadingLog, perspective: Perspective, layout: str) -> Conversation | None:
+    checked = messages[:_MOST_MESSAGES_CHECKED]
+    with_role, with_type = sum(map(is_role_message, checked)), sum(map(is_message, checked))
+    if with_role > with_type:
+        return read_role_list(messages, log, perspective, layout)
+    if with_type or not messages:
+        return Conversation(layout, merge_views((), read_messages(messages, log)))
+    return None
+
+
+def _in_map(state: JsonObject, log: ReadingLog, perspective: Perspective) -> Conversation | None:
+    """Read a map by name: a runtime's `<type>/<key>`, or a v0.2 agent's list for each partner."""
+    if any(is_team_part(value) and "agent_states" not in value for value in state.values()):
+        return read_team(state, log, "runtime state")
+    if any(map(is_role_list, state.values())):
+        return read_chat_messages(state, log, perspective)
+    return None
+
+
+def _without_words(state: JsonObject, log: ReadingLog) -> Conversation | None:
+    """Recognise states that never hold words: of executors and proxies, or of agents whose thread is elsewhere."""
+    kind = state.get("type")
+    if not isinstance(kind, str) or not kind.endswith("State"):
+        return None
+    if "thread_id" in state:
+        log.skip("words kept by the provider")
+    return Conversation("state without words", [])
+
+
+def _joined(
+    layout: str, values: list[object], log: ReadingLog, perspective: Perspective, depth: int
+) -> Conversation | None:
+    """Return the conversations in all of the values as one, or None if there is none."""
+    candidates = [value for value in values if isinstance(value, (dict, str)) or (isinstance(value, list) and value)]
+    recognised = (_recognise(value, log, perspective, depth + 1) for value in candidates)
+    conversations = [conversation for conversation in recognised if conversation is not None]
+    if not conversations:
+        return None
+    return Conversation(
+        conversations[0].layout if len(conversations) == 1 else layout,
+        [utterance for conversation in conversations for utterance in conversation.utterances],
+        frozenset().union(*(conversation.agents for conversation in conversations)),
+        frozenset().union(*(conversation.outsiders for conversation in conversations)),
+    )
+
+
+def _described(state: object) -> str:
+    """Return what the top level looks like, without anyone's words."""
+    if isinstance(state, dict):
+        shown = [f"{_shown_key(key)} ({_type_name(state[key])})" for key in list(state)[:_MOST_KEYS_SHOWN]]
+        more = f" and {len(state) - len(shown)} more" if len(state) > len(shown) else ""
+        return f"an object with the keys {', '.join(shown)}{more}" if shown else "an empty object"
+    if isinstance(state, list):
+        return f"a list of {len(state)} whose first item is: {_type_name(state[0])}" if state else "an empty list"
+    return f"a single value: {_type_name(state)}"
+
+
+def _shown_key(key: object) -> str:
+    return key if isinstance(key, str) and _KEY_SHOWN.fullmatch(key) else "(a longer key)"
+
+
+def _type_name(value: object) -> str:
+    return _TYPE_NAMES.get(type(value), "null" if value is None else type(value).__name__)
