@@ -39,7 +39,7 @@ from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
 from afterword.store import ledger
 from afterword.store.database.engine import Store
-from afterword.store.proposals import keep_assertions
+from afterword.store.proposals import store_assertions
 from afterword.store.tables import RunRow, RunWindowRow, ScopeRow, WindowAssertionRow, WindowRow
 
 OWNER = Scope.user("owner")
@@ -94,7 +94,7 @@ async def seed(store: Store, scope: Scope, size: int, first: int) -> None:
     with store.writing() as db:
         scope_id = ledger.ensure_scope(db, scope)
         connection = db.connection()
-        keep_assertions(db, scope_id, said, START)
+        store_assertions(db, scope_id, said, START)
         sources = [(first + number, f"import:{number}") for number in range(0, size, 10)]
         same = {"scope_id": scope_id, "extractor": "none", "judge": "none", "purpose": "import", "status": "applied"}
         runs = [
@@ -110,7 +110,7 @@ async def seed(store: Store, scope: Scope, size: int, first: int) -> None:
         ties = [{"window_id": first + number // 10 * 10, "assertion_id": one.id} for number, one in enumerate(said)]
         await connection.execute(insert(WindowAssertionRow), ties)
         await connection.execute(update(ScopeRow).where(col(ScopeRow.id) == scope_id).values(revision=size))
-        ledger.derive(db, scope)
+        ledger.derive_facts(db, scope)
 
 
 def session(number: int) -> Saved:

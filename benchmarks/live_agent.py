@@ -29,7 +29,7 @@ from afterword.facts.assertions import Assertion, Authority, Evidence, EvidenceK
 from afterword.facts.scopes import Scope
 from afterword.store import ledger
 from afterword.store.database.engine import Store
-from afterword.store.proposals import Proposal, Reading
+from afterword.store.proposals import Proposal, WindowReading
 
 SAID_AT = datetime(2026, 1, 1, tzinfo=UTC)
 INFO = ModelInfo(
@@ -64,10 +64,10 @@ def stored(scope: Scope, number: int) -> Assertion:
 
 async def seed(store: Store, scope: Scope, facts: int) -> None:
     """Keep so many facts for a scope."""
-    reading = Reading("seed", None, None, tuple(stored(scope, number) for number in range(facts)))
+    reading = WindowReading("seed", None, None, tuple(stored(scope, number) for number in range(facts)))
     proposal = Proposal(scope, "import:seed", "import", "none", "none", SAID_AT, 0, (reading,))
     with store.writing() as db:
-        ledger.apply(db, scope, ledger.propose(db, proposal), SAID_AT)
+        ledger.apply_run(db, scope, ledger.propose_run(db, proposal), SAID_AT)
 
 
 async def agents(store: Store, sizes: list[int], turns: int) -> dict[str, AssistantAgent]:

@@ -101,7 +101,7 @@ async def score(store: Store) -> dict[str, list[int]]:
     tally = {"slots": [0, 0], "updated slots": [0, 0], "updates": [0, 0], "dialogues": [0, 0]}
     for conv, given in instructions().items():
         with store.reading() as db:
-            facts = lookup.facts(db, Scope.user(conv), at=datetime(2030, 1, 1, tzinfo=UTC))
+            facts = lookup.read_facts(db, Scope.user(conv), at=datetime(2030, 1, 1, tzinfo=UTC))
         served = {fact.statement.partition(": ")[2] for fact in facts if fact.is_served}
         slots: dict[str, list[str]] = defaultdict(list)
         for one in given:

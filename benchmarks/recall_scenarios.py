@@ -24,7 +24,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Transcript, Turn
 from afterword.store import ledger, sessions
 from afterword.store.database.engine import Store
-from afterword.store.proposals import Proposal, Reading
+from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.reading.recall import recall
 
 BUDGET_TOKENS = 600
@@ -86,14 +86,14 @@ async def _keep(store: Store, scenario: Values) -> None:
         *(_verdict(fact["id"], fact["superseded_by"], Relation.CHANGES) for fact in facts if fact.get("superseded_by")),
         *(_verdict(one.id.removesuffix("-gone"), one.id, Relation.RETRACTS) for one in takebacks),
     ]
-    reading = Reading("gold", None, None, (*said.values(), *takebacks))
+    reading = WindowReading("gold", None, None, (*said.values(), *takebacks))
     proposal = Proposal(scope, "import:gold", "import", "gold", "gold", ended, 0, (reading,), tuple(verdicts))
     with store.writing() as db:
-        ledger.apply(db, scope, ledger.propose(db, proposal), ended)
+        ledger.apply_run(db, scope, ledger.propose_run(db, proposal), ended)
         for session in scenario["sessions"]:
             turns = tuple(_turns(session))
             transcript = Transcript(turns, "gold", ("user",))
-            sessions.keep_transcript(db, scope, session["session_id"], transcript, ended, is_done=True)
+            sessions.save_transcript(db, scope, session["session_id"], transcript, ended, is_done=True)
 
 
 def _turns(session: Values) -> Iterator[Turn]:

@@ -207,7 +207,7 @@ async def measure(store: Store, scopes: int, *, hybrid: bool, turns: bool, round
     warm, blocks = await timed(lambda: ask(chance.choice(whose)), rounds), await timed(told, rounds)
     written = []
     for number in range(few):
-        await entries.enter(store, whose[0], Entry(sentence(chance), attribute=f"said_{number}"), at=LATEST)
+        await entries.add_entry(store, whose[0], Entry(sentence(chance), attribute=f"said_{number}"), at=LATEST)
         started = time.perf_counter()
         await ask(whose[0])
         written.append((time.perf_counter() - started) * 1000)

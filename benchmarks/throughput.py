@@ -256,7 +256,7 @@ def queue(db: Session, user: int, number: int) -> None:
     saved, at = session(user, number), datetime.now(UTC)
     read = dated(read_state(saved.state), started_at=saved.started_at, ended_at=saved.ended_at)
     sessions.save_state(db, saved.scope, saved.session_id, component="AssistantAgent", state=state(user, number), at=at)
-    sessions.keep_transcript(db, saved.scope, saved.session_id, read, at, is_done=False)
+    sessions.save_transcript(db, saved.scope, saved.session_id, read, at, is_done=False)
 
 
 async def peaks(folder: Path, number: int) -> list[str]:

@@ -101,7 +101,7 @@ async def fill(store: Store, scope: Scope, facts: int) -> None:
         row.revision = facts // FACTS_A_SESSION
         db.add(row)
         await db.flush()
-        await ledger.derive(db, scope)
+        await ledger.derive_facts(db, scope)
 
     await store.write(work)
 
@@ -111,7 +111,7 @@ async def keep(db: Any, scope_id: int, told: list[tuple[int, str, list[Turn], li
     of = {"scope_id": scope_id}
     kept = {"layout": "benchmark", "time_basis": "turns", "humans": ["user"], "progress": "done", "updated_at": START}
     keys = await insert_numbered(db, SessionRow, [{**of, **kept, "session_id": name} for _, name, _, _ in told])
-    sources = [ledger.source_of(name) for _, name, _, _ in told]
+    sources = [ledger.session_source(name) for _, name, _, _ in told]
     windows = await insert_numbered(
         db,
         WindowRow,
@@ -138,7 +138,7 @@ async def dump(store: Store, scopes: list[Scope]) -> str:
     digest = hashlib.sha256()
     for scope in scopes:
         with store.reading() as db:
-            facts = lookup.facts(db, scope, at=FAR)
+            facts = lookup.read_facts(db, scope, at=FAR)
         for text in sorted(
             repr((fact.id, fact.statement, fact.status, fact.valid_from, fact.evidence)) for fact in facts
         ):
@@ -256,7 +256,7 @@ async def kept_small(store: Store, folder: Path, scope: Scope) -> list[str]:
     size = f"{(folder / 'copy.db').stat().st_size / 1e6:.0f} MB"
     rows.append(f"| backup | {time.perf_counter() - start:.1f} | | | {size} |")
     start = time.perf_counter()
-    gone = await erasure.forget(store, scope, Erasure.everything, at=datetime.now(UTC))
+    gone = await erasure.erase_in_scope(store, scope, Erasure.forget_everything, at=datetime.now(UTC))
     rows.append(
         f"| forget one memory | {time.perf_counter() - start:.1f} | | | {gone.erased['assertions']:,} statements |"
     )

@@ -60,7 +60,7 @@ def canonical() -> Callable[[Store, Scope], Awaitable[Dump]]:
 
     async def dump(store: Store, scope: Scope) -> Dump:
         with store.reading() as db:
-            facts = lookup.facts(db, scope, at=FAR)
+            facts = lookup.read_facts(db, scope, at=FAR)
         return sorted(
             (
                 *(fact.id, fact.kind, fact.subject, fact.attribute, fact.value, fact.statement, fact.status),

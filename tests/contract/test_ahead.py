@@ -67,7 +67,7 @@ async def the_first_last(said: str) -> None:
 async def told_in(store: Store, scope: Scope = LENA) -> list[str]:
     """Return the sources of the runs that count, in the order in which they were stored."""
     with store.reading() as db:
-        made = runs.runs(db, scope)
+        made = runs.read_runs(db, scope)
     return [one.source for one in sorted(made, key=lambda one: one.id) if one.status == ledger.RunStatus.APPLIED]
 
 
@@ -77,9 +77,9 @@ async def test_a_later_session_is_read_sooner_and_stored_later(store: Store) -> 
     assert slow.most == AHEAD
     assert slow.begun == len(CITIES)
     assert [one.session_id for one in ended] == [one.session_id for one in talks()]
-    assert await told_in(store) == [ledger.source_of(one.session_id) for one in talks()]
+    assert await told_in(store) == [ledger.session_source(one.session_id) for one in talks()]
     with store.reading() as db:
-        found = lookup.facts(db, LENA, at=DAY + timedelta(days=30))
+        found = lookup.read_facts(db, LENA, at=DAY + timedelta(days=30))
     assert [fact.value for fact in found if fact.is_served] == [CITIES[-1]]
 
 
@@ -114,8 +114,8 @@ async def test_what_is_saved_anew_while_it_waits_is_read_anew(store: Store) -> N
     assert all(isinstance(one, Outcome) and one.applied for one in ended)
     assert slow.begun == 3
     with store.reading() as db:
-        found = lookup.facts(db, LENA, at=DAY + timedelta(days=30))
-        [kept] = sessions.sessions(db, session_id="talk1")
+        found = lookup.read_facts(db, LENA, at=DAY + timedelta(days=30))
+        [kept] = sessions.read_sessions(db, session_id="talk1")
     assert [fact.value for fact in found if fact.is_served] == ["Krems"]
     assert kept.progress is sessions.Progress.DONE
 
@@ -147,7 +147,7 @@ async def test_a_model_is_never_asked_more_at_once_than_was_said(store: Store, c
     assert all(isinstance(one, Outcome) for one in ended)
     assert crowd.most == concurrency
     for scope in users:
-        assert await told_in(store, scope) == [ledger.source_of(f"talk{number}") for number in range(3)]
+        assert await told_in(store, scope) == [ledger.session_source(f"talk{number}") for number in range(3)]
 
 
 async def test_what_has_nothing_new_is_done_though_its_turn_comes_after_others(store: Store) -> None:
@@ -164,7 +164,7 @@ async def test_what_has_nothing_new_is_done_though_its_turn_comes_after_others(s
     ended = await run_batch(store, mixed, extractor=RulesExtractor())
     assert all(isinstance(one, Outcome) for one in ended)
     with store.reading() as db:
-        assert {one.progress for one in sessions.sessions(db)} == {sessions.Progress.DONE}
+        assert {one.progress for one in sessions.read_sessions(db)} == {sessions.Progress.DONE}
 
 
 async def test_under_a_budget_sessions_are_read_one_after_another(store: Store) -> None:

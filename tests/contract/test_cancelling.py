@@ -50,7 +50,7 @@ async def test_a_cancelled_transaction_is_rolled_back_and_says_so(store: Store) 
         await asking
     assert not cancelled.value.is_committed
     await store.write(lambda db: ledger.ensure_scope(db, BO))
-    assert await store.read(lookup.scopes_kept) == [BO]
+    assert await store.read(lookup.read_scopes) == [BO]
 
 
 async def test_who_waits_for_the_write_lock_is_cancelled_at_once(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ async def test_who_waits_for_the_write_lock_is_cancelled_at_once(tmp_path: Path)
                 await asyncio.wait_for(store.write(lambda db: ledger.ensure_scope(db, MIRA)), 0.1)
             assert time.monotonic() - begun < 5
             other.execute("ROLLBACK")
-        assert await store.read(lookup.scopes_kept) == []
+        assert await store.read(lookup.read_scopes) == []
 
 
 def test_a_transaction_ends_where_the_loop_of_its_caller_is_closed(

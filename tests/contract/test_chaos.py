@@ -92,7 +92,7 @@ class Chaos:
             async with Store(self.url) as store:
                 await store.check()
                 with store.reading() as db:
-                    found = sessions.sessions(db)
+                    found = sessions.read_sessions(db)
         except StoreOutdated:
             return False
         except StoreUnreachable:
@@ -175,7 +175,7 @@ class Check:
         await chaos.run("consolidate")
         async with Store(chaos.url) as store:
             with store.reading() as db:
-                kept = sessions.sessions(db)
+                kept = sessions.read_sessions(db)
         assert sorted((one.scope.id, one.session_id) for one in kept) == sorted(
             (one.scope.id, one.session_id) for one in chaos.told
         )

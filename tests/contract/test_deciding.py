@@ -68,7 +68,7 @@ async def process(store: Store, session_id: str, on: int, text: str, **more: Any
 
 async def held(store: Store, at: datetime = datetime(2026, 4, 1, tzinfo=UTC)) -> dict[str, Fact]:
     with store.reading() as db:
-        return {fact.value: fact for fact in lookup.facts(db, LENA, at=at)}
+        return {fact.value: fact for fact in lookup.read_facts(db, LENA, at=at)}
 
 
 async def statuses(store: Store) -> dict[str, str]:
@@ -98,7 +98,7 @@ async def test_a_rejected_proposal_never_counts(store: Store) -> None:
     outcome = await process(store, "a", 1, "home: Graz")
     assert outcome.run_id is not None
     run_id = outcome.run_id
-    await store.write(lambda db: ledger.reject(db, LENA, run_id))
+    await store.write(lambda db: ledger.reject_run(db, LENA, run_id))
     with pytest.raises(NotFound):
         await apply_proposal(store, run_id, judge=RulesJudge())
     assert await statuses(store) == {}
@@ -116,7 +116,7 @@ async def test_a_proposal_is_judged_again_where_the_memory_has_moved_on(store: S
     applied = await apply_proposal(store, first.run_id, judge=RulesJudge())
     assert applied.id != first.run_id
     assert await statuses(store) == {"Graz": "superseded", "Linz": "current"}
-    await store.write(lambda db: ledger.undo(db, LENA, applied.id, day(20)))
+    await store.write(lambda db: ledger.undo_run(db, LENA, applied.id, day(20)))
     assert await statuses(store) == {"Linz": "current"}
 
 
@@ -126,7 +126,7 @@ async def contest(store: Store) -> reviews.Contest:
     await process(store, "b", 5, "home: Linz", guessed=True)
     assert await statuses(store) == {"Graz": "contested", "Linz": "contested"}
     with store.reading() as db:
-        (one,) = reviews.contests(db, LENA)
+        (one,) = reviews.read_contests(db, LENA)
     assert "file" in one.refused_because
     return one
 
@@ -144,25 +144,25 @@ async def test_a_contest_is_settled_by_a_person_and_the_decision_can_be_undone(
 ) -> None:
     one = await contest(store)
     before = await canonical(store, LENA)
-    run_id = await reviews.settle(store, LENA, one.earlier.id, one.later.id, decision, at=day(20))
+    run_id = await reviews.decide_contest(store, LENA, one.earlier.id, one.later.id, decision, at=day(20))
     assert await statuses(store) == expected
     with store.reading() as db:
-        assert reviews.contests(db, LENA) == []
-    await store.write(lambda db: ledger.undo(db, LENA, run_id, day(21)))
+        assert reviews.read_contests(db, LENA) == []
+    await store.write(lambda db: ledger.undo_run(db, LENA, run_id, day(21)))
     assert await canonical(store, LENA) == before
 
 
 async def test_what_is_not_contested_cannot_be_settled(store: Store) -> None:
     await process(store, "a", 1, "home: Graz")
     with pytest.raises(NotFound):
-        await reviews.settle(store, LENA, "x", "y", Decision.APPROVE, at=day(20))
+        await reviews.decide_contest(store, LENA, "x", "y", Decision.APPROVE, at=day(20))
 
 
 @pytest.mark.parametrize(("is_change", "valid_from"), [(False, day(1)), (True, day(20))])
 async def test_an_edit_outranks_extraction(store: Store, is_change: bool, valid_from: datetime) -> None:
     await process(store, "a", 1, "home: Graz")
     fact = (await held(store))["Graz"]
-    await reviews.edit(
+    await reviews.edit_fact(
         store, LENA, fact, Wording("Lena lives in Wels.", "Wels", "user"), is_change=is_change, at=day(20)
     )
     facts = await held(store)
@@ -176,7 +176,7 @@ async def test_an_edit_outranks_extraction(store: Store, is_change: bool, valid_
 async def test_a_confirmed_fact_is_not_retired_by_the_application(store: Store) -> None:
     await process(store, "a", 1, "home: Graz")
     fact = (await held(store))["Graz"]
-    await reviews.confirm(store, LENA, fact, at=day(20))
+    await reviews.confirm_fact(store, LENA, fact, at=day(20))
     confirmed = (await held(store))["Graz"]
     assert (confirmed.id, confirmed.support) == (fact.id, 2)
 
@@ -187,12 +187,12 @@ async def test_what_was_to_be_forgotten_is_hidden_from_every_read_at_once(store:
     assert await statuses(store) == {}
     with store.reading() as db:
         for moment in (None, datetime(2030, 1, 1, tzinfo=UTC)):
-            assert lookup.facts(db, LENA, at=day(2), known_at=moment) == []
+            assert lookup.read_facts(db, LENA, at=day(2), known_at=moment) == []
     assert outcome.run_id is not None
     run_id = outcome.run_id
     await process(store, "c", 9, "diet: carrots")
     assert (await held(store))["carrots"].support == 1, "said again later, it is new"
-    await store.write(lambda db: ledger.undo(db, LENA, run_id, day(20)))
+    await store.write(lambda db: ledger.undo_run(db, LENA, run_id, day(20)))
     assert (await held(store))["carrots"].support == 2
 
 
@@ -200,7 +200,7 @@ async def test_what_was_erased_stays_hidden_from_what_was_known_before(store: St
     await process(store, "a", 1, "diet: carrots", clock=lambda: day(2))
     await process(store, "b", 5, "forget diet: carrots", clock=lambda: day(6))
     with store.reading() as db:
-        assert lookup.facts(db, LENA, at=day(3), known_at=day(3)) == []
+        assert lookup.read_facts(db, LENA, at=day(3), known_at=day(3)) == []
 
 
 async def test_reading_again_swaps_what_the_session_says(store: Store) -> None:
@@ -239,7 +239,7 @@ async def test_a_session_that_no_longer_says_it_leaves_the_ends_compared(store: 
 
 async def test_a_cleared_memory_stays_clear_of_what_was_said_before(store: Store) -> None:
     await process(store, "a", 1, "home: Graz")
-    await entries.clear(store, LENA, at=day(10))
+    await entries.withdraw_everything(store, LENA, at=day(10))
     await process(store, "late", 3, "diet: vegan")
     assert await statuses(store) == {"Graz": "retracted", "vegan": "retracted"}
     await process(store, "new", 12, "diet: vegan")
@@ -249,12 +249,12 @@ async def test_a_cleared_memory_stays_clear_of_what_was_said_before(store: Store
 async def test_a_dry_run_leaves_no_turns_behind_until_it_is_applied(store: Store) -> None:
     shown = await process(store, "a", 1, "home: Graz", apply=False)
     with store.reading() as db:
-        assert sessions.turns(db, LENA, "a") == []
-        assert sessions.sessions(db) == []
+        assert sessions.read_turns(db, LENA, "a") == []
+        assert sessions.read_sessions(db) == []
     assert shown.run_id is not None
     await apply_proposal(store, shown.run_id, judge=RulesJudge())
     with store.reading() as db:
-        assert [turn.text for turn in sessions.turns(db, LENA, "a")] == ["home: Graz"]
+        assert [turn.text for turn in sessions.read_turns(db, LENA, "a")] == ["home: Graz"]
     assert (await process(store, "a", 1, "home: Graz")).run_id is None
 
 

@@ -125,7 +125,7 @@ async def test_workers_do_each_session_once_and_one_at_a_time_within_a_scope(wor
         assert [one.wait() for one in finishing] == [0, 0]
         assert await faults(store) == []
         with store.reading() as db:
-            made = [run.source for user in USERS for run in runs.runs(db, Scope.user(user))]
+            made = [run.source for user in USERS for run in runs.read_runs(db, Scope.user(user))]
         assert Counter(made) == {f"session:s{number}": len(USERS) for number in range(SESSIONS_EACH)}
     for user in USERS:
         told = [what for who, what, _ in workers.notes() if who == user]
@@ -157,7 +157,7 @@ async def test_the_commands_hand_out_and_work_off_the_queue(workers: Workers, tm
         afterword("worker", "--once")
         assert await faults(store) == []
         with store.reading() as db:
-            assert {one.progress for one in sessions.sessions(db)} == {sessions.Progress.DONE}
+            assert {one.progress for one in sessions.read_sessions(db)} == {sessions.Progress.DONE}
 
 
 async def test_a_worker_that_is_stopped_ends_its_session_or_leaves_it_waiting(workers: Workers) -> None:
@@ -171,5 +171,5 @@ async def test_a_worker_that_is_stopped_ends_its_session_or_leaves_it_waiting(wo
         assert process.wait() == 0
         assert time.monotonic() - begun < CLEAN_STOP_S
         with store.reading() as db:
-            assert len(sessions.queued(db)) == len(USERS) * SESSIONS_EACH
+            assert len(sessions.waiting_sessions(db)) == len(USERS) * SESSIONS_EACH
         assert rows(workers.url, "SELECT 1 FROM procrastinate_jobs WHERE status = 'doing'") == []

@@ -23,7 +23,7 @@ from afterword.store import entries, lookup, reviews, sessions
 from afterword.store.database.engine import Store
 from afterword.store.entries import Entry
 from afterword.store.forgetting import erasure as forgetting
-from afterword.store.forgetting.erasure import Erasure, Receipt, Work
+from afterword.store.forgetting.erasure import Erasure, ErasureWork, Receipt
 from deciding_words import find
 
 LENA, TOM = Scope.user("lena"), Scope.user("tom")
@@ -48,19 +48,19 @@ async def process(store: Store, session_id: str, on: int, *said: str, scope: Sco
     return await process_session(store, saved, extractor=OracleExtractor(find), **more)
 
 
-async def forget(store: Store, work: Work, scope: Scope = LENA, at: datetime = NOW) -> Receipt:
-    receipt = await forgetting.forget(store, scope, work, at=at)
+async def forget(store: Store, work: ErasureWork, scope: Scope = LENA, at: datetime = NOW) -> Receipt:
+    receipt = await forgetting.erase_in_scope(store, scope, work, at=at)
     assert await store.compact()
     return receipt
 
 
 async def held(store: Store, scope: Scope = LENA, at: datetime = datetime(2026, 5, 1, tzinfo=UTC)) -> dict[str, Fact]:
     with store.reading() as db:
-        return {fact.value: fact for fact in lookup.facts(db, scope, at=at)}
+        return {fact.value: fact for fact in lookup.read_facts(db, scope, at=at)}
 
 
-def of(fact: Fact) -> Work:
-    return lambda erasure: erasure.statements(fact.assertion_ids)
+def of(fact: Fact) -> ErasureWork:
+    return lambda erasure: erasure.forget_statements(fact.assertion_ids)
 
 
 async def everything(store: Store) -> str:
@@ -85,7 +85,7 @@ async def test_a_fact_is_gone_from_every_table_and_file_and_the_rest_stays(store
     assert set(await held(store)) == {"oolong"}
     assert "gnarlsburg" not in await everything(store)
     with store.reading() as db:
-        turns = sessions.turns(db, LENA, "a")
+        turns = sessions.read_turns(db, LENA, "a")
     assert [turn.text for turn in turns] == [
         "[forgotten]",
         "Noted, [forgotten]!",
@@ -117,8 +117,8 @@ async def test_another_session_of_before_does_not_bring_it_back_and_a_later_one_
 async def test_a_session_is_forgotten_whole_and_what_is_said_in_it_later_is_new(store: Store) -> None:
     await process(store, "a", 1, "home: Gnarlsburg", "drink: oolong")
     await process(store, "b", 2, "seat: window")
-    await reviews.confirm(store, LENA, (await held(store))["Gnarlsburg"], at=day(3))
-    await forget(store, lambda erasure: erasure.session("a"))
+    await reviews.confirm_fact(store, LENA, (await held(store))["Gnarlsburg"], at=day(3))
+    await forget(store, lambda erasure: erasure.forget_session("a"))
     assert set(await held(store)) == {"window"}
     kept = await everything(store)
     assert "gnarlsburg" not in kept
@@ -126,15 +126,15 @@ async def test_a_session_is_forgotten_whole_and_what_is_said_in_it_later_is_new(
     assert (await process(store, "a", 1, "home: Gnarlsburg", "drink: oolong")).run_id is None
     assert set(await held(store)) == {"window"}
     with pytest.raises(NotFound):
-        await forget(store, lambda erasure: erasure.session("unknown"))
+        await forget(store, lambda erasure: erasure.forget_session("unknown"))
 
 
 async def test_a_whole_memory_is_forgotten_and_no_other(store: Store) -> None:
     await process(store, "a", 1, "home: Gnarlsburg")
     await process(store, "a", 1, "home: Linz", scope=TOM)
-    await entries.enter(store, LENA, Entry("Allergic to quandongs."), at=day(2))
+    await entries.add_entry(store, LENA, Entry("Allergic to quandongs."), at=day(2))
     await process(store, "p", 3, "drink: oolong", apply=False)
-    await forget(store, Erasure.everything)
+    await forget(store, Erasure.forget_everything)
     kept = await everything(store)
     assert not [word for word in ("gnarlsburg", "quandong", "oolong") if word in kept]
     assert set(await held(store, TOM)) == {"Linz"}
@@ -147,7 +147,7 @@ async def test_a_whole_memory_is_forgotten_and_no_other(store: Store) -> None:
 async def test_what_was_said_before_a_day_is_forgotten(store: Store) -> None:
     await process(store, "a", 1, "home: Gnarlsburg")
     await process(store, "b", 20, "drink: oolong")
-    await forget(store, lambda erasure: erasure.before(day(10)))
+    await forget(store, lambda erasure: erasure.forget_before(day(10)))
     assert set(await held(store)) == {"oolong"}
     assert "gnarlsburg" not in await everything(store)
     await process(store, "a", 1, "home: Gnarlsburg")
@@ -170,12 +170,12 @@ async def test_what_was_asked_to_be_erased_goes_with_the_request(store: Store) -
     await process(store, "b", 2, "forget home: Gnarlsburg")
     assert set(await held(store)) == {"oolong"}, "hidden at once"
     with store.reading() as db:
-        assert len(forgetting.asked(db, LENA)) == 2
-    receipt = await forgetting.forget_asked(store, LENA, at=NOW)
+        assert len(forgetting.requested_ids(db, LENA)) == 2
+    receipt = await forgetting.erase_requested(store, LENA, at=NOW)
     assert receipt is not None
     assert await store.compact()
     assert "gnarlsburg" not in await everything(store)
-    assert await forgetting.forget_asked(store, LENA, at=NOW) is None
+    assert await forgetting.erase_requested(store, LENA, at=NOW) is None
     await process(store, "a", 1, "home: Gnarlsburg", "drink: oolong")
     await process(store, "b", 2, "forget home: Gnarlsburg")
     assert set(await held(store)) == {"oolong"}
@@ -185,7 +185,7 @@ async def test_what_was_asked_to_be_erased_goes_with_the_request(store: Store) -
 async def test_a_preview_counts_and_changes_nothing(store: Store) -> None:
     await process(store, "a", 1, "home: Gnarlsburg")
     before = await everything(store)
-    seen = await forgetting.forget(store, LENA, of((await held(store))["Gnarlsburg"]), at=NOW, is_preview=True)
+    seen = await forgetting.erase_in_scope(store, LENA, of((await held(store))["Gnarlsburg"]), at=NOW, is_preview=True)
     assert seen.erased["assertions"] == 1
     assert await everything(store) == before
 
@@ -247,7 +247,7 @@ async def test_an_agent_that_still_knows_the_words_does_not_bring_them_back(stor
 
 
 async def test_a_forgotten_session_that_goes_on_keeps_only_what_is_new(store: Store, live: Agent) -> None:
-    await forget(store, lambda erasure: erasure.session("live"), at=datetime.now(UTC))
+    await forget(store, lambda erasure: erasure.forget_session("live"), at=datetime.now(UTC))
     live.said.append("seat: window")
     await save(store, live)
     await process_session(store, Saved(LENA, "live"), extractor=OracleExtractor(find))

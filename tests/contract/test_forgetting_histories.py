@@ -30,7 +30,7 @@ from afterword.pipeline.session import process_session
 from afterword.store import lookup
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure as forgetting
-from afterword.store.forgetting.erasure import Erasure, Work
+from afterword.store.forgetting.erasure import Erasure, ErasureWork
 from batches import state
 from deciding_words import find
 
@@ -99,7 +99,7 @@ async def process(store: Store, said: Sessions) -> None:
 async def told(store: Store) -> list[tuple[object, ...]]:
     """All that the facts tell, but ids and the places of their words."""
     with store.reading() as db:
-        facts = lookup.facts(db, LENA, at=LATER)
+        facts = lookup.read_facts(db, LENA, at=LATER)
     return sorted(
         (
             one.attribute,
@@ -115,26 +115,26 @@ async def told(store: Store) -> list[tuple[object, ...]]:
     )
 
 
-async def work_of(store: Store, request: Request, said: Sessions) -> tuple[Work, Sessions] | None:
+async def work_of(store: Store, request: Request, said: Sessions) -> tuple[ErasureWork, Sessions] | None:
     """Return what forgets, and what would have been said had the forgotten never been; None where there is nothing."""
     if request.kind == "everything":
-        return Erasure.everything, [[] for _ in said]
+        return Erasure.forget_everything, [[] for _ in said]
     if request.kind == "session":
         number = request.number % len(said)
-        return (lambda erasure: erasure.session(f"s{number}")), [*said[:number], [], *said[number + 1 :]]
+        return (lambda erasure: erasure.forget_session(f"s{number}")), [*said[:number], [], *said[number + 1 :]]
     if request.kind == "before":
         moment = day(request.number)
-        return (lambda erasure: erasure.before(moment)), [
+        return (lambda erasure: erasure.forget_before(moment)), [
             [] if day(number) < moment else turns for number, turns in enumerate(said)
         ]
     saying = SAYINGS[request.number % len(SAYINGS)]
     with store.reading() as db:
-        facts = lookup.facts(db, LENA, at=LATER)
+        facts = lookup.read_facts(db, LENA, at=LATER)
     found = [one for one in facts if f"{one.attribute}: {one.value}" == saying]
     if not found:
         return None
     ids = [name for one in found for name in one.assertion_ids]
-    return (lambda erasure: erasure.statements(ids)), [_without(turns, saying) for turns in said]
+    return (lambda erasure: erasure.forget_statements(ids)), [_without(turns, saying) for turns in said]
 
 
 def _without(turns: Sequence[str], saying: str) -> list[str]:
@@ -162,7 +162,7 @@ async def check(template: Path, folder: Path, said: Sessions, request: Request) 
         if asked is None:
             return
         work, left = asked
-        await forgetting.forget(here, LENA, work, at=NOW)
+        await forgetting.erase_in_scope(here, LENA, work, at=NOW)
         await compare_anew(here, [LENA], RulesJudge())
         assert await here.compact()
         await process(twin, left)

@@ -62,12 +62,12 @@ async def other(shared_url: str) -> AsyncIterator[Store]:
 
 async def held(store: Store) -> dict[str, Fact]:
     with store.reading() as db:
-        return {fact.value: fact for fact in lookup.facts(db, LENA, at=LATER)}
+        return {fact.value: fact for fact in lookup.read_facts(db, LENA, at=LATER)}
 
 
 async def forget(store: Store) -> None:
     ids = (await held(store))[WORD].assertion_ids
-    await forgetting.forget(store, LENA, lambda erasure: erasure.statements(ids), at=NOW)
+    await forgetting.erase_in_scope(store, LENA, lambda erasure: erasure.forget_statements(ids), at=NOW)
     assert await store.compact()
 
 
@@ -119,12 +119,12 @@ async def test_a_session_that_is_being_read_does_not_bring_it_back(
 async def test_no_writer_that_began_before_it_writes_after_it(store: Store, other: Store, tmp_path: Path) -> None:
     if store.path is not None:
         pytest.skip("SQLite has one writer at a time")
-    await exports.export(store, tmp_path / "all.jsonl")
+    await exports.export_scopes(store, tmp_path / "all.jsonl")
 
     async def begun_before(work: Callable[[Session], object]) -> None:
         with store.writing() as db:
             lookup.revision_of(db, LENA)
-            await forgetting.forget(other, LENA, lambda erasure: erasure.before(day(1)), at=NOW)
+            await forgetting.erase_in_scope(other, LENA, lambda erasure: erasure.forget_before(day(1)), at=NOW)
             work(db)
 
     async def meanwhile(work: Callable[[Session], object]) -> None:

@@ -24,8 +24,8 @@ from afterword.recall.block import render_block, scope_label
 from afterword.recall.tokens import token_upper_bound
 from afterword.store import ledger, lookup
 from afterword.store.database.engine import Store
-from afterword.store.forgetting.erasure import forget
-from afterword.store.proposals import Proposal, Reading
+from afterword.store.forgetting.erasure import erase_in_scope
+from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.reading.recall import recall
 
 LENA = Scope.user("lena")
@@ -64,10 +64,10 @@ def judged(relation: Relation, earlier: Assertion = WINDOW, later: Assertion = A
 async def keep(store: Store, said: Sequence[Assertion], verdicts: Sequence[Verdict] = ()) -> int:
     with store.writing() as db:
         revision = lookup.revision_of(db, LENA)
-        reading = Reading(f"window {revision}", 1, 9, tuple(said))
+        reading = WindowReading(f"window {revision}", 1, 9, tuple(said))
         run = Proposal(LENA, f"session:s{revision}", "session", "t", "t", BEGIN, revision, (reading,), tuple(verdicts))
-        run_id = ledger.propose(db, run)
-        ledger.apply(db, LENA, run_id, BEGIN)
+        run_id = ledger.propose_run(db, run)
+        ledger.apply_run(db, LENA, run_id, BEGIN)
         return run_id
 
 
@@ -127,7 +127,7 @@ async def test_what_somebody_asked_to_be_gone_is_not_told(store: Store) -> None:
 
 async def test_what_was_forgotten_is_not_told(store: Store) -> None:
     await keep(store, [WINDOW, AISLE], [judged(Relation.CHANGES)])
-    await forget(store, LENA, lambda erasure: erasure.statements([WINDOW.id]), at=LATER)
+    await erase_in_scope(store, LENA, lambda erasure: erasure.forget_statements([WINDOW.id]), at=LATER)
     assert await notes(store) == ["- Lena prefers seat 30."]
 
 
@@ -135,7 +135,7 @@ async def test_what_an_undone_run_has_changed_was_never_before(store: Store) -> 
     await keep(store, [WINDOW])
     run_id = await keep(store, [AISLE], [judged(Relation.CHANGES)])
     assert len(await notes(store)) == 1
-    await store.write(lambda db: ledger.undo(db, LENA, run_id, LATER))
+    await store.write(lambda db: ledger.undo_run(db, LENA, run_id, LATER))
     assert await notes(store) == ["- Lena prefers seat 1."]
 
 

@@ -22,7 +22,7 @@ from afterword.pipeline.proposals import undo_run
 from afterword.pipeline.session import process_session
 from afterword.store import ledger, lookup, runs
 from afterword.store.database.engine import Store
-from afterword.store.proposals import Proposal, Reading
+from afterword.store.proposals import Proposal, WindowReading
 from histories import (
     LENA,
     Book,
@@ -69,8 +69,8 @@ def in_a_store(empty: Path, work: Callable[[Store], Any]) -> None:
 async def kept(store: Store) -> Dump:
     """Return the facts as the store keeps them, after checking that they are those of what counts."""
     with store.reading() as db:
-        laid_out = lookup.kept_courses(db, LENA)
-        held, live = lookup.known(db, LENA), lookup.known(db, LENA, afresh=True)
+        laid_out = lookup.read_fact_histories(db, LENA)
+        held, live = lookup.read_knowledge(db, LENA), lookup.read_knowledge(db, LENA, afresh=True)
     assert set(held.assertions) == set(live.assertions)
     assert set(held.verdicts) == set(live.verdicts)
     assert dumped(laid_out) == dumped(fact_histories(live.assertions, live.verdicts))
@@ -79,13 +79,13 @@ async def kept(store: Store) -> Dump:
 
 async def written(store: Store, run: Run) -> int:
     """Propose and apply a run of the book; return its number in the store."""
-    reading = Reading(digest([one.id for one in run.assertions]), 1, run.length, run.assertions)
-    source = ledger.source_of(run.source)
+    reading = WindowReading(digest([one.id for one in run.assertions]), 1, run.length, run.assertions)
+    source = ledger.session_source(run.source)
     with store.writing() as db:
         revision = lookup.revision_of(db, LENA)
         proposal = Proposal(LENA, source, "session", "drawn", "drawn", day(30), revision, (reading,), run.verdicts)
-        run_id = ledger.propose(db, proposal)
-        ledger.apply(db, LENA, run_id, day(30))
+        run_id = ledger.propose_run(db, proposal)
+        ledger.apply_run(db, LENA, run_id, day(30))
     return run_id
 
 
@@ -105,7 +105,7 @@ async def kept_as_in_the_book(store: Store, history: History) -> None:
             if not counts and place not in undone:
                 undone.add(place)
                 with store.writing() as db:
-                    ledger.undo(db, LENA, numbers[place], day(31))
+                    ledger.undo_run(db, LENA, numbers[place], day(31))
         assert await kept(store) == expected
 
 
@@ -205,8 +205,8 @@ def test_an_undone_session_is_as_if_it_had_never_been_processed(empty: Path, sha
         async def undo(store: Store) -> None:
             await processed(store, history, wholes)
             with store.reading() as db:
-                made = runs.runs(db, LENA)
-            run_id = next(one.id for one in made if one.source == ledger.source_of(undone[0]))
+                made = runs.read_runs(db, LENA)
+            run_id = next(one.id for one in made if one.source == ledger.session_source(undone[0]))
             await undo_run(store, run_id, judge=Weighed(CoherentJudge(history.judge.seed)), clock=lambda: day(31))
             found.append(await kept(store))
 

@@ -81,25 +81,25 @@ async def everything_read(store: Store, scope: Scope, ids: Sequence[str]) -> lis
     ]
     with store.reading() as db:
         told += [
-            lookup.facts(db, scope, at=AT),
-            lookup.facts(db, scope, at=AT, known_at=AT),
-            lookup.known(db, scope),
-            lookup.kept_courses(db, scope),
+            lookup.read_facts(db, scope, at=AT),
+            lookup.read_facts(db, scope, at=AT, known_at=AT),
+            lookup.read_knowledge(db, scope),
+            lookup.read_fact_histories(db, scope),
             lookup.assertions_by_id(db, scope, ids),
             lookup.verdicts_on(db, scope, ids),
             lookup.rejections(db, scope, SESSION),
             lookup.revision_of(db, scope),
-            ledger.last_keys(db, scope, ledger.source_of(SESSION)),
-            reviews.contests(db, scope),
-            runs.runs(db, scope),
-            sessions.sessions(db, scope=scope),
-            sessions.find(db, scope, SESSION),
-            sessions.turns(db, scope, SESSION),
-            sessions.saved_at(db, scope, SESSION),
+            ledger.last_window_keys(db, scope, ledger.session_source(SESSION)),
+            reviews.read_contests(db, scope),
+            runs.read_runs(db, scope),
+            sessions.read_sessions(db, scope=scope),
+            sessions.find_session(db, scope, SESSION),
+            sessions.read_turns(db, scope, SESSION),
+            sessions.state_saved_at(db, scope, SESSION),
         ]
         for fact_id in ids[:: max(1, len(ids) // 6)]:
             try:
-                told.append(lookup.fact(db, scope, fact_id, at=AT))
+                told.append(lookup.read_fact(db, scope, fact_id, at=AT))
             except NotFound:
                 continue
     return told
@@ -112,7 +112,7 @@ async def check(store: Store, scopes: Sequence[Scope]) -> None:
     for scope, city in cities.items():
         await fill(store, scope, city)
         with store.reading() as db:
-            ids += [one for fact in lookup.facts(db, scope, at=AT) for one in fact.assertion_ids]
+            ids += [one for fact in lookup.read_facts(db, scope, at=AT) for one in fact.assertion_ids]
     assert len(ids) >= 2 * len(scopes)
     for scope, city in cities.items():
         everything = await everything_read(store, scope, ids)

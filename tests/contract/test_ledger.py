@@ -13,7 +13,7 @@ from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.store import ledger, lookup
 from afterword.store.database.engine import Store
-from afterword.store.proposals import Proposal, Reading
+from afterword.store.proposals import Proposal, WindowReading
 
 LENA = Scope.user("lena")
 
@@ -40,27 +40,27 @@ def said(name: str, number: int, value: str, scope: Scope = LENA) -> Assertion:
     )
 
 
-async def propose(store: Store, source: str, *readings: Reading, verdicts: tuple[Verdict, ...] = ()) -> int:
+async def propose(store: Store, source: str, *readings: WindowReading, verdicts: tuple[Verdict, ...] = ()) -> int:
     with store.writing() as db:
         revision = lookup.revision_of(db, LENA)
-        return ledger.propose(
+        return ledger.propose_run(
             db, Proposal(LENA, source, "session", "rules-1", "rules-1", day(20), revision, readings, verdicts)
         )
 
 
 async def apply(store: Store, run_id: int, on: int = 20) -> None:
     with store.writing() as db:
-        ledger.apply(db, LENA, run_id, day(on))
+        ledger.apply_run(db, LENA, run_id, day(on))
 
 
 async def undo(store: Store, run_id: int, on: int = 21) -> None:
     with store.writing() as db:
-        ledger.undo(db, LENA, run_id, day(on))
+        ledger.undo_run(db, LENA, run_id, day(on))
 
 
 async def held(store: Store, scope: Scope = LENA, known_at: datetime | None = None) -> dict[str, Fact]:
     with store.reading() as db:
-        return {fact.id: fact for fact in lookup.facts(db, scope, at=day(28), known_at=known_at)}
+        return {fact.id: fact for fact in lookup.read_facts(db, scope, at=day(28), known_at=known_at)}
 
 
 WINDOW, AISLE = said("window", 1, "window"), said("aisle", 5, "aisle")
@@ -68,16 +68,16 @@ CHANGE = Verdict("window", "aisle", Relation.CHANGES, "one seat at a time", "rul
 
 
 async def test_a_proposal_counts_for_nothing_before_it_is_applied(store: Store) -> None:
-    run_id = await propose(store, "session:s1", Reading("k1", 1, 3, (WINDOW,)))
+    run_id = await propose(store, "session:s1", WindowReading("k1", 1, 3, (WINDOW,)))
     assert await held(store) == {}
     await apply(store, run_id)
     assert (await held(store))["window"].status is Status.CURRENT
 
 
 async def test_a_change_retires_the_earlier_value_and_undo_brings_it_back(store: Store) -> None:
-    await apply(store, await propose(store, "session:s1", Reading("k1", 1, 3, (WINDOW,))))
+    await apply(store, await propose(store, "session:s1", WindowReading("k1", 1, 3, (WINDOW,))))
     before = await held(store)
-    change = await propose(store, "session:s5", Reading("k5", 1, 3, (AISLE,)), verdicts=(CHANGE,))
+    change = await propose(store, "session:s5", WindowReading("k5", 1, 3, (AISLE,)), verdicts=(CHANGE,))
     await apply(store, change)
     after = await held(store)
     assert (after["window"].status, after["window"].valid_to) == (Status.SUPERSEDED, day(5))
@@ -87,8 +87,8 @@ async def test_a_change_retires_the_earlier_value_and_undo_brings_it_back(store:
 
 
 async def test_what_was_believed_then_can_still_be_asked(store: Store) -> None:
-    await apply(store, await propose(store, "session:s1", Reading("k1", 1, 3, (WINDOW,))), 10)
-    change = await propose(store, "session:s5", Reading("k5", 1, 3, (AISLE,)), verdicts=(CHANGE,))
+    await apply(store, await propose(store, "session:s1", WindowReading("k1", 1, 3, (WINDOW,))), 10)
+    change = await propose(store, "session:s5", WindowReading("k5", 1, 3, (AISLE,)), verdicts=(CHANGE,))
     await apply(store, change, 12)
     await undo(store, change, 14)
     assert set(await held(store, known_at=day(9))) == set()
@@ -98,16 +98,16 @@ async def test_what_was_believed_then_can_still_be_asked(store: Store) -> None:
 
 
 async def test_reading_a_session_anew_swaps_its_assertions(store: Store) -> None:
-    await apply(store, await propose(store, "session:s1", Reading("k1", 1, 3, (WINDOW,))))
-    await apply(store, await propose(store, "session:s1", Reading("k1-grown", 1, 6, (said("tall", 1, "tall"),))))
+    await apply(store, await propose(store, "session:s1", WindowReading("k1", 1, 3, (WINDOW,))))
+    await apply(store, await propose(store, "session:s1", WindowReading("k1-grown", 1, 6, (said("tall", 1, "tall"),))))
     assert set(await held(store)) == {"tall"}
 
 
 async def test_undoing_the_first_of_two_readings_leaves_the_second_whole(store: Store) -> None:
     """The second reading reuses the first window; had the first run never been, it would have read it itself."""
-    first = await propose(store, "session:s1", Reading("k1", 1, 3, (WINDOW,)))
+    first = await propose(store, "session:s1", WindowReading("k1", 1, 3, (WINDOW,)))
     await apply(store, first)
-    grown = (Reading("k1", 1, 3, (WINDOW,)), Reading("k2", 4, 6, (said("tall", 1, "tall"),)))
+    grown = (WindowReading("k1", 1, 3, (WINDOW,)), WindowReading("k2", 4, 6, (said("tall", 1, "tall"),)))
     await apply(store, await propose(store, "session:s1", *grown))
     await undo(store, first)
     assert set(await held(store)) == {"window", "tall"}
@@ -115,22 +115,22 @@ async def test_undoing_the_first_of_two_readings_leaves_the_second_whole(store: 
 
 async def test_the_same_words_read_again_are_one_assertion(store: Store) -> None:
     for key in ("k1", "k1-again"):
-        await apply(store, await propose(store, "session:s1", Reading(key, 1, 3, (WINDOW,))))
+        await apply(store, await propose(store, "session:s1", WindowReading(key, 1, 3, (WINDOW,))))
     facts = await held(store)
     assert facts["window"].support == 1
     assert len(facts["window"].evidence) == 1
 
 
 async def test_a_proposal_judged_before_others_changed_the_scope_is_refused(store: Store) -> None:
-    late = await propose(store, "session:s5", Reading("k5", 1, 3, (AISLE,)))
-    await apply(store, await propose(store, "session:s1", Reading("k1", 1, 3, (WINDOW,))))
+    late = await propose(store, "session:s5", WindowReading("k5", 1, 3, (AISLE,)))
+    await apply(store, await propose(store, "session:s1", WindowReading("k1", 1, 3, (WINDOW,))))
     with pytest.raises(ScopeMoved):
         await apply(store, late)
     assert set(await held(store)) == {"window"}
 
 
 async def test_a_run_is_applied_once_and_undone_once(store: Store) -> None:
-    run_id = await propose(store, "session:s1", Reading("k1", 1, 3, (WINDOW,)))
+    run_id = await propose(store, "session:s1", WindowReading("k1", 1, 3, (WINDOW,)))
     with pytest.raises(NotFound):
         await undo(store, run_id)
     await apply(store, run_id)
@@ -139,7 +139,7 @@ async def test_a_run_is_applied_once_and_undone_once(store: Store) -> None:
 
 
 async def test_another_scope_sees_and_undoes_nothing(store: Store) -> None:
-    run_id = await propose(store, "session:s1", Reading("k1", 1, 3, (WINDOW,)))
+    run_id = await propose(store, "session:s1", WindowReading("k1", 1, 3, (WINDOW,)))
     await apply(store, run_id)
     alike = (Scope.user("Lena"), Scope.user("lena "), Scope.parse("default/team/lena"), Scope.user("lena", "acme"))
     for other in alike:
@@ -147,15 +147,15 @@ async def test_another_scope_sees_and_undoes_nothing(store: Store) -> None:
         with store.reading() as db:
             assert lookup.assertions_by_id(db, other, ["window"]) == {}
         with pytest.raises(NotFound), store.writing() as db:
-            ledger.undo(db, other, run_id, day(21))
+            ledger.undo_run(db, other, run_id, day(21))
 
 
 async def test_an_error_within_a_transaction_leaves_nothing_behind(store: Store) -> None:
-    proposal = Proposal(LENA, "s", "session", "x", "x", day(1), 0, (Reading("k", 1, 1, (WINDOW,)),))
+    proposal = Proposal(LENA, "s", "session", "x", "x", day(1), 0, (WindowReading("k", 1, 1, (WINDOW,)),))
 
     async def interrupted() -> None:
         with store.writing() as db:
-            ledger.apply(db, LENA, ledger.propose(db, proposal), day(1))
+            ledger.apply_run(db, LENA, ledger.propose_run(db, proposal), day(1))
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -172,9 +172,9 @@ async def test_writers_of_one_scope_lose_nothing(store: Store) -> None:
             try:
                 with store.writing() as db:
                     revision = lookup.revision_of(db, LENA)
-                    reading = Reading(f"k{number}", 1, 1, (one,))
+                    reading = WindowReading(f"k{number}", 1, 1, (one,))
                     proposal = Proposal(LENA, f"session:{number}", "session", "x", "x", day(1), revision, (reading,))
-                    ledger.apply(db, LENA, ledger.propose(db, proposal), day(20))
+                    ledger.apply_run(db, LENA, ledger.propose_run(db, proposal), day(20))
                 return
             except Overtaken:
                 await asyncio.sleep(0.001 * number)

@@ -25,7 +25,7 @@ TIMES = 40
 async def opens_another(store: Store) -> None:
     async with Store(f"sqlite:///{store.path}") as other:
         with other.reading() as db:
-            lookup.facts(db, LENA, at=datetime.now(UTC))
+            lookup.read_facts(db, LENA, at=datetime.now(UTC))
 
 
 async def looks_what_it_is(store: Store) -> None:
@@ -46,7 +46,7 @@ async def test_another_process_leaves_the_log_that_is_in_use(
     path = tmp_path / "store.db"
     async with await open_store(f"sqlite:///{path}") as store:
         with store.reading() as db:
-            lookup.facts(db, LENA, at=datetime.now(UTC))
+            lookup.read_facts(db, LENA, at=datetime.now(UTC))
             await act(store)
             other = multiprocessing.get_context("forkserver").Process(target=_open_and_close, args=(path,))
             other.start()

@@ -52,7 +52,7 @@ async def save(store: Store, *said: str) -> None:
 
 async def values(store: Store) -> set[str]:
     with store.reading() as db:
-        return {fact.value for fact in lookup.facts(db, LENA, at=datetime.now(UTC))}
+        return {fact.value for fact in lookup.read_facts(db, LENA, at=datetime.now(UTC))}
 
 
 async def test_who_reads_an_older_copy_takes_nothing_from_who_was_faster_with_a_newer(store: Store) -> None:
@@ -62,7 +62,7 @@ async def test_who_reads_an_older_copy_takes_nothing_from_who_was_faster_with_a_
     await process_session(store, saved(*SHORT), extractor=Interrupted(other))
     assert await values(store) == {"Graz", "vegetarian"}
     with store.reading() as db:
-        assert [turn.text for turn in sessions.turns(db, LENA, "a")] == list(LONG)
+        assert [turn.text for turn in sessions.read_turns(db, LENA, "a")] == list(LONG)
 
 
 async def test_a_session_that_two_process_at_once_gets_one_run(store: Store) -> None:
@@ -72,7 +72,7 @@ async def test_a_session_that_two_process_at_once_gets_one_run(store: Store) -> 
     outcome = await process_session(store, saved(*LONG), extractor=Interrupted(other))
     assert outcome.run_id is None
     with store.reading() as db:
-        assert [run.source for run in runs.runs(db, LENA)] == [ledger.source_of("a")]
+        assert [run.source for run in runs.read_runs(db, LENA)] == [ledger.session_source("a")]
 
 
 async def test_a_session_that_is_saved_while_it_is_processed_stays_queued(store: Store) -> None:
@@ -99,7 +99,7 @@ async def test_a_failure_takes_nothing_from_who_has_done_the_session_meanwhile(s
     (ended,) = await run_batch(store, [one], extractor=Interrupted(other))
     assert isinstance(ended, Failure)
     with store.reading() as db:
-        kept = sessions.find(db, LENA, "a")
+        kept = sessions.find_session(db, LENA, "a")
     assert kept is not None
     assert (kept.progress, kept.failure, kept.attempts) == (sessions.Progress.DONE, None, 0)
 
@@ -117,7 +117,7 @@ class Overtaking:
     async def judge(self, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
         self.calls += 1
         city = f"City {self.calls}"
-        await entries.enter(self._store, LENA, Entry(f"Lives in {city}.", attribute="home", value=city), at=AT)
+        await entries.add_entry(self._store, LENA, Entry(f"Lives in {city}.", attribute="home", value=city), at=AT)
         return [Verdict(one.id, other.id, Relation.BESIDE, "both", self.version) for one, other in pairs], Usage(1)
 
 
@@ -125,7 +125,7 @@ async def test_a_session_that_is_always_overtaken_gets_its_turn(store: Store) ->
     """After some tries it lets the others wait; what only a call could judge is left, and counted."""
     if store.in_memory:
         pytest.skip("a store in memory has one connection: nobody else can write into it")
-    await entries.enter(store, LENA, Entry("Lives in Linz.", attribute="home", value="Linz"), at=AT)
+    await entries.add_entry(store, LENA, Entry("Lives in Linz.", attribute="home", value="Linz"), at=AT)
     judge = Overtaking(store)
     outcome = await process_session(store, saved(*SHORT), extractor=RulesExtractor(), judge=judge)
     assert outcome.applied

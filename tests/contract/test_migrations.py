@@ -34,14 +34,14 @@ async def test_the_migrations_make_the_tables_that_the_code_uses(store: Store) -
 
 async def test_migrating_again_does_nothing(store: Store) -> None:
     before, after = await store.migrate()
-    assert before == after == migrations.newest()
+    assert before == after == migrations.newest_version()
 
 
 async def test_many_stores_of_one_process_are_made_at_once(tmp_path: Path) -> None:
     """Each user of an application may open a store of their own at the same moment."""
     stores = [Store(f"sqlite:///{tmp_path}/{number}.db") for number in range(8)]
     made = await asyncio.gather(*(store.migrate() for store in stores))
-    assert {after for _, after in made} == {migrations.newest()}
+    assert {after for _, after in made} == {migrations.newest_version()}
     for store in stores:
         await store.check()
         await store.close()
@@ -127,5 +127,5 @@ async def test_two_deployers_at_once_migrate_once(empty_postgres: str) -> None:
                 door.rollback()
     told = [one.communicate(timeout=100) for one in deployers]
     assert [one.returncode for one in deployers] == [0, 0], told
-    newest = migrations.newest()
+    newest = migrations.newest_version()
     assert sorted(out.strip() for out, _ in told) == [f"('{newest}', '{newest}')", f"(None, '{newest}')"]

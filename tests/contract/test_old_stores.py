@@ -85,7 +85,7 @@ def of_then(told: Any, version: str) -> Any:
 def test_an_upgraded_store_answers_as_before(version: str, made: Callable[[str], str], ask: Ask) -> None:
     """Facts, runs, histories and what each session gave, word for word."""
     url = made(version)
-    assert ask(url, "migrate") == {"before": version, "after": migrations.newest()}
+    assert ask(url, "migrate") == {"before": version, "after": migrations.newest_version()}
     told = maker().answers(lambda *arguments: ask(url, *arguments))
     assert of_then(told, version) == of_then(answers(version), version)
 
@@ -113,7 +113,7 @@ async def test_deriving_anew_changes_no_fact(version: str, made: Callable[[str],
         before = await rows()
         with store.writing() as db:
             for user in USERS:
-                ledger.derive(db, Scope.user(user))
+                ledger.derive_facts(db, Scope.user(user))
         assert len(before) > 5
         assert [str(row) for row in await rows()] == [str(row) for row in before]
 
@@ -208,5 +208,5 @@ async def test_a_migration_that_is_killed_leaves_the_store_as_it_was(at: int, ma
     assert killed.returncode == -9, killed.stderr
     assert await state() == before
     async with Store(url) as store:
-        assert await store.migrate() == ("0001", migrations.newest())
+        assert await store.migrate() == ("0001", migrations.newest_version())
         await store.check()

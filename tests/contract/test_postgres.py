@@ -27,7 +27,7 @@ async def test_a_statement_that_takes_too_long_is_given_up(postgres_store_url: s
         with pytest.raises(StoreUnreachable, match="QueryCanceled"), store.reading() as db:
             db.exec(text("SELECT pg_sleep(5)"))  # type: ignore[call-overload]  # SQLModel types no plain text
         with store.reading() as db:
-            assert lookup.scopes_kept(db) == []
+            assert lookup.read_scopes(db) == []
 
 
 async def test_a_count_of_the_tables_is_taken_at_once(postgres_store_url: str) -> None:
@@ -53,7 +53,7 @@ async def test_of_two_that_make_the_same_row_the_second_begins_anew(postgres_sto
 
         async def late() -> None:
             with store.writing() as db:
-                assert sessions.find(db, MIRA, "new") is None
+                assert sessions.find_session(db, MIRA, "new") is None
                 await store.write(lambda other: save(other, "new"))
                 save(db, "new")
 
@@ -62,7 +62,7 @@ async def test_of_two_that_make_the_same_row_the_second_begins_anew(postgres_sto
             await late()
         await store.write(lambda db: save(db, "new"))
         with store.reading() as db:
-            kept = sessions.find(db, MIRA, "new")
+            kept = sessions.find_session(db, MIRA, "new")
         assert kept is not None
         assert kept.attempts == 2
 
@@ -72,7 +72,7 @@ async def test_where_a_sum_decides_one_of_two_is_refused(postgres_store_url: str
 
     async def take(store: Store, name: str, both_looked: asyncio.Barrier) -> None:
         with store.writing(strict=True) as db:
-            taken = lookup.scopes_kept(db)
+            taken = lookup.read_scopes(db)
             await both_looked.wait()
             if not taken:
                 ledger.ensure_scope(db, Scope.user(name))
@@ -88,9 +88,9 @@ async def test_where_a_sum_decides_one_of_two_is_refused(postgres_store_url: str
 async def test_writers_of_different_scopes_do_not_refuse_each_other(postgres_store_url: str) -> None:
     async def work(store: Store, scope: Scope, both_read: asyncio.Barrier) -> None:
         with store.writing() as db:
-            ledger.hold(db, scope)
-            lookup.known(db, scope)
-            sessions.sessions(db)
+            ledger.lock_scope(db, scope)
+            lookup.read_knowledge(db, scope)
+            sessions.read_sessions(db)
             await both_read.wait()
             sessions.mark_failed(db, scope, "one", "reason", AT)
 

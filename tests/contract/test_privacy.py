@@ -28,7 +28,7 @@ from afterword.privacy.off_record import HIDDEN, HIDDEN_FROM_HERE
 from afterword.privacy.policy import OFF_THE_RECORD, SECRETS_MASKED, Privacy
 from afterword.store import lookup, reviews, sessions
 from afterword.store.database.engine import Store
-from afterword.store.entries import Entry, enter
+from afterword.store.entries import Entry, add_entry
 
 LENA = Scope.user("lena")
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -108,8 +108,8 @@ async def test_no_secret_of_a_session_reaches_a_table_or_a_prompt(store: Store) 
     assert "I live in Graz. My wifi password is [redacted: password], and the alarm code is [redacted: code]." in read
     assert outcome.transcript.skipped[SECRETS_MASKED] >= 7
     with store.reading() as db:
-        held = {fact.attribute: fact.value for fact in lookup.facts(db, LENA, at=AT)}
-        kept = sessions.find(db, LENA, "a")
+        held = {fact.attribute: fact.value for fact in lookup.read_facts(db, LENA, at=AT)}
+        kept = sessions.find_session(db, LENA, "a")
     assert (
         held == {"home": "Graz", "wifi": "[redacted: password]", "api_key": "[redacted: token]"}
         or held["home"] == "Graz"
@@ -124,16 +124,16 @@ async def test_a_dry_run_keeps_no_secret_either(store: Store) -> None:
 
 
 async def test_entries_and_edits_are_masked(store: Store) -> None:
-    await enter(store, LENA, Entry(f"The wifi password is {PASSWORD}.", attribute="wifi", value=PASSWORD), at=AT)
-    await enter(store, LENA, Entry("The door.", attribute="door_code", value=DOOR), at=AT)
+    await add_entry(store, LENA, Entry(f"The wifi password is {PASSWORD}.", attribute="wifi", value=PASSWORD), at=AT)
+    await add_entry(store, LENA, Entry("The door.", attribute="door_code", value=DOOR), at=AT)
     with store.reading() as db:
-        (wifi,) = [fact for fact in lookup.facts(db, LENA, at=AT) if fact.attribute == "wifi"]
+        (wifi,) = [fact for fact in lookup.read_facts(db, LENA, at=AT) if fact.attribute == "wifi"]
     words = f"The password is {KEY}."
     meant = reviews.Wording(words, KEY, wifi.subject)
-    await reviews.edit(store, LENA, wifi, meant, is_change=False, at=AT)
+    await reviews.edit_fact(store, LENA, wifi, meant, is_change=False, at=AT)
     await assert_clean(store)
     with store.reading() as db:
-        values = {fact.value for fact in lookup.facts(db, LENA, at=AT + timedelta(days=1))}
+        values = {fact.value for fact in lookup.read_facts(db, LENA, at=AT + timedelta(days=1))}
     assert {"[redacted: code]", "[redacted: api key]"} <= values
 
 
@@ -198,7 +198,7 @@ async def test_what_was_kept_before_masking_is_masked_when_it_is_read_again(stor
     assert [turn.number for turn in again.transcript.turns] == list(range(1, len(again.transcript.turns) + 1))
     assert sum(turn.text.startswith("I live in Graz") for turn in again.transcript.turns) == 1
     with store.reading() as db:
-        kept = "\n".join(turn.text for turn in sessions.turns(db, LENA, "a"))
+        kept = "\n".join(turn.text for turn in sessions.read_turns(db, LENA, "a"))
     assert not any(secret in kept for secret in SECRETS)
 
 
@@ -236,5 +236,5 @@ async def test_a_session_off_the_record_leaves_no_trace(store: Store, apply: boo
         {OFF_THE_RECORD: 1},
     )
     with store.reading() as db:
-        assert sessions.sessions(db) == []
+        assert sessions.read_sessions(db) == []
     await assert_clean(store, "Graz")

@@ -33,7 +33,7 @@ async def told(store: Store) -> list[str]:
 
 
 async def say(store: Store, what: str) -> None:
-    await entries.enter(store, LENA, Entry(f"Lena likes {what}."), at=NOON)
+    await entries.add_entry(store, LENA, Entry(f"Lena likes {what}."), at=NOON)
 
 
 def on_the_server(url: str, question: str) -> list[Any]:

@@ -29,7 +29,7 @@ from afterword.recall.tokens import token_upper_bound
 from afterword.recall.vectors import EmbeddingUnavailable, Vector
 from afterword.store import ledger, lookup, sessions
 from afterword.store.database.engine import Store
-from afterword.store.proposals import Proposal, Reading
+from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.reading.recall import Recall, recall, search
 from afterword.store.reading.scope_vectors import refresh_vectors
 from afterword.store.reading.view_cache import Remembered, remembered
@@ -69,11 +69,11 @@ def stated(number: int, statement: str, *, scope: Scope = LENA, **changes: Any) 
 async def keep(store: Store, *said: Assertion, verdicts: Sequence[Verdict] = (), scope: Scope = LENA) -> None:
     with store.writing() as db:
         revision = lookup.revision_of(db, scope)
-        reading = Reading(f"window {revision}", 1, 9, said)
+        reading = WindowReading(f"window {revision}", 1, 9, said)
         run = Proposal(scope, "session:s1", "session", "t", "t", NOON, revision, (reading,), tuple(verdicts))
-        ledger.apply(db, scope, ledger.propose(db, run), NOON)
+        ledger.apply_run(db, scope, ledger.propose_run(db, run), NOON)
         turns = tuple(Turn(number, "user", Role.HUMAN, words, NOON) for number, words in SAID.items())
-        sessions.keep_transcript(db, scope, "s1", Transcript(turns, "test", ("user",)), NOON, is_done=True)
+        sessions.save_transcript(db, scope, "s1", Transcript(turns, "test", ("user",)), NOON, is_done=True)
 
 
 async def moved(store: Store) -> None:

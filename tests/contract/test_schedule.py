@@ -69,7 +69,7 @@ async def disturbed(schedulers: Schedulers, store: Store, kills: int) -> int:
 
 async def waiting(store: Store) -> int:
     with store.reading() as db:
-        return len(sessions.queued(db))
+        return len(sessions.waiting_sessions(db))
 
 
 async def settled(schedulers: Schedulers, store: Store) -> None:
@@ -116,7 +116,7 @@ async def check_schedulers(schedulers: Schedulers, kills: int) -> None:
         assert all(one is not schedulers.attempts()[-1] for one in cut), "a job that was cut was not begun again"
         assert await faults(store) == []
         with store.reading() as db:
-            made = [run for number in range(3) for run in runs.runs(db, Scope.user(f"user{number}"))]
+            made = [run for number in range(3) for run in runs.read_runs(db, Scope.user(f"user{number}"))]
         assert Counter(run.source for run in made) == Counter(f"session:s{number}" for number in range(count))
         assert {run.status for run in made} == {RunStatus.APPLIED}
 

@@ -39,9 +39,9 @@ async def ask(account: Account, question: Question = QUESTION, *, is_answered: b
     await account.settle(ticket, Bill(COST, is_answered=is_answered))
 
 
-async def total(store: Store) -> costs.Spent:
+async def total(store: Store) -> costs.Spending:
     with store.reading() as db:
-        return costs.of_day(db, NOON.date())
+        return costs.spending_on_day(db, NOON.date())
 
 
 async def test_what_was_asked_is_summed_by_day_scope_source_and_run(store: Store) -> None:
@@ -50,9 +50,9 @@ async def test_what_was_asked_is_summed_by_day_scope_source_and_run(store: Store
     await ask(Account(today, store, LENA, "session:a"), is_answered=False)
     await ask(Account(tomorrow, store, JON, "session:b"))
     with store.reading() as db:
-        days, scopes = costs.by_day(db), costs.by_scope(db)
-        sources, runs = costs.by_source(db, LENA), costs.by_run(db, LENA)
-    one = costs.Spent(1, 500, 0, 50, 1_000)
+        days, scopes = costs.spending_by_day(db), costs.spending_by_scope(db)
+        sources, runs = costs.spending_by_source(db, LENA), costs.spending_by_run(db, LENA)
+    one = costs.Spending(1, 500, 0, 50, 1_000)
     assert days == {NOON.date(): one + one, date(2026, 5, 2): one}
     assert scopes == {LENA: one + one, JON: one}
     assert (sources, runs) == ({"session:a": one + one}, {None: one + one})
@@ -61,9 +61,9 @@ async def test_what_was_asked_is_summed_by_day_scope_source_and_run(store: Store
 async def test_an_open_question_counts_at_what_it_may_cost_until_it_is_settled(store: Store) -> None:
     account = Account(purse(), store, LENA, "session:a")
     ticket = await account.reserve(QUESTION)
-    assert await total(store) == costs.Spent(1, 1_000, 0, 100, 2_000, estimated_calls=1)
+    assert await total(store) == costs.Spending(1, 1_000, 0, 100, 2_000, estimated_calls=1)
     await account.settle(ticket, Bill(COST, is_answered=True))
-    assert await total(store) == costs.Spent(1, 500, 0, 50, 1_000)
+    assert await total(store) == costs.Spending(1, 500, 0, 50, 1_000)
 
 
 async def test_a_question_cut_short_stays_at_what_it_may_have_cost(store: Store) -> None:
@@ -139,6 +139,6 @@ async def test_the_table_comes_and_goes_with_its_migration(store: Store) -> None
         command.downgrade(migrations._config(connection), "0001")
         assert "spendings" not in tables(connection)
     before, after = await store.migrate()
-    assert (before, after) == ("0001", migrations.newest())
+    assert (before, after) == ("0001", migrations.newest_version())
     with store.connecting(writing=False) as connection:
         assert "spendings" in tables(connection)

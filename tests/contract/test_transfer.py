@@ -55,8 +55,8 @@ async def fill(store: Store) -> None:
     wrong = await process(store, "c", 3, "home: Atlantis")
     assert wrong.run_id is not None
     undone = wrong.run_id
-    await store.write(lambda db: ledger.undo(db, LENA, undone, day(4)))
-    await entries.enter(store, LENA, Entry("Allergic to quandongs."), at=day(5))
+    await store.write(lambda db: ledger.undo_run(db, LENA, undone, day(4)))
+    await entries.add_entry(store, LENA, Entry("Allergic to quandongs."), at=day(5))
     await process(store, "a", 1, "tea: none", scope=TOM)
     await store.write(lambda db: runs.set_policy(db, TOM, Policy.HOLD_ALL))
     await process(store, "held", 6, "home: Graz", scope=TOM)
@@ -66,7 +66,7 @@ async def fill(store: Store) -> None:
 
 async def held(store: Store, scope: Scope = LENA) -> dict[str, Fact]:
     with store.reading() as db:
-        return {fact.value: fact for fact in lookup.facts(db, scope, at=NOW)}
+        return {fact.value: fact for fact in lookup.read_facts(db, scope, at=NOW)}
 
 
 @pytest.fixture
@@ -81,17 +81,17 @@ async def test_an_import_elsewhere_is_equal(
     store: Store, elsewhere: Store, tmp_path: Path, canonical: Canonical
 ) -> None:
     await fill(store)
-    await exports.export(store, tmp_path / "all.jsonl")
-    await imports.take_in(elsewhere, tmp_path / "all.jsonl")
+    await exports.export_scopes(store, tmp_path / "all.jsonl")
+    await imports.import_file(elsewhere, tmp_path / "all.jsonl")
     for scope in (LENA, TOM):
         assert await canonical(elsewhere, scope) == await canonical(store, scope)
     with store.reading() as here, elsewhere.reading() as there:
         for scope in (LENA, TOM):
-            assert [(one.source, one.status, one.extractor, one.started_at) for one in runs.runs(here, scope)] == [
-                (one.source, one.status, one.extractor, one.started_at) for one in runs.runs(there, scope)
+            assert [(one.source, one.status, one.extractor, one.started_at) for one in runs.read_runs(here, scope)] == [
+                (one.source, one.status, one.extractor, one.started_at) for one in runs.read_runs(there, scope)
             ]
         for name in ("a", "b", "live"):
-            assert sessions.turns(here, LENA, name) == sessions.turns(there, LENA, name)
+            assert sessions.read_turns(here, LENA, name) == sessions.read_turns(there, LENA, name)
         assert sessions.load_state(there, LENA, "live") == sessions.load_state(here, LENA, "live")
         assert runs.policy_of(there, TOM) is Policy.HOLD_ALL
     await process(elsewhere, "d", 8, "home: Lisbon")
@@ -102,16 +102,16 @@ async def test_an_export_goes_into_every_database_and_importing_again_changes_no
     store: Store, elsewhere: Store, tmp_path: Path, canonical: Canonical
 ) -> None:
     await fill(elsewhere)
-    await exports.export(elsewhere, tmp_path / "all.jsonl")
-    await imports.take_in(store, tmp_path / "all.jsonl")
+    await exports.export_scopes(elsewhere, tmp_path / "all.jsonl")
+    await imports.import_file(store, tmp_path / "all.jsonl")
     before = await canonical(store, LENA)
     assert before == await canonical(elsewhere, LENA)
-    again = await imports.take_in(store, tmp_path / "all.jsonl")
+    again = await imports.import_file(store, tmp_path / "all.jsonl")
     assert not again.taken["runs"]
     assert await canonical(store, LENA) == before
     await process(elsewhere, "late", 9, "pet: cat")
-    await exports.export(elsewhere, tmp_path / "later.jsonl", [LENA])
-    await imports.take_in(store, tmp_path / "later.jsonl")
+    await exports.export_scopes(elsewhere, tmp_path / "later.jsonl", [LENA])
+    await imports.import_file(store, tmp_path / "later.jsonl")
     assert await canonical(store, LENA) == await canonical(elsewhere, LENA)
 
 
@@ -119,35 +119,35 @@ async def test_what_was_forgotten_does_not_come_back_with_an_export(
     store: Store, elsewhere: Store, tmp_path: Path
 ) -> None:
     await fill(store)
-    await exports.export(store, tmp_path / "old.jsonl")
+    await exports.export_scopes(store, tmp_path / "old.jsonl")
     ids = (await held(store))["Gnarlsburg"].assertion_ids
-    await forgetting.forget(store, LENA, lambda erasure: erasure.statements(ids), at=NOW)
-    await forgetting.forget(store, LENA, lambda erasure: erasure.session("b"), at=NOW)
+    await forgetting.erase_in_scope(store, LENA, lambda erasure: erasure.forget_statements(ids), at=NOW)
+    await forgetting.erase_in_scope(store, LENA, lambda erasure: erasure.forget_session("b"), at=NOW)
     left = set(await held(store))
-    back = await imports.take_in(store, tmp_path / "old.jsonl")
+    back = await imports.import_file(store, tmp_path / "old.jsonl")
     assert back.forgotten["sessions"] == 1
     assert set(await held(store)) == left == {"oolong", "Allergic to quandongs."}
-    await exports.export(store, tmp_path / "new.jsonl")
+    await exports.export_scopes(store, tmp_path / "new.jsonl")
     text = (tmp_path / "new.jsonl").read_text()
     assert "Gnarlsburg" not in text
     assert "Linz" not in text
-    await imports.take_in(elsewhere, tmp_path / "new.jsonl")
-    await imports.take_in(elsewhere, tmp_path / "old.jsonl")
+    await imports.import_file(elsewhere, tmp_path / "new.jsonl")
+    await imports.import_file(elsewhere, tmp_path / "old.jsonl")
     assert set(await held(elsewhere)) == left, "tombstones travel with the export"
-    await forgetting.forget(store, LENA, Erasure.everything, at=NOW)
-    await imports.take_in(store, tmp_path / "old.jsonl")
+    await forgetting.erase_in_scope(store, LENA, Erasure.forget_everything, at=NOW)
+    await imports.import_file(store, tmp_path / "old.jsonl")
     assert await held(store) == {}
     with store.reading() as db:
-        assert sessions.turns(db, LENA, "a") == []
+        assert sessions.read_turns(db, LENA, "a") == []
 
 
 async def test_an_export_stops_at_what_somebody_asked_to_be_forgotten(store: Store, tmp_path: Path) -> None:
     await process(store, "a", 1, "home: Gnarlsburg")
     await process(store, "b", 2, "forget home: Gnarlsburg")
     with pytest.raises(FileInvalid, match="--asked"):
-        await exports.export(store, tmp_path / "all.jsonl")
+        await exports.export_scopes(store, tmp_path / "all.jsonl")
     assert not (tmp_path / "all.jsonl").exists()
-    await exports.export(store, tmp_path / "all.jsonl", even_asked=True)
+    await exports.export_scopes(store, tmp_path / "all.jsonl", even_asked=True)
 
 
 async def test_damaged_and_foreign_files_are_refused_and_a_whole_one_goes_on(
@@ -155,7 +155,7 @@ async def test_damaged_and_foreign_files_are_refused_and_a_whole_one_goes_on(
 ) -> None:
     await fill(store)
     whole = tmp_path / "all.jsonl"
-    await exports.export(store, whole)
+    await exports.export_scopes(store, whole)
     lines = whole.read_text().splitlines(keepends=True)
     for number, (content, reason) in enumerate(
         [
@@ -168,8 +168,8 @@ async def test_damaged_and_foreign_files_are_refused_and_a_whole_one_goes_on(
         path = tmp_path / f"bad{number}.jsonl"
         path.write_text(content)
         with pytest.raises(FileInvalid, match=reason):
-            await imports.take_in(elsewhere, path)
-    await imports.take_in(elsewhere, whole)
+            await imports.import_file(elsewhere, path)
+    await imports.import_file(elsewhere, whole)
     assert await canonical(elsewhere, LENA) == await canonical(store, LENA)
     assert whole.stat().st_mode & 0o777 == 0o600
 
@@ -179,7 +179,7 @@ import asyncio, os, signal, sys
 from pathlib import Path
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
-from afterword.store import arrival
+from afterword.store.transfer import export_file, imports
 from afterword.store.database.engine import Store
 
 statements = 0
@@ -191,8 +191,8 @@ def count(*_):
     if statements == int(sys.argv[3]):
         os.kill(os.getpid(), signal.SIGKILL)
 
-arrival.exports.LINES_AT_ONCE = int(sys.argv[4])
-asyncio.run(arrival.take_in(Store(sys.argv[1]), Path(sys.argv[2])))
+export_file.LINES_AT_ONCE = int(sys.argv[4])
+asyncio.run(imports.import_file(Store(sys.argv[1]), Path(sys.argv[2])))
 """
 
 
@@ -205,13 +205,13 @@ async def test_an_import_that_was_killed_goes_on_where_it_stopped(
     async with Store(f"sqlite:///{tmp_path}/source.db") as here, Store(shared_url) as there:
         await here.migrate()
         await fill(here)
-        await exports.export(here, tmp_path / "all.jsonl")
+        await exports.export_scopes(here, tmp_path / "all.jsonl")
         for last in (30, 50, 60):
             at = str(chance.randrange(last // 2, last))
             command = [sys.executable, "-c", KILLED, shared_url, str(tmp_path / "all.jsonl"), at, str(lines_at_once)]
             done = subprocess.run(command, check=False, timeout=120)  # noqa: ASYNC221 - nothing else runs
             assert done.returncode == -signal.SIGKILL
-        await imports.take_in(there, tmp_path / "all.jsonl")
+        await imports.import_file(there, tmp_path / "all.jsonl")
         for scope in (LENA, TOM):
             assert await canonical(there, scope) == await canonical(here, scope)
             assert await _sizes(there, scope) == await _sizes(here, scope)
@@ -220,11 +220,11 @@ async def test_an_import_that_was_killed_goes_on_where_it_stopped(
 async def _sizes(store: Store, scope: Scope) -> list[int]:
     """How many runs and sessions a scope has: nothing came twice."""
     with store.reading() as db:
-        return [len(runs.runs(db, scope)), len(sessions.sessions(db, scope=scope))]
+        return [len(runs.read_runs(db, scope)), len(sessions.read_sessions(db, scope=scope))]
 
 
 async def test_memories_of_other_libraries_come_in_dated_and_are_no_double(store: Store) -> None:
-    await entries.enter(store, LENA, Entry("Prefers dark mode."), at=day(9))
+    await entries.add_entry(store, LENA, Entry("Prefers dark mode."), at=day(9))
     found = [
         Memory("Prefers dark mode.", "1", day(2)),
         Memory("Has a cat.", "2", day(3)),
@@ -241,11 +241,11 @@ async def test_memories_of_other_libraries_come_in_dated_and_are_no_double(store
         await import_memories(store, LENA, Origin.MEM0, found, judge=RulesJudge(), at=NOW, file_time=day(8))
     ).run_id is None
     with store.reading() as db:
-        known = lookup.known(db, LENA)
+        known = lookup.read_knowledge(db, LENA)
     imported = [one for one in known.assertions if one.authority is Authority.IMPORTED]
     assert sorted(one.time_is_guess for one in imported) == [False, False, True]
     ids = facts["Has a cat."].assertion_ids
-    await forgetting.forget(store, LENA, lambda erasure: erasure.statements(ids), at=NOW)
+    await forgetting.erase_in_scope(store, LENA, lambda erasure: erasure.forget_statements(ids), at=NOW)
     assert done.run_id is not None
     again = await import_memories(store, LENA, Origin.MEM0, found[1:3], judge=RulesJudge(), at=NOW, file_time=day(8))
     assert (again.run_id, again.forgotten) == (None, 2)

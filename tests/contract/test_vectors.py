@@ -22,8 +22,8 @@ from afterword.pipeline.vector_refresh import Refresher
 from afterword.recall.vectors import EmbeddingUnavailable, Vector
 from afterword.store import ledger, lookup, sessions
 from afterword.store.database.engine import Store
-from afterword.store.forgetting.erasure import Erasure, forget
-from afterword.store.proposals import Proposal, Reading
+from afterword.store.forgetting.erasure import Erasure, erase_in_scope
+from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.reading import vector_rows
 from afterword.store.reading.recall import recall, search
 from afterword.store.reading.scope_vectors import refresh_vectors
@@ -79,9 +79,9 @@ def stated(number: int, statement: str, scope: Scope = LENA) -> Assertion:
 async def keep(store: Store, *said: Assertion, scope: Scope = LENA) -> int:
     with store.writing() as db:
         revision = lookup.revision_of(db, scope)
-        reading = Reading(f"window {revision}", 1, 9, said)
-        run_id = ledger.propose(db, Proposal(scope, f"s{revision}", "x", "t", "t", NOON, revision, (reading,)))
-        ledger.apply(db, scope, run_id, NOON)
+        reading = WindowReading(f"window {revision}", 1, 9, said)
+        run_id = ledger.propose_run(db, Proposal(scope, f"s{revision}", "x", "t", "t", NOON, revision, (reading,)))
+        ledger.apply_run(db, scope, run_id, NOON)
         return run_id
 
 
@@ -165,7 +165,7 @@ async def test_only_what_has_changed_is_looked_at_again(store: Store) -> None:
     assert await lacking() == [TOM]
     await refresher(store, embedder).refresh()
     assert embedder.asked[5:] == [text for text in embedder.asked[5:] if "kite" in text]
-    await store.write(lambda db: ledger.undo(db, TOM, run_id, LATER))
+    await store.write(lambda db: ledger.undo_run(db, TOM, run_id, LATER))
     await refresher(store, embedder).refresh()
     assert await kept(store) == {("lengths", 2): 5}, "what was undone has no vector"
     assert len(embedder.asked) == 6
@@ -188,7 +188,7 @@ async def test_no_vector_is_kept_of_words_that_went_while_it_was_made(store: Sto
     embedder = Lengths()
 
     async def regret() -> None:
-        await forget(store, LENA, lambda erasure: erasure.statements(["lena-2"]), at=LATER)
+        await erase_in_scope(store, LENA, lambda erasure: erasure.forget_statements(["lena-2"]), at=LATER)
 
     embedder.between = regret
     done = await refresher(store, embedder).refresh()
@@ -200,7 +200,7 @@ async def test_no_vector_is_kept_of_words_that_went_while_it_was_made(store: Sto
 async def test_what_is_forgotten_takes_its_vectors_along(store: Store) -> None:
     await things(store, 3)
     await refresher(store, Lengths()).refresh()
-    await forget(store, LENA, Erasure.everything, at=LATER)
+    await erase_in_scope(store, LENA, Erasure.forget_everything, at=LATER)
     assert await kept(store) == {}
     assert await kept(store, COMPLETE) == {}
     assert (await refresher(store, Lengths()).refresh()).error is None
@@ -303,7 +303,7 @@ async def test_a_worker_makes_vectors_beside_its_sessions_and_never_at_their_cos
     with store.writing() as db:
         sessions.save_state(db, LENA, "one", component="x", state={"messages": [said]}, at=NOON)
     with store.reading() as db:
-        ((key, _),) = sessions.keys_of_pending(db)
+        ((key, _),) = sessions.pending_session_keys(db)
     embedder = Lengths()
     embedder.fails_after = 0 if is_down else 100
     made = refresher(store, embedder, pause_s=0.0)
@@ -311,7 +311,7 @@ async def test_a_worker_makes_vectors_beside_its_sessions_and_never_at_their_cos
     await fleet.Worker(store, **rules, purse=Purse, retries=Retries(), refresher=made).process(key)
     await made.end()
     with store.reading() as db:
-        kept_session = sessions.find(db, LENA, "one")
+        kept_session = sessions.find_session(db, LENA, "one")
     assert kept_session is not None
     assert kept_session.progress is sessions.Progress.DONE
     assert bool(await kept(store)) is not is_down

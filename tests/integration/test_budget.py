@@ -89,9 +89,9 @@ def is_judging(request: Json) -> bool:
     return "<statements>" in request["messages"][1]["content"]
 
 
-async def kept(store: Store) -> costs.Spent:
+async def kept(store: Store) -> costs.Spending:
     with store.reading() as db:
-        return sum(costs.by_day(db).values(), start=costs.Spent())
+        return sum(costs.spending_by_day(db).values(), start=costs.Spending())
 
 
 async def test_a_run_says_what_it_has_cost_question_by_question(store: Store) -> None:
@@ -103,10 +103,10 @@ async def test_a_run_says_what_it_has_cost_question_by_question(store: Store) ->
             )
     runs = [one.run_id for one in ended if isinstance(one, Outcome)]
     with store.reading() as db:
-        by_run = costs.by_run(db, LENA)
+        by_run = costs.spending_by_run(db, LENA)
     assert list(by_run) == runs
     assert [by_run[run].calls for run in runs] == [1, 2]
-    assert sum(by_run.values(), start=costs.Spent()) == purse.spent == await kept(store)
+    assert sum(by_run.values(), start=costs.Spending()) == purse.spent == await kept(store)
     usage = sum((one.usage for one in ended if isinstance(one, Outcome)), start=Usage())
     assert (purse.spent.prompt_tokens, purse.spent.completion_tokens) == (usage.prompt_tokens, usage.completion_tokens)
     assert purse.spent.usd is not None
@@ -124,7 +124,7 @@ async def test_what_a_failed_session_has_cost_is_kept_and_counts(store: Store) -
     assert purse.spent.completion_tokens > 0
     assert await kept(store) == purse.spent
     with store.reading() as db:
-        assert list(costs.by_run(db, LENA)) == [None]
+        assert list(costs.spending_by_run(db, LENA)) == [None]
 
 
 async def test_an_error_carries_what_it_has_cost() -> None:
@@ -155,10 +155,10 @@ async def test_a_batch_stops_before_its_budget_is_passed(store: Store, limit: in
             assert purse.reached is not None
             assert left[0].reason.startswith(f"the run's budget of {limit:,} tokens would be passed")
             with store.reading() as db:
-                waiting = {(one.scope, one.session_id) for one in sessions.queued(db)}
+                waiting = {(one.scope, one.session_id) for one in sessions.waiting_sessions(db)}
             assert waiting == {(one.scope, one.session_id) for one in left}
             with store.reading() as db:
-                assert all(one.failure is None for one in sessions.sessions(db))
+                assert all(one.failure is None for one in sessions.read_sessions(db))
             rest = await run_batch(store, found, extractor=both.extractor, judge=both.judge)
     assert all(isinstance(one, Outcome) for one in rest)
 
@@ -184,8 +184,8 @@ async def test_what_is_extracted_is_kept_where_nothing_is_left_to_judge_it(store
             full = await consolidate(store, LENA, judge=both.judge, budget=Budget(prices=PRICES))
     assert (full.judged, full.unjudged) == (1, 0)
     with store.reading() as db:
-        held = lookup.facts(db, LENA, at=datetime(2026, 2, 1, tzinfo=UTC))
-        by_source = costs.by_source(db, LENA)
+        held = lookup.read_facts(db, LENA, at=datetime(2026, 2, 1, tzinfo=UTC))
+        by_source = costs.spending_by_source(db, LENA)
     assert {fact.value: str(fact.status) for fact in held} == {"Graz": "superseded", "Linz": "current"}
     assert by_source["consolidation"].calls == 1
 
@@ -197,7 +197,7 @@ async def test_no_room_for_an_extraction_is_said_from_python_too(store: Store) -
                 await process_session(store, saved(0), extractor=both.extractor, budget=Budget(tokens_per_run=1_000))
     assert endpoint.requests == []
     with store.reading() as db:
-        assert sessions.sessions(db) == []
+        assert sessions.read_sessions(db) == []
 
 
 async def test_an_answer_is_limited_only_under_a_budget(store: Store) -> None:

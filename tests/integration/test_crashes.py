@@ -237,7 +237,7 @@ async def test_what_an_agent_adds_meanwhile_is_kept_beside_what_the_batch_learns
 async def notes(store: Store) -> list[Fact]:
     """The facts that the application itself has put in."""
     with store.reading() as db:
-        found = lookup.facts(db, SCOPES[0], at=datetime.now(UTC))
+        found = lookup.read_facts(db, SCOPES[0], at=datetime.now(UTC))
     return [one for one in found if one.evidence[0].kind is EvidenceKind.APPLICATION]
 
 
@@ -264,7 +264,7 @@ async def test_a_transaction_cut_short_leaves_nothing_and_blocks_nobody(
     assert log.stat().st_size > 100_000, "nothing of the transaction had reached the disk"
     async with await open_store(url_of(killed_while_writing)) as store:
         with store.reading() as db:
-            assert lookup.scopes_kept(db) == []
+            assert lookup.read_scopes(db) == []
         async with asyncio.timeout(10):
             await store.write(lambda _: None)
     assert damage(killed_while_writing) == []

@@ -22,7 +22,7 @@ from afterword.pipeline.budget import Account, Budget, Purse
 from afterword.pipeline.errors import BudgetReached
 from afterword.recall.vectors import EmbeddingUnavailable, Vector
 from afterword.store import costs
-from afterword.store.costs import Spent
+from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from afterword.store.tables import SpendingRow
 from embedding_endpoint import EmbeddingEndpoint, serving
@@ -108,7 +108,7 @@ async def test_what_vectors_cost_is_entered_as_that_of_embedding(
         with account.open(), suppress(EmbeddingUnavailable):
             await embedder.embed(["tea", "jam"])
         with store.reading() as db:
-            assert costs.by_source(db, LENA) == {"embedding": Spent(**expected)}
+            assert costs.spending_by_source(db, LENA) == {"embedding": Spending(**expected)}
             assert db.exec(select(SpendingRow.purpose, SpendingRow.model)).all() == [("embedding", "lengths")]
 
 

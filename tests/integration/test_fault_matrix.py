@@ -142,7 +142,7 @@ def calm(begun: Path, canonical: Canonical, tmp_path_factory: pytest.TempPathFac
 
 async def homes(store: Store) -> dict[str, Status]:
     with store.reading() as db:
-        held = lookup.facts(db, MIRA, at=datetime(2026, 4, 1, tzinfo=UTC))
+        held = lookup.read_facts(db, MIRA, at=datetime(2026, 4, 1, tzinfo=UTC))
     return {fact.value: fact.status for fact in held}
 
 
@@ -194,8 +194,8 @@ async def test_a_fault_is_told_leaves_the_session_queued_and_costs_no_fact(
             assert f"failed: tuesday of {MIRA}: {error}: model 'scripted' at http" in printed
             assert "Linz" not in ended.reason
             with store.reading() as db:
-                kept = sessions.find(db, MIRA, "tuesday")
-                made = runs.runs(db, MIRA)
+                kept = sessions.find_session(db, MIRA, "tuesday")
+                made = runs.read_runs(db, MIRA)
             assert kept is not None
             assert (kept.progress, kept.failure) == (sessions.Progress.FAILED, ended.reason)
             assert [one.session_id for one in await queued(store)] == ["tuesday"]

@@ -89,8 +89,8 @@ async def test_another_process_is_seen_at_once(tmp_path: Path) -> None:
         for number, store in enumerate((one, other, one, other)):
             await say(store, number, f"my home is street{number}")
         with one.reading() as db, other.reading() as beside:
-            held, also_held = lookup.known(db, LENA), lookup.known(beside, LENA)
-            read = lookup.known(db, LENA, afresh=True)
+            held, also_held = lookup.read_knowledge(db, LENA), lookup.read_knowledge(beside, LENA)
+            read = lookup.read_knowledge(db, LENA, afresh=True)
     assert set(held.assertions) == set(also_held.assertions) == set(read.assertions)
     assert set(held.verdicts) == set(also_held.verdicts) == set(read.verdicts)
     assert len(read.assertions) == 4

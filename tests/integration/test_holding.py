@@ -24,9 +24,9 @@ async def test_two_stores_write_one_file_in_turn(tmp_path: Path) -> None:
     async with Store(url) as one, Store(url) as other:
         await one.migrate()
         await one.write(lambda db: ledger.ensure_scope(db, MIRA))
-        counting = [store.write(lambda db: ledger.hold(db, MIRA)) for store in (one, other) * 20]
+        counting = [store.write(lambda db: ledger.lock_scope(db, MIRA)) for store in (one, other) * 20]
         await asyncio.gather(*counting, other.write(lambda db: ledger.ensure_scope(db, BO), lasting=False))
-        assert set(await one.read(lookup.scopes_kept)) == {MIRA, BO}
+        assert set(await one.read(lookup.read_scopes)) == {MIRA, BO}
 
 
 async def test_a_batch_that_is_brief_hands_out_no_turns_but_their_number(tmp_path: Path) -> None:

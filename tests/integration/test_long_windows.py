@@ -89,7 +89,7 @@ async def process(store: Store, endpoint: ScriptedEndpoint, said: list[str]) -> 
 async def items(store: Store) -> dict[str, tuple[int | None, str]]:
     """Return of each item the turn and the words that support it."""
     with store.reading() as db:
-        held = lookup.facts(db, MIRA, at=datetime(2026, 4, 1, tzinfo=UTC))
+        held = lookup.read_facts(db, MIRA, at=datetime(2026, 4, 1, tzinfo=UTC))
     assert all(len(fact.evidence) == 1 for fact in held)
     return {fact.subject: (fact.evidence[0].turn, fact.evidence[0].quote) for fact in held}
 
@@ -107,7 +107,7 @@ async def test_a_session_of_400_turns_loses_nothing_to_a_model_that_is_too_small
             assert first.usage.calls == calls
             assert await items(store) == {f"thing{number}": (number, told(number)) for number in range(1, 401)}
             with store.reading() as db:
-                (run,) = runs.runs(db, MIRA)
+                (run,) = runs.read_runs(db, MIRA)
             assert run.counts["splits"] == first.splits
 
             again = await process(store, endpoint, many(400))
@@ -137,7 +137,7 @@ async def test_a_turn_of_240_kilobytes_is_split_inside_and_its_words_are_found_i
                 "thing999": (3, told(999))
             }
             with store.reading() as db:
-                held = lookup.facts(db, MIRA, at=datetime(2026, 4, 1, tzinfo=UTC))
+                held = lookup.read_facts(db, MIRA, at=datetime(2026, 4, 1, tzinfo=UTC))
             assert all(long[start : start + len(quote)] == quote for quote, start in spans(held) if start)
             calls = len(endpoint.requests)
             await process(store, endpoint, said)

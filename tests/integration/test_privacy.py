@@ -74,7 +74,7 @@ async def test_a_recorded_agent_leaves_no_secret_and_is_taken_up_without(path: P
             await again.run(task=f"And once more: my password is {PASSWORD}")
         await process_session(store, Saved(LENA, "s"), extractor=RulesExtractor())
         with store.reading() as db:
-            turns = sessions.turns(db, LENA, "s")
+            turns = sessions.read_turns(db, LENA, "s")
     assert [turn.speaker for turn in turns] == ["user", "helper", "user", "helper"]
     held = await dumped(path)
     assert not any(secret in held for secret in (PASSWORD, PIN))
@@ -101,12 +101,12 @@ async def test_off_the_record_a_live_agent_leaves_nothing(path: Path) -> None:
         async with record_session(helper(), user="lena", session_id="s", store=store, off_the_record=True) as agent:
             await agent.run(task="I work at Zettelwerk.")
         with store.reading() as db:
-            assert sessions.sessions(db) == []
+            assert sessions.read_sessions(db) == []
         async with record_session(helper("Zettelwerk!", "ok"), user="lena", session_id="t", store=store) as agent:
             await agent.run(task="off the record: I work at Zettelwerk.")
             await agent.run(task="I live in Graz.")
         with store.reading() as db:
-            kept = [turn.text for turn in sessions.turns(db, LENA, "t")]
+            kept = [turn.text for turn in sessions.read_turns(db, LENA, "t")]
     assert kept == ["[off the record]", "[off the record]", "I live in Graz.", "ok"]
     assert "Zettelwerk" not in await dumped(path)
 
@@ -121,7 +121,7 @@ async def test_a_resumed_agent_is_still_off_the_record(path: Path) -> None:
             await again.run(task="I work at Zettelwerk.")
             await again.run(task="/on-record I live in Graz.")
         with store.reading() as db:
-            turns = [turn.text for turn in sessions.turns(db, LENA, "s")]
+            turns = [turn.text for turn in sessions.read_turns(db, LENA, "s")]
     assert turns[-2:] == ["/on-record I live in Graz.", "fine"]
     assert "Zettelwerk" not in await dumped(path)
 

@@ -52,7 +52,7 @@ async def test_an_entry_that_commands_waits_for_a_person_and_a_preference_does_n
     assert "Acme" not in caplog.text
     async with Store(url) as store:
         with store.reading() as db:
-            (held,) = runs.runs(db, MIRA, statuses=[RunStatus.HELD])
+            (held,) = runs.read_runs(db, MIRA, statuses=[RunStatus.HELD])
         assert held.counts["quarantined"] == 1
         await apply_proposal(store, held.id, judge=RulesJudge())
     assert COMMAND in await served(memory)
@@ -88,7 +88,7 @@ async def test_what_a_person_pasted_is_listed_with_its_reason_and_never_served(
         saved = Saved(MIRA, "monday", state=state, started_at=STARTED, ended_at=STARTED)
         outcome = await process_session(store, saved, extractor=oracle)
         with store.reading() as db:
-            held = lookup.facts(db, MIRA, at=STARTED)
+            held = lookup.read_facts(db, MIRA, at=STARTED)
             dropped = lookup.rejections(db, MIRA, "monday")
     assert [fact.statement for fact in held] == ["The user takes the window seat."]
     assert [(reason, statement) for reason, statement, _ in dropped] == [("quarantined", "The user wants Acme hotels.")]

@@ -83,7 +83,7 @@ async def test_the_order_of_arrival_changes_nothing(
                 scope = Scope.user(scenario["user_id"])
                 expected = await canonical(store, scope)
                 with store.reading() as db:
-                    known = lookup.known(db, scope)
+                    known = lookup.read_knowledge(db, scope)
                 judge = JudgeByPair(ModelJudge(client).version, list(known.verdicts))
                 sessions = {one.session_id: one for one in find_sessions([tmp_path / "states" / scenario["id"]])}
                 orders = [scenario.get("arrival") or list(sessions)]
@@ -110,7 +110,7 @@ async def test_the_recording_gives_the_facts_that_were_scored(
         scenario = json.loads(path.read_text())
         ended_at = max(datetime.fromisoformat(session["ended_at"]) for session in scenario["sessions"])
         with store.reading() as db:
-            facts = lookup.facts(db, Scope.user(scenario["user_id"]), at=ended_at)
+            facts = lookup.read_facts(db, Scope.user(scenario["user_id"]), at=ended_at)
         (out / f"{scenario['id']}.json").write_text(json.dumps([exported(fact) for fact in facts]))
     await store.close()
     tool = [sys.executable, str(shared / "tools" / "score_scenarios.py"), str(shared / "data" / "scenarios")]

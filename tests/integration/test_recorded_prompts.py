@@ -134,7 +134,7 @@ async def opinions(client: ModelClient, shared: Path, states: Path, folder: Path
         for scenario in chosen:
             ended_at = max(session.ended_at for session in scenario.sessions)
             with store.reading() as db:
-                facts[scenario.id] = lookup.facts(db, Scope.user(scenario.user_id), at=ended_at)
+                facts[scenario.id] = lookup.read_facts(db, Scope.user(scenario.user_id), at=ended_at)
     return await ask_opinions(ModelOpinion(client), chosen, facts)
 
 

@@ -108,7 +108,7 @@ async def facts_of(path: Path, client: ModelClient) -> list[Fact]:
         saved = Saved(OWNER, path.stem, path=path, started_at=SAVED_AT, ended_at=SAVED_AT)
         await process_session(store, saved, extractor=ModelExtractor(client), judge=ModelJudge(client))
         with store.reading() as db:
-            return lookup.facts(db, OWNER, at=READ_AT)
+            return lookup.read_facts(db, OWNER, at=READ_AT)
 
 
 async def test_no_trap_is_stored_and_most_of_what_should_be_kept_is(found: dict[str, list[Fact]], shared: Path) -> None:

@@ -42,7 +42,7 @@ def team(*names: str) -> RoundRobinGroupChat:
 
 async def saved(store: Store, session_id: str = "s1", scope: Scope = LENA) -> SavedSession:
     with store.reading() as db:
-        found = sessions.find(db, scope, session_id)
+        found = sessions.find_session(db, scope, session_id)
     assert found is not None
     return found
 
@@ -72,7 +72,7 @@ async def test_a_team_is_saved_and_taken_up_where_it_stopped(store: Store) -> No
         await again.run(task="To Rome.")
     assert "To Rome." in await words(store)
     with store.reading() as db:
-        turns = sessions.turns(db, LENA, "s1")
+        turns = sessions.read_turns(db, LENA, "s1")
     assert len({turn.said_at for turn in turns}) >= 2, (
         "each turn has the time of the save after it was said, or its own"
     )

@@ -26,7 +26,7 @@ async def facts_of(path: Path) -> list[Fact]:
         saved = Saved(OWNER, path.stem, path=path, started_at=SAVED_AT, ended_at=SAVED_AT)
         await process_session(store, saved, extractor=RulesExtractor())
         with store.reading() as db:
-            return lookup.facts(db, OWNER, at=datetime(2027, 1, 1, tzinfo=UTC))
+            return lookup.read_facts(db, OWNER, at=datetime(2027, 1, 1, tzinfo=UTC))
 
 
 @pytest.mark.parametrize("name", sorted(TRAPS))

@@ -57,7 +57,7 @@ async def test_the_rules_reach_their_goals_on_the_open_scenarios(shared: Path, s
         await process(store, find_sessions([states]))
         for scenario in scenarios(shared):
             with store.reading() as db:
-                facts = lookup.facts(db, Scope.user(scenario["user_id"]), at=ended_at(scenario))
+                facts = lookup.read_facts(db, Scope.user(scenario["user_id"]), at=ended_at(scenario))
             (tmp_path / f"{scenario['id']}.json").write_text(json.dumps([exported(fact) for fact in facts]))
     tool = [sys.executable, str(shared / "tools" / "score_scenarios.py"), str(shared / "data" / "scenarios")]
     command = [*tool, "--facts", str(tmp_path), "--json"]

@@ -103,4 +103,4 @@ def test_the_age_of_the_queue_and_the_kinds_of_failures_are_told(
 async def kept(url: str) -> int:
     async with await open_store(url) as store:
         with store.reading() as db:
-            return len(sessions.sessions(db))
+            return len(sessions.read_sessions(db))

@@ -21,7 +21,7 @@ from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal, undo_run
 from afterword.store import ledger, runs
 from afterword.store.database.engine import Store
-from afterword.store.requests import MOST_HELD
+from afterword.store.requests import MAX_HELD_REQUESTS
 from afterword.store.runs import Policy
 from conversing import LENA, call, facts, held, know, replying, results, served, told
 
@@ -88,7 +88,7 @@ async def test_what_the_person_takes_back_is_retracted_and_comes_back_when_undon
     (fact,) = await facts(store)
     assert fact.status is Status.RETRACTED
     with store.reading() as db:
-        last = runs.runs(db, LENA)[-1]
+        last = runs.read_runs(db, LENA)[-1]
     assert last.purpose == "withdraw"
     await undo_run(store, last.id, judge=RulesJudge())
     assert await served(store) == ["Lena is vegetarian."]
@@ -134,7 +134,7 @@ async def test_the_same_request_waits_once_and_is_not_asked_again_once_declined(
     await told(lena, "Hi.", asked)
     assert "already" in (await told(lena, "Hi.", asked))[0]
     (waiting,) = await held(store)
-    await store.write(lambda db: ledger.reject(db, LENA, waiting.id))
+    await store.write(lambda db: ledger.reject_run(db, LENA, waiting.id))
     assert "declined" in (await told(lena, "Hi.", asked))[0]
     assert await held(store) == []
     assert await told(lena, "I am a pilot.", asked) == ["Remembered: The user is a pilot."]
@@ -144,9 +144,9 @@ async def test_a_flood_of_requests_does_not_bury_the_reviewer(lena: FactMemory, 
     tool = RememberTool(lena)
     answers = [
         await tool.run_json({"statement": f"The user owns ship {number}.", "quote": "x"}, CancellationToken())
-        for number in range(MOST_HELD + 3)
+        for number in range(MAX_HELD_REQUESTS + 3)
     ]
-    assert len(await held(store)) == MOST_HELD
+    assert len(await held(store)) == MAX_HELD_REQUESTS
     assert "Too many requests" in tool.return_value_as_string(answers[-1])
 
 

@@ -18,7 +18,7 @@ from afterword.pipeline.batch import run_batch
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import Outcome
 from afterword.store import jobs, lookup, runs, sessions
-from afterword.store.costs import Answer
+from afterword.store.costs import CallStatus
 from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus
 from afterword.store.tables import SpendingRow
@@ -40,10 +40,10 @@ async def held(store: Store, scope: Scope, canonical: Canonical) -> Dump:
     """
     facts = await canonical(store, scope)
     with store.reading() as db:
-        known = lookup.known(db, scope)
-        done = [one for one in sessions.sessions(db, scope=scope) if one.progress is sessions.Progress.DONE]
-        turns = [(one.session_id, turn) for one in done for turn in sessions.turns(db, scope, one.session_id)]
-        made = [one for one in runs.runs(db, scope) if one.purpose == "session"]
+        known = lookup.read_knowledge(db, scope)
+        done = [one for one in sessions.read_sessions(db, scope=scope) if one.progress is sessions.Progress.DONE]
+        turns = [(one.session_id, turn) for one in done for turn in sessions.read_turns(db, scope, one.session_id)]
+        made = [one for one in runs.read_runs(db, scope) if one.purpose == "session"]
     dump: Dump = [("fact", *one) for one in facts] + [("assertion", one) for one in known.assertions]
     dump += [("session", one.session_id, one.failure, one.humans, one.started_at, one.layout) for one in done]
     dump += [("turn", *one) for one in turns]
@@ -85,15 +85,15 @@ async def _calm_run(told: Sequence[Talk], canonical: Canonical) -> Held:
 async def tallied(store: Store) -> Counter[sessions.Progress]:
     """Return how many sessions have come how far."""
     with store.reading() as db:
-        return Counter(one.progress for one in sessions.sessions(db))
+        return Counter(one.progress for one in sessions.read_sessions(db))
 
 
 async def half_done(store: Store) -> list[str]:
     """Return what is half done or twice: sessions that are set aside with their reason aside."""
     with store.reading() as db:
-        aside = {f"{one.session_id} is {one.progress}" for one in sessions.troubled(db) if one.failure}
-        unread = {f"{one.session_id} is kept without a run" for one in sessions.troubled(db)}
-        made = [one for scope in lookup.scopes_kept(db) for one in runs.runs(db, scope)]
+        aside = {f"{one.session_id} is {one.progress}" for one in sessions.failed_sessions(db) if one.failure}
+        unread = {f"{one.session_id} is kept without a run" for one in sessions.failed_sessions(db)}
+        made = [one for scope in lookup.read_scopes(db) for one in runs.read_runs(db, scope)]
     twice = Counter((one.scope, one.source) for one in made if one.status == RunStatus.APPLIED)
     found = [f"{source} of {scope} counts {count} times" for (scope, source), count in twice.items() if count > 1]
     if store.path is not None:
@@ -109,10 +109,10 @@ async def ledger_faults(store: Store, asked: int) -> list[str]:
     """
     with store.reading() as db:
         entries = db.exec(select(SpendingRow)).all()
-        made = [one for scope in lookup.scopes_kept(db) for one in runs.runs(db, scope)]
-    answered = {one.source for one in entries if one.status == Answer.ANSWERED}
+        made = [one for scope in lookup.read_scopes(db) for one in runs.read_runs(db, scope)]
+    answered = {one.source for one in entries if one.status == CallStatus.ANSWERED}
     read = {one.source for one in made if one.purpose == "session"}
-    cut = [one for one in entries if one.status == Answer.OPEN]
+    cut = [one for one in entries if one.status == CallStatus.OPEN]
     settled = sum(one.calls for one in entries) - sum(one.calls for one in cut)
     found = [f"{source} was read, and no answer to it is entered" for source in sorted(read - answered)]
     found += [f"entry {one.id} is negative" for one in entries if min(one.calls, one.prompt_tokens) < 0]
@@ -124,4 +124,4 @@ async def ledger_faults(store: Store, asked: int) -> list[str]:
 async def leases(store: Store) -> list[str]:
     """Return the jobs that somebody still holds although their lease is over."""
     with store.reading() as db:
-        return [one.name for one in jobs.states(db) if one.holder is not None]
+        return [one.name for one in jobs.read_jobs(db) if one.holder is not None]

@@ -123,7 +123,7 @@ async def _process(store: Store, chores: Chores) -> None:
     assert last.run_id is not None
     await undo_run(store, last.run_id, judge=judge)
     with store.writing() as db:
-        sessions.put_back(db, LENA, "s3")
+        sessions.retry_session(db, LENA, "s3")
         sessions.mark_failed(db, LENA, "s3", "again", START)
     await consolidate(store, LENA, judge=RulesJudge(), budget=purse)
 
@@ -160,16 +160,16 @@ async def _remember(store: Store) -> None:
 
 
 async def _move(store: Store, folder: Path) -> None:
-    await exports.export(store, folder / "all.jsonl")
-    await imports.take_in(store, folder / "all.jsonl")
+    await exports.export_scopes(store, folder / "all.jsonl")
+    await imports.import_file(store, folder / "all.jsonl")
     memories = [Memory(f"Owns a boat called {MARKER}", "1", START)]
     await import_memories(store, LENA, Origin.MEM0, memories, judge=RulesJudge(), at=now(), file_time=START)
 
     def everything(erasure: forgetting.Erasure) -> None:
-        erasure.everything()
+        erasure.forget_everything()
 
-    await forgetting.forget(store, LENA, everything, at=now(), is_preview=True)
-    await forgetting.forget(store, LENA, everything, at=now())
+    await forgetting.erase_in_scope(store, LENA, everything, at=now(), is_preview=True)
+    await forgetting.erase_in_scope(store, LENA, everything, at=now())
 
 
 def now() -> datetime:

@@ -23,7 +23,7 @@ from afterword.pipeline.batch import run_batch
 from afterword.pipeline.sources.folders import find_sessions
 from afterword.store import lookup, runs, sessions
 from afterword.store.database.engine import Store
-from afterword.store.ledger import RunStatus, source_of
+from afterword.store.ledger import RunStatus, session_source
 from afterword.store.tables import RunWindowRow, WindowRow
 from commands import clean_environment
 
@@ -181,10 +181,10 @@ def calm_of(folder: Path, url: str, has_begun: Callable[[], bool], canonical: Ca
 async def records(store: Store, scope: Scope) -> Dump:
     """Return what a scope keeps besides its facts (sessions, turns, runs, what is live), without times and keys."""
     with store.reading() as db:
-        known = lookup.known(db, scope)
-        kept = sessions.sessions(db, scope=scope)
-        turns = [(one.session_id, turn) for one in kept for turn in sessions.turns(db, scope, one.session_id)]
-        made = runs.runs(db, scope)
+        known = lookup.read_knowledge(db, scope)
+        kept = sessions.read_sessions(db, scope=scope)
+        turns = [(one.session_id, turn) for one in kept for turn in sessions.read_turns(db, scope, one.session_id)]
+        made = runs.read_runs(db, scope)
     dump: Dump = [("revision", known.revision)]
     dump += [("session", one.session_id, one.progress, one.failure, one.humans, one.started_at) for one in kept]
     dump += [("turn", *one) for one in turns]
@@ -196,7 +196,7 @@ async def records(store: Store, scope: Scope) -> Dump:
 async def sessions_done(store: Store) -> dict[Scope, int]:
     """Return how many sessions of each scope are done."""
     with store.reading() as db:
-        found = sessions.sessions(db)
+        found = sessions.read_sessions(db)
     done = [one.scope for one in found if one.progress is sessions.Progress.DONE]
     return {scope: done.count(scope) for scope in SCOPES}
 
@@ -205,7 +205,7 @@ async def faults(store: Store) -> list[str]:
     """Return what is half done in a store: sessions not done, runs not applied, facts that do not follow."""
     found: list[str] = []
     with store.reading() as db:
-        for scope in lookup.scopes_kept(db):
+        for scope in lookup.read_scopes(db):
             found += _faults_of_sessions(db, scope) + _faults_of_facts(db, scope)
         ties = select(RunWindowRow.window_id)
         loose = db.exec(select(WindowRow.key).where(col(WindowRow.id).not_in(ties))).all()
@@ -213,19 +213,19 @@ async def faults(store: Store) -> list[str]:
 
 
 def _faults_of_sessions(db: Session, scope: Scope) -> list[str]:
-    made = runs.runs(db, scope)
+    made = runs.read_runs(db, scope)
     found = [f"run {one.id} of {scope} is {one.status}" for one in made if one.status != RunStatus.APPLIED]
-    for one in sessions.sessions(db, scope=scope):
+    for one in sessions.read_sessions(db, scope=scope):
         if one.progress is not sessions.Progress.DONE:
             found.append(f"{one.session_id} is {one.progress}")
-        if source_of(one.session_id) not in {run.source for run in made}:
+        if session_source(one.session_id) not in {run.source for run in made}:
             found.append(f"{one.session_id} is kept without a run")
     return found
 
 
 def _faults_of_facts(db: Session, scope: Scope) -> list[str]:
-    live = lookup.known(db, scope)
-    kept = lookup.kept_courses(db, scope)
+    live = lookup.read_knowledge(db, scope)
+    kept = lookup.read_fact_histories(db, scope)
     derived = fact_histories(live.assertions, live.verdicts)
     return [] if _by_id(kept) == _by_id(derived) else [f"the facts of {scope} do not follow from what is live"]
 

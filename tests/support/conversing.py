@@ -55,7 +55,7 @@ def results(agent: AssistantAgent) -> list[str]:
 
 async def facts(store: Store, scope: Scope = LENA) -> list[Fact]:
     with store.reading() as db:
-        return lookup.facts(db, scope, at=datetime.now(UTC))
+        return lookup.read_facts(db, scope, at=datetime.now(UTC))
 
 
 async def served(store: Store, scope: Scope = LENA) -> list[str]:
@@ -64,7 +64,7 @@ async def served(store: Store, scope: Scope = LENA) -> list[str]:
 
 async def held(store: Store, scope: Scope = LENA) -> list[Run]:
     with store.reading() as db:
-        return runs.runs(db, scope, statuses=["held"])
+        return runs.read_runs(db, scope, statuses=["held"])
 
 
 async def know(memory: FactMemory, statement: str, **metadata: str) -> None:

@@ -13,7 +13,7 @@ from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.store import ledger, lookup
 from afterword.store.database.engine import Store
-from afterword.store.proposals import Proposal, Reading
+from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.tables import RunRow
 
 LENA = Scope.user("lena")
@@ -31,7 +31,7 @@ async def texts(memory: Memory, query: str = "") -> list[Any]:
 
 async def facts_of(store: Store, scope: Scope = LENA) -> list[Fact]:
     with store.reading() as db:
-        return lookup.facts(db, scope, at=datetime.now(UTC))
+        return lookup.read_facts(db, scope, at=datetime.now(UTC))
 
 
 def stated(statement: str, number: int = 1, **changes: Any) -> Assertion:
@@ -56,9 +56,9 @@ def stated(statement: str, number: int = 1, **changes: Any) -> Assertion:
 async def keep(store: Store, *assertions: Assertion, scope: Scope = LENA) -> None:
     with store.writing() as db:
         revision = lookup.revision_of(db, scope)
-        reading = Reading(f"w{revision}", 1, 9, assertions)
+        reading = WindowReading(f"w{revision}", 1, 9, assertions)
         proposal = Proposal(scope, f"session:s{revision}", "session", "test", "test", SAID_AT, revision, (reading,))
-        ledger.apply(db, scope, ledger.propose(db, proposal), SAID_AT)
+        ledger.apply_run(db, scope, ledger.propose_run(db, proposal), SAID_AT)
 
 
 async def run_ids(store: Store, purpose: str) -> list[int]:

@@ -15,7 +15,7 @@ from sqlalchemy.types import TypeEngine
 from sqlmodel import SQLModel
 
 from afterword.settings import Settings
-from afterword.store.forgetting.text_columns import HOLDINGS
+from afterword.store.forgetting.text_columns import ERASABLE_TABLES
 from commands import Commands
 
 LONGEST_MODULE, LONGEST_FUNCTION, BROAD_EXCEPTS = 400, 60, 2
@@ -66,7 +66,7 @@ def plain(kind: TypeEngine[object]) -> TypeEngine[object]:
 
 def test_forgetting_knows_every_column_that_may_hold_words() -> None:
     """A new table is on the list of holdings, or words in it would be left when somebody asks for them to be gone."""
-    listed = {holding.table.__tablename__: holding for holding in HOLDINGS}
+    listed = {holding.table.__tablename__: holding for holding in ERASABLE_TABLES}
     for name, table in SQLModel.metadata.tables.items():
         texts = {column.name for column in table.columns if isinstance(plain(column.type), String | JSON | LargeBinary)}
         assert name in listed, f"{name} is missing in store/forgetting/text_columns.py"

@@ -14,7 +14,7 @@ from afterword.extractors.extractor import Usage
 from afterword.extractors.model.prices import Price, shipped_prices
 from afterword.pipeline.budget import Budget, Purse, dollars
 from afterword.settings import PriceOptions
-from afterword.store.costs import Spent
+from afterword.store.costs import Spending
 
 COUNTS = st.integers(0, 10_000_000)
 
@@ -69,7 +69,7 @@ def test_an_unknown_model_has_no_price_and_a_local_one_the_price_0() -> None:
 
 
 def test_what_cost_nothing_is_known_to_cost_nothing() -> None:
-    assert Spent().usd == 0
+    assert Spending().usd == 0
 
 
 def test_dollars_are_shown_as_people_read_them() -> None:

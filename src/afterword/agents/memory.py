@@ -188,7 +188,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
 
         Raises `StoreError` where the store does not answer.
         """
-        await entries.clear(await self._store(), self._scope, at=self._clock())
+        await entries.withdraw_everything(await self._store(), self._scope, at=self._clock())
 
     async def close(self) -> None:
         """Give up what nobody waits for any more, and close the store if this memory opened it.
@@ -286,7 +286,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         return (self._scope, *self._also)
 
     async def _enter(self, entry: entries.Entry) -> None:
-        await entries.enter(await self._store(), self._scope, entry, at=self._clock())
+        await entries.add_entry(await self._store(), self._scope, entry, at=self._clock())
 
     async def _put(self, model_context: ChatCompletionContext) -> Sequence[Fact]:
         """Place the block of each scope, and return the facts in them."""

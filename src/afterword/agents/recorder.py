@@ -19,7 +19,7 @@ from afterword.facts.transcripts import TimeBasis, Transcript, Turn
 from afterword.privacy.policy import Privacy, with_privacy_counts
 from afterword.store import sessions
 from afterword.store.database.engine import Store
-from afterword.store.forgetting.tombstone_rows import forgotten
+from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.telemetry import Stage
 
 GENERIC = ("user", "human", "user_proxy")
@@ -141,15 +141,15 @@ class _Session:
                 # What is new was said not later than now.
                 component = _component(self.recorded)
                 whose, name, humans = self.scope, self.session_id, self.humans
-                gone = forgotten(db, whose, name)
+                gone = read_forgotten(db, whose, name)
                 read = fresh or Transcript((), layout="")
-                before = store.privacy.mask_turns(sessions.turns(db, whose, name))
+                before = store.privacy.mask_turns(sessions.read_turns(db, whose, name))
                 left = gone.transcript(read, dated(read, saves=[(at, len(read.turns))]), before)
                 state = gone.state(clean, read, left)
                 sessions.save_state(db, whose, name, component=component, state=state, at=at, humans=humans)
                 if fresh is not None:
                     joined = self._joined(db, before, left)
-                    sessions.keep_transcript(db, whose, name, joined, at, is_done=False)
+                    sessions.save_transcript(db, whose, name, joined, at, is_done=False)
 
             await store.write(work)
 
@@ -157,7 +157,7 @@ class _Session:
         """Return all that was ever saved of the session."""
         from afterword.extractors.transcript_union import union
 
-        kept = sessions.find(db, self.scope, self.session_id)
+        kept = sessions.find_session(db, self.scope, self.session_id)
         basis = TimeBasis(kept.time_basis) if kept and kept.time_basis else None
         return with_privacy_counts(union(before, basis, timed, assumed=kept.assumed if kept else ()))
 

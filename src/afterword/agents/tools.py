@@ -35,7 +35,7 @@ from afterword.facts.words import folded
 from afterword.recall.block import safe_line
 from afterword.store import requests, sessions
 from afterword.store.entries import Entry
-from afterword.store.requests import Answer, Request, Word
+from afterword.store.requests import PersonQuote, RequestOutcome, RequestStatus
 
 NO_ANSWER = "The memory does not answer now; nothing was changed."
 LONGEST_TURN = 300
@@ -174,7 +174,7 @@ class RememberTool(_MemoryTool[Statement]):
         )
         word = _word(args.quote, speaker, message) if reason is None else None
         store, at = await self._memory.opened(), self._memory.now()
-        done = await requests.remember(store, self._memory.scope, entry, word=word, relate=relation, at=at)
+        done = await requests.request_statement(store, self._memory.scope, entry, word=word, relate=relation, at=at)
         return _told(done, f"Remembered: {args.statement}", "Not remembered yet", reason)
 
 
@@ -209,7 +209,7 @@ class RecallTool(_MemoryTool[Question]):
         cited = [item for item in fact.evidence if item.kind is EvidenceKind.TURN and item.session_id][-2:]
         store = await self._memory.opened()
         names = {evidence.session_id or "" for evidence in cited}
-        turns = await store.read(lambda db: {name: sessions.turns(db, fact.scope, name) for name in names})
+        turns = await store.read(lambda db: {name: sessions.read_turns(db, fact.scope, name) for name in names})
         lines = []
         for evidence in cited:
             said = turns[evidence.session_id or ""]
@@ -238,7 +238,7 @@ class WithdrawTool(_MemoryTool[Withdrawal]):
         reason = withdrawal_refusal(fact, args.quote, message)
         word = _word(args.quote, speaker, message) if reason is None else None
         store = await self._memory.opened()
-        done = await requests.withdraw(store, self._memory.scope, fact, word=word, at=self._memory.now())
+        done = await requests.request_withdrawal(store, self._memory.scope, fact, word=word, at=self._memory.now())
         return _told(done, f"Taken back: {safe_line(fact.statement)}", "Not taken back yet", reason)
 
 
@@ -261,9 +261,9 @@ def _own_words(message: LLMMessage) -> str:
     ).strip()
 
 
-def _word(quote: str, speaker: str | None, message: str | None) -> Word:
+def _word(quote: str, speaker: str | None, message: str | None) -> PersonQuote:
     """Return a quote that stands in a message, as it stands there."""
-    return Word(find_quote(quote, message or "") or quote, speaker or OWNER)
+    return PersonQuote(find_quote(quote, message or "") or quote, speaker or OWNER)
 
 
 def _unfit(args: Statement) -> str | None:
@@ -289,14 +289,14 @@ def _meant(note: str, told: Recalled, scope: Scope) -> tuple[Fact | None, str]:
     return None, "no note has that sentence or id; look it up with recall"
 
 
-def _told(done: Request, success: str, not_yet: str, reason: str | None) -> str:
+def _told(done: RequestOutcome, success: str, not_yet: str, reason: str | None) -> str:
     why = f"{not_yet}: {reason or 'every change of this memory is reviewed'}."
     return {
-        Answer.DONE: success,
-        Answer.HELD: f"{why} A person reviews it.",
-        Answer.WAITING: f"{why} It waits for a person's review already.",
-        Answer.DECLINED: f"{why} A person has declined it before.",
-        Answer.FULL: f"{why} Too many requests wait for review, so this one was not kept.",
+        RequestStatus.DONE: success,
+        RequestStatus.HELD: f"{why} A person reviews it.",
+        RequestStatus.WAITING: f"{why} It waits for a person's review already.",
+        RequestStatus.DECLINED: f"{why} A person has declined it before.",
+        RequestStatus.FULL: f"{why} Too many requests wait for review, so this one was not kept.",
     }[done.answer]
 
 

@@ -29,9 +29,9 @@ from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.pipeline.budget import Account
 from afterword.store import costs, lookup, sessions
-from afterword.store.costs import Spent
+from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
-from afterword.store.ledger import source_of
+from afterword.store.ledger import session_source
 from afterword.store.reading.recall import Recall, search
 
 
@@ -49,7 +49,7 @@ def facts(
     believed_at = instant(known_at) if known_at else None
 
     async def work(store: Store) -> list[Fact]:
-        return await store.read(lambda db: lookup.facts(db, whose, at=at, known_at=believed_at))
+        return await store.read(lambda db: lookup.read_facts(db, whose, at=at, known_at=believed_at))
 
     found = run(work)
     shown = found if everything else [fact for fact in found if fact.is_served]
@@ -81,9 +81,9 @@ def history(fact_id: str, user: str | None, scope: str | None, *, as_json: bool)
 
 
 def _history(db: Any, fact_id: str, whose: Scope | None) -> dict[str, Any]:
-    for one in [whose] if whose else lookup.scopes_kept(db):
+    for one in [whose] if whose else lookup.read_scopes(db):
         try:
-            fact = lookup.fact(db, one, fact_id, at=instant(None))
+            fact = lookup.read_fact(db, one, fact_id, at=instant(None))
         except NotFound:
             if whose:
                 raise
@@ -152,14 +152,14 @@ def _words(fact: dict[str, Any]) -> str:
 
 
 def _why(db: Any, session_id: str, whose: Scope | None) -> dict[str, Any]:
-    found = sessions.sessions(db, scope=whose, session_id=session_id)
+    found = sessions.read_sessions(db, scope=whose, session_id=session_id)
     if not found:
         raise NotFound(f"no session {session_id!r} is kept; see `afterword status`")
     if len(found) > 1:
         raise UsageInvalid(f"{len(found)} memories have a session {session_id!r}; say whose with --user or --scope")
     one = found[0]
-    held = lookup.facts(db, one.scope, at=instant(None))
-    spent = costs.by_source(db, one.scope).get(source_of(session_id), Spent())
+    held = lookup.read_facts(db, one.scope, at=instant(None))
+    spent = costs.spending_by_source(db, one.scope).get(session_source(session_id), Spending())
     return {
         "scope": str(one.scope),
         "session_id": one.session_id,
@@ -167,7 +167,7 @@ def _why(db: Any, session_id: str, whose: Scope | None) -> dict[str, Any]:
         "progress": str(one.progress),
         "failure": one.failure,
         "layout": one.layout,
-        "turns": len(sessions.turns(db, one.scope, session_id)),
+        "turns": len(sessions.read_turns(db, one.scope, session_id)),
         "humans": list(one.humans),
         "assumed": list(one.assumed),
         "time_basis": one.time_basis,

@@ -33,7 +33,7 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.proposals import apply_proposal, undo_run
 from afterword.store import costs, ledger, lookup, reviews
 from afterword.store import runs as ledger_runs
-from afterword.store.costs import Spent
+from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus
 from afterword.store.reviews import Contest, Decision, Wording
@@ -49,8 +49,8 @@ def list_runs(user: str | None, scope: str | None, *, as_json: bool) -> None:
     """List the runs of a scope."""
     whose = needed_scope(user, scope)
 
-    async def work(store: Store) -> tuple[list[Run], dict[int | None, Spent]]:
-        return await store.read(lambda db: (ledger_runs.runs(db, whose), costs.by_run(db, whose)))
+    async def work(store: Store) -> tuple[list[Run], dict[int | None, Spending]]:
+        return await store.read(lambda db: (ledger_runs.read_runs(db, whose), costs.spending_by_run(db, whose)))
 
     found, spent = in_store(work)
     if as_json:
@@ -62,15 +62,15 @@ def list_runs(user: str | None, scope: str | None, *, as_json: bool) -> None:
         cells = (one.id, one.source, one.status, one.extractor, one.judge, day(one.started_at), _tokens(one))
         rows.append((*cells, money(_spent(one, spent)), _counts(one)))
     console().print(table(f"{whose}: {len(found)} runs", names, rows))
-    console().print(f"in all: {told(sum(spent.values(), start=Spent()))}")
+    console().print(f"in all: {told(sum(spent.values(), start=Spending()))}")
     if None in spent:
         console().print(f"of which came to no run: {told(spent[None])}")
 
 
-def _spent(one: Run, spent: Mapping[int | None, Spent]) -> Spent:
+def _spent(one: Run, spent: Mapping[int | None, Spending]) -> Spending:
     """Return what a run has cost; of one that was made before costs were kept, its tokens, without a price."""
     known = spent.get(one.id)
-    return known or Spent(one.calls, one.prompt_tokens, 0, one.completion_tokens, unpriced_calls=one.calls)
+    return known or Spending(one.calls, one.prompt_tokens, 0, one.completion_tokens, unpriced_calls=one.calls)
 
 
 Says = dict[int, list[str]]
@@ -171,16 +171,16 @@ async def _to_review(store: Store, whose: Scope) -> tuple[list[Contest], list[Ru
     contests, held = await _waiting(store, whose)
 
     def work(db: Session) -> tuple[list[Contest], list[Run], list[Fact], dict[int, list[str]]]:
-        proposed = {one.id: ledger_runs.proposal_of(db, one)[0] for one in held}
+        proposed = {one.id: ledger_runs.read_proposal(db, one)[0] for one in held}
         says = {run_id: [said.statement for said in one.assertions] for run_id, one in proposed.items()}
-        return contests, held, lookup.facts(db, whose, at=now()), says
+        return contests, held, lookup.read_facts(db, whose, at=now()), says
 
     return await store.read(work)
 
 
 async def _waiting(store: Store, whose: Scope) -> tuple[list[Contest], list[Run]]:
     return await store.read(
-        lambda db: (reviews.contests(db, whose), ledger_runs.runs(db, whose, statuses=[RunStatus.HELD]))
+        lambda db: (reviews.read_contests(db, whose), ledger_runs.read_runs(db, whose, statuses=[RunStatus.HELD]))
     )
 
 
@@ -226,7 +226,7 @@ def _decide(whose: Scope, decision: Decision, which: str, *, as_json: bool) -> N
             apply(run_id, as_json=as_json)
             return
         if decision is Decision.REJECT:
-            in_store(lambda store: store.write(lambda db: ledger.reject(db, whose, run_id)))
+            in_store(lambda store: store.write(lambda db: ledger.reject_run(db, whose, run_id)))
             in_store(lambda store: _told(store, run_id, as_json=as_json))
             return
         raise UsageInvalid("a held run is approved or rejected")
@@ -237,14 +237,14 @@ def _decide(whose: Scope, decision: Decision, which: str, *, as_json: bool) -> N
         if not 1 <= number <= len(contests):
             raise NotFound(f"no contest {number} in {whose}; see `afterword review`")
         one = contests[number - 1]
-        return await reviews.settle(store, whose, one.earlier.id, one.later.id, decision, at=now())
+        return await reviews.decide_contest(store, whose, one.earlier.id, one.later.id, decision, at=now())
 
     run_id = in_store(work)
     in_store(lambda store: _told(store, run_id, as_json=as_json))
 
 
 async def _told(store: Store, run_id: int, *, as_json: bool) -> None:
-    await store.read(lambda db: _tell(ledger_runs.run(db, run_id), as_json=as_json))
+    await store.read(lambda db: _tell(ledger_runs.read_run(db, run_id), as_json=as_json))
 
 
 def edit(
@@ -265,7 +265,7 @@ def edit(
     async def work(store: Store, whose: Scope, fact: Fact) -> int:
         words = value if value is not None else statement or fact.value
         meant = Wording(statement or fact.statement, words, about or fact.subject)
-        return await reviews.edit(store, whose, fact, meant, is_change=changed, at=now())
+        return await reviews.edit_fact(store, whose, fact, meant, is_change=changed, at=now())
 
     _on_fact(fact_id, user, scope, work, as_json=as_json)
 
@@ -274,7 +274,7 @@ def confirm(fact_id: str, user: str | None, scope: str | None, *, as_json: bool)
     """Stand for a fact."""
 
     async def work(store: Store, whose: Scope, fact: Fact) -> int:
-        return await reviews.confirm(store, whose, fact, at=now())
+        return await reviews.confirm_fact(store, whose, fact, at=now())
 
     _on_fact(fact_id, user, scope, work, as_json=as_json)
 
@@ -292,11 +292,11 @@ def _on_fact(
 
     async def work(store: Store) -> tuple[int, list[Fact]]:
         fact, kept = await store.read(
-            lambda db: (lookup.fact(db, whose, fact_id, at=now()), lookup.facts(db, whose, at=now()))
+            lambda db: (lookup.read_fact(db, whose, fact_id, at=now()), lookup.read_facts(db, whose, at=now()))
         )
         before = {assertion_id for former in kept for assertion_id in former.assertion_ids}
         run_id = await act(store, whose, fact)
-        held = await store.read(lambda db: lookup.facts(db, whose, at=now()))
+        held = await store.read(lambda db: lookup.read_facts(db, whose, at=now()))
         slot = (fact.subject, fact.attribute)
         return run_id, [
             one for one in held if (one.subject, one.attribute) == slot or not before.issuperset(one.assertion_ids)

@@ -22,7 +22,7 @@ from afterword.store import lookup
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure as forgetting
 from afterword.store.forgetting import tombstone_replay
-from afterword.store.forgetting.erasure import Erasure, Receipt, Work
+from afterword.store.forgetting.erasure import Erasure, ErasureWork, Receipt
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ async def _forget(what: Asked, *, is_preview: bool) -> list[Receipt]:
     at, configured = instant(None), settings.load()
     async with opened() as store:
         whose = chosen_scope(what.user, what.scope)
-        scopes = await store.read(lambda db: [whose] if whose is not None else lookup.scopes_kept(db))
+        scopes = await store.read(lambda db: [whose] if whose is not None else lookup.read_scopes(db))
         receipts = [one for scope in scopes if (one := await _forgotten(store, scope, what, at, is_preview))]
         if is_preview or not receipts:
             return receipts
@@ -78,23 +78,23 @@ async def _forget(what: Asked, *, is_preview: bool) -> list[Receipt]:
 
 async def _forgotten(store: Store, scope: Scope, what: Asked, at: Any, is_preview: bool) -> Receipt | None:
     if what.asked:
-        return await forgetting.forget_asked(store, scope, at=at, is_preview=is_preview)
+        return await forgetting.erase_requested(store, scope, at=at, is_preview=is_preview)
     work = await _work(store, scope, what, at)
-    return await forgetting.forget(store, scope, work, at=at, is_preview=is_preview)
+    return await forgetting.erase_in_scope(store, scope, work, at=at, is_preview=is_preview)
 
 
-async def _work(store: Store, scope: Scope, what: Asked, at: Any) -> Work:
+async def _work(store: Store, scope: Scope, what: Asked, at: Any) -> ErasureWork:
     if what.session is not None:
         session_id = what.session
-        return lambda erasure: erasure.session(session_id)
+        return lambda erasure: erasure.forget_session(session_id)
     if what.before is not None:
         moment = _beginning(what.before)
-        return lambda erasure: erasure.before(moment)
+        return lambda erasure: erasure.forget_before(moment)
     if what.fact is None:
-        return Erasure.everything
+        return Erasure.forget_everything
     fact_id = what.fact
-    ids = await store.read(lambda db: lookup.fact(db, scope, fact_id, at=at).assertion_ids)
-    return lambda erasure: erasure.statements(ids)
+    ids = await store.read(lambda db: lookup.read_fact(db, scope, fact_id, at=at).assertion_ids)
+    return lambda erasure: erasure.forget_statements(ids)
 
 
 def _beginning(text: str) -> Any:
@@ -152,7 +152,7 @@ async def _tombstones(what: Asked, *, as_json: bool) -> None:
         else:
             if what.replay is None or not what.replay.is_file():
                 raise NotFound(f"there is no file {what.replay}; `afterword forget --tombstones FILE` writes one")
-            replayed = await tombstone_replay.replay(store, what.replay, at=instant(None))
+            replayed = await tombstone_replay.replay_tombstones(store, what.replay, at=instant(None))
             is_clean = await store.compact()
             told = {"tombstones": replayed.tombstones, "erased": dict(replayed.erased), "files_clean": is_clean}
             await embedding.refresh(store, settings.load(), None)

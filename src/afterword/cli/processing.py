@@ -33,7 +33,7 @@ from afterword.settings import Settings
 from afterword.store import lookup, sessions
 from afterword.store import runs as ledger_runs
 from afterword.store.database.engine import Store
-from afterword.store.ledger import RunStatus, source_of
+from afterword.store.ledger import RunStatus, session_source
 
 
 def run(
@@ -156,7 +156,7 @@ def reprocess(
 
 
 async def _whose(store: Store, session_id: str) -> Scope:
-    found = await store.read(lambda db: sessions.sessions(db, session_id=session_id))
+    found = await store.read(lambda db: sessions.read_sessions(db, session_id=session_id))
     if len(found) != 1:
         raise UsageInvalid(f"{len(found)} memories have a session {session_id!r}; say whose with --user or --scope")
     return found[0].scope
@@ -167,8 +167,8 @@ async def outdated(store: Store, version: str, whose: Scope | None) -> list[tupl
 
     def work(db: Session) -> list[tuple[Scope, str, str]]:
         found = []
-        for scope in [whose] if whose else lookup.scopes_kept(db):
-            last = {one.source: one for one in ledger_runs.runs(db, scope, statuses=[RunStatus.APPLIED])}
+        for scope in [whose] if whose else lookup.read_scopes(db):
+            last = {one.source: one for one in ledger_runs.read_runs(db, scope, statuses=[RunStatus.APPLIED])}
             old = (one for one in last.values() if one.purpose == "session" and one.extractor != version)
             found += [(scope, one.source.removeprefix("session:"), one.extractor) for one in old]
         return found
@@ -183,7 +183,7 @@ def consolidate(user: str | None, scope: str | None, *, dry_run: bool, as_json: 
 
     async def work() -> list[Consolidated]:
         async with opened() as store, open_extractor_and_judge(configured.extractor, configured.model) as workers:
-            scopes = await store.read(lambda db: [whose] if whose else lookup.scopes_kept(db))
+            scopes = await store.read(lambda db: [whose] if whose else lookup.read_scopes(db))
             judge = workers.judge
             ended = [
                 await run_consolidation(store, one, judge=judge, apply=not dry_run, budget=spending) for one in scopes
@@ -225,7 +225,7 @@ def _consolidated_json(one: Consolidated, spending: Purse) -> dict[str, Any]:
 
 def _spent_json(one: Ended, spending: Purse) -> dict[str, Any]:
     """Return what became of a session with what it cost this run, whatever became of it."""
-    spent = spent_json(spending.spent_on(one.scope, source_of(one.session_id)))
+    spent = spent_json(spending.spent_on(one.scope, session_source(one.session_id)))
     if isinstance(one, Left | Waiting):
         whose = {"scope": str(one.scope), "session_id": one.session_id}
         result = "left" if isinstance(one, Left) else "waiting"

@@ -126,10 +126,10 @@ def retry(session_id: str | None, user: str | None, scope: str | None, *, everyt
 def _put_back(
     fits: Callable[[sessions.SavedSession], bool], session_id: str | None, db: Session
 ) -> list[tuple[Scope, str]]:
-    troubled = [one for one in sessions.troubled(db) if fits(one)]
+    troubled = [one for one in sessions.failed_sessions(db) if fits(one)]
     if session_id is not None and len(troubled) != 1:
         found = "no failed session" if not troubled else f"{len(troubled)} memories with a failed session"
         raise UsageInvalid(f"{found} {session_id!r}; see `afterword status`, and say whose with --user or --scope")
     for one in troubled:
-        sessions.put_back(db, one.scope, one.session_id)
+        sessions.retry_session(db, one.scope, one.session_id)
     return [(one.scope, one.session_id) for one in troubled]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from afterword.pipeline.budget import dollars
-from afterword.store.costs import Spent
+from afterword.store.costs import Spending
 
 NO_PRICE = "no price known"
 
 
-def spent_json(spent: Spent) -> dict[str, Any]:
+def spent_json(spent: Spending) -> dict[str, Any]:
     """Return a sum as machines get it: `usd` is a decimal number as text, null where no price is known."""
     return {
         "calls": spent.calls,
@@ -23,7 +23,7 @@ def spent_json(spent: Spent) -> dict[str, Any]:
     }
 
 
-def money(spent: Spent) -> str:
+def money(spent: Spending) -> str:
     """Return what it cost in dollars, and for how many calls no price is known."""
     if spent.usd is None:
         return NO_PRICE
@@ -31,7 +31,7 @@ def money(spent: Spent) -> str:
     return f"{dollars(spent.usd)}{unpriced}"
 
 
-def told(spent: Spent) -> str:
+def told(spent: Spending) -> str:
     """Return a sum in one line."""
     if not spent.calls:
         return "no model was asked"

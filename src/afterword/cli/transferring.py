@@ -31,7 +31,7 @@ from afterword.store.database.compaction import copy_file
 from afterword.store.database.engine import Store
 from afterword.store.database.private_files import opened_private
 from afterword.store.transfer import exports, imports
-from afterword.store.transfer.markdown import markdown
+from afterword.store.transfer.markdown import facts_as_markdown
 
 SELDOM = (50_000, 20, 100)
 """When Python looks for cycles while an export is taken in."""
@@ -43,15 +43,15 @@ def export(path: Path, user: str | None, scope: str | None, *, readable: bool, e
 
     async def work(store: Store) -> int:
         if whose is None or not readable:
-            return await exports.export(store, path, None if whose is None else [whose], even_asked=even_asked)
+            return await exports.export_scopes(store, path, None if whose is None else [whose], even_asked=even_asked)
         row, facts = await store.read(
-            lambda db: (lookup.scope_row(db, whose), lookup.facts(db, whose, at=instant(None)))
+            lambda db: (lookup.scope_row(db, whose), lookup.read_facts(db, whose, at=instant(None)))
         )
         if row is None:
             raise NotFound(f"nothing was ever kept for {whose}")
         as_data = json.dumps([fact_json(fact) for fact in facts], ensure_ascii=False, indent=1) + "\n"
         with opened_private(path) as file:
-            file.write(as_data if path.suffix == ".json" else markdown(whose, facts))
+            file.write(as_data if path.suffix == ".json" else facts_as_markdown(whose, facts))
         return len(facts)
 
     count = run(work)
@@ -78,8 +78,8 @@ def take_in(path: Path, user: str | None, scope: str | None, *, kind: str | None
     _tell(asyncio.run(_foreign(path, user, scope, Origin(kind), file_time)), as_json=as_json)
 
 
-async def _arrived(store: Store, path: Path) -> imports.Arrived:
-    arrived = await imports.take_in(store, path)
+async def _arrived(store: Store, path: Path) -> imports.ImportResult:
+    arrived = await imports.import_file(store, path)
     await embedding.refresh(store, settings.load(), None)
     return arrived
 

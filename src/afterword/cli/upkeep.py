@@ -27,7 +27,7 @@ from afterword.pipeline.consolidation import coverage
 from afterword.privacy.policy import OFF_THE_RECORD, SECRETS_MASKED
 from afterword.store import costs, jobs, lookup, sessions
 from afterword.store import runs as ledger_runs
-from afterword.store.costs import Spent
+from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
 from afterword.store.jobs import JobState
@@ -78,30 +78,30 @@ def status(*, as_json: bool) -> None:
 class _Costs:
     """What was spent on each scope, and on each day."""
 
-    scopes: Mapping[str, Spent]
-    days: Mapping[date, Spent]
+    scopes: Mapping[str, Spending]
+    days: Mapping[date, Spending]
 
 
 async def _told() -> tuple[dict[str, Any], _Costs]:
     configured = settings.load()
     async with opened() as store, open_extractor_and_judge(configured.extractor, configured.model) as workers:
         told = await _status(store)
-        scope_costs, days = await store.read(lambda db: (costs.by_scope(db), costs.by_day(db)))
+        scope_costs, days = await store.read(lambda db: (costs.spending_by_scope(db), costs.spending_by_day(db)))
         by_scope = {str(scope): spent for scope, spent in scope_costs.items()}
         told["vectors"] = await embedding.coverage(
             store, configured, [Scope.parse(one["scope"]) for one in told["scopes"]]
         )
-        spent = _Costs(defaultdict(Spent, by_scope), days)
+        spent = _Costs(defaultdict(Spending, by_scope), days)
         for one in told["scopes"]:
             covered = await coverage(store, Scope.parse(one["scope"]), workers.judge)
             one |= {"pairs": covered.required, "judged": covered.judged}
             one |= {"spent": spent_json(spent.scopes[one["scope"]])}
     by_day = {day.isoformat(): spent_json(one) for day, one in days.items()}
-    told["spent"] = {"total": spent_json(sum(days.values(), start=Spent())), "days": by_day}
+    told["spent"] = {"total": spent_json(sum(days.values(), start=Spending())), "days": by_day}
     return told, spent
 
 
-def _show_days(days: Mapping[date, Spent]) -> None:
+def _show_days(days: Mapping[date, Spending]) -> None:
     if not days:
         return
     rows = [
@@ -111,17 +111,17 @@ def _show_days(days: Mapping[date, Spent]) -> None:
     more = f" (the last {len(shown)} of {len(rows)}; all with --json)" if len(shown) < len(rows) else ""
     names = ("day", "calls", "prompt tokens", "completion tokens", "cost")
     console().print(table(f"spent by day, UTC{more}", names, shown))
-    console().print(f"spent in all: {told_spent(sum(days.values(), start=Spent()))}")
+    console().print(f"spent in all: {told_spent(sum(days.values(), start=Spending()))}")
 
 
 def _kept_in(
     db: Session, at: datetime
 ) -> tuple[list[SavedSession], list[SavedSession], list[JobState], list[dict[str, Any]]]:
     scopes = []
-    saved = sessions.sessions(db)
-    for scope in lookup.scopes_kept(db):
-        held = lookup.facts(db, scope, at=at)
-        waiting = ledger_runs.runs(db, scope, statuses=[RunStatus.HELD])
+    saved = sessions.read_sessions(db)
+    for scope in lookup.read_scopes(db):
+        held = lookup.read_facts(db, scope, at=at)
+        waiting = ledger_runs.read_runs(db, scope, statuses=[RunStatus.HELD])
         scopes.append(
             {
                 "scope": str(scope),
@@ -131,10 +131,10 @@ def _kept_in(
                 "contested": sum(fact.status is Status.CONTESTED for fact in held),
                 "pending": sum(fact.status is Status.PENDING for fact in held),
                 "held": len(waiting),
-                "to_forget": len(erasure.asked(db, scope)),
+                "to_forget": len(erasure.requested_ids(db, scope)),
             }
         )
-    return saved, sessions.queued(db), jobs.states(db), scopes
+    return saved, sessions.waiting_sessions(db), jobs.read_jobs(db), scopes
 
 
 async def _status(store: Store) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def tell(out: Path | None, *, as_json: bool) -> None:
 async def _live(path: Path) -> Told:
     async with await open_store(f"sqlite:///{path}") as store:
         outcomes = await _process(store)
-        facts = await store.read(lambda db: lookup.facts(db, OWNER, at=datetime.now(UTC)))
+        facts = await store.read(lambda db: lookup.read_facts(db, OWNER, at=datetime.now(UTC)))
         shown, reply = await _recall(store)
     return Told(outcomes, facts, shown, reply)
 

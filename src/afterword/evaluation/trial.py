@@ -140,7 +140,9 @@ def _saved(story: Story, session: Session, scope: Scope, folder: Path) -> Saved:
 
 
 async def _held(store: Store, scope: Scope, story: Story) -> list[Fact]:
-    return await store.read(lambda db: lookup.facts(db, scope, at=max(session.ended_at for session in story.sessions)))
+    return await store.read(
+        lambda db: lookup.read_facts(db, scope, at=max(session.ended_at for session in story.sessions))
+    )
 
 
 class _Metered:

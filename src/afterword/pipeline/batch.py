@@ -189,7 +189,7 @@ async def queued(store: Store, *, at: datetime | None = None) -> list[Saved]:
 
     With `at` those that are due then; else also those whose pause after a failure has not passed.
     """
-    waiting = await store.read(lambda db: sessions.queued(db, at=at))
+    waiting = await store.read(lambda db: sessions.waiting_sessions(db, at=at))
     return [Saved(one.scope, one.session_id) for one in waiting]
 
 
@@ -198,7 +198,7 @@ async def due(store: Store, found: Sequence[Saved], at: datetime) -> list[Saved 
 
     What was written anew since it failed is another matter, and due.
     """
-    kept = await store.read(lambda db: {(one.scope, one.session_id): one for one in sessions.troubled(db)})
+    kept = await store.read(lambda db: {(one.scope, one.session_id): one for one in sessions.failed_sessions(db)})
     return [_due(saved, kept.get((saved.scope, saved.session_id)), at) for saved in found]
 
 

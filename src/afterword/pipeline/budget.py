@@ -24,7 +24,7 @@ from afterword.extractors.model.prices import Prices, shipped_prices
 from afterword.facts.scopes import Scope
 from afterword.pipeline.errors import BudgetReached, PriceUnknown
 from afterword.store import costs
-from afterword.store.costs import Answer, Spent
+from afterword.store.costs import CallStatus, Spending
 from afterword.store.database.engine import Store
 from afterword.telemetry import Count, count
 
@@ -72,12 +72,12 @@ class Purse:
         self, budget: Budget | None = None, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
         self.budget = budget or Budget()
-        self.spent = Spent()
+        self.spent = Spending()
         self.reached: str | None = None
         self._prices = shipped_prices() if self.budget.prices is None else self.budget.prices
         self._clock = clock
-        self._open: dict[int, Spent] = {}
-        self._by_source: dict[tuple[Scope, str], Spent] = defaultdict(Spent)
+        self._open: dict[int, Spending] = {}
+        self._by_source: dict[tuple[Scope, str], Spending] = defaultdict(Spending)
         self._turn, self._settled = asyncio.Lock(), asyncio.Event()
         self._places = asyncio.Semaphore(AT_ONCE)
         self._place_of: dict[int, asyncio.Semaphore] = {}
@@ -86,9 +86,9 @@ class Purse:
         """Let only so many questions be asked at once from now on, beside those that are being asked."""
         self._places = asyncio.Semaphore(at_once)
 
-    def spent_on(self, scope: Scope, source: str) -> Spent:
+    def spent_on(self, scope: Scope, source: str) -> Spending:
         """Return what this run has spent on a source."""
-        return self._by_source.get((scope, source), Spent())
+        return self._by_source.get((scope, source), Spending())
 
     def check(self, model: str) -> None:
         """Raise `PriceUnknown` where a limit in dollars could not be kept for a model."""
@@ -98,10 +98,10 @@ class Purse:
                 f'profile as [prices."{model}"], or limit tokens_per_run and tokens_per_day instead'
             )
 
-    def priced(self, model: str, usage: Usage, *, is_estimate: bool = False) -> Spent:
+    def priced(self, model: str, usage: Usage, *, is_estimate: bool = False) -> Spending:
         """Return a usage at the price of its model."""
         price = self._prices.get(model)
-        return Spent(
+        return Spending(
             usage.calls,
             usage.prompt_tokens,
             usage.cached_tokens,
@@ -150,10 +150,10 @@ class Purse:
         """Put what a question has cost in place of what it might have."""
         self._place_of.pop(ticket).release()
         spent = self.priced(model, bill.usage, is_estimate=bill.is_estimate)
-        status = Answer.ANSWERED if bill.is_answered else Answer.FAILED
+        status = CallStatus.ANSWERED if bill.is_answered else CallStatus.FAILED
         _count(spent, model)
         try:
-            await account.store.write(lambda db: costs.settle(db, ticket, spent, status), lasting=False)
+            await account.store.write(lambda db: costs.settle_spending(db, ticket, spent, status), lasting=False)
         except StoreError as error:
             # The answer is paid for and worth more than its bill, which stands at what it may have cost.
             logger.warning("what a question cost was not kept (%s)", type(error).__name__)
@@ -166,24 +166,26 @@ class Purse:
         self._close(account, ticket, self._open[ticket])
 
     @property
-    def _at_most(self) -> Spent:
+    def _at_most(self) -> Spending:
         return sum(self._open.values(), start=self.spent)
 
-    def _entered(self, db: Session, account: Account, question: Question, bound: Spent) -> int:
+    def _entered(self, db: Session, account: Account, question: Question, bound: Spending) -> int:
         at, budget = self._clock(), self.budget
         if budget.usd_per_day is not None or budget.tokens_per_day is not None:
-            today = costs.of_day(db, costs.day_of(at))
+            today = costs.spending_on_day(db, costs.day_of(at))
             self._refuse("day", budget.usd_per_day, budget.tokens_per_day, today, bound)
         purpose = account.purpose or question.purpose
-        return costs.enter(db, account.scope, account.source, purpose=purpose, model=question.model, at=at, bound=bound)
+        return costs.reserve_spending(
+            db, account.scope, account.source, purpose=purpose, model=question.model, at=at, bound=bound
+        )
 
-    def _close(self, account: Account, ticket: int, spent: Spent) -> None:
+    def _close(self, account: Account, ticket: int, spent: Spending) -> None:
         del self._open[ticket]
         self.spent += spent
         self._by_source[account.scope, account.source] += spent
         self._settled.set()
 
-    def _refuse(self, span: str, usd: Decimal | None, tokens: int | None, at_most: Spent, bound: Spent) -> None:
+    def _refuse(self, span: str, usd: Decimal | None, tokens: int | None, at_most: Spending, bound: Spending) -> None:
         """Raise `BudgetReached` where a question could pass a limit."""
         if usd is not None and at_most.micro_usd + bound.micro_usd > usd * costs.MICRO:
             raise BudgetReached(
@@ -230,7 +232,7 @@ class Account:
 
     def tie_in(self, db: Session, run_id: int) -> None:
         """Say, in the transaction that writes a run, that it came of what was asked."""
-        costs.tie(db, list(self._tickets), run_id)
+        costs.assign_to_run(db, list(self._tickets), run_id)
 
     async def tie(self, run_id: int | None) -> None:
         """Say which run came of what was asked; without it, the cost is still kept as that of the source."""
@@ -247,7 +249,7 @@ def purse_of(budget: Budget | Purse | None) -> Purse:
     return budget if isinstance(budget, Purse) else Purse(budget)
 
 
-def _count(spent: Spent, model: str) -> None:
+def _count(spent: Spending, model: str) -> None:
     count(Count.CALLS, spent.calls, model=model)
     count(Count.TOKENS, spent.prompt_tokens, model=model, token_type="input")
     count(Count.TOKENS, spent.completion_tokens, model=model, token_type="output")

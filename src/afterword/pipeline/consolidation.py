@@ -64,7 +64,7 @@ async def coverage(store: Store, scope: Scope, judge: Judge) -> Coverage:
     pairs = required_pairs(known.assertions, known.index)
     if judge.pairs_a_call is None:
         return Coverage(len(pairs), len(pairs))
-    kept = await store.read(lambda db: runs.kept_verdicts(db, scope, pairs, judge.version))
+    kept = await store.read(lambda db: runs.read_verdicts(db, scope, pairs, judge.version))
     return Coverage(len(pairs), len(kept))
 
 
@@ -118,7 +118,7 @@ async def _consolidated(
 
 
 async def _known(store: Store, scope: Scope) -> Knowledge:
-    return await store.read(lambda db: lookup.known(db, scope))
+    return await store.read(lambda db: lookup.read_knowledge(db, scope))
 
 
 def _open_pairs(known: Knowledge, judge: Judge) -> list[Pair]:

@@ -67,9 +67,9 @@ async def _of_session(store: Store, saved: Saved, extractor: Extractor, judge: J
     except (ReadError, PipelineError, StoreError):
         return Estimate({UNREADABLE: 1})
     keys = [key for _, key in read]
-    source = ledger.source_of(saved.session_id)
+    source = ledger.session_source(saved.session_id)
     last, kept = await store.read(
-        lambda db: (ledger.last_keys(db, saved.scope, source), ledger.kept_readings(db, saved.scope, source))
+        lambda db: (ledger.last_window_keys(db, saved.scope, source), ledger.read_windows(db, saved.scope, source))
     )
     if not keys or last == keys:
         return Estimate({UNCHANGED: 1})

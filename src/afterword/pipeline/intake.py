@@ -24,7 +24,7 @@ from afterword.privacy.policy import with_privacy_counts
 from afterword.privacy.tombstones import Forgotten
 from afterword.store import ledger, lookup, sessions
 from afterword.store.database.engine import Store
-from afterword.store.forgetting.tombstone_rows import forgotten
+from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.telemetry import Stage
 
 
@@ -100,9 +100,9 @@ async def still(store: Store, saved: Saved, read: Read) -> Read | None:
         lambda db: replace(
             kept,
             revision=lookup.revision_of(db, scope),
-            row=sessions.find(db, scope, session_id),
-            last_keys=ledger.last_keys(db, scope, ledger.source_of(session_id)),
-            forgotten=forgotten(db, scope, session_id),
+            row=sessions.find_session(db, scope, session_id),
+            last_keys=ledger.last_window_keys(db, scope, ledger.session_source(session_id)),
+            forgotten=read_forgotten(db, scope, session_id),
         )
     )
     is_same = (now.row, now.last_keys, now.forgotten.size) == (kept.row, kept.last_keys, kept.forgotten.size)
@@ -113,19 +113,19 @@ async def _kept(store: Store, saved: Saved) -> Kept:
     scope, session_id = saved.scope, saved.session_id
 
     def work(db: Session) -> Kept:
-        row, state = sessions.find(db, scope, session_id), saved.state
+        row, state = sessions.find_session(db, scope, session_id), saved.state
         if state is None and saved.path is None and not saved.reread:
             state = sessions.load_state(db, scope, session_id)
         return Kept(
             # What is decided holds for the scope as it is now, when the session is read, not when it is judged.
             revision=lookup.revision_of(db, scope),
             row=row,
-            turns=sessions.turns(db, scope, session_id) if row else [],
-            last_keys=ledger.last_keys(db, scope, ledger.source_of(session_id)),
-            readings=ledger.kept_readings(db, scope, ledger.source_of(session_id)),
-            state_saved_at=sessions.saved_at(db, scope, session_id) if row else None,
+            turns=sessions.read_turns(db, scope, session_id) if row else [],
+            last_keys=ledger.last_window_keys(db, scope, ledger.session_source(session_id)),
+            readings=ledger.read_windows(db, scope, ledger.session_source(session_id)),
+            state_saved_at=sessions.state_saved_at(db, scope, session_id) if row else None,
             state=state() if callable(state) else state,
-            forgotten=forgotten(db, scope, session_id),
+            forgotten=read_forgotten(db, scope, session_id),
         )
 
     return await store.read(work)
@@ -135,7 +135,7 @@ def _transcript(store: Store, saved: Saved, kept: Kept) -> Transcript:
     privacy, row = store.privacy, kept.row
     before = list(privacy.mask_turns(kept.turns))  # they may have been kept before secrets were masked
     if saved.reread and row is not None:
-        return with_privacy_counts(sessions.as_kept(before, row))
+        return with_privacy_counts(sessions.stored_transcript(before, row))
     humans = (*saved.humans, *(row.humans if row else ()))
     fresh = (
         read_file(saved.path, humans=humans, privacy=privacy)

@@ -49,7 +49,7 @@ class Docket:
         """
         if not pairs:
             return Judged((), 0)
-        kept = await self._store.read(lambda db: runs.kept_verdicts(db, self._scope, pairs, self._judge.version))
+        kept = await self._store.read(lambda db: runs.read_verdicts(db, self._scope, pairs, self._judge.version))
         pairs, open_pairs = self._open_pairs(pairs, kept, hidden)
         size = self._judge.pairs_a_call or max(len(open_pairs), 1)
         batches = [open_pairs[start : start + size] for start in range(0, len(open_pairs), size)]
@@ -72,7 +72,7 @@ class Docket:
     def judge_at_once(self, db: Session, pairs: Sequence[Pair], *, hidden: frozenset[str]) -> Judged:
         """Return the verdicts on these pairs that need no call, inside a transaction; the rest is left to
         consolidation."""
-        kept = runs.kept_verdicts(db, self._scope, pairs, self._judge.version) if pairs else {}
+        kept = runs.read_verdicts(db, self._scope, pairs, self._judge.version) if pairs else {}
         pairs, open_pairs = self._open_pairs(pairs, kept, hidden)
         if self._judge.pairs_a_call is None and open_pairs:
             self._take(judged_at_once(self._judge, open_pairs)[0])

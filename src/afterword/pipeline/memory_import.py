@@ -40,9 +40,9 @@ from afterword.privacy.prompt_injection import is_instruction
 from afterword.privacy.tombstones import Forgotten
 from afterword.store import lookup, runs
 from afterword.store.database.engine import Store, pause_s
-from afterword.store.forgetting.tombstone_rows import forgotten
+from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.ledger import RunStatus
-from afterword.store.proposals import Proposal, Reading
+from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.runs import Policy
 from afterword.telemetry import Stage
 
@@ -103,7 +103,7 @@ class _Importing:
         self.docket = Docket(store, scope, judge)
 
     def _kept(self, db: Session) -> tuple[bool, Knowledge, Forgotten, Policy]:
-        known, hidden = lookup.known(db, self.scope), forgotten(db, self.scope)
+        known, hidden = lookup.read_knowledge(db, self.scope), read_forgotten(db, self.scope)
         return _is_here(db, self.scope, self.source), known, hidden, runs.policy_of(db, self.scope)
 
     async def run(self) -> Imported:
@@ -146,14 +146,14 @@ class _Importing:
             judge=self.judge.version,
             started_at=self.at,
             revision=known.revision,
-            readings=(Reading(self.source, None, None, tuple(kept)),),
+            readings=(WindowReading(self.source, None, None, tuple(kept)),),
             verdicts=tuple({(one.earlier_id, one.later_id): one for one in (*again, *judged.verdicts)}.values()),
             counts={"quarantined": outcome.quarantined, "forgotten": outcome.forgotten},
         )
 
 
 def _is_here(db: Session, scope: Scope, source: str) -> bool:
-    known = runs.runs(db, scope, statuses=[RunStatus.APPLIED, RunStatus.HELD])
+    known = runs.read_runs(db, scope, statuses=[RunStatus.APPLIED, RunStatus.HELD])
     return any(one.source == source for one in known)
 
 

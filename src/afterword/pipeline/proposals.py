@@ -44,7 +44,7 @@ async def apply_proposal(
     `ExtractionError` where the judge gave no answer, `ScopeBusy` where others kept changing the scope. What the
     `budget` leaves no room to judge is left to consolidation.
     """
-    found = await store.read(lambda db: runs.run(db, run_id))
+    found = await store.read(lambda db: runs.read_run(db, run_id))
     account = Account(purse_of(budget), store, found.scope, found.source)
     with account.open():
         applied = await _applied(store, run_id, judge, clock)
@@ -56,8 +56,8 @@ async def _applied(store: Store, run_id: int, judge: Judge, clock: Callable[[], 
     docket: Docket | None = None
 
     def proposed(db: Session) -> tuple[Run, Proposal, int | None, Knowledge]:
-        found = runs.run(db, run_id)
-        return found, *runs.proposal_of(db, found), lookup.known(db, found.scope)
+        found = runs.read_run(db, run_id)
+        return found, *runs.read_proposal(db, found), lookup.read_knowledge(db, found.scope)
 
     for attempt in range(TRIES):
         found, proposal, session_pk, known = await store.read(proposed)
@@ -86,34 +86,34 @@ async def _applied(store: Store, run_id: int, judge: Judge, clock: Callable[[], 
 def _apply_unchanged(found: Run, at: datetime, db: Session) -> Run:
     """Apply a proposal whose scope is as it was when it was judged."""
     _keep_read(db, found, at)
-    ledger.apply(db, found.scope, found.id, at)
-    return runs.run(db, found.id)
+    ledger.apply_run(db, found.scope, found.id, at)
+    return runs.read_run(db, found.id)
 
 
 def _apply_in_place_of(found: Run, fresh: Proposal, session_pk: int | None, db: Session) -> Run:
     """Reject a proposal and apply the fresh one, which was judged against what is known now."""
     at = fresh.started_at
     key = _keep_read(db, found, at) or session_pk
-    ledger.reject(db, found.scope, found.id)
-    run_id = ledger.propose(db, fresh, session_pk=key)
-    ledger.apply(db, found.scope, run_id, at)
-    return runs.run(db, run_id)
+    ledger.reject_run(db, found.scope, found.id)
+    run_id = ledger.propose_run(db, fresh, session_pk=key)
+    ledger.apply_run(db, found.scope, run_id, at)
+    return runs.read_run(db, run_id)
 
 
 def _keep_read(db: Session, found: Run, at: datetime) -> int | None:
     """Keep as the session's turns what a dry run has read; return the session's key."""
-    transcript = runs.transcript_of(db, found)
+    transcript = runs.dry_run_transcript(db, found)
     if transcript is None:
         return None
-    session_id = found.source.removeprefix(ledger.source_of(""))
-    kept = sessions.turns(db, found.scope, session_id)
+    session_id = found.source.removeprefix(ledger.session_source(""))
+    kept = sessions.read_turns(db, found.scope, session_id)
     if [turn.text for turn in kept] != [turn.text for turn in transcript.turns][: len(kept)]:
         raise ProposalOutdated(
             f"session {session_id!r} has been read further since run {found.id} was proposed; run it again"
         )
-    saved_at = sessions.saved_at(db, found.scope, session_id)
+    saved_at = sessions.state_saved_at(db, found.scope, session_id)
     is_done = saved_at is None or saved_at <= found.started_at
-    return sessions.keep_transcript(db, found.scope, session_id, transcript, at, is_done=is_done)
+    return sessions.save_transcript(db, found.scope, session_id, transcript, at, is_done=is_done)
 
 
 async def undo_run(
@@ -131,11 +131,11 @@ async def undo_run(
     """
 
     def work(db: Session) -> Run:
-        found = runs.run(db, run_id)
-        proposal, _ = runs.proposal_of(db, found)
-        before = lookup.known(db, found.scope)
-        ledger.undo(db, found.scope, run_id, clock())
-        known = lookup.known(db, found.scope)
+        found = runs.read_run(db, run_id)
+        proposal, _ = runs.read_proposal(db, found)
+        before = lookup.read_knowledge(db, found.scope)
+        ledger.undo_run(db, found.scope, run_id, clock())
+        known = lookup.read_knowledge(db, found.scope)
         taken = [one for one in before.assertions if one.id not in known.by_id]
         left = [one for one in known.assertions if one.id not in before.by_id]
         left += partners(taken, before.index)
@@ -144,8 +144,8 @@ async def undo_run(
         verdicts = _standing(db, known, [one for one in left if one.id in known.by_id], found.scope, judge)
         if verdicts:
             closing = consolidation(found.scope, judge, known, verdicts, clock())
-            ledger.apply(db, found.scope, ledger.propose(db, closing), clock())
-        return runs.run(db, run_id)
+            ledger.apply_run(db, found.scope, ledger.propose_run(db, closing), clock())
+        return runs.read_run(db, run_id)
 
     return await store.write(work)
 
@@ -157,7 +157,7 @@ def _standing(
     in_force = {(one.earlier_id, one.later_id) for side in left for one in known.verdicts_by_id.get(side.id, ())}
     required = required_pairs(list(dict.fromkeys(left)), known.index)
     pairs = [pair for pair in required if (pair[0].id, pair[1].id) not in in_force]
-    kept = runs.kept_verdicts(db, scope, pairs, judge.version)
+    kept = runs.read_verdicts(db, scope, pairs, judge.version)
     fresh: list[Verdict] = []
     if judge.pairs_a_call is None:
         fresh, _ = judged_at_once(judge, [pair for pair in pairs if (pair[0].id, pair[1].id) not in kept])

@@ -19,9 +19,9 @@ async def entered(store: Store, proposal: Proposal, *, is_held: bool) -> int:
     def work(db: Session) -> int:
         if lookup.revision_of(db, proposal.scope) != proposal.revision:
             raise ScopeMoved(f"{proposal.scope} has changed since its {proposal.purpose} was judged")
-        run_id = ledger.propose(db, proposal, is_held=is_held)
+        run_id = ledger.propose_run(db, proposal, is_held=is_held)
         if not is_held:
-            ledger.apply(db, proposal.scope, run_id, proposal.started_at)
+            ledger.apply_run(db, proposal.scope, run_id, proposal.started_at)
         return run_id
 
     return await store.write(work)

@@ -38,8 +38,8 @@ from afterword.pipeline.window_reader import Reader
 from afterword.privacy.policy import OFF_THE_RECORD
 from afterword.store import ledger, lookup, runs, sessions
 from afterword.store.database.engine import Store, pause_s
-from afterword.store.forgetting.tombstone_rows import forgotten
-from afterword.store.proposals import Proposal, Reading
+from afterword.store.forgetting.tombstone_rows import read_forgotten
+from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.runs import Policy
 from afterword.telemetry import Count, Stage, count
 
@@ -113,7 +113,7 @@ async def process_session(
         from afterword.extractors.rules import RulesJudge
 
         judge = RulesJudge()
-    account = Account(purse_of(budget), store, saved.scope, ledger.source_of(saved.session_id))
+    account = Account(purse_of(budget), store, saved.scope, ledger.session_source(saved.session_id))
     work = _Processing(store, saved, extractor, judge, apply, clock, account, before)
     with telemetry.stage(Stage.SESSION, scope=saved.scope, session_id=saved.session_id), session_telemetry.failing():
         if saved.off_the_record:
@@ -151,8 +151,8 @@ class _Processing:
     ) -> None:
         self.store, self.saved, self.extractor, self.judge = store, saved, extractor, judge
         self.apply, self.clock, self.account, self.first = apply, clock, account, before
-        self.source = ledger.source_of(saved.session_id)
-        self.extracted: dict[str, Reading] = {}
+        self.source = ledger.session_source(saved.session_id)
+        self.extracted: dict[str, WindowReading] = {}
         self.docket = Docket(store, saved.scope, judge)
         self.before = Knowledge.of(0, (), ())
         self.own: list[Assertion] = []
@@ -192,17 +192,17 @@ class _Processing:
             return self._outcome(read, run_id, readings, decided)
         raise ScopeBusy(f"{self.saved.scope} kept changing while {self.saved.session_id!r} was judged; run it again")
 
-    async def _insist(self, read: Read, readings: Sequence[Reading]) -> tuple[int, _Decided]:
+    async def _insist(self, read: Read, readings: Sequence[WindowReading]) -> tuple[int, _Decided]:
         """Decide while every other writer of the scope waits. Nobody is asked meanwhile: what only a call could judge
         is left to consolidation."""
         scope, session_id = self.saved.scope, self.saved.session_id
 
         def work(db: Session) -> tuple[int, _Decided]:
-            ledger.hold(db, scope)
-            hidden = forgotten(db, scope, session_id)
-            if hidden.size != read.kept.forgotten.size or sessions.turns(db, scope, session_id) != read.kept.turns:
+            ledger.lock_scope(db, scope)
+            hidden = read_forgotten(db, scope, session_id)
+            if hidden.size != read.kept.forgotten.size or sessions.read_turns(db, scope, session_id) != read.kept.turns:
                 raise ScopeMoved(f"session {session_id!r} of {scope} was read further, or forgotten, meanwhile")
-            known, self.policy = lookup.known(db, scope), runs.policy_of(db, scope)
+            known, self.policy = lookup.read_knowledge(db, scope), runs.policy_of(db, scope)
             told, pairs = self._to_judge(readings, self._others(known))
             judged = self.docket.judge_at_once(db, pairs, hidden=gone(told, pairs))
             decided = self._decision(readings, told, judged, known.revision)
@@ -210,7 +210,7 @@ class _Processing:
 
         return await self.store.write(work)
 
-    async def _decided(self, readings: Sequence[Reading], known: Knowledge, revision: int) -> _Decided:
+    async def _decided(self, readings: Sequence[WindowReading], known: Knowledge, revision: int) -> _Decided:
         """Return what the readings mean for what is known, with at most one call of the judge.
 
         It holds for the scope at `revision`."""
@@ -218,13 +218,13 @@ class _Processing:
         judged = await self.docket.judge(pairs, hidden=gone(known, pairs))
         return self._decision(readings, told, judged, revision)
 
-    def _to_judge(self, readings: Sequence[Reading], known: Knowledge) -> tuple[Knowledge, list[Pair]]:
+    def _to_judge(self, readings: Sequence[WindowReading], known: Knowledge) -> tuple[Knowledge, list[Pair]]:
         """Return what is known with the readings, and the pairs that they call for."""
         said = [one for reading in readings for one in reading.assertions]
         told = known.revised(known.revision, added=said)
         return told, required_pairs([*said, *self._bereft(said, known)], told.index)
 
-    def _decision(self, readings: Sequence[Reading], told: Knowledge, judged: Judged, revision: int) -> _Decided:
+    def _decision(self, readings: Sequence[WindowReading], told: Knowledge, judged: Judged, revision: int) -> _Decided:
         said = [one for reading in readings for one in reading.assertions]
         after = told.revised(told.revision, added_verdicts=judged.verdicts)
         ends = (end for one in judged.verdicts for end in (one.earlier_id, one.later_id))
@@ -257,8 +257,8 @@ class _Processing:
         if lookup.revision_of(db, self.saved.scope) == read.kept.revision:
             self._keep(db, read)
 
-    async def _readings(self, read: Read) -> list[Reading]:
-        found, kept = list[Reading](), read.kept.readings
+    async def _readings(self, read: Read) -> list[WindowReading]:
+        found, kept = list[WindowReading](), read.kept.readings
         if self.forgotten != read.kept.forgotten.size:
             self.extracted.clear()  # it was grounded before something was forgotten
             self.forgotten = read.kept.forgotten.size
@@ -266,13 +266,13 @@ class _Processing:
             first, last = window.turns[0].number, window.turns[-1].number
             count(Count.CACHE, cache="window", hit=key in kept)
             if key in kept:
-                found.append(Reading(key, first, last, kept[key]))
+                found.append(WindowReading(key, first, last, kept[key]))
                 continue
             if key not in self.extracted:
                 grounding = await self.reader.read(window, partial(self._ground, read))
                 session_telemetry.grounded(grounding)
                 refused = tuple((one.reason, one.candidate.statement, one.detail) for one in grounding.rejections)
-                self.extracted[key] = Reading(key, first, last, grounding.assertions, refused)
+                self.extracted[key] = WindowReading(key, first, last, grounding.assertions, refused)
             found.append(self.extracted[key])
         return found
 
@@ -284,7 +284,9 @@ class _Processing:
     async def _known(self) -> Knowledge:
         """Return what is known of the scope from everything but this session."""
         scope = self.saved.scope
-        self.policy, known = await self.store.read(lambda db: (runs.policy_of(db, scope), lookup.known(db, scope)))
+        self.policy, known = await self.store.read(
+            lambda db: (runs.policy_of(db, scope), lookup.read_knowledge(db, scope))
+        )
         return self._others(known)
 
     def _others(self, known: Knowledge) -> Knowledge:
@@ -302,7 +304,7 @@ class _Processing:
         lost = [one for one in self.own if one.id not in kept]
         return [one for one in partners(lost, self.before.index) if one.id in known.by_id]
 
-    def _proposal(self, readings: Sequence[Reading], revision: int, judged: Judged) -> Proposal:
+    def _proposal(self, readings: Sequence[WindowReading], revision: int, judged: Judged) -> Proposal:
         kept = sum(len(reading.assertions) for reading in readings)
         refused = {f"refused_{reason}": count for reason, count in _refused(readings).items()}
         return Proposal(
@@ -337,23 +339,23 @@ class _Processing:
         if lookup.revision_of(db, scope) != proposal.revision:
             raise ScopeMoved(f"{scope} has changed since session {self.saved.session_id!r} was judged")
         if not self.apply:
-            run_id = ledger.propose(db, proposal, transcript=read.transcript)
+            run_id = ledger.propose_run(db, proposal, transcript=read.transcript)
             self.account.tie_in(db, run_id)
             return run_id
         key = self._keep(db, read)
-        run_id = ledger.propose(db, proposal, session_pk=key, is_held=decided.is_held)
+        run_id = ledger.propose_run(db, proposal, session_pk=key, is_held=decided.is_held)
         self.account.tie_in(db, run_id)
         if not decided.is_held:
-            ledger.apply(db, scope, run_id, self.clock())
+            ledger.apply_run(db, scope, run_id, self.clock())
         return run_id
 
     def _keep(self, db: Session, read: Read) -> int:
         """Keep what was read as the session's turns; a session that was saved again meanwhile stays queued."""
         scope, session_id = self.saved.scope, self.saved.session_id
-        is_done = sessions.saved_at(db, scope, session_id) == read.kept.state_saved_at
-        return sessions.keep_transcript(db, scope, session_id, read.transcript, self.clock(), is_done=is_done)
+        is_done = sessions.state_saved_at(db, scope, session_id) == read.kept.state_saved_at
+        return sessions.save_transcript(db, scope, session_id, read.transcript, self.clock(), is_done=is_done)
 
-    def _outcome(self, read: Read, run_id: int, readings: Sequence[Reading], decided: _Decided) -> Outcome:
+    def _outcome(self, read: Read, run_id: int, readings: Sequence[WindowReading], decided: _Decided) -> Outcome:
         return Outcome(
             scope=self.saved.scope,
             session_id=self.saved.session_id,
@@ -371,5 +373,5 @@ class _Processing:
         )
 
 
-def _refused(readings: Sequence[Reading]) -> Counter[str]:
+def _refused(readings: Sequence[WindowReading]) -> Counter[str]:
     return Counter(reason for reading in readings for reason, _, _ in reading.rejections)

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, bindparam, case, func, insert, update
 from sqlmodel import Session, col, select
 
 from afterword.facts.scopes import Scope
-from afterword.store.database.statements import executed, fetched
+from afterword.store.database.statements import executed, fetch_rows
 from afterword.store.ledger import ensure_scope
 from afterword.store.lookup import CHUNK
 from afterword.store.tables import ScopeRow, SpendingRow
@@ -22,7 +22,7 @@ from afterword.store.tables import ScopeRow, SpendingRow
 MICRO = Decimal(1_000_000)
 
 
-class Answer(StrEnum):
+class CallStatus(StrEnum):
     """What became of a question: still open (or cut short with its process), answered, or failed."""
 
     OPEN = "open"
@@ -31,7 +31,7 @@ class Answer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class Spending:
     """A sum of spendings. `cached_tokens` are part of `prompt_tokens`.
 
     `micro_usd` leaves out the `unpriced_calls`, for whose model no price was known. Of the `estimated_calls` nobody
@@ -46,8 +46,8 @@ class Spent:
     unpriced_calls: int = 0
     estimated_calls: int = 0
 
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(
+    def __add__(self, other: Spending) -> Spending:
+        return Spending(
             self.calls + other.calls,
             self.prompt_tokens + other.prompt_tokens,
             self.cached_tokens + other.cached_tokens,
@@ -75,17 +75,19 @@ def day_of(at: datetime) -> date:
     return at.astimezone(UTC).date()
 
 
-def enter(db: Session, scope: Scope, source: str, *, purpose: str, model: str, at: datetime, bound: Spent) -> int:
+def reserve_spending(
+    transaction: Session, scope: Scope, source: str, *, purpose: str, model: str, at: datetime, bound: Spending
+) -> int:
     """Enter a question that is about to be asked at what it may cost; return the entry's id."""
     asked = {"source": source, "purpose": purpose, "model": model, "day": day_of(at), "asked_at": at}
-    of = {"scope_id": ensure_scope(db, scope), "status": str(Answer.OPEN)}
-    ((entry,),) = fetched(db, _entering(), {**of, **asked, **_values(bound)})
+    of = {"scope_id": ensure_scope(transaction, scope), "status": str(CallStatus.OPEN)}
+    ((entry,),) = fetch_rows(transaction, _entering(), {**of, **asked, **_values(bound)})
     return int(entry)
 
 
-def settle(db: Session, entry: int, spent: Spent, status: Answer) -> None:
+def settle_spending(transaction: Session, entry: int, spent: Spending, status: CallStatus) -> None:
     """Write what a question has cost in place of what it might have."""
-    executed(db, _settling(), {"entry": entry, "status": str(status), **_values(spent)})
+    executed(transaction, _settling(), {"entry": entry, "status": str(status), **_values(spent)})
 
 
 @cache
@@ -98,10 +100,10 @@ def _settling() -> Any:
     return update(SpendingRow).where(col(SpendingRow.id) == bindparam("entry"))
 
 
-def tie(db: Session, entries: Sequence[int], run_id: int) -> None:
+def assign_to_run(transaction: Session, entries: Sequence[int], run_id: int) -> None:
     """Say which run came of these questions."""
     for start in range(0, len(entries), CHUNK):
-        executed(db, _tying(), {"entries": entries[start : start + CHUNK], "run_id": run_id})
+        executed(transaction, _tying(), {"entries": entries[start : start + CHUNK], "run_id": run_id})
 
 
 @cache
@@ -109,31 +111,31 @@ def _tying() -> Any:
     return update(SpendingRow).where(col(SpendingRow.id).in_(bindparam("entries", expanding=True)))
 
 
-def of_day(db: Session, day: date) -> Spent:
+def spending_on_day(transaction: Session, day: date) -> Spending:
     """Return what was spent on a day (UTC) over all scopes, open questions at what they may cost."""
-    return _sums(db, [SpendingRow.day], col(SpendingRow.day) == day).get((day,), Spent())
+    return _sums(transaction, [SpendingRow.day], col(SpendingRow.day) == day).get((day,), Spending())
 
 
-def by_day(db: Session) -> dict[date, Spent]:
+def spending_by_day(transaction: Session) -> dict[date, Spending]:
     """Return what was spent on each day (UTC), oldest first."""
-    return {day: spent for (day,), spent in sorted(_sums(db, [SpendingRow.day]).items())}
+    return {day: spent for (day,), spent in sorted(_sums(transaction, [SpendingRow.day]).items())}
 
 
-def by_scope(db: Session) -> dict[Scope, Spent]:
+def spending_by_scope(transaction: Session) -> dict[Scope, Spending]:
     """Return what was spent on each scope. For those who run the store, never for an agent."""
     keys = [ScopeRow.tenant, ScopeRow.kind, ScopeRow.name]
-    sums = _sums(db, keys, col(SpendingRow.scope_id) == col(ScopeRow.id))
+    sums = _sums(transaction, keys, col(SpendingRow.scope_id) == col(ScopeRow.id))
     return {Scope.parse("/".join(key)): spent for key, spent in sums.items()}
 
 
-def by_source(db: Session, scope: Scope) -> dict[str, Spent]:
+def spending_by_source(transaction: Session, scope: Scope) -> dict[str, Spending]:
     """Return what was spent on each source (`session:ID` and the like) of a scope, failed tries included."""
-    return {source: spent for (source,), spent in _sums(db, [SpendingRow.source], *_of(scope)).items()}
+    return {source: spent for (source,), spent in _sums(transaction, [SpendingRow.source], *_of(scope)).items()}
 
 
-def by_run(db: Session, scope: Scope) -> dict[int | None, Spent]:
+def spending_by_run(transaction: Session, scope: Scope) -> dict[int | None, Spending]:
     """Return what each run of a scope has cost; under None what came to nothing."""
-    return {run_id: spent for (run_id,), spent in _sums(db, [SpendingRow.run_id], *_of(scope)).items()}
+    return {run_id: spent for (run_id,), spent in _sums(transaction, [SpendingRow.run_id], *_of(scope)).items()}
 
 
 def _of(scope: Scope) -> tuple[ColumnElement[bool], ...]:
@@ -145,7 +147,9 @@ def _of(scope: Scope) -> tuple[ColumnElement[bool], ...]:
     )
 
 
-def _sums(db: Session, keys: Sequence[Any], *conditions: ColumnElement[bool]) -> dict[tuple[Any, ...], Spent]:
+def _sums(
+    transaction: Session, keys: Sequence[Any], *conditions: ColumnElement[bool]
+) -> dict[tuple[Any, ...], Spending]:
     calls = col(SpendingRow.calls)
     sums = [
         func.sum(calls),
@@ -156,10 +160,10 @@ def _sums(db: Session, keys: Sequence[Any], *conditions: ColumnElement[bool]) ->
         func.sum(case((col(SpendingRow.micro_usd).is_(None), calls), else_=0)),
         func.sum(case((col(SpendingRow.is_estimate), calls), else_=0)),
     ]
-    connection = db.connection()
+    connection = transaction.connection()
     # Plain columns, since sqlmodel's select knows no more than four.
     rows = connection.execute(_selected(keys, sums).where(*conditions).group_by(*keys))
-    return {tuple(row[: len(keys)]): Spent(*map(int, row[len(keys) :])) for row in rows}
+    return {tuple(row[: len(keys)]): Spending(*map(int, row[len(keys) :])) for row in rows}
 
 
 def _selected(keys: Sequence[Any], sums: Sequence[Any]) -> Any:
@@ -167,7 +171,7 @@ def _selected(keys: Sequence[Any], sums: Sequence[Any]) -> Any:
     return chosen(*keys, *sums)
 
 
-def _values(spent: Spent) -> dict[str, Any]:
+def _values(spent: Spending) -> dict[str, Any]:
     return {
         "calls": spent.calls,
         "prompt_tokens": spent.prompt_tokens,

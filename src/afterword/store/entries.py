@@ -31,7 +31,7 @@ from afterword.privacy.policy import Privacy
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.store import ledger, lookup
 from afterword.store.database.engine import Store
-from afterword.store.proposals import Proposal, Reading
+from afterword.store.proposals import Proposal, WindowReading
 
 _log = telemetry.logs(__name__)
 
@@ -54,7 +54,7 @@ class Entry:
     valid_to: datetime | None = None
 
 
-async def enter(store: Store, scope: Scope, entry: Entry, *, at: datetime) -> int:
+async def add_entry(store: Store, scope: Scope, entry: Entry, *, at: datetime) -> int:
     """Keep what the application says, at the authority of an application; return the run, which `undo` takes back.
 
     A sentence of the same kind that is already there gets one more supporter instead of a double. Secrets in it are
@@ -65,43 +65,45 @@ async def enter(store: Store, scope: Scope, entry: Entry, *, at: datetime) -> in
     source = f"application:{uuid4().hex}"
     entry = _masked(entry, store.privacy)
 
-    def work(db: Session) -> int:
-        known = lookup.known(db, scope)
-        said = _entry_assertion(scope, entry, source, moment(at, known.assertions))
-        equal = [one for one in known.assertions if is_repeated(one, said)]
+    def work(transaction: Session) -> int:
+        known = lookup.read_knowledge(transaction, scope)
+        said = _entry_assertion(scope, entry, source, next_unused_moment(at, known.assertions))
+        equal = [one for one in known.assertions if is_same_statement(one, said)]
         verdicts = [_same(max(equal, key=lambda one: one.order), said)] if equal else []
         proposal = _proposal(scope, source, "application", at, known, [said], verdicts)
         if is_instruction(said.subject, said.attribute, said.value, said.statement):
             _log.warning("an entry of %s reads like an instruction to an assistant: see `afterword review`", scope)
-            return ledger.propose(db, replace(proposal, counts={"quarantined": 1}), is_held=True)
-        return _applied(db, scope, proposal)
+            return ledger.propose_run(transaction, replace(proposal, counts={"quarantined": 1}), is_held=True)
+        return _applied(transaction, scope, proposal)
 
     return await store.write(work)
 
 
-async def clear(store: Store, scope: Scope, *, at: datetime) -> int | None:
+async def withdraw_everything(store: Store, scope: Scope, *, at: datetime) -> int | None:
     """Withdraw everything that holds, will hold or is pending; return the run, which `undo` takes back.
 
     Nothing is erased: the facts are retracted. None where there was nothing to withdraw. Raises like `enter`.
     """
     source = f"clear:{uuid4().hex}"
 
-    def work(db: Session) -> int | None:
-        known = lookup.known(db, scope)
-        found = [one for one in lookup.facts(db, scope, at=at) if one.is_served or one.status is Status.PENDING]
+    def work(transaction: Session) -> int | None:
+        known = lookup.read_knowledge(transaction, scope)
+        found = [
+            one for one in lookup.read_facts(transaction, scope, at=at) if one.is_served or one.status is Status.PENDING
+        ]
         if not found:
             return None
         takings = _takings(scope, known, found, source, at)
         verdicts = [_withdrawal(fact, taking) for taking, facts in takings for fact in facts]
         said = [taking for taking, _ in takings]
-        return _applied(db, scope, _proposal(scope, source, "clear", at, known, said, verdicts))
+        return _applied(transaction, scope, _proposal(scope, source, "clear", at, known, said, verdicts))
 
     return await store.write(work)
 
 
-def _applied(db: Session, scope: Scope, proposal: Proposal) -> int:
-    run_id = ledger.propose(db, proposal)
-    ledger.apply(db, scope, run_id, proposal.started_at)
+def _applied(transaction: Session, scope: Scope, proposal: Proposal) -> int:
+    run_id = ledger.propose_run(transaction, proposal)
+    ledger.apply_run(transaction, scope, run_id, proposal.started_at)
     return run_id
 
 
@@ -189,18 +191,18 @@ def _proposal(
         judge=JUDGE,
         started_at=at,
         revision=known.revision,
-        readings=(Reading(source, None, None, tuple(assertions)),),
+        readings=(WindowReading(source, None, None, tuple(assertions)),),
         verdicts=tuple(verdicts),
     )
 
 
-def moment(at: datetime, assertions: Iterable[Assertion]) -> datetime:
+def next_unused_moment(at: datetime, assertions: Iterable[Assertion]) -> datetime:
     """Return the instant `at`, or the next one where something was said without a session at that very moment."""
     taken = [one.said_at for one in assertions if one.session_id is None and at <= one.said_at < at + _SAME_MOMENT]
     return max(taken) + _TICK if taken else at
 
 
-def is_repeated(one: Assertion, said: Assertion) -> bool:
+def is_same_statement(one: Assertion, said: Assertion) -> bool:
     """Whether the two state the same sentence of the same kind, and the earlier one without a limit."""
     alike = one.act is SpeechAct.STATE and one.kind is said.kind and not one.limited_to
     return alike and folded(one.statement) == folded(said.statement)

@@ -32,65 +32,69 @@ class JobState:
     failure: str | None
 
 
-def states(db: Session) -> list[JobState]:
+def read_jobs(transaction: Session) -> list[JobState]:
     """Return every job that was ever done or begun, but not those of single scopes."""
     query = select(JobRow).where(col(JobRow.name).not_like("%/%")).order_by(col(JobRow.name))
     return [
         JobState(one.name, one.holder, one.leased_until, one.done_for, one.last_success_at, one.failure)
-        for one in db.exec(query)
+        for one in transaction.exec(query)
     ]
 
 
-def is_open(db: Session, name: str, *, due_at: datetime, now: datetime) -> bool:
+def is_job_due(transaction: Session, name: str, *, due_at: datetime, now: datetime) -> bool:
     """Whether the job is to be done for this due time and nobody holds it."""
-    row = db.get(JobRow, name)
+    row = transaction.get(JobRow, name)
     return row is None or _is_open(row, due_at, now)
 
 
-def claim(db: Session, name: str, holder: str, *, due_at: datetime, now: datetime, until: datetime) -> bool:
+def claim_job(
+    transaction: Session, name: str, holder: str, *, due_at: datetime, now: datetime, until: datetime
+) -> bool:
     """Take the lease of a job that is due, until this instant; say whether it was there to be had."""
-    insert_missing(db, JobRow, [{"name": name}])
-    row = _locked(db, name)
+    insert_missing(transaction, JobRow, [{"name": name}])
+    row = _locked(transaction, name)
     if not _is_open(row, due_at, now):
         return False
     row.holder, row.leased_until = holder, until
-    db.add(row)
+    transaction.add(row)
     return True
 
 
-def renew(db: Session, name: str, holder: str, *, until: datetime) -> bool:
+def renew_lease(transaction: Session, name: str, holder: str, *, until: datetime) -> bool:
     """Hold the lease longer; False where it is another's by now."""
-    row = _locked(db, name)
+    row = _locked(transaction, name)
     if row.holder != holder:
         return False
     row.leased_until = until
-    db.add(row)
+    transaction.add(row)
     return True
 
 
-def complete(db: Session, name: str, holder: str, *, due_at: datetime, now: datetime) -> bool:
+def complete_job(transaction: Session, name: str, holder: str, *, due_at: datetime, now: datetime) -> bool:
     """Enter that the job is done for its due time, and give the lease up; False where it is another's by now."""
-    row = _locked(db, name)
+    row = _locked(transaction, name)
     if row.holder != holder:
         return False
     row.done_for, row.last_success_at, row.failure = due_at, now, None
     row.holder = row.leased_until = None
-    db.add(row)
+    transaction.add(row)
     return True
 
 
-def hand_back(
-    db: Session, name: str, holder: str, *, failure: str | None = None, until: datetime | None = None
+def release_job(
+    transaction: Session, name: str, holder: str, *, failure: str | None = None, until: datetime | None = None
 ) -> None:
     """Give the lease up with the job undone: free at once, or after a failure not before `until`."""
-    row = _locked(db, name)
+    row = _locked(transaction, name)
     if row.holder != holder:
         return
     row.holder, row.leased_until, row.failure = None, until, failure or row.failure
-    db.add(row)
+    transaction.add(row)
 
 
-def to_consolidate(db: Session, *, new_sessions: int, idle_since: datetime, last_before: datetime) -> list[Scope]:
+def scopes_to_consolidate(
+    transaction: Session, *, new_sessions: int, idle_since: datetime, last_before: datetime
+) -> list[Scope]:
     """Return the scopes in which so many sessions were read since their last consolidation, which lies before
     `last_before`, where nothing waits and nothing has happened since `idle_since`."""
     job = literal(f"{CONSOLIDATION}/") + cast(col(ScopeRow.id), String)
@@ -109,23 +113,23 @@ def to_consolidate(db: Session, *, new_sessions: int, idle_since: datetime, last
         .having(func.count(func.distinct(col(RunRow.source))) >= new_sessions)
         .order_by(col(ScopeRow.id))
     )
-    return [Scope.parse(f"{of.tenant}/{of.kind}/{of.name}") for of in db.exec(query)]
+    return [Scope.parse(f"{of.tenant}/{of.kind}/{of.name}") for of in transaction.exec(query)]
 
 
-def mark_consolidated(db: Session, scope: Scope, at: datetime) -> None:
+def mark_consolidated(transaction: Session, scope: Scope, at: datetime) -> None:
     """Enter when a scope was consolidated."""
     query = select(ScopeRow.id).where(
         ScopeRow.tenant == scope.tenant, ScopeRow.kind == str(scope.kind), ScopeRow.name == scope.id
     )
-    name = f"{CONSOLIDATION}/{db.exec(query).one()}"
-    insert_missing(db, JobRow, [{"name": name}])
-    row = _locked(db, name)
+    name = f"{CONSOLIDATION}/{transaction.exec(query).one()}"
+    insert_missing(transaction, JobRow, [{"name": name}])
+    row = _locked(transaction, name)
     row.last_success_at = at
-    db.add(row)
+    transaction.add(row)
 
 
-def _locked(db: Session, name: str) -> JobRow:
-    return db.exec(select(JobRow).where(JobRow.name == name).with_for_update()).one()
+def _locked(transaction: Session, name: str) -> JobRow:
+    return transaction.exec(select(JobRow).where(JobRow.name == name).with_for_update()).one()
 
 
 def _is_open(row: JobRow, due_at: datetime, now: datetime) -> bool:

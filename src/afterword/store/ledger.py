@@ -23,23 +23,23 @@ from afterword.facts.scopes import Scope
 from afterword.facts.timeline import FactHistory, fact_histories
 from afterword.facts.transcripts import Transcript
 from afterword.store.database.inserts import insert_missing, insert_rows
-from afterword.store.database.statements import fetched
+from afterword.store.database.statements import fetch_rows
 from afterword.store.lookup import (
     CHUNK,
-    among,
     assertions_by_id,
-    known,
-    known_after,
-    plain,
+    knowledge_after_runs,
+    read_knowledge,
     revision_of,
     scope_row,
+    select_columns,
+    select_where_in,
 )
-from afterword.store.proposals import Proposal, keep_reading, keep_verdicts
+from afterword.store.proposals import Proposal, store_verdicts, store_window
 from afterword.store.rows import (
     Values,
     fact_values,
     member_values,
-    packed,
+    pack_transcript,
 )
 from afterword.store.tables import (
     FactAssertionRow,
@@ -63,58 +63,58 @@ class RunStatus(StrEnum):
     REJECTED = "rejected"
 
 
-WAITING = (RunStatus.PROPOSED, RunStatus.HELD)
+UNDECIDED = (RunStatus.PROPOSED, RunStatus.HELD)
 
 
-def source_of(session_id: str) -> str:
+def session_source(session_id: str) -> str:
     """Return the source of the runs that read a session."""
     return f"session:{session_id}"
 
 
-def ensure_scope(db: Session, scope: Scope) -> int:
+def ensure_scope(transaction: Session, scope: Scope) -> int:
     """Return the key of the scope's row, which is made where it is missing."""
-    row = scope_row(db, scope)
+    row = scope_row(transaction, scope)
     if row is None:
         values = {"tenant": scope.tenant, "kind": str(scope.kind), "name": scope.id, "revision": 0, "policy": "auto"}
-        insert_missing(db, ScopeRow, [values])
-        row = scope_row(db, scope)
+        insert_missing(transaction, ScopeRow, [values])
+        row = scope_row(transaction, scope)
     if row is None or row.id is None:
         raise NotFound(f"the scope {scope} could not be made")
     return row.id
 
 
-def kept_readings(db: Session, scope: Scope, source: str) -> dict[str, tuple[Assertion, ...]]:
+def read_windows(transaction: Session, scope: Scope, source: str) -> dict[str, tuple[Assertion, ...]]:
     """Return the windows of a source that were ever read: of each key its assertions."""
-    row = scope_row(db, scope)
+    row = scope_row(transaction, scope)
     if row is None:
         return {}
-    kept = fetched(db, _windows_of(), {"scope_id": row.id, "source": source})
+    kept = fetch_rows(transaction, _windows_of(), {"scope_id": row.id, "source": source})
     windows = {one.id: one.key for one in kept}
     if not windows:
         return {}
     found: dict[str, list[str]] = {key: [] for key in windows.values()}
-    for tie in fetched(db, among(WindowAssertionRow, "window_id"), {"keys": list(windows)}):
+    for tie in fetch_rows(transaction, select_where_in(WindowAssertionRow, "window_id"), {"keys": list(windows)}):
         found[windows[tie.window_id]].append(tie.assertion_id)
-    said = assertions_by_id(db, scope, [one for ids in found.values() for one in ids])
+    said = assertions_by_id(transaction, scope, [one for ids in found.values() for one in ids])
     return {key: tuple(said[one] for one in ids) for key, ids in found.items()}
 
 
 @cache
 def _windows_of() -> Any:
     of = (col(WindowRow.scope_id) == bindparam("scope_id"), col(WindowRow.source) == bindparam("source"))
-    return plain(WindowRow).where(*of)
+    return select_columns(WindowRow).where(*of)
 
 
-def last_keys(db: Session, scope: Scope, source: str) -> list[str] | None:
+def last_window_keys(transaction: Session, scope: Scope, source: str) -> list[str] | None:
     """Return the keys of the windows that the last run over a source read, dry runs aside; None without a run."""
-    row = scope_row(db, scope)
+    row = scope_row(transaction, scope)
     if row is None:
         return None
-    last = fetched(db, _last_run(), {"scope_id": row.id, "source": source})
+    last = fetch_rows(transaction, _last_run(), {"scope_id": row.id, "source": source})
     if not last:
         return None
     of_run = (col(WindowRow.id) == col(RunWindowRow.window_id), RunWindowRow.run_id == last[0].id)
-    return list(db.exec(select(WindowRow.key).where(*of_run).order_by(col(RunWindowRow.ordinal))))
+    return list(transaction.exec(select(WindowRow.key).where(*of_run).order_by(col(RunWindowRow.ordinal))))
 
 
 @cache
@@ -125,8 +125,8 @@ def _last_run() -> Any:
 
 
 @staged(Stage.PROPOSE)
-def propose(
-    db: Session,
+def propose_run(
+    transaction: Session,
     proposal: Proposal,
     *,
     session_pk: int | None = None,
@@ -139,7 +139,7 @@ def propose(
 
     `session_pk` is the key of the session that it reads, None where the application or a person speaks.
     """
-    scope_id = hold(db, proposal.scope)
+    scope_id = lock_scope(transaction, proposal.scope)
     run = RunRow(
         scope_id=scope_id,
         session_pk=session_pk,
@@ -153,58 +153,58 @@ def propose(
         prompt_tokens=proposal.prompt_tokens,
         completion_tokens=proposal.completion_tokens,
         counts={**proposal.counts, "revision": proposal.revision},
-        transcript=packed(transcript) if transcript else None,
+        transcript=pack_transcript(transcript) if transcript else None,
     )
-    db.add(run)
-    db.flush()
+    transaction.add(run)
+    transaction.flush()
     if run.id is None:
         raise NotFound("the run got no id")
-    db.info[RunRow] = run  # applied in the same transaction it need not be read: the session forgets what nobody holds
-    windows = [keep_reading(db, scope_id, proposal, reading) for reading in proposal.readings]
+    transaction.info[RunRow] = run  # read again when applied in this transaction
+    windows = [store_window(transaction, scope_id, proposal, reading) for reading in proposal.readings]
     read = [{"run_id": run.id, "ordinal": ordinal, "window_id": key} for ordinal, key in enumerate(windows)]
-    insert_rows(db, RunWindowRow, read)
-    keep_verdicts(db, scope_id, run.id, proposal)
+    insert_rows(transaction, RunWindowRow, read)
+    store_verdicts(transaction, scope_id, run.id, proposal)
     return run.id
 
 
 @staged(Stage.APPLY, "scope", "run_id")
-def apply(db: Session, scope: Scope, run_id: int, at: datetime) -> int:
+def apply_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> int:
     """Let a proposed run count; return the scope's new revision.
 
     Raises `ScopeMoved` where the scope has changed since the run was judged, and `NotFound` where there is no such
     proposal: then nothing is changed.
     """
-    run = _run(db, scope, run_id, *WAITING)
-    if revision_of(db, scope) != run.counts.get("revision", revision_of(db, scope)):
+    run = _run(transaction, scope, run_id, *UNDECIDED)
+    if revision_of(transaction, scope) != run.counts.get("revision", revision_of(transaction, scope)):
         raise ScopeMoved(f"{scope} has changed since run {run_id} was judged; judge it again")
-    before = known(db, scope)
-    revision = _moved_on(db, run.scope_id)
+    before = read_knowledge(transaction, scope)
+    revision = _moved_on(transaction, run.scope_id)
     run.status, run.applied_at, run.applied_revision = RunStatus.APPLIED, at, revision
-    db.add(run)
-    db.flush()
-    _follow(db, scope, run.scope_id, before, _latest_of(db, run))
+    transaction.add(run)
+    transaction.flush()
+    _follow(transaction, scope, run.scope_id, before, _latest_of(transaction, run))
     return revision
 
 
 @staged(Stage.UNDO, "scope", "run_id")
-def undo(db: Session, scope: Scope, run_id: int, at: datetime) -> int:
+def undo_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> int:
     """Leave an applied run out, as if it had never been; return the scope's new revision.
 
     Raises `NotFound` where there is no such applied run.
     """
-    run = _run(db, scope, run_id, RunStatus.APPLIED)
-    before, latest = known(db, scope), _latest_of(db, run)
-    revision = _moved_on(db, run.scope_id)
+    run = _run(transaction, scope, run_id, RunStatus.APPLIED)
+    before, latest = read_knowledge(transaction, scope), _latest_of(transaction, run)
+    revision = _moved_on(transaction, run.scope_id)
     run.status, run.undone_at = RunStatus.UNDONE, at
-    db.add(run)
-    db.flush()
-    _follow(db, scope, run.scope_id, before, latest)
+    transaction.add(run)
+    transaction.flush()
+    _follow(transaction, scope, run.scope_id, before, latest)
     return revision
 
 
-def _latest_of(db: Session, run: RunRow) -> list[int]:
+def _latest_of(transaction: Session, run: RunRow) -> list[int]:
     """Return the applied runs of a run's source of which one counts, or does when the other is undone."""
-    found = fetched(db, _applied(), {"scope_id": run.scope_id, "source": run.source})
+    found = fetch_rows(transaction, _applied(), {"scope_id": run.scope_id, "source": run.source})
     return [one.id for one in found]
 
 
@@ -215,38 +215,40 @@ def _applied() -> Any:
     return found.order_by(col(RunRow.applied_revision).desc()).limit(2)
 
 
-def _follow(db: Session, scope: Scope, scope_id: int, before: Knowledge, runs: Sequence[int]) -> None:
+def _follow(transaction: Session, scope: Scope, scope_id: int, before: Knowledge, runs: Sequence[int]) -> None:
     """Lay out what hangs together with what these runs say and judge, and write its facts."""
-    after, ids = known_after(db, scope, before, revision_of(db, scope), runs)
+    after, ids = knowledge_after_runs(transaction, scope, before, revision_of(transaction, scope), runs)
     touched = after.affected_ids(before, ids)
     kept: list[str] = []
     members = list(touched)
     for start in range(0, len(members), CHUNK):
-        ties = fetched(db, among(FactAssertionRow, "assertion_id"), {"keys": members[start : start + CHUNK]})
+        ties = fetch_rows(
+            transaction, select_where_in(FactAssertionRow, "assertion_id"), {"keys": members[start : start + CHUNK]}
+        )
         kept += [tie.fact_id for tie in ties]
-    _write(db, scope_id, list(dict.fromkeys(kept)), fact_histories(*after.excerpt(touched)))
+    _write(transaction, scope_id, list(dict.fromkeys(kept)), fact_histories(*after.excerpt(touched)))
 
 
-def derive(db: Session, scope: Scope) -> None:
+def derive_facts(transaction: Session, scope: Scope) -> None:
     """Lay out all that is live and write the facts that differ from the kept ones, whatever was held in memory."""
-    row = scope_row(db, scope)
+    row = scope_row(transaction, scope)
     if row is None or row.id is None:
         return
-    live = known(db, scope, afresh=True)
-    kept = db.exec(select(FactRow.id).where(FactRow.scope_id == row.id))
-    _write(db, row.id, list(kept), fact_histories(live.assertions, live.verdicts))
+    live = read_knowledge(transaction, scope, afresh=True)
+    kept = transaction.exec(select(FactRow.id).where(FactRow.scope_id == row.id))
+    _write(transaction, row.id, list(kept), fact_histories(live.assertions, live.verdicts))
 
 
-def _write(db: Session, scope_id: int, kept: Sequence[str], laid_out: Sequence[FactHistory]) -> None:
+def _write(transaction: Session, scope_id: int, kept: Sequence[str], laid_out: Sequence[FactHistory]) -> None:
     """Let these courses take the place of the kept facts; rows that say the same are left as they are."""
     wanted = {course.id: course for course in laid_out}
     rows: dict[str, Values] = {}
     ties: dict[str, list[str]] = defaultdict(list)
     for start in range(0, len(kept), CHUNK):
         ids = kept[start : start + CHUNK]
-        for row in fetched(db, among(FactRow, "id"), {"keys": ids}):
+        for row in fetch_rows(transaction, select_where_in(FactRow, "id"), {"keys": ids}):
             rows[row.id] = dict(row._mapping)
-        members = fetched(db, among(FactAssertionRow, "fact_id"), {"keys": ids})
+        members = fetch_rows(transaction, select_where_in(FactAssertionRow, "fact_id"), {"keys": ids})
         for tie in sorted(members, key=lambda tie: tie.ordinal):
             ties[tie.fact_id].append(tie.assertion_id)
     same = {
@@ -255,30 +257,30 @@ def _write(db: Session, scope_id: int, kept: Sequence[str], laid_out: Sequence[F
         if (rows.get(name), ties[name]) == (fact_values(course, scope_id), [one.id for one in course.members])
     }
     gone = [name for name in rows if name not in same]
-    _rewrite(db, scope_id, gone, [course for name, course in wanted.items() if name not in same])
+    _rewrite(transaction, scope_id, gone, [course for name, course in wanted.items() if name not in same])
 
 
-def _rewrite(db: Session, scope_id: int, gone: list[str], new: list[FactHistory]) -> None:
+def _rewrite(transaction: Session, scope_id: int, gone: list[str], new: list[FactHistory]) -> None:
     for start in range(0, len(gone), CHUNK):
         ids = gone[start : start + CHUNK]
-        db.exec(delete(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(ids)))
-        db.exec(delete(FactRow).where(col(FactRow.id).in_(ids)))
+        transaction.exec(delete(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(ids)))
+        transaction.exec(delete(FactRow).where(col(FactRow.id).in_(ids)))
     if new:
-        insert_rows(db, FactRow, [fact_values(course, scope_id) for course in new])
-        insert_rows(db, FactAssertionRow, [values for course in new for values in member_values(course)])
+        insert_rows(transaction, FactRow, [fact_values(course, scope_id) for course in new])
+        insert_rows(transaction, FactAssertionRow, [values for course in new for values in member_values(course)])
 
 
-def reject(db: Session, scope: Scope, run_id: int) -> None:
+def reject_run(transaction: Session, scope: Scope, run_id: int) -> None:
     """Set a proposal aside for good. Raises `NotFound` where there is no such proposal."""
-    run = _run(db, scope, run_id, *WAITING)
+    run = _run(transaction, scope, run_id, *UNDECIDED)
     run.status = RunStatus.REJECTED
-    db.add(run)
-    db.flush()
+    transaction.add(run)
+    transaction.flush()
 
 
-def _run(db: Session, scope: Scope, run_id: int, *statuses: str) -> RunRow:
-    row = scope_row(db, scope)
-    run = db.get(RunRow, run_id)
+def _run(transaction: Session, scope: Scope, run_id: int, *statuses: str) -> RunRow:
+    row = scope_row(transaction, scope)
+    run = transaction.get(RunRow, run_id)
     if row is None or run is None or run.scope_id != row.id:
         raise NotFound(f"no run {run_id} in {scope}; see `afterword runs`")
     if run.status not in statuses:
@@ -286,22 +288,22 @@ def _run(db: Session, scope: Scope, run_id: int, *statuses: str) -> RunRow:
     return run
 
 
-def hold(db: Session, scope: Scope) -> int:
+def lock_scope(transaction: Session, scope: Scope) -> int:
     """Let every other writer of the scope wait until this transaction ends; return the key of the scope's row.
 
     Whoever writes words of a scope does this, whether or not they count: what was forgotten since this transaction
     began, and so unseen by it, would come back with them. Where something was, the transaction is refused.
     """
-    scope_id = ensure_scope(db, scope)
-    _moved_on(db, scope_id, by=0)
+    scope_id = ensure_scope(transaction, scope)
+    _moved_on(transaction, scope_id, by=0)
     return scope_id
 
 
-def _moved_on(db: Session, scope_id: int, *, by: int = 1) -> int:
+def _moved_on(transaction: Session, scope_id: int, *, by: int = 1) -> int:
     """Count up the revision of a scope and return it. Writing it makes two writers of one scope queue up here, and not
     at their commits."""
-    ((revision,),) = fetched(db, _counting_up(), {"scope_key": scope_id, "by": by})
-    row = db.get(ScopeRow, scope_id)
+    ((revision,),) = fetch_rows(transaction, _counting_up(), {"scope_key": scope_id, "by": by})
+    row = transaction.get(ScopeRow, scope_id)
     if row is None:
         raise NotFound(f"scope {scope_id} is gone")
     set_committed_value(row, "revision", revision)

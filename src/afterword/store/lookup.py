@@ -22,8 +22,8 @@ from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.timeline import FactHistory, erased_ids, fact_histories, facts_at
 from afterword.store.database.cache import Cache, Draft
-from afterword.store.database.statements import fetched
-from afterword.store.rows import assertion_of, course_of, verdict_of
+from afterword.store.database.statements import fetch_rows
+from afterword.store.rows import assertion_of, history_of, verdict_of
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -44,14 +44,14 @@ Row = TypeVar("Row", bound=SQLModel)
 CHUNK = 500
 
 
-def scope_row(db: Session, scope: Scope) -> ScopeRow | None:
+def scope_row(transaction: Session, scope: Scope) -> ScopeRow | None:
     """Return the scope's row, None where nothing was ever kept for it. One transaction reads it once."""
-    held = db.info.get(scope)
-    if isinstance(held, ScopeRow) and held in db and not inspect(held).expired:
+    held = transaction.info.get(scope)
+    if isinstance(held, ScopeRow) and held in transaction and not inspect(held).expired:
         return held
     named = {"tenant": scope.tenant, "kind": str(scope.kind), "name": scope.id}
-    row = db.exec(_scope_query(), params=named).one_or_none()
-    db.info[scope] = row
+    row = transaction.exec(_scope_query(), params=named).one_or_none()
+    transaction.info[scope] = row
     return row
 
 
@@ -64,15 +64,15 @@ def _scope_query() -> SelectOfScalar[ScopeRow]:
     )
 
 
-def revision_of(db: Session, scope: Scope) -> int:
+def revision_of(transaction: Session, scope: Scope) -> int:
     """Return a number that grows whenever what is known of the scope changes; 0 for an unknown scope."""
-    row = scope_row(db, scope)
+    row = scope_row(transaction, scope)
     return row.revision if row else 0
 
 
-def scopes_kept(db: Session) -> list[Scope]:
+def read_scopes(transaction: Session) -> list[Scope]:
     """Return every scope of the store. For those who run it, never for an agent."""
-    rows = db.exec(select(ScopeRow).order_by(ScopeRow.tenant, ScopeRow.kind, ScopeRow.name))
+    rows = transaction.exec(select(ScopeRow).order_by(ScopeRow.tenant, ScopeRow.kind, ScopeRow.name))
     return [Scope.parse(f"{row.tenant}/{row.kind}/{row.name}") for row in rows]
 
 
@@ -103,38 +103,40 @@ def _counts(run: type[RunRow], known_at: datetime | None) -> ColumnElement[bool]
     return and_(col(run.applied_at) <= known_at, ~is_undone)
 
 
-def known(db: Session, scope: Scope, known_at: datetime | None = None, *, afresh: bool = False) -> Knowledge:
+def read_knowledge(
+    transaction: Session, scope: Scope, known_at: datetime | None = None, *, afresh: bool = False
+) -> Knowledge:
     """Return the live assertions and verdicts of a scope, as known now or at an instant.
 
     What is known now is held in memory while the scope's revision stays the same; `afresh` reads it all the same.
     """
-    row = scope_row(db, scope)
+    row = scope_row(transaction, scope)
     if row is None or row.id is None:
         return Knowledge.of(0, (), ())
     if known_at is not None:
-        return _loaded(db, scope, row.id, row.revision, known_at)
-    draft = _draft(db)
+        return _loaded(transaction, scope, row.id, row.revision, known_at)
+    draft = _draft(transaction)
     held = None if afresh else draft.find(scope, row.revision)
     if held is None:
-        held = _loaded(db, scope, row.id, row.revision, None)
+        held = _loaded(transaction, scope, row.id, row.revision, None)
         draft.keep(scope, held)
     return held
 
 
-def known_after(
-    db: Session, scope: Scope, before: Knowledge, revision: int, runs: Sequence[int]
+def knowledge_after_runs(
+    transaction: Session, scope: Scope, before: Knowledge, revision: int, runs: Sequence[int]
 ) -> tuple[Knowledge, list[str]]:
     """Return what is known now that some runs have come to count, or no longer do, and the ids of what they touch."""
     said, ruled = _of_runs()
-    moved, judged = fetched(db, said, {"runs": runs}), fetched(db, ruled, {"runs": runs})
+    moved, judged = fetch_rows(transaction, said, {"runs": runs}), fetch_rows(transaction, ruled, {"runs": runs})
     after = before.revised(
         revision,
         removed=[before.by_id[one.id] for one in moved if not one[-1] and one.id in before.by_id],
-        added=_assertions(db, [one for one in moved if one[-1] and one.id not in before.by_id], scope),
+        added=_assertions(transaction, [one for one in moved if one[-1] and one.id not in before.by_id], scope),
         removed_verdicts=[verdict_of(one) for one in judged if not one[-1]],
         added_verdicts=[verdict_of(one) for one in judged if one[-1]],
     )
-    _draft(db).keep(scope, after)
+    _draft(transaction).keep(scope, after)
     return after, [*(one.id for one in moved), *(end for one in judged for end in (one.earlier_id, one.later_id))]
 
 
@@ -154,24 +156,24 @@ def _of_runs() -> tuple[Any, Any]:
     stands = exists().where(col(run.id) == col(basis.run_id), _is_live(run))
     in_force = exists().where(col(basis.verdict_key) == col(VerdictRow.key), stands)
     said = select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(windows))
-    named = plain(AssertionRow).add_columns(is_live).where(col(AssertionRow.id).in_(said))
-    return named, plain(VerdictRow).add_columns(in_force).where(col(VerdictRow.key).in_(keys))
+    named = select_columns(AssertionRow).add_columns(is_live).where(col(AssertionRow.id).in_(said))
+    return named, select_columns(VerdictRow).add_columns(in_force).where(col(VerdictRow.key).in_(keys))
 
 
-def _loaded(db: Session, scope: Scope, scope_id: int, revision: int, known_at: datetime | None) -> Knowledge:
+def _loaded(transaction: Session, scope: Scope, scope_id: int, revision: int, known_at: datetime | None) -> Knowledge:
     runs = live_runs(scope_id, known_at)
     windows = select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(runs))
     ids = select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(windows))
     keys = select(RunVerdictRow.verdict_key).where(col(RunVerdictRow.run_id).in_(runs))
-    rows = db.exec(plain(AssertionRow).where(col(AssertionRow.id).in_(ids))).all()
-    evidence = db.exec(plain(EvidenceRow).where(col(EvidenceRow.assertion_id).in_(ids))).all()
-    verdicts = db.exec(plain(VerdictRow).where(col(VerdictRow.key).in_(keys))).all()
+    rows = transaction.exec(select_columns(AssertionRow).where(col(AssertionRow.id).in_(ids))).all()
+    evidence = transaction.exec(select_columns(EvidenceRow).where(col(EvidenceRow.assertion_id).in_(ids))).all()
+    verdicts = transaction.exec(select_columns(VerdictRow).where(col(VerdictRow.key).in_(keys))).all()
     return Knowledge.of(revision, _with_evidence(rows, evidence, scope), map(verdict_of, verdicts))
 
 
-def _draft(db: Session) -> Draft:
+def _draft(transaction: Session) -> Draft:
     """Return what this transaction has found out; one that no store has opened shares nothing."""
-    draft = db.info.setdefault(Draft, Draft(Cache()))
+    draft = transaction.info.setdefault(Draft, Draft(Cache()))
     assert isinstance(draft, Draft)
     return draft
 
@@ -181,70 +183,70 @@ def _other(table: type[Row], name: str) -> type[Row]:
     return aliased(table, name=name)
 
 
-def plain(table: type[SQLModel]) -> Any:
+def select_columns(table: type[SQLModel]) -> Any:
     """Select the columns of a table: rows that are only read, which come faster than objects that may be changed."""
     return sqlalchemy.select(sqlalchemy.inspect(table).local_table)
 
 
 @cache
-def among(table: type[SQLModel], column: str) -> Any:
+def select_where_in(table: type[SQLModel], column: str) -> Any:
     """Select the rows of a table in which a column is one of the `keys`."""
-    selected = plain(table)
+    selected = select_columns(table)
     return selected.where(selected.selected_columns[column].in_(bindparam("keys", expanding=True)))
 
 
-def assertions_by_id(db: Session, scope: Scope, ids: Sequence[str]) -> dict[str, Assertion]:
+def assertions_by_id(transaction: Session, scope: Scope, ids: Sequence[str]) -> dict[str, Assertion]:
     """Return the assertions of this scope that bear these ids, live or not."""
-    row = scope_row(db, scope) if ids else None
+    row = scope_row(transaction, scope) if ids else None
     found: list[AssertionRow] = []
     for start in range(0, len(ids) if row else 0, CHUNK):
         # By their ids alone: asked for the scope as well, a planner without statistics goes through all of it.
-        found += fetched(db, among(AssertionRow, "id"), {"keys": ids[start : start + CHUNK]})
+        found += fetch_rows(transaction, select_where_in(AssertionRow, "id"), {"keys": ids[start : start + CHUNK]})
     own = [one for one in found if row and one.scope_id == row.id]
-    return {one.id: one for one in _assertions(db, own, scope)}
+    return {one.id: one for one in _assertions(transaction, own, scope)}
 
 
-def facts(db: Session, scope: Scope, *, at: datetime, known_at: datetime | None = None) -> list[Fact]:
+def read_facts(transaction: Session, scope: Scope, *, at: datetime, known_at: datetime | None = None) -> list[Fact]:
     """Return every fact of a scope with its status at `at`, in the order of saying.
 
     `known_at` answers from what was believed then; it is laid out anew, the rest is read as it is kept.
     """
     if known_at is not None:
-        now, then = known(db, scope), known(db, scope, known_at)
+        now, then = read_knowledge(transaction, scope), read_knowledge(transaction, scope, known_at)
         gone = erased_ids(now.assertions, now.verdicts)
         told = [one for one in then.assertions if one.id not in gone]
         return facts_at(fact_histories(told, then.verdicts), at)
-    return facts_at(kept_courses(db, scope), at)
+    return facts_at(read_fact_histories(transaction, scope), at)
 
 
-def kept_courses(db: Session, scope: Scope) -> list[FactHistory]:
+def read_fact_histories(transaction: Session, scope: Scope) -> list[FactHistory]:
     """Return the facts of a scope through all time, in the order of saying."""
-    row = scope_row(db, scope)
+    row = scope_row(transaction, scope)
     if row is None:
         return []
-    kept = db.exec(plain(FactRow).where(FactRow.scope_id == row.id)).all()
+    kept = transaction.exec(select_columns(FactRow).where(FactRow.scope_id == row.id)).all()
     of_scope = select(FactRow.id).where(FactRow.scope_id == row.id)
-    ties = db.exec(plain(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(of_scope))).all()
+    ties = transaction.exec(select_columns(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(of_scope))).all()
     members: dict[str, list[FactAssertionRow]] = defaultdict(list)
     for tie in ties:
         members[tie.fact_id].append(tie)
     said = select(FactAssertionRow.assertion_id).where(col(FactAssertionRow.fact_id).in_(of_scope))
-    rows = db.exec(plain(AssertionRow).where(col(AssertionRow.id).in_(said))).all()
-    assertions = {one.id: one for one in _assertions(db, rows, scope)}
+    rows = transaction.exec(select_columns(AssertionRow).where(col(AssertionRow.id).in_(said))).all()
+    assertions = {one.id: one for one in _assertions(transaction, rows, scope)}
     recorded = {one.id: one.recorded_at for one in rows}
-    laid_out = [course_of(fact, members[fact.id], assertions) for fact in kept]
+    laid_out = [history_of(fact, members[fact.id], assertions) for fact in kept]
     laid_out.sort(key=lambda course: course.members[0].order)
     return [replace(one, recorded_at=min(recorded[said.id] for said in one.members)) for one in laid_out]
 
 
-def fact(db: Session, scope: Scope, fact_id: str, *, at: datetime) -> Fact:
+def read_fact(transaction: Session, scope: Scope, fact_id: str, *, at: datetime) -> Fact:
     """Return one fact by the id of any of its assertions (or a beginning of 6 digits or more that only it has).
 
     Raises `NotFound` where the scope has no such fact, or several.
     """
     matching = [
         one
-        for one in facts(db, scope, at=at)
+        for one in read_facts(transaction, scope, at=at)
         if fact_id in one.assertion_ids
         or (len(fact_id) >= 6 and any(known_id.startswith(fact_id) for known_id in one.assertion_ids))
     ]
@@ -254,9 +256,9 @@ def fact(db: Session, scope: Scope, fact_id: str, *, at: datetime) -> Fact:
     return matching[0]
 
 
-def verdicts_on(db: Session, scope: Scope, ids: Sequence[str]) -> list[tuple[Verdict, datetime, list[int]]]:
+def verdicts_on(transaction: Session, scope: Scope, ids: Sequence[str]) -> list[tuple[Verdict, datetime, list[int]]]:
     """Return the verdicts that touch any of these assertions: each with when it was recorded, and by which runs."""
-    row = scope_row(db, scope)
+    row = scope_row(transaction, scope)
     if row is None:
         return []
     query = select(VerdictRow, RunVerdictRow.run_id).where(
@@ -265,28 +267,30 @@ def verdicts_on(db: Session, scope: Scope, ids: Sequence[str]) -> list[tuple[Ver
         or_(col(VerdictRow.earlier_id).in_(ids), col(VerdictRow.later_id).in_(ids)),
     )
     found: dict[str, tuple[Verdict, datetime, list[int]]] = {}
-    for verdict, run_id in db.exec(query).all():
+    for verdict, run_id in transaction.exec(query).all():
         found.setdefault(verdict.key, (verdict_of(verdict), verdict.recorded_at, []))[2].append(run_id)
     return sorted(found.values(), key=lambda item: item[1])
 
 
-def rejections(db: Session, scope: Scope, session_id: str) -> list[tuple[str, str, str]]:
+def rejections(transaction: Session, scope: Scope, session_id: str) -> list[tuple[str, str, str]]:
     """Return what grounding refused in the session's live run: (reason, statement, detail) of each candidate."""
-    row = scope_row(db, scope)
+    row = scope_row(transaction, scope)
     if row is None or row.id is None:
         return []
     runs = live_runs(row.id, source=f"session:{session_id}")
     windows = select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(runs))
     query = select(RejectionRow).where(col(RejectionRow.window_id).in_(windows))
-    found = db.exec(query.order_by(col(RejectionRow.window_id), col(RejectionRow.ordinal)))
+    found = transaction.exec(query.order_by(col(RejectionRow.window_id), col(RejectionRow.ordinal)))
     return [(one.reason, one.statement, one.detail) for one in found]
 
 
-def _assertions(db: Session, rows: Sequence[AssertionRow], scope: Scope) -> list[Assertion]:
+def _assertions(transaction: Session, rows: Sequence[AssertionRow], scope: Scope) -> list[Assertion]:
     evidence: list[EvidenceRow] = []
     ids = [row.id for row in rows]
     for start in range(0, len(ids), CHUNK):
-        evidence += fetched(db, among(EvidenceRow, "assertion_id"), {"keys": ids[start : start + CHUNK]})
+        evidence += fetch_rows(
+            transaction, select_where_in(EvidenceRow, "assertion_id"), {"keys": ids[start : start + CHUNK]}
+        )
     return _with_evidence(rows, evidence, scope)
 
 

@@ -32,15 +32,15 @@ from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.store import ledger, lookup, runs
 from afterword.store.database.engine import Store
-from afterword.store.entries import Entry, is_repeated, moment
+from afterword.store.entries import Entry, is_same_statement, next_unused_moment
 from afterword.store.ledger import RunStatus
-from afterword.store.proposals import Proposal, Reading
+from afterword.store.proposals import Proposal, WindowReading
 
 REMEMBER, WITHDRAW = "remember", "withdraw"
 AGENT = "agent"
 """Who asked, where a run names its extractor."""
 JUDGE = "rules-1"
-MOST_HELD = 100
+MAX_HELD_REQUESTS = 100
 """How many requests of agents may wait in one scope: a page that makes an agent ask and ask must not bury a person."""
 
 _TICK = timedelta(microseconds=1)
@@ -50,14 +50,14 @@ Relate = Callable[[Assertion, Assertion], tuple[Relation, str] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class PersonQuote:
     """A person's own words, and who said them."""
 
     quote: str
     speaker: str
 
 
-class Answer(StrEnum):
+class RequestStatus(StrEnum):
     """What became of a request."""
 
     DONE = "done"
@@ -68,16 +68,16 @@ class Answer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RequestOutcome:
     """What became of a request, and its run; None where no run was made."""
 
-    answer: Answer
+    answer: RequestStatus
     run_id: int | None = None
 
 
-async def remember(
-    store: Store, scope: Scope, entry: Entry, *, word: Word | None, relate: Relate, at: datetime
-) -> Request:
+async def request_statement(
+    store: Store, scope: Scope, entry: Entry, *, word: PersonQuote | None, relate: Relate, at: datetime
+) -> RequestOutcome:
     """Keep a statement on a person's word, or hold it for review where there is none.
 
     On a person's word it has the authority of that person, and takes the place of what `relate` says. Held, it counts
@@ -87,24 +87,26 @@ async def remember(
     answer.
     """
 
-    def work(db: Session) -> Request:
-        known = lookup.known(db, scope)
-        said = _stated(scope, entry, word, moment(at, known.assertions))
+    def work(transaction: Session) -> RequestOutcome:
+        known = lookup.read_knowledge(transaction, scope)
+        said = _stated(scope, entry, word, next_unused_moment(at, known.assertions))
         verdicts = _verdicts(known, said, relate)
         key = digest(REMEMBER, entry.kind, entry.subject, entry.statement)
-        return _granted(db, known, said, verdicts, purpose=REMEMBER, key=key, word=word, at=at)
+        return _granted(transaction, known, said, verdicts, purpose=REMEMBER, key=key, word=word, at=at)
 
     return await store.write(work)
 
 
-async def withdraw(store: Store, scope: Scope, fact: Fact, *, word: Word | None, at: datetime) -> Request:
+async def request_withdrawal(
+    store: Store, scope: Scope, fact: Fact, *, word: PersonQuote | None, at: datetime
+) -> RequestOutcome:
     """Take a fact back on a person's word, or hold that for review where there is none; the fact is never erased.
 
     Raises `NotFound` where nothing is left of the fact, else like `remember`.
     """
 
-    def work(db: Session) -> Request:
-        known = lookup.known(db, scope)
+    def work(transaction: Session) -> RequestOutcome:
+        known = lookup.read_knowledge(transaction, scope)
         members = sorted((one for one in known.assertions if one.id in fact.assertion_ids), key=lambda one: one.order)
         if not members:
             raise NotFound(f"nothing is left of the fact {fact.id!r} in {scope}")
@@ -113,27 +115,27 @@ async def withdraw(store: Store, scope: Scope, fact: Fact, *, word: Word | None,
         why = "withdrawn on the person's word" if word else "withdrawn, approved by a person"
         verdict = Verdict(members[0].id, said.id, Relation.RETRACTS, why, JUDGE if word else PERSON)
         key = digest(WITHDRAW, fact.id)
-        return _granted(db, known, said, [verdict], purpose=WITHDRAW, key=key, word=word, at=at)
+        return _granted(transaction, known, said, [verdict], purpose=WITHDRAW, key=key, word=word, at=at)
 
     return await store.write(work)
 
 
 def _granted(
-    db: Session,
+    transaction: Session,
     known: Knowledge,
     said: Assertion,
     verdicts: Sequence[Verdict],
     *,
     purpose: str,
     key: str,
-    word: Word | None,
+    word: PersonQuote | None,
     at: datetime,
-) -> Request:
+) -> RequestOutcome:
     """Propose the run and let it count, or leave it to a person."""
     scope = said.scope
     # What is held goes by its content, so that asking again makes no second one; what counts is said each time anew.
     source = f"{AGENT}:{uuid4().hex}" if word else f"{AGENT}:{key}"
-    if word is None and (refused := _refused(db, scope, source)):
+    if word is None and (refused := _refused(transaction, scope, source)):
         return refused
     proposal = Proposal(
         scope=scope,
@@ -143,31 +145,31 @@ def _granted(
         judge=JUDGE,
         started_at=at,
         revision=known.revision,
-        readings=(Reading(source if word else f"{source}:{uuid4().hex}", None, None, (said,)),),
+        readings=(WindowReading(source if word else f"{source}:{uuid4().hex}", None, None, (said,)),),
         verdicts=tuple(verdicts),
     )
-    is_held = word is None or _is_policy(db, scope, verdicts)
-    run_id = ledger.propose(db, proposal, is_held=is_held)
+    is_held = word is None or _is_policy(transaction, scope, verdicts)
+    run_id = ledger.propose_run(transaction, proposal, is_held=is_held)
     if is_held:
-        return Request(Answer.HELD, run_id)
-    ledger.apply(db, scope, run_id, at)
-    return Request(Answer.DONE, run_id)
+        return RequestOutcome(RequestStatus.HELD, run_id)
+    ledger.apply_run(transaction, scope, run_id, at)
+    return RequestOutcome(RequestStatus.DONE, run_id)
 
 
-def _refused(db: Session, scope: Scope, source: str) -> Request | None:
+def _refused(transaction: Session, scope: Scope, source: str) -> RequestOutcome | None:
     """Return why a request without a person's word is not even held."""
-    kept = runs.runs(db, scope)
+    kept = runs.read_runs(transaction, scope)
     own = [one for one in kept if one.source == source]
     if own and own[-1].status == RunStatus.HELD:
-        return Request(Answer.WAITING, own[-1].id)
+        return RequestOutcome(RequestStatus.WAITING, own[-1].id)
     if own and own[-1].status == RunStatus.REJECTED:
-        return Request(Answer.DECLINED, own[-1].id)
+        return RequestOutcome(RequestStatus.DECLINED, own[-1].id)
     waiting = sum(one.status == RunStatus.HELD and one.extractor == AGENT for one in kept)
-    return Request(Answer.FULL) if waiting >= MOST_HELD else None
+    return RequestOutcome(RequestStatus.FULL) if waiting >= MAX_HELD_REQUESTS else None
 
 
-def _is_policy(db: Session, scope: Scope, verdicts: Sequence[Verdict]) -> bool:
-    policy = runs.policy_of(db, scope)
+def _is_policy(transaction: Session, scope: Scope, verdicts: Sequence[Verdict]) -> bool:
+    policy = runs.policy_of(transaction, scope)
     retires = any(one.relation in RETIRING for one in verdicts)
     return policy.holds(retires=retires)
 
@@ -176,21 +178,21 @@ def _verdicts(known: Knowledge, said: Assertion, relate: Relate) -> list[Verdict
     """Return how the new statement relates to what was said before it."""
     before = [one for one in known.assertions if one.order < said.order and one.act is SpeechAct.STATE]
     decided = {one.id: relate(one, said) for one in before}
-    again = [one for one in before if is_repeated(one, said)]
+    again = [one for one in before if is_same_statement(one, said)]
     if again:
         last = max(again, key=lambda one: one.order)
         decided[last.id] = decided[last.id] or (Relation.SAME, "the same words")
     return [Verdict(one, said.id, *found, JUDGE) for one, found in decided.items() if found]
 
 
-def _evidence(statement: str, word: Word | None) -> tuple[Evidence, ...]:
+def _evidence(statement: str, word: PersonQuote | None) -> tuple[Evidence, ...]:
     # Without a person's word the statement counts only once a person has approved it, as it stands.
     if word is None:
         return (Evidence(EvidenceKind.PERSON, statement),)
     return (Evidence(EvidenceKind.PERSON, word.quote, speaker=word.speaker),)
 
 
-def _stated(scope: Scope, entry: Entry, word: Word | None, said_at: datetime) -> Assertion:
+def _stated(scope: Scope, entry: Entry, word: PersonQuote | None, said_at: datetime) -> Assertion:
     evidence = _evidence(entry.statement, word)
     value = entry.value or entry.statement
     content = (SpeechAct.STATE, entry.kind, entry.subject, entry.attribute, value, entry.statement, uuid4().hex)
@@ -213,7 +215,7 @@ def _stated(scope: Scope, entry: Entry, word: Word | None, said_at: datetime) ->
     )
 
 
-def _withdrawn(scope: Scope, fact: Fact, word: Word | None, said_at: datetime, at: datetime) -> Assertion:
+def _withdrawn(scope: Scope, fact: Fact, word: PersonQuote | None, said_at: datetime, at: datetime) -> Assertion:
     statement = f"Withdrawn: {fact.statement}"
     evidence = _evidence(statement, word)
     content = (SpeechAct.RETRACT, fact.kind, fact.subject, fact.attribute, fact.value, fact.limited_to, uuid4().hex)

@@ -29,7 +29,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.timeline import refused_retirements
 from afterword.store import ledger, lookup
 from afterword.store.database.engine import Store
-from afterword.store.proposals import Proposal, Reading
+from afterword.store.proposals import Proposal, WindowReading
 
 _TICK = timedelta(microseconds=1)
 
@@ -53,14 +53,14 @@ class Contest:
     refused_because: str
 
 
-def contests(db: Session, scope: Scope) -> list[Contest]:
+def read_contests(transaction: Session, scope: Scope) -> list[Contest]:
     """Return what awaits a person's decision in a scope, in the order of saying."""
-    known = lookup.known(db, scope)
+    known = lookup.read_knowledge(transaction, scope)
     by_id = {one.id: one for one in known.assertions}
     return [_contest(one, by_id) for one in refused_retirements(known.assertions, known.verdicts)]
 
 
-async def settle(
+async def decide_contest(
     store: Store, scope: Scope, earlier_id: str, later_id: str, decision: Decision, *, at: datetime
 ) -> int:
     """Carry out a person's decision on a contest; return its run.
@@ -88,7 +88,7 @@ class Wording:
     subject: str
 
 
-async def edit(store: Store, scope: Scope, fact: Fact, meant: Wording, *, is_change: bool, at: datetime) -> int:
+async def edit_fact(store: Store, scope: Scope, fact: Fact, meant: Wording, *, is_change: bool, at: datetime) -> int:
     """Put a fact right in a person's own words; return the run.
 
     With `is_change` it held until now, else it was wrong from the start. Secrets in the words are masked.
@@ -106,7 +106,7 @@ async def edit(store: Store, scope: Scope, fact: Fact, meant: Wording, *, is_cha
     return await _act(store, scope, decide, at)
 
 
-async def confirm(store: Store, scope: Scope, fact: Fact, *, at: datetime) -> int:
+async def confirm_fact(store: Store, scope: Scope, fact: Fact, *, at: datetime) -> int:
     """Let a person stand for a fact as it is; return the run."""
 
     def decide(_: Knowledge, by_id: dict[str, Assertion]) -> tuple[list[Assertion], list[Verdict]]:
@@ -163,8 +163,8 @@ async def _act(
 ) -> int:
     source = f"review:{uuid4().hex}"
 
-    def work(db: Session) -> int:
-        known = lookup.known(db, scope)
+    def work(transaction: Session) -> int:
+        known = lookup.read_knowledge(transaction, scope)
         assertions, verdicts = decide(known, {one.id: one for one in known.assertions})
         proposal = Proposal(
             scope=scope,
@@ -174,11 +174,11 @@ async def _act(
             judge=PERSON,
             started_at=at,
             revision=known.revision,
-            readings=(Reading(source, None, None, tuple(assertions)),),
+            readings=(WindowReading(source, None, None, tuple(assertions)),),
             verdicts=tuple(verdicts),
         )
-        run_id = ledger.propose(db, proposal)
-        ledger.apply(db, scope, run_id, at)
+        run_id = ledger.propose_run(transaction, proposal)
+        ledger.apply_run(transaction, scope, run_id, at)
         return run_id
 
     return await store.write(work)

@@ -175,7 +175,7 @@ def member_values(course: FactHistory) -> list[Values]:
     ]
 
 
-def course_of(row: FactRow, members: Sequence[FactAssertionRow], assertions: Mapping[str, Assertion]) -> FactHistory:
+def history_of(row: FactRow, members: Sequence[FactAssertionRow], assertions: Mapping[str, Assertion]) -> FactHistory:
     """Return the course that a fact's rows hold."""
     return FactHistory(
         lead=assertions[row.lead_id],
@@ -215,12 +215,12 @@ def turn_of(row: TurnRow) -> Turn:
     return Turn(row.number, row.speaker, Role(row.role), row.text, row.said_at, row.message_id, row.time_is_guess)
 
 
-def packed(transcript: Transcript) -> bytes:
+def pack_transcript(transcript: Transcript) -> bytes:
     """Return a transcript as it is kept with a dry run."""
     return zlib.compress(json.dumps(asdict(transcript), default=_iso).encode())
 
 
-def unpacked(content: bytes) -> Transcript:
+def unpack_transcript(content: bytes) -> Transcript:
     """Return the transcript that `packed` has packed."""
     values = json.loads(zlib.decompress(content))
     return Transcript(

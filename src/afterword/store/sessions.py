@@ -21,9 +21,9 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript, Turn
 from afterword.privacy.redaction import mask_secrets
 from afterword.store.database.inserts import insert_rows
-from afterword.store.database.statements import fetched
-from afterword.store.ledger import hold
-from afterword.store.lookup import CHUNK, among, scope_row
+from afterword.store.database.statements import fetch_rows
+from afterword.store.ledger import lock_scope
+from afterword.store.lookup import CHUNK, scope_row, select_where_in
 from afterword.store.retry_schedule import Retries
 from afterword.store.rows import turn_of, turn_values
 from afterword.store.tables import ScopeRow, SessionRow, StateRow, TurnRow
@@ -69,7 +69,7 @@ class SavedSession:
 
 
 def save_state(
-    db: Session,
+    transaction: Session,
     scope: Scope,
     session_id: str,
     *,
@@ -83,30 +83,30 @@ def save_state(
     `component` names the kind of agent or team; `humans` are names of people, added to those already known of the
     session. Raises `StateConflict` where the session was saved by another kind of component.
     """
-    row = _ensure(db, scope, session_id, at)
-    db.flush()
+    row = _ensure(transaction, scope, session_id, at)
+    transaction.flush()
     if row.id is None:
         raise NotFound("the session got no key")
-    kept = db.get(StateRow, row.id)
+    kept = transaction.get(StateRow, row.id)
     if kept is not None and kept.component != component:
         raise StateConflict(_mismatch(scope, session_id, kept.component, component))
     content = zlib.compress(json.dumps(state, ensure_ascii=True).encode())
-    db.merge(StateRow(session_pk=row.id, component=component, content=content, saved_at=at))
+    transaction.merge(StateRow(session_pk=row.id, component=component, content=content, saved_at=at))
     row.humans = list(dict.fromkeys([*row.humans, *humans]))
     row.progress, row.updated_at = Progress.PENDING, at
     row.attempts, row.next_try_at = 0, None  # what failed before is not what is there now
-    db.add(row)
-    db.flush()
+    transaction.add(row)
+    transaction.flush()
 
 
-def load_state(db: Session, scope: Scope, session_id: str, component: str | None = None) -> dict[str, Any]:
+def load_state(transaction: Session, scope: Scope, session_id: str, component: str | None = None) -> dict[str, Any]:
     """Return the saved state of a session of this scope.
 
     Raises `NotFound` where this scope has no saved state under that id, and `StateConflict` where another kind of
     component saved it.
     """
-    row = _find(db, scope, session_id)
-    kept = db.get(StateRow, row.id) if row else None
+    row = _find(transaction, scope, session_id)
+    kept = transaction.get(StateRow, row.id) if row else None
     if kept is None:
         raise NotFound(f"no saved state of session {session_id!r} in {scope}; record_session saves one")
     if component is not None and kept.component != component:
@@ -115,22 +115,24 @@ def load_state(db: Session, scope: Scope, session_id: str, component: str | None
     return state
 
 
-def saved_at(db: Session, scope: Scope, session_id: str) -> datetime | None:
+def state_saved_at(transaction: Session, scope: Scope, session_id: str) -> datetime | None:
     """Return when the state that is kept of a session was saved, None where none is kept."""
-    row = _find(db, scope, session_id)
-    kept = db.get(StateRow, row.id) if row else None
+    row = _find(transaction, scope, session_id)
+    kept = transaction.get(StateRow, row.id) if row else None
     return kept.saved_at if kept else None
 
 
-def find(db: Session, scope: Scope, session_id: str) -> SavedSession | None:
+def find_session(transaction: Session, scope: Scope, session_id: str) -> SavedSession | None:
     """Return what is kept about a session, None where this scope has no such session."""
-    row = _find(db, scope, session_id)
+    row = _find(transaction, scope, session_id)
     if row is None:
         return None
     return _saved(row, scope)
 
 
-def sessions(db: Session, *, scope: Scope | None = None, session_id: str | None = None) -> list[SavedSession]:
+def read_sessions(
+    transaction: Session, *, scope: Scope | None = None, session_id: str | None = None
+) -> list[SavedSession]:
     """Return the sessions of the store, or those that fit. For those who run it, never for an agent."""
     query = select(SessionRow, ScopeRow).where(col(SessionRow.scope_id) == col(ScopeRow.id))
     query = query.order_by(col(SessionRow.id))
@@ -140,10 +142,12 @@ def sessions(db: Session, *, scope: Scope | None = None, session_id: str | None 
         )
     if session_id is not None:
         query = query.where(SessionRow.session_id == session_id)
-    return [_saved(row, Scope.parse(f"{of.tenant}/{of.kind}/{of.name}")) for row, of in db.exec(query)]
+    return [_saved(row, Scope.parse(f"{of.tenant}/{of.kind}/{of.name}")) for row, of in transaction.exec(query)]
 
 
-def queued(db: Session, *, at: datetime | None = None, progress: Sequence[Progress] = WAITING) -> list[SavedSession]:
+def waiting_sessions(
+    transaction: Session, *, at: datetime | None = None, progress: Sequence[Progress] = WAITING
+) -> list[SavedSession]:
     """Return the sessions that wait to be processed and whose saved state is kept, oldest first.
 
     With `at` those whose pause after a failure has passed by then; else all. What is set aside does not wait.
@@ -156,48 +160,48 @@ def queued(db: Session, *, at: datetime | None = None, progress: Sequence[Progre
     )
     if at is not None:
         query = query.where(or_(col(SessionRow.next_try_at).is_(None), col(SessionRow.next_try_at) <= at))
-    return [_saved(row, Scope.parse(f"{of.tenant}/{of.kind}/{of.name}")) for row, of in db.exec(query)]
+    return [_saved(row, Scope.parse(f"{of.tenant}/{of.kind}/{of.name}")) for row, of in transaction.exec(query)]
 
 
-def keys_of_pending(db: Session) -> list[tuple[int, int]]:
+def pending_session_keys(transaction: Session) -> list[tuple[int, int]]:
     """Return the keys of the recorded sessions that wait, each with its scope's, oldest first."""
     query = (
         select(SessionRow.id, SessionRow.scope_id)
         .where(col(SessionRow.id).in_(select(StateRow.session_pk)), SessionRow.progress == Progress.PENDING)
         .order_by(col(SessionRow.updated_at))
     )
-    return [(key, of) for key, of in db.exec(query) if key is not None]
+    return [(key, of) for key, of in transaction.exec(query) if key is not None]
 
 
-def by_key(db: Session, key: int) -> SavedSession | None:
+def session_by_key(transaction: Session, key: int) -> SavedSession | None:
     """Return the session with this key, None where there is none any more."""
-    row = db.get(SessionRow, key)
-    of = db.get(ScopeRow, row.scope_id) if row else None
+    row = transaction.get(SessionRow, key)
+    of = transaction.get(ScopeRow, row.scope_id) if row else None
     return _saved(row, Scope.parse(f"{of.tenant}/{of.kind}/{of.name}")) if row and of else None
 
 
-def troubled(db: Session) -> list[SavedSession]:
+def failed_sessions(transaction: Session) -> list[SavedSession]:
     """Return the sessions that failed and wait for another try, or were set aside."""
     query = select(SessionRow, ScopeRow).where(col(SessionRow.scope_id) == col(ScopeRow.id))
     query = query.where(col(SessionRow.progress).in_((Progress.FAILED, Progress.SET_ASIDE)))
     query = query.order_by(col(SessionRow.id))
-    return [_saved(row, Scope.parse(f"{of.tenant}/{of.kind}/{of.name}")) for row, of in db.exec(query)]
+    return [_saved(row, Scope.parse(f"{of.tenant}/{of.kind}/{of.name}")) for row, of in transaction.exec(query)]
 
 
-def turns(db: Session, scope: Scope, session_id: str) -> list[Turn]:
+def read_turns(transaction: Session, scope: Scope, session_id: str) -> list[Turn]:
     """Return the turns of a session as they were last read; none where it was never read."""
-    row = _find(db, scope, session_id)
+    row = _find(transaction, scope, session_id)
     if row is None:
         return []
-    return _turns(db, row)
+    return _turns(transaction, row)
 
 
-def _turns(db: Session, row: SessionRow) -> list[Turn]:
-    found = fetched(db, among(TurnRow, "session_pk"), {"keys": [row.id]})
+def _turns(transaction: Session, row: SessionRow) -> list[Turn]:
+    found = fetch_rows(transaction, select_where_in(TurnRow, "session_pk"), {"keys": [row.id]})
     return [turn_of(one) for one in sorted(found, key=lambda one: one.number)]
 
 
-def as_kept(turns: Sequence[Turn], kept: SavedSession) -> Transcript:
+def stored_transcript(turns: Sequence[Turn], kept: SavedSession) -> Transcript:
     """Return the session as the store has it, with these turns."""
     return Transcript(
         turns=tuple(turns),
@@ -209,14 +213,14 @@ def as_kept(turns: Sequence[Turn], kept: SavedSession) -> Transcript:
     )
 
 
-def keep_transcript(
-    db: Session, scope: Scope, session_id: str, transcript: Transcript, at: datetime, *, is_done: bool
+def save_transcript(
+    transaction: Session, scope: Scope, session_id: str, transcript: Transcript, at: datetime, *, is_done: bool
 ) -> int:
     """Keep a session's turns as read, in place of the reading before; return the session's key.
 
     With `is_done` the session counts as processed, and an earlier failure as mended.
     """
-    row = _ensure(db, scope, session_id, at)
+    row = _ensure(transaction, scope, session_id, at)
     row.layout, row.time_basis = transcript.layout, str(transcript.time_basis) if transcript.time_basis else None
     row.started_at, row.ended_at = transcript.started_at, transcript.ended_at
     row.humans = [name for name in transcript.humans if name not in transcript.assumed]
@@ -224,26 +228,26 @@ def keep_transcript(
     row.updated_at = at
     if is_done:
         row.progress, row.failure, row.attempts, row.next_try_at = Progress.DONE, None, 0, None
-    db.add(row)
-    kept = {one.number: one for one in _turns(db, row)} if row.id else {}
-    db.flush()
+    transaction.add(row)
+    kept = {one.number: one for one in _turns(transaction, row)} if row.id else {}
+    transaction.flush()
     if row.id is None:
         raise NotFound("the session got no key")
     changed = [turn for turn in transcript.turns if kept.get(turn.number) != turn]
     same = {turn.number for turn in transcript.turns} - {turn.number for turn in changed}
     stale = sorted(kept.keys() - same)
     for start in range(0, len(stale), 500):
-        db.exec(
+        transaction.exec(
             delete(TurnRow).where(
                 col(TurnRow.session_pk) == row.id, col(TurnRow.number).in_(stale[start : start + 500])
             )
         )
-    insert_rows(db, TurnRow, [turn_values(turn, row.id) for turn in changed])
+    insert_rows(transaction, TurnRow, [turn_values(turn, row.id) for turn in changed])
     return row.id
 
 
 def mark_failed(
-    db: Session,
+    transaction: Session,
     scope: Scope,
     session_id: str,
     reason: str,
@@ -257,7 +261,7 @@ def mark_failed(
 
     What another process has done since the try was begun stays done. The reason holds no words of the session.
     """
-    row = _ensure(db, scope, session_id, at)
+    row = _ensure(transaction, scope, session_id, at)
     if begun_at is not None and row.progress == Progress.DONE and row.updated_at > begun_at:
         return Progress.DONE
     # A file's or an endpoint's name may hold what nobody foresaw.
@@ -265,30 +269,30 @@ def mark_failed(
     row.failure, row.attempts, row.updated_at = reason, row.attempts + 1, at
     row.next_try_at = retries.next_try_at(row.attempts, at)
     row.progress = Progress.FAILED if row.next_try_at else Progress.SET_ASIDE
-    db.add(row)
-    db.flush()
+    transaction.add(row)
+    transaction.flush()
     return row.progress
 
 
 @staged(Stage.RETRY)
-def requeue(db: Session, at: datetime) -> int:
+def requeue_failed_sessions(transaction: Session, at: datetime) -> int:
     """Queue again the recorded sessions that failed and whose pause has passed by then; return how many."""
-    found = queued(db, at=at, progress=(Progress.FAILED,))
+    found = waiting_sessions(transaction, at=at, progress=(Progress.FAILED,))
     for start in range(0, len(found), CHUNK):
         keys = [one.key for one in found[start : start + CHUNK]]
-        db.exec(update(SessionRow).where(col(SessionRow.id).in_(keys)).values(progress=Progress.PENDING))
+        transaction.exec(update(SessionRow).where(col(SessionRow.id).in_(keys)).values(progress=Progress.PENDING))
     note(sessions=len(found))
     count(Count.RETRIES, len(found), by="schedule")
     return len(found)
 
 
 @staged(Stage.RETRY, "scope", "session_id")
-def put_back(db: Session, scope: Scope, session_id: str) -> None:
+def retry_session(transaction: Session, scope: Scope, session_id: str) -> None:
     """Let a session that failed be tried again at once, as often as a new one; its reason is kept until it is done.
 
     Raises `NotFound` where this scope has no such session, and `StateConflict` where it did not fail.
     """
-    row = _find(db, scope, session_id)
+    row = _find(transaction, scope, session_id)
     if row is None:
         raise NotFound(f"no session {session_id!r} in {scope}; see `afterword status`")
     if row.progress not in (Progress.FAILED, Progress.SET_ASIDE):
@@ -296,15 +300,15 @@ def put_back(db: Session, scope: Scope, session_id: str) -> None:
     row.progress, row.attempts, row.next_try_at = Progress.PENDING, 0, None
     note(sessions=1)
     count(Count.RETRIES, by="person")
-    db.add(row)
-    db.flush()
+    transaction.add(row)
+    transaction.flush()
 
 
-def _find(db: Session, scope: Scope, session_id: str) -> SessionRow | None:
-    of = scope_row(db, scope)
+def _find(transaction: Session, scope: Scope, session_id: str) -> SessionRow | None:
+    of = scope_row(transaction, scope)
     if of is None:
         return None
-    return db.exec(_query(), params={"scope_key": of.id, "named": session_id}).one_or_none()
+    return transaction.exec(_query(), params={"scope_key": of.id, "named": session_id}).one_or_none()
 
 
 @cache
@@ -314,14 +318,14 @@ def _query() -> SelectOfScalar[SessionRow]:
     )
 
 
-def _ensure(db: Session, scope: Scope, session_id: str, at: datetime) -> SessionRow:
+def _ensure(transaction: Session, scope: Scope, session_id: str, at: datetime) -> SessionRow:
     if not session_id.strip() or any(unicodedata.category(sign) in ("Cc", "Cs") for sign in session_id):
         raise StateConflict(f"{session_id!a} is no session id; give each conversation a readable id of its own")
-    scope_id = hold(db, scope)
-    row = _find(db, scope, session_id)
+    scope_id = lock_scope(transaction, scope)
+    row = _find(transaction, scope, session_id)
     if row is None:
         row = SessionRow(scope_id=scope_id, session_id=session_id, progress=Progress.PENDING, updated_at=at)
-        db.add(row)
+        transaction.add(row)
     return row
 
 

@@ -62,7 +62,7 @@ async def attempt(
     due_at = job.rhythm.last_due(now)
     if due_at is None or stop() is not None:
         return Ending.NOT_DUE
-    if not await store.read(lambda db: jobs.is_open(db, job.name, due_at=due_at, now=now)):
+    if not await store.read(lambda db: jobs.is_job_due(db, job.name, due_at=due_at, now=now)):
         return Ending.NOT_DUE
     with telemetry.stage(Stage.JOB, job=job.name):
         ending = await _Lease(store, job, clock, lease_s, due_at).attempt(stop)
@@ -135,23 +135,23 @@ class _Lease:
 
     def _claim(self, db: Session) -> bool:
         now, self.until = self.clock.now(), self._from_now()
-        return jobs.claim(db, self.job.name, self.holder, due_at=self.due_at, now=now, until=self.until)
+        return jobs.claim_job(db, self.job.name, self.holder, due_at=self.due_at, now=now, until=self.until)
 
     def _renew(self, db: Session) -> bool:
         until = self._from_now()
-        kept = jobs.renew(db, self.job.name, self.holder, until=until)
+        kept = jobs.renew_lease(db, self.job.name, self.holder, until=until)
         self.until = until if kept else self.until
         return kept
 
     def _complete(self, db: Session) -> bool:
-        return jobs.complete(db, self.job.name, self.holder, due_at=self.due_at, now=self.clock.now())
+        return jobs.complete_job(db, self.job.name, self.holder, due_at=self.due_at, now=self.clock.now())
 
     async def _hand_back(self, failure: str | None) -> None:
         """Free the job; where the store does not answer, the lease frees it when it ends."""
         until = self._from_now() if failure else None
 
         def work(db: Session) -> None:
-            jobs.hand_back(db, self.job.name, self.holder, failure=failure, until=until)
+            jobs.release_job(db, self.job.name, self.holder, failure=failure, until=until)
 
         with suppress(StoreError):
             await self.store.write(work)

@@ -66,7 +66,7 @@ class Chores:
         if self.defer is not None:
             await self.defer()
             return
-        waiting = await self.store.read(lambda db: sessions.queued(db, progress=(sessions.Progress.PENDING,)))
+        waiting = await self.store.read(lambda db: sessions.waiting_sessions(db, progress=(sessions.Progress.PENDING,)))
         await run_batch(
             self.store,
             [Saved(one.scope, one.session_id) for one in waiting],
@@ -83,7 +83,7 @@ class Chores:
 
     async def again(self) -> None:
         """Queue the sessions again whose pause after a failure has passed."""
-        await self.store.write(lambda db: sessions.requeue(db, self.clock.now()))
+        await self.store.write(lambda db: sessions.requeue_failed_sessions(db, self.clock.now()))
 
     async def consolidation(self) -> None:
         """Consolidate the scopes that are ripe for it, one after another."""
@@ -108,7 +108,7 @@ class Chores:
         now, ripe = self.clock.now(), self.ripe
         idle_since, last_before = now - timedelta(seconds=ripe.idle_s), now - timedelta(seconds=ripe.apart_s)
         return await self.store.read(
-            lambda db: jobs.to_consolidate(
+            lambda db: jobs.scopes_to_consolidate(
                 db, new_sessions=ripe.new_sessions, idle_since=idle_since, last_before=last_before
             )
         )

@@ -78,7 +78,7 @@ async def _has_tables(app: App) -> bool:
 
 async def enqueue(app: App, store: Store) -> int:
     """Put every recorded session that waits into the queue, unless it is there; return how many were put."""
-    waiting = await store.read(lambda db: sessions.keys_of_pending(db))
+    waiting = await store.read(lambda db: sessions.pending_session_keys(db))
     return sum([await _put(app, key, of) for key, of in waiting])
 
 
@@ -171,12 +171,12 @@ class Worker:
         app.periodic(cron="* * * * * */10")(app.task(name=MEND, queue=QUEUE, queueing_lock=MEND)(mending))
 
     async def _sweep(self, app: App) -> None:
-        await self.store.write(lambda db: sessions.requeue(db, datetime.now(UTC)))
+        await self.store.write(lambda db: sessions.requeue_failed_sessions(db, datetime.now(UTC)))
         await enqueue(app, self.store)
 
     async def process(self, session: int) -> None:
         """Process the session with this key, unless it is done or has to wait."""
-        found = await self.store.read(lambda db: sessions.by_key(db, session))
+        found = await self.store.read(lambda db: sessions.session_by_key(db, session))
         if found is None or found.progress is not sessions.Progress.PENDING:
             return
         await run_batch(

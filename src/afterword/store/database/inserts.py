@@ -15,30 +15,30 @@ from afterword.store.database.statements import connection_of
 Values = Mapping[str, Any]
 
 
-def insert_rows(db: Session, table: type[SQLModel], rows: Sequence[Values]) -> None:
+def insert_rows(transaction: Session, table: type[SQLModel], rows: Sequence[Values]) -> None:
     """Insert the rows."""
     if rows:
-        connection_of(db).execute(_inserting(table), list(rows))
+        connection_of(transaction).execute(_inserting(table), list(rows))
 
 
-def insert_numbered(db: Session, table: type[SQLModel], rows: Sequence[Values]) -> list[int]:
+def insert_numbered(transaction: Session, table: type[SQLModel], rows: Sequence[Values]) -> list[int]:
     """Insert the rows, which the database numbers; return their numbers in the order of the rows."""
     if not rows:
         return []
     key = SQLModel.metadata.tables[str(table.__tablename__)].c.id
     numbered = insert(table).returning(key, sort_by_parameter_order=True)
-    return list(db.connection().execute(numbered, list(rows)).scalars())
+    return list(transaction.connection().execute(numbered, list(rows)).scalars())
 
 
-def insert_missing(db: Session, table: type[SQLModel], rows: Sequence[Values]) -> None:
+def insert_missing(transaction: Session, table: type[SQLModel], rows: Sequence[Values]) -> None:
     """Insert the rows whose key is not there yet."""
     if rows:
-        connection_of(db).execute(insert_new(db, table), list(rows))
+        connection_of(transaction).execute(insert_new(transaction, table), list(rows))
 
 
-def insert_new(db: Session, table: type[SQLModel]) -> Any:
+def insert_new(transaction: Session, table: type[SQLModel]) -> Any:
     """Return the statement that inserts a row whose key is not there yet, in the database's own dialect."""
-    return _inserting_new(table, connection_of(db).dialect.name)
+    return _inserting_new(table, connection_of(transaction).dialect.name)
 
 
 @cache

@@ -12,17 +12,17 @@ from sqlalchemy import Connection, Executable
 from sqlmodel import Session
 
 
-def connection_of(db: Session) -> Connection:
+def connection_of(transaction: Session) -> Connection:
     """Return the connection of a transaction."""
-    held = db.info.get(Connection)
-    return held if isinstance(held, Connection) else db.connection()
+    held = transaction.info.get(Connection)
+    return held if isinstance(held, Connection) else transaction.connection()
 
 
-def fetched(db: Session, statement: Executable, values: Mapping[str, Any] | None = None) -> Sequence[Any]:
+def fetch_rows(transaction: Session, statement: Executable, values: Mapping[str, Any] | None = None) -> Sequence[Any]:
     """Execute a statement with these values and return its rows. Objects that were changed must be flushed before."""
-    return connection_of(db).execute(statement, values).all()
+    return connection_of(transaction).execute(statement, values).all()
 
 
-def executed(db: Session, statement: Executable, values: Mapping[str, Any] | None = None) -> None:
+def executed(transaction: Session, statement: Executable, values: Mapping[str, Any] | None = None) -> None:
     """Execute a statement that returns no rows."""
-    connection_of(db).execute(statement, values)
+    connection_of(transaction).execute(statement, values)

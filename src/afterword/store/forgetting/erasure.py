@@ -21,9 +21,9 @@ from afterword.privacy.tombstones import Key, Tombstone, TombstoneKind
 from afterword.store import ledger, lookup
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import targets
-from afterword.store.forgetting.row_blanking import Needles, blank_session, blank_turns_before
-from afterword.store.forgetting.text_columns import HOLDINGS, Clause, Conversation, Holding
-from afterword.store.forgetting.tombstone_rows import lay, own_key
+from afterword.store.forgetting.row_blanking import ForgottenWords, blank_session, blank_turns_before
+from afterword.store.forgetting.text_columns import ERASABLE_TABLES, Clause, ErasableTable, SessionKeys
+from afterword.store.forgetting.tombstone_rows import add_tombstones, ensure_store_key
 from afterword.store.lookup import CHUNK, scope_row
 from afterword.store.tables import (
     AssertionRow,
@@ -66,45 +66,45 @@ class _PreviewError(Exception):
 class Erasure:
     """The forgetting of something of one scope, within one transaction."""
 
-    def __init__(self, db: Session, scope: Scope, scope_id: int, key: Key, at: datetime) -> None:
-        self.db, self.scope, self.scope_id, self.key, self.at = db, scope, scope_id, key, at
+    def __init__(self, transaction: Session, scope: Scope, scope_id: int, key: Key, at: datetime) -> None:
+        self.db, self.scope, self.scope_id, self.key, self.at = transaction, scope, scope_id, key, at
         self.erased: Counter[str] = Counter()
         self.blanked: Counter[str] = Counter()
         self.stones: list[Tombstone] = []
 
-    def everything(self) -> None:
+    def forget_everything(self) -> None:
         """Forget all of the scope."""
         for one in self.conversations():
             self.stones.append(self._session_stone(one, self.at))
         self.stones.append(self._scope_stone(self.at))
         self._strike(col(SpendingRow.scope_id) == self.scope_id)
-        for holding in HOLDINGS:
+        for holding in ERASABLE_TABLES:
             if holding.of_scope and not holding.derived:
                 self._erase(holding, holding.of_scope(self.scope_id))
 
-    def session(self, session_id: str) -> None:
+    def forget_session(self, session_id: str) -> None:
         """Forget one session, and what a person has confirmed of it. Raises `NotFound` where there is none."""
         found = [one for one in self.conversations() if one.session_id == session_id]
         if not found:
             raise NotFound(f"no session {session_id!r} in {self.scope}; see `afterword facts` and `afterword status`")
         self.whole(found[0], self.at)
 
-    def statements(self, ids: Iterable[str]) -> None:
+    def forget_statements(self, ids: Iterable[str]) -> None:
         """Forget what these statements say, wherever it is told in the scope."""
-        gone = targets.widened(self.db, self.scope_id, ids)
+        gone = targets.with_equal_statements(self.db, self.scope_id, ids)
         if not gone:
             return
         for said in gone.values():
             mark = self.key.slot(self.scope, said.subject, said.attribute, said.value)
             self.stones.append(Tombstone(TombstoneKind.SLOT, self.key.id, "", mark, self.at))
-        needles = Needles.of(self.db, list(gone.values()))
+        needles = ForgottenWords.of(self.db, list(gone.values()))
         self.erase_statements(list(gone))
         for one in self.conversations():
             laid = blank_session(self.db, self.scope, one, needles, self.key, self.at, self.blanked)
             self.stones += laid
         self._drop_emptied()
 
-    def before(self, moment: datetime) -> None:
+    def forget_before(self, moment: datetime) -> None:
         """Forget what was said before a moment."""
         until = moment - _TICK
         for one in self.conversations():
@@ -119,16 +119,16 @@ class Erasure:
         self._drop_emptied()
         self.stones.append(self._scope_stone(until))
 
-    def derived(self) -> None:
+    def erase_derived(self) -> None:
         """Erase what is derived; it is made again from what is left."""
-        for holding in HOLDINGS:
+        for holding in ERASABLE_TABLES:
             if holding.of_scope and holding.derived:
                 self._erase(holding, holding.of_scope(self.scope_id))
 
-    def whole(self, one: Conversation, until: datetime) -> None:
+    def whole(self, one: SessionKeys, until: datetime) -> None:
         """Forget a session, and what a person has confirmed of it; what is said in it after `until` is new."""
         self.stones.append(self._session_stone(one, until))
-        confirmed = targets.confirmations(self.db, self.scope_id, one.session_id)
+        confirmed = targets.confirmed_ids(self.db, self.scope_id, one.session_id)
         runs = select(RunRow.id).where(RunRow.scope_id == self.scope_id, RunRow.source == one.source)
         self._strike(
             or_(
@@ -136,7 +136,7 @@ class Erasure:
                 col(SpendingRow.run_id).in_(runs),
             )
         )
-        for holding in HOLDINGS:
+        for holding in ERASABLE_TABLES:
             if holding.of_session and not holding.derived:
                 self._erase(holding, holding.of_session(one))
         self.erase_statements(confirmed)
@@ -145,7 +145,7 @@ class Erasure:
     def erase_statements(self, ids: Sequence[str]) -> None:
         """Erase statements and what hangs on them, and lay no tombstone."""
         for start in range(0, len(ids), CHUNK):
-            for holding in HOLDINGS:
+            for holding in ERASABLE_TABLES:
                 if holding.of_statements and not holding.derived:
                     self._erase(holding, holding.of_statements(ids[start : start + CHUNK]))
 
@@ -162,7 +162,7 @@ class Erasure:
         for run_id, source in list(self.db.exec(empty).all()):
             self._strike(col(SpendingRow.run_id) == run_id)
             windows = select(WindowRow.id).where(WindowRow.scope_id == self.scope_id, WindowRow.source == source)
-            for holding in HOLDINGS:
+            for holding in ERASABLE_TABLES:
                 if holding.table is RunWindowRow:
                     self._erase(holding, col(RunWindowRow.run_id) == run_id)
                 elif holding.table is WindowRow:
@@ -176,22 +176,22 @@ class Erasure:
         connection = self.db.connection()
         connection.execute(update(SpendingRow).where(clause).values(run_id=None, source=STRUCK))
 
-    def _erase(self, holding: Holding, clause: Clause) -> None:
+    def _erase(self, holding: ErasableTable, clause: Clause) -> None:
         done = self.db.connection().execute(delete(holding.table).where(clause))
         if done.rowcount:
             self.erased[str(holding.table.__tablename__)] += done.rowcount
 
-    def conversations(self) -> list[Conversation]:
+    def conversations(self) -> list[SessionKeys]:
         """Return the sessions of the scope, those too that only a proposal has read."""
         query = select(SessionRow.session_id, SessionRow.id).where(SessionRow.scope_id == self.scope_id)
         found = {name: key or 0 for name, key in self.db.exec(query.order_by(col(SessionRow.id))).all()}
-        prefix = ledger.source_of("")
+        prefix = ledger.session_source("")
         runs = select(RunRow.source).where(RunRow.scope_id == self.scope_id, col(RunRow.source).startswith(prefix))
         for source in self.db.exec(runs.distinct().order_by(RunRow.source)):
             found.setdefault(source.removeprefix(prefix), 0)
-        return [Conversation(self.scope_id, key, name) for name, key in found.items()]
+        return [SessionKeys(self.scope_id, key, name) for name, key in found.items()]
 
-    def _said_between(self, one: Conversation) -> tuple[datetime | None, datetime | None]:
+    def _said_between(self, one: SessionKeys) -> tuple[datetime | None, datetime | None]:
         """Return when the first and the last turn were said; when it was last touched where there are no turns."""
         query = select(TurnRow.said_at).where(TurnRow.session_pk == one.key)
         said = [at for at in self.db.exec(query) if at is not None]
@@ -203,7 +203,7 @@ class Erasure:
         proposed = list(self.db.exec(runs))
         return min(proposed, default=None), max(proposed, default=None)
 
-    def _session_stone(self, one: Conversation, until: datetime) -> Tombstone:
+    def _session_stone(self, one: SessionKeys, until: datetime) -> Tombstone:
         query = select(func.count()).select_from(TurnRow).where(TurnRow.session_pk == one.key)
         query = query.where(or_(col(TurnRow.said_at).is_(None), col(TurnRow.said_at) <= until))
         place = self.key.place(self.scope, one.session_id)
@@ -213,11 +213,13 @@ class Erasure:
         return Tombstone(TombstoneKind.SCOPE, self.key.id, "", "", until)
 
 
-Work = Callable[[Erasure], None]
+ErasureWork = Callable[[Erasure], None]
 
 
 @telemetry.staged(Stage.FORGET, "scope", "is_preview")
-async def forget(store: Store, scope: Scope, work: Work, *, at: datetime, is_preview: bool = False) -> Receipt:
+async def erase_in_scope(
+    store: Store, scope: Scope, work: ErasureWork, *, at: datetime, is_preview: bool = False
+) -> Receipt:
     """Let `work` forget something of a scope, and return what went; with `is_preview` nothing does.
 
     `at` is now: what is said later is new. Raises `NotFound` where there is no such scope, or nothing to forget in it.
@@ -225,8 +227,8 @@ async def forget(store: Store, scope: Scope, work: Work, *, at: datetime, is_pre
     """
     receipts: list[Receipt] = []
 
-    def carried_out(db: Session) -> None:
-        receipts.append(_carried_out(db, scope, work, at))
+    def carried_out(transaction: Session) -> None:
+        receipts.append(_carried_out(transaction, scope, work, at))
         if is_preview:
             raise _PreviewError
 
@@ -236,36 +238,38 @@ async def forget(store: Store, scope: Scope, work: Work, *, at: datetime, is_pre
     return receipts[-1]
 
 
-def _carried_out(db: Session, scope: Scope, work: Work, at: datetime) -> Receipt:
-    if scope_row(db, scope) is None:
+def _carried_out(transaction: Session, scope: Scope, work: ErasureWork, at: datetime) -> Receipt:
+    if scope_row(transaction, scope) is None:
         raise NotFound(f"nothing was ever kept for {scope}")
-    ledger.hold(db, scope)
-    row = scope_row(db, scope)
+    ledger.lock_scope(transaction, scope)
+    row = scope_row(transaction, scope)
     if row is None or row.id is None:
         raise NotFound(f"nothing was ever kept for {scope}")
-    erasure = Erasure(db, scope, row.id, own_key(db), at)
-    erasure.derived()
+    erasure = Erasure(transaction, scope, row.id, ensure_store_key(transaction), at)
+    erasure.erase_derived()
     work(erasure)
-    db.connection().execute(update(ScopeRow).where(col(ScopeRow.id) == row.id).values(revision=ScopeRow.revision + 1))
-    laid = lay(db, scope, dict.fromkeys(erasure.stones))
-    db.expunge_all()  # rows were changed behind its back
-    ledger.derive(db, scope)
+    transaction.connection().execute(
+        update(ScopeRow).where(col(ScopeRow.id) == row.id).values(revision=ScopeRow.revision + 1)
+    )
+    laid = add_tombstones(transaction, scope, dict.fromkeys(erasure.stones))
+    transaction.expunge_all()  # rows were changed behind its back
+    ledger.derive_facts(transaction, scope)
     erased = {name: count for name, count in erasure.erased.items() if name != "fact_assertions"}
     return Receipt(scope, erased, dict(erasure.blanked), laid)
 
 
-def asked(db: Session, scope: Scope) -> frozenset[str]:
+def requested_ids(transaction: Session, scope: Scope) -> frozenset[str]:
     """Return the ids of the statements that somebody has asked to be gone, the requests among them."""
-    known = lookup.known(db, scope)
-    return targets.asked(known.assertions, known.verdicts)
+    known = lookup.read_knowledge(transaction, scope)
+    return targets.ids_requested_to_forget(known.assertions, known.verdicts)
 
 
-async def forget_asked(store: Store, scope: Scope, *, at: datetime, is_preview: bool = False) -> Receipt | None:
+async def erase_requested(store: Store, scope: Scope, *, at: datetime, is_preview: bool = False) -> Receipt | None:
     """Carry out what people have asked to be forgotten in conversations; None where nobody has."""
-    if not await store.read(lambda db: asked(db, scope)):
+    if not await store.read(lambda transaction: requested_ids(transaction, scope)):
         return None
 
     def work(erasure: Erasure) -> None:
-        erasure.statements(asked(erasure.db, scope))
+        erasure.forget_statements(requested_ids(erasure.db, scope))
 
-    return await forget(store, scope, work, at=at, is_preview=is_preview)
+    return await erase_in_scope(store, scope, work, at=at, is_preview=is_preview)

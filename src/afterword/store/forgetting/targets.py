@@ -18,7 +18,7 @@ from afterword.store.tables import AssertionRow, EvidenceRow, VerdictRow
 Place = tuple[str, int]
 
 
-def asked(assertions: Sequence[Assertion], verdicts: Sequence[Verdict]) -> frozenset[str]:
+def ids_requested_to_forget(assertions: Sequence[Assertion], verdicts: Sequence[Verdict]) -> frozenset[str]:
     """Return the ids of what somebody has asked to be gone, and of the requests."""
     gone = erased_ids(assertions, verdicts)
     requests = {one.id for one in assertions if one.act is SpeechAct.ERASE}
@@ -30,22 +30,22 @@ def asked(assertions: Sequence[Assertion], verdicts: Sequence[Verdict]) -> froze
     return gone | naming
 
 
-def widened(db: Session, scope_id: int, ids: Iterable[str]) -> dict[str, AssertionRow]:
+def with_equal_statements(transaction: Session, scope_id: int, ids: Iterable[str]) -> dict[str, AssertionRow]:
     """Return these statements of a scope, and those that tell the same: live or not, in whatever run.
 
     The same tell: the same value of the same slot, whatever takes back nothing else, and what quotes the same words
     of a turn for the same value.
     """
-    gone = {one.id: one for one in _by_id(db, scope_id, list(ids))}
+    gone = {one.id: one for one in _by_id(transaction, scope_id, list(ids))}
     for one in list(gone.values()):
         if one.value:
-            gone.update(_same_slot(db, scope_id, one))
-    gone.update(_overlapping(db, scope_id, gone))
-    gone.update(_takings(db, scope_id, gone))
+            gone.update(_same_slot(transaction, scope_id, one))
+    gone.update(_overlapping(transaction, scope_id, gone))
+    gone.update(_takings(transaction, scope_id, gone))
     return gone
 
 
-def confirmations(db: Session, scope_id: int, session_id: str) -> list[str]:
+def confirmed_ids(transaction: Session, scope_id: int, session_id: str) -> list[str]:
     """Return the ids of what a person has confirmed word for word of a session."""
     said = select(AssertionRow.id).where(AssertionRow.scope_id == scope_id, AssertionRow.session_id == session_id)
     query = select(VerdictRow.later_id).where(
@@ -55,30 +55,30 @@ def confirmations(db: Session, scope_id: int, session_id: str) -> list[str]:
         col(VerdictRow.earlier_id).in_(said),
     )
     later = select(AssertionRow.id).where(col(AssertionRow.id).in_(query), col(AssertionRow.session_id).is_(None))
-    return list(db.exec(later))
+    return list(transaction.exec(later))
 
 
-def _by_id(db: Session, scope_id: int, ids: Sequence[str]) -> list[AssertionRow]:
+def _by_id(transaction: Session, scope_id: int, ids: Sequence[str]) -> list[AssertionRow]:
     found: list[AssertionRow] = []
     for start in range(0, len(ids), CHUNK):
         query = select(AssertionRow).where(AssertionRow.scope_id == scope_id)
-        found += db.exec(query.where(col(AssertionRow.id).in_(ids[start : start + CHUNK])))
+        found += transaction.exec(query.where(col(AssertionRow.id).in_(ids[start : start + CHUNK])))
     return found
 
 
-def _same_slot(db: Session, scope_id: int, one: AssertionRow) -> dict[str, AssertionRow]:
+def _same_slot(transaction: Session, scope_id: int, one: AssertionRow) -> dict[str, AssertionRow]:
     query = select(AssertionRow).where(
         AssertionRow.scope_id == scope_id,
         AssertionRow.subject_key == one.subject_key,
         AssertionRow.attribute_key == one.attribute_key,
     )
-    return {other.id: other for other in db.exec(query) if folded(other.value) == folded(one.value)}
+    return {other.id: other for other in transaction.exec(query) if folded(other.value) == folded(one.value)}
 
 
-def _overlapping(db: Session, scope_id: int, gone: dict[str, AssertionRow]) -> dict[str, AssertionRow]:
+def _overlapping(transaction: Session, scope_id: int, gone: dict[str, AssertionRow]) -> dict[str, AssertionRow]:
     """Return what quotes the same words as what is gone, and tells its value."""
     quotes: dict[Place, list[tuple[EvidenceRow, str]]] = defaultdict(list)
-    for item in _evidence(db, list(gone)):
+    for item in _evidence(transaction, list(gone)):
         if item.session_id is not None and item.turn is not None:
             quotes[item.session_id, item.turn].append((item, gone[item.assertion_id].value))
     found: dict[str, AssertionRow] = {}
@@ -88,7 +88,7 @@ def _overlapping(db: Session, scope_id: int, gone: dict[str, AssertionRow]) -> d
             AssertionRow.scope_id == scope_id,
             EvidenceRow.session_id == session_id,
         )
-        for one, item in db.exec(query).all():
+        for one, item in transaction.exec(query).all():
             others = quotes.get((session_id, item.turn or 0), ())
             if any(_overlap(item, other) and _tells(one, value) for other, value in others):
                 found[one.id] = one
@@ -104,7 +104,7 @@ def _tells(one: AssertionRow, value: str) -> bool:
     return bool(value) and bool(one.value) and (mentions_phrase(one.value, value) or mentions_phrase(value, one.value))
 
 
-def _takings(db: Session, scope_id: int, gone: dict[str, AssertionRow]) -> dict[str, AssertionRow]:
+def _takings(transaction: Session, scope_id: int, gone: dict[str, AssertionRow]) -> dict[str, AssertionRow]:
     """Return the statements that take back something of what is gone, and nothing else."""
     ids, found = list(gone), {}
     for start in range(0, len(ids), CHUNK):
@@ -116,19 +116,19 @@ def _takings(db: Session, scope_id: int, gone: dict[str, AssertionRow]) -> dict[
             AssertionRow.act != str(SpeechAct.STATE),
             col(AssertionRow.id).in_(taking),
         )
-        found.update({one.id: one for one in db.exec(query)})
+        found.update({one.id: one for one in transaction.exec(query)})
     for name in list(found):
         others = select(VerdictRow.earlier_id).where(
             VerdictRow.relation == str(Relation.RETRACTS), VerdictRow.later_id == name
         )
-        if any(earlier not in gone for earlier in db.exec(others)):
+        if any(earlier not in gone for earlier in transaction.exec(others)):
             del found[name]
     return found
 
 
-def _evidence(db: Session, ids: Sequence[str]) -> list[EvidenceRow]:
+def _evidence(transaction: Session, ids: Sequence[str]) -> list[EvidenceRow]:
     found: list[EvidenceRow] = []
     for start in range(0, len(ids), CHUNK):
         query = select(EvidenceRow).where(or_(col(EvidenceRow.assertion_id).in_(ids[start : start + CHUNK])))
-        found += db.exec(query)
+        found += transaction.exec(query)
     return found

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, or_
 from sqlmodel import SQLModel, col, select
 
-from afterword.store.ledger import source_of
+from afterword.store.ledger import session_source
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -41,7 +41,7 @@ Clause = ColumnElement[bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class SessionKeys:
     """A session as rows refer to it; its `key` is 0 where only a proposal has read it."""
 
     scope_id: int
@@ -51,11 +51,11 @@ class Conversation:
     @property
     def source(self) -> str:
         """The source of the runs that read it."""
-        return source_of(self.session_id)
+        return session_source(self.session_id)
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class ErasableTable:
     """One table. `words` are the columns that may hold a user's words, `names` its other columns of text.
 
     `of_scope`, `of_session` and `of_statements` say which rows go with those; None: none do. Rows that are `derived`
@@ -66,7 +66,7 @@ class Holding:
     words: tuple[str, ...]
     names: tuple[str, ...] = ()
     of_scope: Callable[[int], Clause] | None = None
-    of_session: Callable[[Conversation], Clause] | None = None
+    of_session: Callable[[SessionKeys], Clause] | None = None
     of_statements: Callable[[Sequence[str]], Clause] | None = None
     derived: bool = False
 
@@ -79,7 +79,7 @@ def _runs(scope_id: int) -> Select[Any]:
     return select(RunRow.id).where(RunRow.scope_id == scope_id)
 
 
-def _runs_of(one: Conversation) -> Select[Any]:
+def _runs_of(one: SessionKeys) -> Select[Any]:
     return _runs(one.scope_id).where(or_(col(RunRow.source) == one.source, col(RunRow.session_pk) == one.key))
 
 
@@ -87,7 +87,7 @@ def _windows(scope_id: int) -> Select[Any]:
     return select(WindowRow.id).where(WindowRow.scope_id == scope_id)
 
 
-def _windows_of(one: Conversation) -> Select[Any]:
+def _windows_of(one: SessionKeys) -> Select[Any]:
     return _windows(one.scope_id).where(col(WindowRow.source) == one.source)
 
 
@@ -95,7 +95,7 @@ def _said(scope_id: int) -> Select[Any]:
     return select(AssertionRow.id).where(AssertionRow.scope_id == scope_id)
 
 
-def _said_in(one: Conversation) -> Select[Any]:
+def _said_in(one: SessionKeys) -> Select[Any]:
     return _said(one.scope_id).where(col(AssertionRow.session_id) == one.session_id)
 
 
@@ -111,29 +111,29 @@ def _sessions(scope_id: int) -> Select[Any]:
     return select(SessionRow.id).where(SessionRow.scope_id == scope_id)
 
 
-HOLDINGS: tuple[Holding, ...] = (
-    Holding(
+ERASABLE_TABLES: tuple[ErasableTable, ...] = (
+    ErasableTable(
         VectorRow,
         ("content",),
         ("model", "key"),
         of_scope=lambda scope: col(VectorRow.scope_id) == scope,
         derived=True,
     ),
-    Holding(
+    ErasableTable(
         FactAssertionRow,
         (),
         ("fact_id", "assertion_id"),
         of_scope=lambda scope: col(FactAssertionRow.fact_id).in_(_facts(scope)),
         derived=True,
     ),
-    Holding(
+    ErasableTable(
         FactRow,
         ("subject_key", "attribute_key", "may_be"),
         ("id", "lead_id", "spans", "undone_as", "undone_by", "contested_by"),
         of_scope=lambda scope: col(FactRow.scope_id) == scope,
         derived=True,
     ),
-    Holding(
+    ErasableTable(
         RunVerdictRow,
         (),
         ("verdict_key",),
@@ -143,7 +143,7 @@ HOLDINGS: tuple[Holding, ...] = (
         ),
         of_statements=lambda ids: col(RunVerdictRow.verdict_key).in_(_verdicts(ids)),
     ),
-    Holding(
+    ErasableTable(
         VerdictRow,
         ("reason",),
         ("key", "earlier_id", "later_id", "relation", "judge"),
@@ -151,7 +151,7 @@ HOLDINGS: tuple[Holding, ...] = (
         of_session=lambda one: _touching(_said_in(one)),
         of_statements=_touching,
     ),
-    Holding(
+    ErasableTable(
         RunWindowRow,
         (),
         of_scope=lambda scope: col(RunWindowRow.run_id).in_(_runs(scope)),
@@ -159,14 +159,14 @@ HOLDINGS: tuple[Holding, ...] = (
             col(RunWindowRow.run_id).in_(_runs_of(one)), col(RunWindowRow.window_id).in_(_windows_of(one))
         ),
     ),
-    Holding(
+    ErasableTable(
         RejectionRow,
         ("statement", "detail"),
         ("reason",),
         of_scope=lambda scope: col(RejectionRow.window_id).in_(_windows(scope)),
         of_session=lambda one: col(RejectionRow.window_id).in_(_windows_of(one)),
     ),
-    Holding(
+    ErasableTable(
         WindowAssertionRow,
         (),
         ("assertion_id",),
@@ -177,7 +177,7 @@ HOLDINGS: tuple[Holding, ...] = (
         ),
         of_statements=lambda ids: col(WindowAssertionRow.assertion_id).in_(ids),
     ),
-    Holding(
+    ErasableTable(
         EvidenceRow,
         ("quote", "speaker"),
         ("assertion_id", "kind", "session_id"),
@@ -185,7 +185,7 @@ HOLDINGS: tuple[Holding, ...] = (
         of_session=lambda one: col(EvidenceRow.assertion_id).in_(_said_in(one)),
         of_statements=lambda ids: col(EvidenceRow.assertion_id).in_(ids),
     ),
-    Holding(
+    ErasableTable(
         AssertionRow,
         (
             *("subject", "attribute", "subject_key", "attribute_key", "value", "statement"),
@@ -196,42 +196,42 @@ HOLDINGS: tuple[Holding, ...] = (
         of_session=lambda one: col(AssertionRow.id).in_(_said_in(one)),
         of_statements=lambda ids: col(AssertionRow.id).in_(ids),
     ),
-    Holding(
+    ErasableTable(
         WindowRow,
         (),
         ("source", "key"),
         of_scope=lambda scope: col(WindowRow.scope_id) == scope,
         of_session=lambda one: col(WindowRow.id).in_(_windows_of(one)),
     ),
-    Holding(
+    ErasableTable(
         ImportedRunRow,
         (),
         ("origin",),
         of_scope=lambda scope: col(ImportedRunRow.run_id).in_(_runs(scope)),
         of_session=lambda one: col(ImportedRunRow.run_id).in_(_runs_of(one)),
     ),
-    Holding(
+    ErasableTable(
         RunRow,
         ("transcript",),
         ("source", "purpose", "status", "extractor", "judge", "counts"),
         of_scope=lambda scope: col(RunRow.scope_id) == scope,
         of_session=lambda one: col(RunRow.id).in_(_runs_of(one)),
     ),
-    Holding(
+    ErasableTable(
         StateRow,
         ("content",),
         ("component",),
         of_scope=lambda scope: col(StateRow.session_pk).in_(_sessions(scope)),
         of_session=lambda one: col(StateRow.session_pk) == one.key,
     ),
-    Holding(
+    ErasableTable(
         TurnRow,
         ("text", "speaker"),
         ("role", "message_id"),
         of_scope=lambda scope: col(TurnRow.session_pk).in_(_sessions(scope)),
         of_session=lambda one: col(TurnRow.session_pk) == one.key,
     ),
-    Holding(
+    ErasableTable(
         SessionRow,
         ("failure", "humans", "assumed"),
         ("session_id", "layout", "time_basis", "skipped", "progress"),
@@ -239,11 +239,11 @@ HOLDINGS: tuple[Holding, ...] = (
         of_session=lambda one: col(SessionRow.id) == one.key,
     ),
     # What a model was paid stays on the books; whom it was paid for is struck out of it (`forgetting.sever`).
-    Holding(SpendingRow, (), ("source", "purpose", "model", "status")),
+    ErasableTable(SpendingRow, (), ("source", "purpose", "model", "status")),
     # Of a scope its name stays: its tombstones need it, and other processes must see that it has changed.
-    Holding(ScopeRow, (), ("tenant", "kind", "name", "policy")),
-    Holding(TombstoneRow, (), ("id", "key_id", "kind", "place", "mark", "spans")),
-    Holding(TombstoneKeyRow, (), ("id", "key")),
+    ErasableTable(ScopeRow, (), ("tenant", "kind", "name", "policy")),
+    ErasableTable(TombstoneRow, (), ("id", "key_id", "kind", "place", "mark", "spans")),
+    ErasableTable(TombstoneKeyRow, (), ("id", "key")),
     # A job is of no scope, and its failure names an error's type alone.
-    Holding(JobRow, (), ("name", "holder", "failure")),
+    ErasableTable(JobRow, (), ("name", "holder", "failure")),
 )

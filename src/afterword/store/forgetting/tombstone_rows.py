@@ -17,34 +17,34 @@ from afterword.facts.assertions import digest
 from afterword.facts.scopes import Scope
 from afterword.privacy.tombstones import Forgotten, Key, Tombstone, TombstoneKind
 from afterword.store.database.inserts import insert_missing
-from afterword.store.database.statements import fetched
+from afterword.store.database.statements import fetch_rows
 from afterword.store.ledger import ensure_scope
-from afterword.store.lookup import CHUNK, plain, scope_row
+from afterword.store.lookup import CHUNK, scope_row, select_columns
 from afterword.store.tables import TombstoneKeyRow, TombstoneRow
 
 _KEY_BYTES = 32
 
 
-def forgotten(db: Session, scope: Scope, session_id: str | None = None) -> Forgotten:
+def read_forgotten(transaction: Session, scope: Scope, session_id: str | None = None) -> Forgotten:
     """Return what was forgotten of a scope, and of one session of it."""
     if session_id is not None:
-        found = forgotten_in(db, scope, [session_id])
+        found = read_forgotten_by_session(transaction, scope, [session_id])
         return found.get(session_id) or Forgotten(scope, session_id, (), ())
-    row, kept = scope_row(db, scope), keys(db)
-    stones = _stones(db, row.id, [""]) if row and row.id and kept else []
+    row, kept = scope_row(transaction, scope), read_tombstone_keys(transaction)
+    stones = _stones(transaction, row.id, [""]) if row and row.id and kept else []
     return Forgotten(scope, None, kept, stones)
 
 
-def forgotten_in(db: Session, scope: Scope, session_ids: Sequence[str]) -> dict[str, Forgotten]:
+def read_forgotten_by_session(transaction: Session, scope: Scope, session_ids: Sequence[str]) -> dict[str, Forgotten]:
     """Return what was forgotten of a scope and of each of these sessions; nothing where nothing ever was."""
-    row, kept = scope_row(db, scope), keys(db)
+    row, kept = scope_row(transaction, scope), read_tombstone_keys(transaction)
     if row is None or row.id is None or not kept:
         return {}
-    if not db.exec(select(TombstoneRow.id).where(TombstoneRow.scope_id == row.id).limit(1)).first():
+    if not transaction.exec(select(TombstoneRow.id).where(TombstoneRow.scope_id == row.id).limit(1)).first():
         return {}
     places = {name: [key.place(scope, name) for key in kept] for name in session_ids}
     lying: dict[str, list[Tombstone]] = defaultdict(list)
-    for stone in _stones(db, row.id, ["", *(place for found in places.values() for place in found)]):
+    for stone in _stones(transaction, row.id, ["", *(place for found in places.values() for place in found)]):
         lying[stone.place].append(stone)
     return {
         name: Forgotten(scope, name, kept, [*lying[""], *(one for place in found for one in lying[place])])
@@ -52,67 +52,69 @@ def forgotten_in(db: Session, scope: Scope, session_ids: Sequence[str]) -> dict[
     }
 
 
-def _stones(db: Session, scope_id: int, places: Sequence[str]) -> list[Tombstone]:
+def _stones(transaction: Session, scope_id: int, places: Sequence[str]) -> list[Tombstone]:
     found: list[Tombstone] = []
     for start in range(0, len(places), CHUNK):
         query = select(TombstoneRow).where(
             TombstoneRow.scope_id == scope_id, col(TombstoneRow.place).in_(places[start : start + CHUNK])
         )
-        found += map(_stone, db.exec(query))
+        found += map(_stone, transaction.exec(query))
     return found
 
 
-def keys(db: Session) -> list[Key]:
+def read_tombstone_keys(transaction: Session) -> list[Key]:
     """Return the keys under which tombstones of this store are hashed."""
-    return [Key(one.id, bytes.fromhex(one.key)) for one in fetched(db, _all_keys())]
+    return [Key(one.id, bytes.fromhex(one.key)) for one in fetch_rows(transaction, _all_keys())]
 
 
 @cache
 def _all_keys() -> Any:
-    return plain(TombstoneKeyRow)
+    return select_columns(TombstoneKeyRow)
 
 
-def own_key(db: Session) -> Key:
+def ensure_store_key(transaction: Session) -> Key:
     """Return the store's own key, which is made where there is none yet; its name tells this store from others."""
     query = select(TombstoneKeyRow).where(col(TombstoneKeyRow.is_own)).order_by(TombstoneKeyRow.id).limit(1)
-    found = db.exec(query).first()
+    found = transaction.exec(query).first()
     if found is None:
         secret = secrets.token_bytes(_KEY_BYTES)
         found = TombstoneKeyRow(id=_name(secret), key=secret.hex(), is_own=True)
-        db.add(found)
-        db.flush()
+        transaction.add(found)
+        transaction.flush()
     return Key(found.id, bytes.fromhex(found.key))
 
 
-def lay(db: Session, scope: Scope, stones: Iterable[Tombstone]) -> int:
+def add_tombstones(transaction: Session, scope: Scope, stones: Iterable[Tombstone]) -> int:
     """Keep these tombstones, and return how many; one that lies there already is left as it is."""
-    scope_id = ensure_scope(db, scope)
+    scope_id = ensure_scope(transaction, scope)
     rows = [_values(scope, scope_id, one) for one in stones]
     for start in range(0, len(rows), CHUNK):
-        insert_missing(db, TombstoneRow, rows[start : start + CHUNK])
+        insert_missing(transaction, TombstoneRow, rows[start : start + CHUNK])
     return len(rows)
 
 
-def tombstone_lines(db: Session, scopes: Sequence[Scope]) -> list[dict[str, Any]]:
+def tombstone_lines(transaction: Session, scopes: Sequence[Scope]) -> list[dict[str, Any]]:
     """Return the keys and tombstones of these scopes as JSON-representable lines."""
-    lines: list[dict[str, Any]] = [{"row": "key", "id": one.id, "key": one.secret.hex()} for one in keys(db)]
+    lines: list[dict[str, Any]] = [
+        {"row": "key", "id": one.id, "key": one.secret.hex()} for one in read_tombstone_keys(transaction)
+    ]
     for scope in scopes:
-        row = scope_row(db, scope)
+        row = scope_row(transaction, scope)
         query = select(TombstoneRow).where(TombstoneRow.scope_id == (row.id if row else None))
-        lines += [_line(scope, _stone(one)) for one in db.exec(query.order_by(TombstoneRow.id))]
+        lines += [_line(scope, _stone(one)) for one in transaction.exec(query.order_by(TombstoneRow.id))]
     return lines
 
 
-def keep_key(db: Session, line: Mapping[str, Any]) -> None:
+def add_imported_key(transaction: Session, line: Mapping[str, Any]) -> None:
     """Keep the key of another store. Raises `FileInvalid` where it is none."""
     try:
         secret = bytes.fromhex(line["key"])
     except (KeyError, TypeError, ValueError):
         raise FileInvalid("a key of tombstones cannot be read; the file is damaged") from None
-    insert_missing(db, TombstoneKeyRow, [{"id": _name(secret), "key": secret.hex(), "is_own": False}])
+    insert_missing(transaction, TombstoneKeyRow, [{"id": _name(secret), "key": secret.hex(), "is_own": False}])
 
 
-def stone_of(line: Mapping[str, Any]) -> tuple[Scope, Tombstone]:
+def parse_tombstone(line: Mapping[str, Any]) -> tuple[Scope, Tombstone]:
     """Return the tombstone of a line, and whose it is. Raises `FileInvalid` where the line holds none."""
     try:
         spans = tuple((int(first), int(last)) for first, last in line["spans"])

@@ -24,7 +24,7 @@ def _config(connection: Connection) -> Config:
     return config
 
 
-def newest() -> str:
+def newest_version() -> str:
     """Return the version of the tables that this program uses."""
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent))
@@ -44,7 +44,7 @@ def upgrade(connection: Connection) -> tuple[str | None, str]:
 
     Raises `StoreTooNew` where the version is unknown to this program.
     """
-    before, target = version_of(connection), newest()
+    before, target = version_of(connection), newest_version()
     if before == target:
         return before, target
     _refuse_unknown(connection, before)
@@ -62,7 +62,7 @@ def upgrade(connection: Connection) -> tuple[str | None, str]:
 
 def check(connection: Connection) -> None:
     """Raise `StoreOutdated` or `StoreTooNew` where the tables are not those of this program."""
-    found, target = version_of(connection), newest()
+    found, target = version_of(connection), newest_version()
     if found != target:
         _refuse_unknown(connection, found)
         raise StoreOutdated(
@@ -74,6 +74,6 @@ def _refuse_unknown(connection: Connection, found: str | None) -> None:
     known = {script.revision for script in ScriptDirectory.from_config(_config(connection)).walk_revisions()}
     if found is not None and found not in known:
         raise StoreTooNew(
-            f"the store was written by a newer afterword (tables {found}, this program knows up to {newest()}); "
-            "upgrade afterword, the store was left alone"
+            f"the store was written by a newer afterword (tables {found}, this program knows up to {newest_version()});"
+            " upgrade afterword, the store was left alone"
         )

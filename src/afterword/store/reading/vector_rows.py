@@ -123,7 +123,7 @@ async def coverage(store: Store, scope: Scope, at: datetime, wanted: Name | None
 
 def _held(db: Session, reading: Reading) -> int | None:
     """Return the key of the scope, held against every other writer; None where it is not as it was read any more."""
-    ledger.hold(db, reading.scope)
+    ledger.lock_scope(db, reading.scope)
     row = lookup.scope_row(db, reading.scope)
     return row.id if row is not None and row.revision == reading.revision else None
 

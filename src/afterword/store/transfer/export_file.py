@@ -16,7 +16,7 @@ LETTERS_AT_ONCE = 2_000_000
 """A group of lines ends at so many, or so much text: a session is one line, with all its turns and its state."""
 
 
-def head_of(path: Path) -> Line:
+def read_head(path: Path) -> Line:
     """Return the first line. Raises `FileInvalid` where the file is no export, or one of another version."""
     head = next(_parsed(path), (1, {}))[1]
     if head.get("format") != FORMAT:
@@ -26,7 +26,7 @@ def head_of(path: Path) -> Line:
     return head
 
 
-def groups(path: Path) -> Iterator[tuple[str, list[Line]]]:
+def read_groups(path: Path) -> Iterator[tuple[str, list[Line]]]:
     """Yield the lines between the first and the last in groups of one kind, each with its kind.
 
     Raises `FileInvalid` where the file is damaged or cut short, once all before that has been yielded.

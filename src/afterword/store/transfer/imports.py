@@ -28,8 +28,14 @@ from afterword.store import ledger
 from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Store
 from afterword.store.database.inserts import insert_missing, insert_numbered, insert_rows
-from afterword.store.forgetting.tombstone_replay import Covers, stands
-from afterword.store.forgetting.tombstone_rows import forgotten, forgotten_in, keep_key, lay, stone_of
+from afterword.store.forgetting.tombstone_replay import ChangedTurns, has_unchanged_quotes
+from afterword.store.forgetting.tombstone_rows import (
+    add_imported_key,
+    add_tombstones,
+    parse_tombstone,
+    read_forgotten,
+    read_forgotten_by_session,
+)
 from afterword.store.lookup import CHUNK
 from afterword.store.rows import assertion_of, turn_of
 from afterword.store.tables import (
@@ -45,15 +51,15 @@ from afterword.store.tables import (
     WindowRow,
 )
 from afterword.store.transfer import export_file
-from afterword.store.transfer.imported_runs import Newcomers
-from afterword.store.transfer.json_rows import Line, columns_of
+from afterword.store.transfer.imported_runs import RunImport
+from afterword.store.transfer.json_rows import Line, parse_columns
 from afterword.telemetry import Stage
 
 Work = Callable[[Session, Sequence[Line]], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
+class ImportResult:
     """What came in, by kind of line; what was held back because it was forgotten here; and what was here already."""
 
     taken: Counter[str] = field(default_factory=Counter)
@@ -62,16 +68,16 @@ class Arrived:
 
 
 @telemetry.staged(Stage.IMPORT)
-async def take_in(store: Store, path: Path) -> Arrived:
+async def import_file(store: Store, path: Path) -> ImportResult:
     """Import a file of `transfer.export`, and return what came of it.
 
     Raises `FileInvalid` where it is no such file, is of a newer version, or is damaged or cut short: what came before
     the damage is kept, and importing a whole file goes on from there.
     """
-    arrival = _Arrival(store, origin=str(export_file.head_of(path).get("origin")))
-    for kind, lines in export_file.groups(path):
+    arrival = _Arrival(store, origin=str(export_file.read_head(path).get("origin")))
+    for kind, lines in export_file.read_groups(path):
         await arrival.take(kind, lines)
-    await store.write(lambda db: analyze(db.connection()))
+    await store.write(lambda transaction: analyze(transaction.connection()))
     return arrival.arrived
 
 
@@ -81,9 +87,9 @@ class _Arrival:
     def __init__(self, store: Store, origin: str) -> None:
         self._store, self._origin = store, origin
         self._scope = Scope.user("nobody")
-        self._covers: Covers = {}
+        self._covers: ChangedTurns = {}
         self._runs: list[Line] = []
-        self.arrived = Arrived()
+        self.arrived = ImportResult()
 
     async def take(self, kind: str, lines: Sequence[Line]) -> None:
         """Take in lines of one kind, in one transaction."""
@@ -103,10 +109,10 @@ class _Arrival:
         if kind not in works:
             raise FileInvalid(f"the export holds a line of an unknown kind ({kind}); upgrade afterword")
 
-        def work(db: Session) -> Arrived:
-            before, self.arrived = self.arrived, Arrived()
+        def work(transaction: Session) -> ImportResult:
+            before, self.arrived = self.arrived, ImportResult()
             try:
-                works[kind](db, lines)
+                works[kind](transaction, lines)
                 return self.arrived
             finally:
                 self.arrived = before
@@ -119,34 +125,34 @@ class _Arrival:
         self.arrived.forgotten.update(done.forgotten)
         self.arrived.kept.update(done.kept)
 
-    def _keys(self, db: Session, lines: Sequence[Line]) -> None:
+    def _keys(self, transaction: Session, lines: Sequence[Line]) -> None:
         for line in lines:
-            keep_key(db, line)
+            add_imported_key(transaction, line)
 
-    def _tombstones(self, db: Session, lines: Sequence[Line]) -> None:
-        stones = [stone_of(line) for line in lines]
+    def _tombstones(self, transaction: Session, lines: Sequence[Line]) -> None:
+        stones = [parse_tombstone(line) for line in lines]
         for scope in {scope for scope, _ in stones}:
-            lay(db, scope, [stone for of, stone in stones if of == scope])
+            add_tombstones(transaction, scope, [stone for of, stone in stones if of == scope])
         self.arrived.taken["tombstones"] += len(stones)
 
-    def _begin_scope(self, db: Session, lines: Sequence[Line]) -> None:
+    def _begin_scope(self, transaction: Session, lines: Sequence[Line]) -> None:
         (line,) = lines
         self._scope, self._covers, self._runs = Scope.parse(line["scope"]), {}, []
-        scope_id = self._held(db)
-        row = db.get(ScopeRow, scope_id)
+        scope_id = self._held(transaction)
+        row = transaction.get(ScopeRow, scope_id)
         if row is not None and not row.revision:
             row.policy = line["policy"]
-            db.add(row)
+            transaction.add(row)
 
-    def _held(self, db: Session) -> int:
+    def _held(self, transaction: Session) -> int:
         """Return the key of the scope's row. Nobody forgets anything of the scope until the transaction ends: what is
         held back by the tombstones that are seen now is all that is to be held back."""
-        return ledger.hold(db, self._scope)
+        return ledger.lock_scope(transaction, self._scope)
 
-    def _sessions(self, db: Session, lines: Sequence[Line]) -> None:
-        scope_id, names = self._held(db), [line["session_id"] for line in lines]
-        here = _present(db, col(SessionRow.session_id), names, SessionRow.scope_id == scope_id)
-        gone = forgotten_in(db, self._scope, names)
+    def _sessions(self, transaction: Session, lines: Sequence[Line]) -> None:
+        scope_id, names = self._held(transaction), [line["session_id"] for line in lines]
+        here = _present(transaction, col(SessionRow.session_id), names, SessionRow.scope_id == scope_id)
+        gone = read_forgotten_by_session(transaction, self._scope, names)
         rows, states, turns = [], [], []
         for line in lines:
             state, left = self._shown(line, gone.get(line["session_id"]))
@@ -155,22 +161,22 @@ class _Arrival:
             elif line["session_id"] in here:
                 self.arrived.kept["sessions"] += 1
             else:
-                rows.append({**columns_of(SessionRow, line), "scope_id": scope_id})
+                rows.append({**parse_columns(SessionRow, line), "scope_id": scope_id})
                 states.append(state)
                 turns.append(left)
         for row in rows:
             row.pop("id", None)
-        keys = insert_numbered(db, SessionRow, rows)
+        keys = insert_numbered(transaction, SessionRow, rows)
         kept = [{**one, "session_pk": key} for key, found in zip(keys, turns, strict=True) for one in found]
-        insert_rows(db, TurnRow, kept)
+        insert_rows(transaction, TurnRow, kept)
         saved = [{**one, "session_pk": key} for key, one in zip(keys, states, strict=True) if one]
-        insert_rows(db, StateRow, saved)
+        insert_rows(transaction, StateRow, saved)
         self.arrived.taken["sessions"] += len(rows)
 
     def _shown(self, line: Line, gone: Forgotten | None) -> tuple[Line | None, list[Line] | None]:
         """Return the state and the turns of a session without what was forgotten; no turns where that is all."""
-        turns = [columns_of(TurnRow, turn) for turn in line["turns"]]
-        state = columns_of(StateRow, line["state"]) if line.get("state") else None
+        turns = [parse_columns(TurnRow, turn) for turn in line["turns"]]
+        state = parse_columns(StateRow, line["state"]) if line.get("state") else None
         if gone is None or not gone.touches_session:
             return state, turns
         kept = tuple(turn_of(_as_row({**turn, "session_pk": 0})) for turn in turns)
@@ -185,64 +191,64 @@ class _Arrival:
             state = {**state, "content": zlib.compress(json.dumps(shown, ensure_ascii=True).encode())}
         return state, [{**turn, "text": one.text} for turn, one in zip(turns, left, strict=True)]
 
-    def _assertions(self, db: Session, lines: Sequence[Line]) -> None:
-        scope_id = self._held(db)
-        gone = forgotten(db, self._scope)
+    def _assertions(self, transaction: Session, lines: Sequence[Line]) -> None:
+        scope_id = self._held(transaction)
+        gone = read_forgotten(transaction, self._scope)
         rows, evidence = [], []
         for line in lines:
-            row = {**columns_of(AssertionRow, line), "scope_id": scope_id}
-            items = [{**columns_of(EvidenceRow, item), "assertion_id": line["id"]} for item in line["evidence"]]
+            row = {**parse_columns(AssertionRow, line), "scope_id": scope_id}
+            items = [{**parse_columns(EvidenceRow, item), "assertion_id": line["id"]} for item in line["evidence"]]
             _check(row, items)
             if self._is_forgotten(row, items, gone):
                 self.arrived.forgotten["assertions"] += 1
                 continue
             rows.append(row)
             evidence += items
-        insert_missing(db, AssertionRow, rows)
-        insert_missing(db, EvidenceRow, evidence)
+        insert_missing(transaction, AssertionRow, rows)
+        insert_missing(transaction, EvidenceRow, evidence)
         self.arrived.taken["assertions"] += len(rows)
 
     def _is_forgotten(self, row: Line, items: Sequence[Line], gone: Forgotten) -> bool:
         if gone.is_empty and not self._covers and not has_blanked_words(row["value"]):
             return False
         said = assertion_of(_as_row(row), map(_as_row, items), self._scope)
-        return gone.covers(said) or not stands(said, self._covers)
+        return gone.covers(said) or not has_unchanged_quotes(said, self._covers)
 
-    def _windows(self, db: Session, lines: Sequence[Line]) -> None:
-        scope_id = self._held(db)
-        rows = [{**columns_of(WindowRow, line), "scope_id": scope_id} for line in lines]
+    def _windows(self, transaction: Session, lines: Sequence[Line]) -> None:
+        scope_id = self._held(transaction)
+        rows = [{**parse_columns(WindowRow, line), "scope_id": scope_id} for line in lines]
         for row in rows:
             row.pop("id", None)
-        insert_missing(db, WindowRow, rows)
-        ids = _window_ids(db, scope_id, [line["key"] for line in lines])
-        here = _present(db, col(AssertionRow.id), [name for line in lines for name in line["assertions"]])
+        insert_missing(transaction, WindowRow, rows)
+        ids = _window_ids(transaction, scope_id, [line["key"] for line in lines])
+        here = _present(transaction, col(AssertionRow.id), [name for line in lines for name in line["assertions"]])
         touched = {session_id for session_id, _ in self._covers}
         ties, refused = [], []
         for line in lines:
             window_id = ids[line["source"], line["key"]]
             ties += [{"window_id": window_id, "assertion_id": one} for one in line["assertions"] if one in here]
             # What was refused of a session of which something was forgotten may tell just that.
-            if line["source"].removeprefix(ledger.source_of("")) not in touched:
-                refused += [{**columns_of(RejectionRow, one), "window_id": window_id} for one in line["rejections"]]
-        insert_missing(db, WindowAssertionRow, ties)
-        insert_missing(db, RejectionRow, refused)
+            if line["source"].removeprefix(ledger.session_source("")) not in touched:
+                refused += [{**parse_columns(RejectionRow, one), "window_id": window_id} for one in line["rejections"]]
+        insert_missing(transaction, WindowAssertionRow, ties)
+        insert_missing(transaction, RejectionRow, refused)
         self.arrived.taken["windows"] += len(lines)
 
-    def _verdicts(self, db: Session, lines: Sequence[Line]) -> None:
-        scope_id = self._held(db)
+    def _verdicts(self, transaction: Session, lines: Sequence[Line]) -> None:
+        scope_id = self._held(transaction)
         named = [line[name] for line in lines for name in ("earlier_id", "later_id")]
-        here = _present(db, col(AssertionRow.id), named)
+        here = _present(transaction, col(AssertionRow.id), named)
         rows = [
-            {**columns_of(VerdictRow, line), "scope_id": scope_id}
+            {**parse_columns(VerdictRow, line), "scope_id": scope_id}
             for line in lines
             if line["earlier_id"] in here and line["later_id"] in here
         ]
-        insert_missing(db, VerdictRow, rows)
+        insert_missing(transaction, VerdictRow, rows)
         self.arrived.taken["verdicts"] += len(rows)
 
-    def _end_scope(self, db: Session, _: Sequence[Line]) -> None:
+    def _end_scope(self, transaction: Session, _: Sequence[Line]) -> None:
         """Let the runs of the scope count, those that are not here yet, and derive its facts."""
-        newcomers = Newcomers.of(db, self._scope, self._held(db), self._origin)
+        newcomers = RunImport.of(transaction, self._scope, self._held(transaction), self._origin)
         come = []
         for line in self._runs:
             why_not = newcomers.why_not(line)
@@ -251,8 +257,8 @@ class _Arrival:
             else:
                 (self.arrived.forgotten if why_not == "forgotten" else self.arrived.kept)["runs"] += 1
         if come:
-            newcomers.take(db, come)
-            ledger.derive(db, self._scope)
+            newcomers.take(transaction, come)
+            ledger.derive_facts(transaction, self._scope)
         self.arrived.taken["runs"] += len(come)
 
 
@@ -277,19 +283,19 @@ def _as_row(values: Line) -> Any:
     return SimpleNamespace(**values)
 
 
-def _window_ids(db: Session, scope_id: int, keys: Sequence[str]) -> dict[tuple[str, str], int]:
+def _window_ids(transaction: Session, scope_id: int, keys: Sequence[str]) -> dict[tuple[str, str], int]:
     found: dict[tuple[str, str], int] = {}
     for start in range(0, len(keys), CHUNK):
         query = select(WindowRow.source, WindowRow.key, WindowRow.id).where(
             WindowRow.scope_id == scope_id, col(WindowRow.key).in_(keys[start : start + CHUNK])
         )
-        found.update({(source, key): window for source, key, window in db.exec(query).all() if window})
+        found.update({(source, key): window for source, key, window in transaction.exec(query).all() if window})
     return found
 
 
-def _present(db: Session, column: Any, names: Sequence[str], *where: Any) -> Collection[str]:
+def _present(transaction: Session, column: Any, names: Sequence[str], *where: Any) -> Collection[str]:
     """Return those of the names that the table has."""
     found: set[str] = set()
     for start in range(0, len(names), CHUNK):
-        found.update(db.exec(select(column).where(column.in_(names[start : start + CHUNK]), *where)))
+        found.update(transaction.exec(select(column).where(column.in_(names[start : start + CHUNK]), *where)))
     return found

@@ -29,7 +29,7 @@ class _Columns:
     readers: tuple[tuple[str, Callable[[Any], Any]], ...]
 
 
-def columns_of(table: type[SQLModel], line: Line) -> Line:
+def parse_columns(table: type[SQLModel], line: Line) -> Line:
     """Return the columns of a table that a line holds, as the database takes them. Raises `FileInvalid`."""
     columns = _columns(table)
     values: Line = {**columns.empty, **{name: line[name] for name in columns.names & line.keys()}}

@@ -16,7 +16,7 @@ _KINDS = {
 }
 
 
-def markdown(scope: Scope, facts: Sequence[Fact]) -> str:
+def facts_as_markdown(scope: Scope, facts: Sequence[Fact]) -> str:
     """Return what is known of a scope as Markdown: what holds first, then what held, each with its quotes and dates."""
     ordered = sorted(facts, key=lambda fact: (not fact.is_served, fact.kind, fact.said_at, fact.id))
     lines = [f"# What is remembered of {scope}", "", f"{len(facts)} facts."]
