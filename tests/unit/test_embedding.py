@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from afterword.recall import vectors
 from afterword.recall.vectors import EmbeddingUnavailable, LocalEmbedder, Vectors, packed_vector, vector_key
 
 TEA, COFFEE, ROCKET = [1.0, 0.1, 0.0], [0.9, 0.2, 0.0], [0.0, 0.1, 1.0]
@@ -61,7 +62,7 @@ def test_other_words_have_another_key() -> None:
 async def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numpy", None)
     monkeypatch.setitem(sys.modules, "wordllama", None)
-    monkeypatch.setattr("afterword.recall.vectors._loaded", [])
+    monkeypatch.setattr(vectors, "_loaded_wordllama", vectors._loaded_wordllama.__wrapped__)
     with pytest.raises(EmbeddingUnavailable, match=r"afterword\[local\]"):
         packed_vector(TEA)
     with pytest.raises(EmbeddingUnavailable, match=r"afterword\[local\]"):

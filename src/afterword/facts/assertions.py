@@ -1,4 +1,4 @@
-"""Assertions and the verdicts between them: what was said, by whom, when, in which words. Frozen values, no I/O."""
+"""Assertions (what was said, by whom, when, in which words) and the verdicts between them. Frozen values, no I/O."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OWNER = "user"
 
 
 EVERYTHING = "everything"
-"""The attribute of a retraction that takes back all that was said of its subject."""
+"""The attribute of a retraction that withdraws everything said about its subject."""
 
 
 class Kind(StrEnum):
@@ -48,7 +48,7 @@ class Cue(StrEnum):
 
 
 class Authority(IntEnum):
-    """Whose word it is; a lower one never retires a higher one."""
+    """Who says it, in order of authority: a lower authority never retires a higher one."""
 
     AGENT = 1
     IMPORTED = 2
@@ -69,9 +69,9 @@ class EvidenceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What supports an assertion; of kind turn, the words as they stand in that turn of that session.
+    """What supports an assertion. For a turn, `quote` holds the words exactly as they stand in it.
 
-    `start` is the place of the words in the turn's text, in characters from 0.
+    `start` is the position of the quote in the turn's text, in characters from 0.
     """
 
     kind: EvidenceKind
@@ -86,9 +86,9 @@ class Evidence:
 class Assertion:
     """One grounded statement from one session (or from the application, a person, an import).
 
-    `said_at` is when it was said, `valid_from` and `valid_to` when it holds where that was said (`valid_to` is its last
-    instant); all aware UTC. `time_is_guess` marks a session whose times are only its file's. `limited_to` names the
-    project or occasion it is limited to, `outcome` how a decision turned out.
+    `said_at` is when it was said. `valid_from` and `valid_to` say when it holds, if that was said (`valid_to` is the
+    last instant). All are aware UTC. `time_is_guess` marks a session whose only known time is its file's. `limited_to`
+    names the project or occasion it is limited to, `outcome` how a decision turned out.
     """
 
     id: str
@@ -113,18 +113,18 @@ class Assertion:
 
     @property
     def slot(self) -> tuple[str, str]:
-        """Subject and attribute, folded so that letter case and spacing do not part them."""
+        """Subject and attribute, folded so that letter case and spacing make no difference."""
         return folded(self.subject), folded(self.attribute)
 
     @property
     def order(self) -> tuple[datetime, str, int, int, str]:
-        """The order of saying, total whatever the order of arrival: by time, turn, and place in the turn."""
-        turn, start = max(((item.turn or 0, item.start or 0) for item in self.evidence), default=(0, 0))
+        """The order of saying: by time, session, turn, and position in the turn. It is total."""
+        turn, start = max(((evidence.turn or 0, evidence.start or 0) for evidence in self.evidence), default=(0, 0))
         return self.said_at, self.session_id or "", turn, start, self.id
 
 
 PERSON = "person"
-"""The judge of what a person decided in a review."""
+"""The judge's name in the verdicts that a person decides."""
 
 
 class Relation(StrEnum):
@@ -143,10 +143,10 @@ RETIRING = frozenset({Relation.NARROWS, Relation.CHANGES, Relation.CORRECTS, Rel
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One judged pair of assertions: (earlier-said, later-said), the relation and why.
+    """The relation of one pair of assertions, the earlier-said first, with the reason.
 
-    `judge` names who decided; what a person decides outranks every other judge. `joins_subjects` says that the two
-    subjects are one and the same, by whatever names; `parts_subjects` that they are two under one name.
+    `judge` names who decided. A person's decision outranks every other judge's. `joins_subjects` says that the two
+    subjects are one under two names, `parts_subjects` that they are two under one name.
     """
 
     earlier_id: str
@@ -159,7 +159,7 @@ class Verdict:
 
     @property
     def rank(self) -> tuple[int, str]:
-        """Which of several verdicts on one pair counts: a person's, then a model's, then that of the rules."""
+        """The rank among several verdicts on one pair: first a person's, then a model's, then that of the rules."""
         return (2 if self.judge == PERSON else 0 if self.judge.startswith("rules") else 1), self.judge
 
 
@@ -170,6 +170,6 @@ def digest(*parts: object, length: int = 20) -> str:
 
 
 def assertion_id(scope: Scope, session_id: str | None, content: Iterable[object], evidence: Iterable[Evidence]) -> str:
-    """Return the id that the same words from the same session always get, however often they are processed."""
-    quotes = [(item.kind, item.session_id, item.turn, item.quote) for item in evidence]
+    """Return the id of an assertion. The same words from the same session get the same id each time."""
+    quotes = [(each.kind, each.session_id, each.turn, each.quote) for each in evidence]
     return digest(str(scope), session_id, *content, quotes)

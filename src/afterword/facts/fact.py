@@ -21,6 +21,9 @@ class Status(StrEnum):
     PENDING = "pending"
 
 
+ENDED_STATUSES = frozenset({Status.SUPERSEDED, Status.RETRACTED, Status.EXPIRED})
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     """What the assertions about one slot amount to, with its status at the instant it was asked for.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from afterword.facts.assertions import Assertion, Relation, SpeechAct, Verdict
-from afterword.facts.fact import Fact, Status
+from afterword.facts.fact import ENDED_STATUSES, Fact, Status
 from afterword.facts.judged_pairs import JudgedPairs, RefusedRetirement
 from afterword.facts.subjects import SubjectNames
 
@@ -20,7 +20,6 @@ Interval = tuple[datetime, datetime | None]
 """A start and an end, None where the end is open."""
 
 _ONE_DAY = timedelta(days=1)
-_RETIRED = (Status.SUPERSEDED, Status.RETRACTED, Status.EXPIRED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +323,7 @@ def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | N
         evidence=tuple(dict.fromkeys(evidence for assertion in members for evidence in assertion.evidence)),
         assertion_ids=tuple(assertion.id for assertion in members),
         recorded_at=history.recorded_at,
-        retired_by=(span.by if span else history.undone_by) if status in _RETIRED else None,
+        retired_by=(span.by if span else history.undone_by) if status in ENDED_STATUSES else None,
         contested_by=rivals if status is Status.CONTESTED else (),
         may_be=history.may_be if status is Status.PENDING else (),
         limited_to=lead.limited_to,

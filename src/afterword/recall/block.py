@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from afterword.facts.assertions import Kind, digest
-from afterword.facts.fact import Fact, Status
+from afterword.facts.fact import ENDED_STATUSES, Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
 from afterword.recall.tokens import token_upper_bound
@@ -21,12 +21,12 @@ PREFACE = (
     "Do not mention these notes unless they are useful."
 )
 TURNS_HEADING = "Said then:"
-PAST = frozenset({Status.SUPERSEDED, Status.RETRACTED, Status.EXPIRED})
 LONGEST_TURN = 400
-MOST_PASSED = 50
+MAX_PASSED_OVER = 50
+"""After so many entries in a row that do not fit the budget, the remaining ones are not tried."""
 HEADINGS = {Kind.PREFERENCE: "Preferences:", Kind.DECISION: "Decisions:", Kind.ENTITY: "Facts:"}
 
-Item = TypeVar("Item", bound="Fact | SourceTurn")
+Entry = TypeVar("Entry", bound="Fact | SourceTurn")
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _TAG = re.compile(r"[<＜﹤](?=[\W_]{0,40}afterword\W{0,40}memory)", re.IGNORECASE)
@@ -36,7 +36,7 @@ _DECEIVING = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000
 
 
 def scope_label(scope: Scope) -> str:
-    """Return the name that tells the blocks of two scopes apart, without showing whose they are."""
+    """Return a label that tells the blocks of two scopes apart without showing whose they are."""
     return f"{scope.kind}-{digest(str(scope), length=12)}"
 
 
@@ -46,76 +46,77 @@ def opening_tag(label: str) -> str:
 
 
 def render_block(facts: Iterable[Fact], *, label: str, turns: Iterable[SourceTurn] = ()) -> str:
-    """Return the text that an agent reads: a preface, and one line a fact, grouped by kind in the order of saying.
+    """Return the text that an agent reads: a preface, and one line for each fact and turn.
 
-    The turns stand behind the facts, in the order of saying. It opens with `<afterword:memory scope="LABEL">` and ends
-    with `</afterword:memory>`; no fact and no turn can end it early. The empty string where there are none.
+    Facts are grouped by kind, in the order of saying. Turns follow, in the order of saying. The block begins with
+    `<afterword:memory scope="LABEL">` and ends with `</afterword:memory>`; no fact and no turn can end it early. It is
+    empty without facts and turns.
     """
     lines: list[str] = []
     heading = ""
-    shown: list[Fact | SourceTurn] = [*in_block_order(facts), *_in_order_of_saying(turns)]
-    for one in shown:
-        if _heading(one) != heading:
-            heading = _heading(one)
+    entries: list[Fact | SourceTurn] = [*in_block_order(facts), *_in_order_of_saying(turns)]
+    for entry in entries:
+        if _heading(entry) != heading:
+            heading = _heading(entry)
             lines.append(heading)
-        lines.append(block_line(one))
+        lines.append(block_line(entry))
     return "\n".join([opening_tag(label), PREFACE, *lines, CLOSING]) if lines else ""
 
 
 def fit_to_budget(
-    items: Iterable[Item], *, label: str, budget_tokens: int, costs: dict[str, int] | None = None
-) -> list[Item]:
+    entries: Iterable[Entry], *, label: str, budget_tokens: int, costs: dict[str, int] | None = None
+) -> list[Entry]:
     """Return the facts and turns, taken in the given order, whose block stays within the budget.
 
-    One too long is passed over, one given twice counts once. After 50 in a row that have no room the rest is not tried.
-    `costs` keeps the tokens of each line for another time, as long as the same facts are told.
+    An entry that is too long is passed over, a repeated one counts once. After 50 in a row that do not fit, the
+    remaining ones are not tried. `costs` caches the tokens of each line, for calls with the same facts.
     """
     costs = {} if costs is None else costs
-    room = budget_tokens - token_upper_bound("\n".join([opening_tag(label), PREFACE, CLOSING]))
-    kept: dict[str, Item] = {}
+    remaining_tokens = budget_tokens - token_upper_bound("\n".join([opening_tag(label), PREFACE, CLOSING]))
+    chosen: dict[str, Entry] = {}
     headings: set[str] = set()
-    passed = 0
-    for one in items:
-        key, heading = _key(one), _heading(one)
-        if key in kept:
+    passed_over = 0
+    for entry in entries:
+        key, heading = _key(entry), _heading(entry)
+        if key in chosen:
             continue
         if key not in costs:
-            costs[key] = token_upper_bound(block_line(one))
+            costs[key] = token_upper_bound(block_line(entry))
         cost = costs[key] + (0 if heading in headings else token_upper_bound(heading))
-        passed = passed + 1 if cost > room else 0
-        if cost <= room:
-            room -= cost
+        passed_over = passed_over + 1 if cost > remaining_tokens else 0
+        if cost <= remaining_tokens:
+            remaining_tokens -= cost
             headings.add(heading)
-            kept[key] = one
-        elif passed >= MOST_PASSED:
+            chosen[key] = entry
+        elif passed_over >= MAX_PASSED_OVER:
             break
-    return list(kept.values())
+    return list(chosen.values())
 
 
 def add_former_values(
     facts: Sequence[Fact],
-    former: Callable[[Fact], str | None],
+    former_value: Callable[[Fact], str | None],
     *,
     label: str,
     turns: Iterable[SourceTurn] = (),
     budget_tokens: int,
 ) -> list[Fact]:
-    """Return the facts of a block, in their order, each with its former value while the block has room for it.
+    """Return the facts of a block, in their order, each with the value that it replaced while the budget allows it.
 
-    `former` gives the value whose place a fact took. Within the budget without any of them, the block stays within it.
+    A block that is within the budget without former values stays within it.
     """
-    known = {fact.id: value for fact in facts if (value := former(fact))}
+    known = {fact.id: replace(fact, former=value) for fact in facts if (value := former_value(fact))}
     if not known:
         return list(facts)
-    room = budget_tokens - token_upper_bound(render_block(facts, label=label, turns=turns))
-    told: dict[str, Fact] = {}
-    for fact in (one for one in in_block_order(facts) if one.id in known):
-        more = replace(fact, former=known[fact.id])
-        cost = token_upper_bound(block_line(more)) - token_upper_bound(block_line(fact))
-        if cost <= room:
-            room -= cost
-            told[fact.id] = more
-    return [told.get(fact.id, fact) for fact in facts]
+    remaining_tokens = budget_tokens - token_upper_bound(render_block(facts, label=label, turns=turns))
+    extended: dict[str, Fact] = {}
+    for fact in in_block_order(facts):
+        if fact.id in known:
+            cost = token_upper_bound(block_line(known[fact.id])) - token_upper_bound(block_line(fact))
+            if cost <= remaining_tokens:
+                remaining_tokens -= cost
+                extended[fact.id] = known[fact.id]
+    return [extended.get(fact.id, fact) for fact in facts]
 
 
 def in_block_order(facts: Iterable[Fact]) -> list[Fact]:
@@ -128,34 +129,28 @@ def _in_order_of_saying(turns: Iterable[SourceTurn]) -> list[SourceTurn]:
     return sorted(turns, key=lambda turn: (turn.said_at is not None, turn.said_at or _NEVER, turn.place))
 
 
-def _key(one: Fact | SourceTurn) -> str:
-    return one.id if isinstance(one, Fact) else f"{one.number} {one.session_id}"
+def _key(entry: Fact | SourceTurn) -> str:
+    return entry.id if isinstance(entry, Fact) else f"{entry.number} {entry.session_id}"
 
 
-def _heading(one: Fact | SourceTurn) -> str:
-    return HEADINGS[one.kind] if isinstance(one, Fact) else TURNS_HEADING
+def _heading(entry: Fact | SourceTurn) -> str:
+    return HEADINGS[entry.kind] if isinstance(entry, Fact) else TURNS_HEADING
 
 
-def block_line(one: Fact | SourceTurn) -> str:
-    """Return a fact on one line, with what limits it; or a turn, with when it was said and by whom."""
-    return _fact_line(one) if isinstance(one, Fact) else _turn_line(one)
-
-
-def _turn_line(turn: SourceTurn) -> str:
-    text = safe_line(turn.text)
+def block_line(entry: Fact | SourceTurn) -> str:
+    """Return the line of a fact, with its limits in parentheses; or of a turn, with its day and speaker."""
+    if isinstance(entry, Fact):
+        statement = safe_line(entry.statement)
+        notes = "; ".join(filter(None, _notes(entry, statement)))
+        return f"- {statement} ({notes})" if notes else f"- {statement}"
+    text = safe_line(entry.text)
     clipped = text if len(text) <= LONGEST_TURN else text[:LONGEST_TURN].rsplit(" ", 1)[0] + " …"
-    day = f"{_day(turn.said_at)} " if turn.said_at else ""
-    return f'- {day}{safe_line(turn.speaker)}: "{clipped}"'
-
-
-def _fact_line(fact: Fact) -> str:
-    statement = safe_line(fact.statement)
-    notes = [note for note in _notes(fact, statement) if note]
-    return f"- {statement} ({'; '.join(notes)})" if notes else f"- {statement}"
+    day = f"{_day(entry.said_at)} " if entry.said_at else ""
+    return f'- {day}{safe_line(entry.speaker)}: "{clipped}"'
 
 
 def safe_line(text: str) -> str:
-    """Return the text on one line, harmless inside a block: no control characters, no tag of a block."""
+    """Return the text on one line that is safe inside a block: no control characters and no tag of a block."""
     readable = _CONTROL.sub(" ", _DECEIVING.sub("", text))
     return _TAG.sub("‹", " ".join(readable.split()))
 
@@ -169,7 +164,7 @@ def _notes(fact: Fact, statement: str) -> Sequence[str]:
         f"only for: {limit}" if limit and limit.casefold() not in said else "",
         f"outcome: {outcome}" if outcome and outcome.casefold() not in said else "",
         "contested" if fact.status is Status.CONTESTED else "",
-        "no longer so" if fact.status in PAST else "",
+        "no longer so" if fact.status in ENDED_STATUSES else "",
     )
 
 
@@ -181,7 +176,7 @@ def _validity(fact: Fact) -> str:
         elif fact.dated and fact.valid_from < fact.said_at:
             parts.append(f"since {_day(fact.valid_from)}")
         elif fact.former and fact.is_served:
-            # Nobody said since when; the month in which it was told is as near as that is known.
+            # Nobody said since when. All that is known is the month in which it was said.
             parts.append(f"since {_day(fact.valid_from)[: len('2026-01')]}")
     if fact.valid_to is not None:
         parts.append(f"until {_day(fact.valid_to)}")

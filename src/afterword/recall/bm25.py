@@ -1,7 +1,6 @@
-"""How well documents fit words: BM25 over lists of places. Pure, and the same to the last bit with and without numpy.
+"""BM25: how well documents match words. Pure, with the same results to the last bit with and without numpy.
 
-The lists of a large collection are added up by numpy where it is installed (it comes with `afterword[local]`), those
-of any collection where `arrays` are asked for.
+For a large collection the scores are added up by numpy where it is installed (it comes with `afterword[local]`).
 """
 
 from __future__ import annotations
@@ -19,158 +18,158 @@ from typing import Any
 K1 = 0.9
 B = 0.4
 LARGE = 3_000
-"""From so many documents on numpy is faster, and worth being loaded."""
+"""From this many documents on numpy is faster, and worth being loaded."""
 
-OFTEN = 8
-"""A word that one document in so many holds has its weights in an array over all of them: that is added up faster."""
+COMMON_WORD = 8
+"""A word in at least one of so many documents has its weights in an array over all of them, which adds up faster."""
 
 SAMPLE = 8
-"""One score in so many tells from which on the best are looked for."""
+"""One score of so many is sampled for a lower bound of the best scores."""
 
 Words = Sequence[str]
-Weighed = tuple[Any, Any]
+WordWeights = tuple[Any, Any]
 """Places, and the weight of one word at each: lists, or arrays of numpy, where the places may be a slice of all."""
 
 
 class TermIndex:
-    """Which documents hold which words. A word is weighed when it is first asked for. Never changed once it is made.
+    """Which documents contain which words. A document is known by its place. Immutable.
 
     BM25 as in Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), section 3, with
-    one added inside the logarithm so that no weight is negative.
+    one added inside the logarithm so that no weight is negative. A word is weighed when it is first asked for.
     """
 
     def __init__(self, documents: Iterable[Words]) -> None:
-        held: defaultdict[str, list[int]] = defaultdict(list)
+        places: defaultdict[str, list[int]] = defaultdict(list)
         lengths: list[int] = []
         for place, words in enumerate(documents):
             lengths.append(len(words))
             for word in words:
-                held[word].append(place)
-        self._held: dict[str, list[int]] = dict(held)
-        self._lengths = array("q", lengths)  # numpy reads it where it lies
-        self._begin(len(self._lengths), sum(self._lengths))
+                places[word].append(place)
+        self._places: dict[str, list[int]] = dict(places)
+        self._lengths = array("q", lengths)  # numpy reads it without a copy
+        self._reset(len(lengths), sum(lengths))
 
-    def _begin(self, count: int, total: int) -> None:
-        self._count, self._total = count, total
-        self._mean = total / count if total else 1.0
-        self._listed: dict[str, Weighed] = {}
-        self._arrayed: dict[str, Weighed] = {}
+    def _reset(self, count: int, total_length: int) -> None:
+        self._count, self._total_length = count, total_length
+        self._mean_length = total_length / count if total_length else 1.0
+        self._weight_lists: dict[str, WordWeights] = {}
+        self._weight_arrays: dict[str, WordWeights] = {}
 
-    def revised(self, gone: Mapping[int, Words], come: Mapping[int, Words]) -> TermIndex:
-        """Return these with some documents taken out of their places, and others put in: all else is shared."""
+    def revised(self, removed: Mapping[int, Words], added: Mapping[int, Words]) -> TermIndex:
+        """Return the index after documents were removed from their places, and others added. It shares all else."""
         revised = object.__new__(TermIndex)
-        revised._held, revised._lengths = dict(self._held), self._lengths[:]
-        for word in {word for words in gone.values() for word in words}:
-            left = [place for place in self._held[word] if place not in gone]
-            revised._held[word] = left
-            if not left:
-                del revised._held[word]
+        revised._places, revised._lengths = dict(self._places), self._lengths[:]
+        for word in {word for words in removed.values() for word in words}:
+            remaining = [place for place in self._places[word] if place not in removed]
+            revised._places[word] = remaining
+            if not remaining:
+                del revised._places[word]
+        for place in removed:
+            revised._lengths[place] = 0
         copied: set[str] = set()
-        for place, words in come.items():
+        for place, words in added.items():
             revised._lengths.extend([0] * (place + 1 - len(revised._lengths)))
+            revised._lengths[place] = len(words)
             for word in words:
                 if word not in copied:
                     copied.add(word)
-                    revised._held[word] = list(revised._held.get(word, ()))
-                revised._held[word].append(place)
-        for place in gone:
-            revised._lengths[place] = 0
-        for place, words in come.items():
-            revised._lengths[place] = len(words)
-        changed = sum(map(len, come.values())) - sum(map(len, gone.values()))
-        revised._begin(self._count + len(come) - len(gone), self._total + changed)
+                    revised._places[word] = list(revised._places.get(word, ()))
+                revised._places[word].append(place)
+        growth = sum(map(len, added.values())) - sum(map(len, removed.values()))
+        revised._reset(self._count + len(added) - len(removed), self._total_length + growth)
         return revised
 
     def scores(self, wanted: Iterable[str], most: int | None = None) -> dict[int, float]:
-        """Return the score of every document that holds a wanted word, in no order.
+        """Return the score of every document that contains a wanted word, in no order.
 
-        With `most` only so many, the best; none of those that are as good as the first that is left out.
+        With `most`, return at most so many, the best. Documents that tie with the first one left out are left out too.
         """
         numpy = numpy_if_installed() if len(self._lengths) >= LARGE else None
         if numpy is None:
-            return _added([self._list(word) for word in self._known(wanted)], most)
+            return _sum_lists([self._weight_list(word) for word in self._known(wanted)], most)
         places, scores = self.arrays(numpy, wanted, most)
         return dict(zip(places.tolist(), scores.tolist(), strict=True))
 
     def arrays(self, numpy: Any, wanted: Iterable[str], most: int | None) -> tuple[Any, Any]:
         """Return the same as two arrays of numpy: the places of these documents, and their scores."""
-        return _summed(numpy, [self._array(numpy, word) for word in self._known(wanted)], len(self._lengths), most)
+        weights = [self._weight_array(numpy, word) for word in self._known(wanted)]
+        return _sum_arrays(numpy, weights, len(self._lengths), most)
 
     def _known(self, wanted: Iterable[str]) -> list[str]:
-        # The same order wherever it is done: sums of fractions depend on it.
-        held = self._held
-        return sorted((word for word in wanted if word in held), key=lambda word: (-len(held[word]), word))
+        # Always in the same order: sums of fractions depend on it.
+        places = self._places
+        return sorted((word for word in wanted if word in places), key=lambda word: (-len(places[word]), word))
 
     def _rarity(self, count: int) -> float:
         return math.log(1 + (self._count - count + 0.5) / (count + 0.5))
 
-    def _list(self, word: str) -> Weighed:
-        if word not in self._listed:
-            counts, lengths, mean = Counter(self._held[word]), self._lengths, self._mean
+    def _weight_list(self, word: str) -> WordWeights:
+        if word not in self._weight_lists:
+            counts, lengths, mean = Counter(self._places[word]), self._lengths, self._mean_length
             rarity = self._rarity(len(counts))
             weights = [
                 rarity * count * (K1 + 1) / (count + K1 * (1 - B + B * lengths[place] / mean))
                 for place, count in counts.items()
             ]
-            self._listed[word] = list(counts), weights
-        return self._listed[word]
+            self._weight_lists[word] = list(counts), weights
+        return self._weight_lists[word]
 
-    def _array(self, numpy: Any, word: str) -> Weighed:
-        if word not in self._arrayed:
-            held, lengths = numpy.asarray(array("q", self._held[word])), numpy.asarray(self._lengths)
-            counts = numpy.bincount(held, minlength=len(lengths))
+    def _weight_array(self, numpy: Any, word: str) -> WordWeights:
+        if word not in self._weight_arrays:
+            lengths = numpy.asarray(self._lengths)
+            counts = numpy.bincount(numpy.asarray(array("q", self._places[word])), minlength=len(lengths))
             places = (counts > 0).nonzero()[0]
             rarity = self._rarity(len(places))
-            if len(places) * OFTEN > len(lengths):
+            if len(places) * COMMON_WORD > len(lengths):
                 places = slice(None)
             counts = counts[places]
-            weights = rarity * counts * (K1 + 1) / (counts + K1 * (1 - B + B * lengths[places] / self._mean))
-            self._arrayed[word] = places, weights
-        return self._arrayed[word]
+            weights = rarity * counts * (K1 + 1) / (counts + K1 * (1 - B + B * lengths[places] / self._mean_length))
+            self._weight_arrays[word] = places, weights
+        return self._weight_arrays[word]
 
 
-def _added(lists: Sequence[Weighed], most: int | None) -> dict[int, float]:
-    if not lists:
+def _sum_lists(word_weights: Sequence[WordWeights], most: int | None) -> dict[int, float]:
+    if not word_weights:
         return {}
-    found: dict[int, float] = dict(zip(*lists[0], strict=True))
-    get = found.get
-    for places, weights in lists[1:]:
+    scores: dict[int, float] = dict(zip(*word_weights[0], strict=True))
+    get = scores.get
+    for places, weights in word_weights[1:]:
         for place, weight in zip(places, weights, strict=True):
-            found[place] = get(place, 0.0) + weight
-    if most is None or len(found) <= most:
-        return found
-    values = found.values()
-    floor = nlargest(most + 1, values)[-1] if len(found) > 10 * most else sorted(values)[-most - 1]
-    return {place: score for place, score in found.items() if score > floor}
+            scores[place] = get(place, 0.0) + weight
+    if most is None or len(scores) <= most:
+        return scores
+    values = scores.values()
+    best_left_out = nlargest(most + 1, values)[-1] if len(scores) > 10 * most else sorted(values)[-most - 1]
+    return {place: score for place, score in scores.items() if score > best_left_out}
 
 
-def _summed(numpy: Any, lists: Sequence[Weighed], size: int, most: int | None) -> tuple[Any, Any]:
+def _sum_arrays(numpy: Any, word_weights: Sequence[WordWeights], size: int, most: int | None) -> tuple[Any, Any]:
     sums = numpy.zeros(size)
-    for places, weights in lists:
+    for places, weights in word_weights:
         sums[places] += weights
-    found = (sums >= _floor(numpy, sums[::SAMPLE], most)).nonzero()[0]
-    scores = sums[found]
-    if most is not None and len(found) > most:
-        is_best = scores > _greatest(numpy, scores, most)
-        return found[is_best], scores[is_best]
-    return found, scores
+    candidates = (sums >= _lower_bound(numpy, sums[::SAMPLE], most)).nonzero()[0]
+    scores = sums[candidates]
+    if most is not None and len(candidates) > most:
+        is_best = scores > _greatest_after(numpy, scores, most)
+        return candidates[is_best], scores[is_best]
+    return candidates, scores
 
 
-def _floor(numpy: Any, some: Any, most: int | None) -> float:
-    """Return a score above 0 that more than `most` of all documents reach if more of these do."""
+def _lower_bound(numpy: Any, sample: Any, most: int | None) -> float:
+    """Return a score above 0 that more than `most` documents reach, if more than `most` of the sample do."""
     least = sys.float_info.min
-    return least if most is None or len(some) <= most else max(_greatest(numpy, some, most), least)
+    return least if most is None or len(sample) <= most else max(_greatest_after(numpy, sample, most), least)
 
 
-def _greatest(numpy: Any, scores: Any, number: int) -> float:
-    """Return the greatest of the scores but for so many."""
+def _greatest_after(numpy: Any, scores: Any, number: int) -> float:
+    """Return the greatest score after the first `number` ones."""
     place = len(scores) - number - 1
     return float(numpy.partition(scores, place)[place])
 
 
 @cache
 def numpy_if_installed() -> Any:
-    """Return numpy, None where it is not installed."""
+    """Return numpy, or None where it is not installed."""
     try:
         return importlib.import_module("numpy")
     except ModuleNotFoundError:
