@@ -16,12 +16,12 @@ from xml.etree import ElementTree
 import pytest
 
 from afterword.cli.evaluating import Asked, evaluated
-from afterword.evaluation.measure import exported, score
+from afterword.evaluation.report.scorecard import BEGIN, END, scorecard
 from afterword.evaluation.results import Evaluation
-from afterword.evaluation.scenarios import Scenario, read_scenarios
-from afterword.evaluation.scorecard import BEGIN, END, scorecard
-from afterword.evaluation.scores import Score, as_json, total
-from afterword.evaluation.states import saved_state
+from afterword.evaluation.scenarios.saved_states import saved_state
+from afterword.evaluation.scenarios.scenario import Scenario, read_scenarios
+from afterword.evaluation.scoring.scorer import exported_fact, score_facts
+from afterword.evaluation.scoring.scores import Score, score_json, total
 from afterword.evaluation.trial import System, run_trial
 from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.fact import Fact, Status
@@ -50,7 +50,7 @@ def recorded(shared: Path) -> Evaluation:
 def scored_elsewhere(shared: Path, stores: Stores, folder: Path) -> Json:
     folder.mkdir()
     for name, facts in stores.items():
-        (folder / f"{name}.json").write_text(json.dumps([exported(one) for one in facts]))
+        (folder / f"{name}.json").write_text(json.dumps([exported_fact(one) for one in facts]))
     tool = [sys.executable, str(shared / "tools" / "score_scenarios.py"), str(shared / "data" / "scenarios")]
     told = subprocess.run([*tool, "--facts", str(folder), "--json"], check=True, capture_output=True, timeout=120)
     found: Json = json.loads(told.stdout)
@@ -59,7 +59,7 @@ def scored_elsewhere(shared: Path, stores: Stores, folder: Path) -> Json:
 
 def assert_alike(theirs: Json, ours: Score) -> None:
     """Every figure and every list that the tool gives."""
-    told = as_json(ours)
+    told = score_json(ours)
     for name, value in theirs.items():
         if name == "lists":
             assert told["misses"] == value
@@ -69,7 +69,7 @@ def assert_alike(theirs: Json, ours: Score) -> None:
 
 def assert_agreed(shared: Path, scenarios: Sequence[Scenario], stores: Stores, folder: Path) -> None:
     theirs = scored_elsewhere(shared, stores, folder)
-    scores = {one.id: score(one, stores[one.id]) for one in scenarios}
+    scores = {one.id: score_facts(one, stores[one.id]) for one in scenarios}
     for name, one in scores.items():
         assert_alike(theirs["scenarios"][name], one)
     assert_alike(theirs["total"], total(scores.values()))
@@ -133,14 +133,14 @@ async def test_the_gold_changes_nothing_that_is_stored(tmp_path: Path) -> None:
         folder = tmp_path / str(number)
         folder.mkdir()
         trial = await run_trial([one.story()], System("rules", RulesExtractor(), RulesJudge()), folder)
-        stores.append([exported(fact) for fact in trial.facts["moved"]])
+        stores.append([exported_fact(fact) for fact in trial.facts["moved"]])
     assert stores[0] == stores[1] != []
 
 
 async def test_two_scenarios_of_one_user_share_no_memory(tmp_path: Path) -> None:
     stories = [scenario(moved(name)).story() for name in ("first", "second")]
     trial = await run_trial(stories, System("rules", RulesExtractor(), RulesJudge()), tmp_path)
-    told = [[exported(fact) for fact in trial.facts[name]] for name in ("first", "second")]
+    told = [[exported_fact(fact) for fact in trial.facts[name]] for name in ("first", "second")]
     assert told[0] == told[1] != []
 
 

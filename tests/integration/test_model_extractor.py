@@ -17,7 +17,7 @@ from afterword.extractors.errors import AnswerInvalid, EndpointMisconfigured
 from afterword.extractors.extractor import Extractor, Rejection, Window
 from afterword.extractors.model.client import Mode, ModelClient, ModelSettings
 from afterword.extractors.model.extractor import EXTRACT, ModelExtractor
-from afterword.extractors.model.prompts import load
+from afterword.extractors.model.prompts import load_prompt
 from afterword.extractors.testing import OracleExtractor, Reply, ScriptedEndpoint, facts, replayed, request_key
 from afterword.facts.assertions import Kind
 from afterword.facts.transcripts import Role, Turn
@@ -144,7 +144,7 @@ async def test_statements_can_be_asked_for_in_one_language() -> None:
             await plain.extract(window())
             await told.extract(window())
     own, english = (request["messages"][0]["content"] for request in endpoint.requests)
-    assert own == load(EXTRACT).text
+    assert own == load_prompt(EXTRACT).text
     assert english.startswith(own)
     assert "in English, whatever the language of the session" in english
     assert told.version == f"{plain.version}+English"

@@ -15,7 +15,7 @@ from afterword.extractors.errors import AnswerInvalid, EndpointUnavailable
 from afterword.extractors.judge import Judge, Pair
 from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.judge import PAIRS_A_CALL, ModelJudge
-from afterword.extractors.model.prompts import load
+from afterword.extractors.model.prompts import load_prompt
 from afterword.extractors.testing import Json, Reply, ScriptedEndpoint
 from afterword.facts.assertions import (
     Assertion,
@@ -234,7 +234,7 @@ async def test_it_is_a_judge_and_its_version_names_model_and_prompt() -> None:
 
 def test_the_fixed_prompt_stays_small() -> None:
     """A word is about 1.3 tokens: the judge's fixed part stays below 900."""
-    assert len(load("judge-2").text.split()) * 1.3 < 900
+    assert len(load_prompt("judge-2").text.split()) * 1.3 < 900
 
 
 async def test_a_question_that_is_too_long_is_asked_in_halves() -> None:

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from afterword.evaluation.scoring.opinions import NOTES_A_CALL, ModelOpinion, Note, notes_block
 from afterword.extractors.errors import AnswerInvalid, EndpointUnavailable
 from afterword.extractors.model.client import ModelClient, ModelSettings
-from afterword.extractors.model.opinion import NOTES_A_CALL, ModelOpinion, Note, shown
 from afterword.extractors.testing import Reply, ScriptedEndpoint
 from commands import Commands
 from scenarios import moved, session, write
@@ -38,7 +38,7 @@ async def test_every_note_gets_its_own_opinion_in_order() -> None:
     with ScriptedEndpoint([opinions(2, 1)]) as endpoint:
         async with asked(endpoint) as model:
             assert model.version == "model:scripted:opinion-1"
-            found, usage = await model.of([TEA, RAIN])
+            found, usage = await model.opinions_on([TEA, RAIN])
     assert [one.note for one in found] == [1, 2]
     assert usage.calls == 1
     assert "I like tea." in endpoint.requests[0]["messages"][1]["content"]
@@ -47,7 +47,7 @@ async def test_every_note_gets_its_own_opinion_in_order() -> None:
 async def test_no_notes_are_no_question() -> None:
     with ScriptedEndpoint([]) as endpoint:
         async with asked(endpoint) as model:
-            assert (await model.of([]))[0] == []
+            assert (await model.opinions_on([]))[0] == []
     assert endpoint.requests == []
 
 
@@ -55,7 +55,7 @@ async def test_no_notes_are_no_question() -> None:
 async def test_a_note_left_out_or_made_up_is_asked_for_once_more(numbers: tuple[int, ...]) -> None:
     with ScriptedEndpoint([opinions(*numbers), opinions(1, 2)]) as endpoint:
         async with asked(endpoint) as model:
-            found, usage = await model.of([TEA, RAIN])
+            found, usage = await model.opinions_on([TEA, RAIN])
     assert (len(found), usage.calls) == (2, 2)
 
 
@@ -63,28 +63,28 @@ async def test_an_answer_that_stays_wrong_is_no_answer() -> None:
     with ScriptedEndpoint(lambda request: opinions(1)) as endpoint:
         async with asked(endpoint) as model:
             with pytest.raises(AnswerInvalid, match="left out"):
-                await model.of([TEA, RAIN])
+                await model.opinions_on([TEA, RAIN])
 
 
 async def test_an_endpoint_that_is_down_is_no_opinion() -> None:
     with ScriptedEndpoint([Reply(status=503)]) as endpoint:
         async with asked(endpoint) as model:
             with pytest.raises(EndpointUnavailable):
-                await model.of([TEA])
+                await model.opinions_on([TEA])
 
 
 async def test_too_many_notes_are_refused() -> None:
     with ScriptedEndpoint([]) as endpoint:
         async with asked(endpoint) as model:
             with pytest.raises(ValueError, match="at most"):
-                await model.of([TEA] * (NOTES_A_CALL + 1))
+                await model.opinions_on([TEA] * (NOTES_A_CALL + 1))
 
 
 @given(
     st.lists(st.builds(Note, st.text(), st.lists(st.tuples(st.just("2026-01-05"), st.text(), st.text())).map(tuple)))
 )
 def test_no_text_can_close_the_list_or_pass_for_a_note(notes: list[Note]) -> None:
-    lines = shown(notes).split("\n")
+    lines = notes_block(notes).split("\n")
     assert len(lines) == 2 + len(notes) + sum(len(note.passages) for note in notes)
     assert [line for line in lines if "<" in line] == ["<notes>", "</notes>"]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from afterword.evaluation.measure import exported
+from afterword.evaluation.scoring.scorer import exported_fact
 from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import Pair
 from afterword.extractors.model.client import ModelClient, ModelSettings
@@ -111,7 +111,7 @@ async def test_the_recording_gives_the_facts_that_were_scored(
         ended_at = max(datetime.fromisoformat(session["ended_at"]) for session in scenario["sessions"])
         with store.reading() as db:
             facts = lookup.read_facts(db, Scope.user(scenario["user_id"]), at=ended_at)
-        (out / f"{scenario['id']}.json").write_text(json.dumps([exported(fact) for fact in facts]))
+        (out / f"{scenario['id']}.json").write_text(json.dumps([exported_fact(fact) for fact in facts]))
     await store.close()
     tool = [sys.executable, str(shared / "tools" / "score_scenarios.py"), str(shared / "data" / "scenarios")]
     command = [*tool, "--facts", str(out), "--json"]

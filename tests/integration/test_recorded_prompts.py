@@ -12,15 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from afterword.evaluation.opinions import Opinions, ask_opinions
-from afterword.evaluation.scenarios import read_scenarios
+from afterword.evaluation.scenarios.scenario import read_scenarios
+from afterword.evaluation.scoring.opinions import ModelOpinion, OpinionReport, ask_opinions
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Window
 from afterword.extractors.grounding import Grounding, ground
 from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.extractor import ModelExtractor
 from afterword.extractors.model.judge import ModelJudge
-from afterword.extractors.model.opinion import ModelOpinion
 from afterword.extractors.owners import owners
 from afterword.extractors.readers import read_file
 from afterword.extractors.testing import ScriptedEndpoint, replayed
@@ -124,7 +123,7 @@ async def test_facts_of_a_german_conversation_are_told_in_english_with_the_germa
                 assert not {"der", "die", "das", "und", "ist", "Nutzerin"} & set(one.statement.split()), one.statement
 
 
-async def opinions(client: ModelClient, shared: Path, states: Path, folder: Path) -> Opinions:
+async def opinions(client: ModelClient, shared: Path, states: Path, folder: Path) -> OpinionReport:
     chosen = [one for one in read_scenarios([shared / "data" / "scenarios"]) if one.id in JUDGED]
     found = [one for one in find_sessions([states]) if one.path and one.path.parent.parent.name in JUDGED]
     facts = {}
@@ -142,5 +141,5 @@ async def test_a_model_thinks_of_each_fact_that_the_gold_lacks(shared: Path, sta
     async with model() as client:
         told = await opinions(client, shared, states, tmp_path)
     assert told.failures == []
-    assert told.asked == len(told.every) >= 20
-    assert sum(one.true for one in told.every) >= 0.9 * told.asked
+    assert told.asked == len(told.all_opinions) >= 20
+    assert sum(one.true for one in told.all_opinions) >= 0.9 * told.asked

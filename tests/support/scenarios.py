@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from afterword.evaluation.scenarios import Scenario
+from afterword.evaluation.scenarios.scenario import Scenario
 from afterword.facts.assertions import Evidence, EvidenceKind, Kind
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.evaluation.measure import score
-from afterword.evaluation.scores import Score, as_json, total
+from afterword.evaluation.scoring.scorer import score_facts
+from afterword.evaluation.scoring.scores import Score, score_json, total
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact, Status
 from scenarios import fact, gold, moved, scenario
@@ -20,7 +20,7 @@ MOSER = fact("The user's dentist is Dr Moser.")
 
 
 def shares(*facts: Fact) -> dict[str, tuple[int, int]]:
-    return {name: (share.n, share.of) for name, share in score(scenario(), facts).shares.items()}
+    return {name: (share.n, share.of) for name, share in score_facts(scenario(), facts).shares.items()}
 
 
 def test_a_store_that_got_it_right_scores_full() -> None:
@@ -39,11 +39,11 @@ def test_an_empty_store_earns_nothing_and_every_gold_fact_still_counts() -> None
     assert found["current_recall"] == (0, 2)
     assert found["update_of_all"] == (0, 1)
     assert found["update_correct"] == (0, 0)
-    assert [item["gold"] for item in score(scenario(), []).misses["missed"]] == ["home-old", "home", "dentist"]
+    assert [item["gold"] for item in score_facts(scenario(), []).misses["missed"]] == ["home-old", "home", "dentist"]
 
 
 def test_an_old_value_that_stays_current_is_no_update() -> None:
-    found = score(scenario(), [replace(GRAZ, status=Status.CURRENT), LINZ])
+    found = score_facts(scenario(), [replace(GRAZ, status=Status.CURRENT), LINZ])
     assert found.shares["update_correct"] == (0, 1)
     assert [item["gold"] for item in found.misses["stale"]] == ["home-old"]
 
@@ -53,7 +53,7 @@ def test_a_contested_fact_is_not_current() -> None:
 
 
 def test_what_is_still_true_but_retired_is_wrongly_retired() -> None:
-    found = score(scenario(), [replace(LINZ, status=Status.SUPERSEDED)])
+    found = score_facts(scenario(), [replace(LINZ, status=Status.SUPERSEDED)])
     assert found.shares["wrongly_retired"] == (1, 2)
     assert found.misses["wrongly_retired"][0]["stored"] == [["superseded", LINZ.statement]]
 
@@ -67,7 +67,7 @@ def test_a_not_fact_counts_while_it_is_current_and_is_never_precise() -> None:
 
 def test_what_says_the_same_twice_is_a_repetition_and_what_says_more_is_kept() -> None:
     both = fact("The user lives in Linz and has Dr Moser as a dentist.")
-    found = score(scenario(), [LINZ, MOSER, both])
+    found = score_facts(scenario(), [LINZ, MOSER, both])
     assert found.duplicates == 2
     assert [item["statement"] for item in found.misses["duplicates"]] == [LINZ.statement, MOSER.statement]
 
@@ -95,8 +95,8 @@ def test_kind_and_last_day_count_for_what_was_stored() -> None:
     told = moved()
     told["gold"]["facts"] = [gold("pass", "A pass until May.", "pass", status="expired", valid_to="2026-05-31")]
     ends = datetime(2026, 5, 31, 23, 59, 59, tzinfo=UTC)
-    right = score(scenario(told), [fact("A pass.", Status.EXPIRED, valid_to=ends)])
-    wrong = score(scenario(told), [fact("A pass.", Status.EXPIRED, kind=Kind.DECISION)])
+    right = score_facts(scenario(told), [fact("A pass.", Status.EXPIRED, valid_to=ends)])
+    wrong = score_facts(scenario(told), [fact("A pass.", Status.EXPIRED, kind=Kind.DECISION)])
     assert [right.shares[name] for name in ("kind_correct", "valid_to_correct")] == [(1, 1), (1, 1)]
     assert [wrong.shares[name] for name in ("kind_correct", "valid_to_correct")] == [(0, 1), (0, 1)]
 
@@ -104,7 +104,7 @@ def test_kind_and_last_day_count_for_what_was_stored() -> None:
 def test_what_was_to_be_forgotten_must_be_gone_and_is_no_recall() -> None:
     told = moved()
     told["gold"]["facts"] = [gold("secret", "The user plans a party.", "party", status="retracted")]
-    kept, gone = score(scenario(told), [fact("A party.")]), score(scenario(told), [])
+    kept, gone = score_facts(scenario(told), [fact("A party.")]), score_facts(scenario(told), [])
     assert (kept.shares["retracted_gone"], gone.shares["retracted_gone"]) == ((0, 1), (1, 1))
     assert kept.shares["fact_recall"] == gone.shares["fact_recall"] == (0, 0)
 
@@ -114,7 +114,7 @@ FACTS = st.lists(st.builds(replace, st.sampled_from([GRAZ, LINZ, MOSER]), status
 
 @given(st.lists(FACTS, max_size=4))
 def test_a_total_is_the_sum_of_its_scenarios(stores: list[list[Fact]]) -> None:
-    scores = [score(scenario(), facts) for facts in stores]
+    scores = [score_facts(scenario(), facts) for facts in stores]
     whole = total(scores)
     assert whole.facts == sum(map(len, stores))
     for name, share in whole.shares.items():
@@ -123,7 +123,7 @@ def test_a_total_is_the_sum_of_its_scenarios(stores: list[list[Fact]]) -> None:
 
 @given(FACTS)
 def test_no_share_leaves_its_bounds_and_every_share_is_told_to_machines(facts: list[Fact]) -> None:
-    found: Score = score(scenario(), facts)
+    found: Score = score_facts(scenario(), facts)
     assert all(0 <= share.n <= share.of for share in found.shares.values())
-    told = as_json(found)
+    told = score_json(found)
     assert all(told[name]["of"] == share.of for name, share in found.shares.items())

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from afterword.evaluation.scenarios import Session, Story, read_scenarios
-from afterword.evaluation.scorecard import BEGIN, END, table, written_into
-from afterword.evaluation.states import saved_state
+from afterword.evaluation.report.scorecard import BEGIN, END, markdown_table, written_into
+from afterword.evaluation.scenarios.saved_states import saved_state
+from afterword.evaluation.scenarios.scenario import Session, Story, read_scenarios
 from afterword.extractors.readers import read_state
 from afterword.facts.transcripts import Role
 from afterword.pipeline.errors import SourceInvalid
@@ -40,7 +40,7 @@ def broken(**changed: Any) -> dict[str, Any]:
     [
         (broken(id="../up"), "usable as a file name"),
         (broken(sessions=[]), "sessions"),
-        (broken(sessions=[session("one"), session("one")]), "'one' stands in it twice"),
+        (broken(sessions=[session("one"), session("one")]), "'one' is used twice"),
         (broken(arrival=["one"]), "arrival"),
         (broken(sessions=[{**session("one"), "container": "chat"}]), "container"),
         (broken(gold={"facts": [], "not_facts": [{"statement": "x", "why": "y", "keywords": [["("]]}]}), "expression"),
@@ -98,7 +98,7 @@ def test_a_file_without_its_markers_is_refused(text: str) -> None:
 
 
 def test_a_table_lines_up() -> None:
-    assert table(["", "one"], [["a long name", "1"]]) == [
+    assert markdown_table(["", "one"], [["a long name", "1"]]) == [
         "|             | one |",
         "| ----------- | --- |",
         "| a long name | 1   |",

@@ -11,11 +11,11 @@ import json
 import pytest
 from pydantic import BaseModel
 
+from afterword.evaluation.scoring.opinions import Opinions
 from afterword.extractors.candidates import Answer
 from afterword.extractors.model.answer_shape import wrapped
 from afterword.extractors.model.judge import Findings
 from afterword.extractors.model.modes import Probe
-from afterword.extractors.model.opinion import Opinions
 
 SENT = {
     "Answer": "d70dd21b90ddd188",

@@ -17,17 +17,14 @@ from afterword.cli.app import FAILED
 from afterword.cli.output import UsageInvalid, console, print_json
 from afterword.composition import model_client, open_extractor_and_judge
 from afterword.evaluation.baselines import EveryUserTurn
-from afterword.evaluation.chart import chart
-from afterword.evaluation.measure import exported
-from afterword.evaluation.opinions import ask_opinions
-from afterword.evaluation.report import evaluation_json
-from afterword.evaluation.report import report as full_report
-from afterword.evaluation.results import Evaluation
-from afterword.evaluation.results import evaluate as evaluate_systems
-from afterword.evaluation.scenarios import read_scenarios
-from afterword.evaluation.scorecard import scorecard, written_into
+from afterword.evaluation.report.chart import chart
+from afterword.evaluation.report.full_report import evaluation_json, full_report
+from afterword.evaluation.report.scorecard import scorecard, written_into
+from afterword.evaluation.results import Evaluation, evaluate_systems
+from afterword.evaluation.scenarios.scenario import read_scenarios
+from afterword.evaluation.scoring.opinions import ModelOpinion, ask_opinions
+from afterword.evaluation.scoring.scorer import exported_fact
 from afterword.evaluation.trial import Order, System
-from afterword.extractors.model.opinion import ModelOpinion
 from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.extractors.testing import ScriptedEndpoint, recorded_model, replayed
 from afterword.settings import ModelOptions, Settings
@@ -127,7 +124,7 @@ def _text_of(path: Path) -> str:
 
 def _save_facts(evaluation: Evaluation, folder: Path) -> None:
     for scenario, facts in evaluation.results[0].trial.facts.items():
-        told = json.dumps([exported(fact) for fact in facts], ensure_ascii=False, indent=1)
+        told = json.dumps([exported_fact(fact) for fact in facts], ensure_ascii=False, indent=1)
         _write(folder / f"{scenario}.json", f"{told}\n")
 
 

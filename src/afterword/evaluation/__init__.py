@@ -1,1 +1,4 @@
-"""How good a pipeline is: scenarios with known facts go through it, and what it then holds is scored."""
+"""Measure how well a pipeline remembers: scenarios with known facts are processed, and the stored facts are scored.
+
+Used by the command line alone. It may import everything except the command line and the server.
+"""

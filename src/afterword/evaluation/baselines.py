@@ -1,4 +1,4 @@
-"""What to read a score next to: a store that keeps every word of every person recalls nearly all of it."""
+"""A baseline to compare scores with: a store of every word of every person, which recalls nearly everything."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from afterword.facts.transcripts import Role, Turn
 
 
 class EveryUserTurn:
-    """Keeps each turn of a person as it stands, in as many pieces as fit a statement. For comparison only."""
+    """Returns each turn of a person unchanged, split into parts that fit a statement. For comparison only."""
 
     version = "every-user-turn"
 
     async def extract(self, window: Window) -> Extraction:
-        """Return every person's words as candidates; it understands nothing and costs nothing."""
-        said = (turn for turn in window.turns if turn.role is Role.HUMAN)
+        """Return the words of all people as candidates."""
+        turns = (turn for turn in window.turns if turn.role is Role.HUMAN)
         return Extraction(
-            tuple(_kept(turn, part) for turn in said for part in textwrap.wrap(turn.text, LONGEST["statement"]))
+            tuple(_candidate(turn, part) for turn in turns for part in textwrap.wrap(turn.text, LONGEST["statement"]))
         )
 
     async def repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:  # noqa: ARG002 - the protocol's
-        """Return nothing: there is nothing to mend in a copy."""
+        """Return nothing: a copy needs no repair."""
         return Extraction(())
 
 
-def _kept(turn: Turn, part: str) -> Candidate:
-    value, cited = part[: LONGEST["value"]], [Citation(turn=turn.number, quote=part)]
-    return Candidate(kind=Kind.ENTITY, subject="user", attribute="said", value=value, statement=part, evidence=cited)
+def _candidate(turn: Turn, part: str) -> Candidate:
+    value, evidence = part[: LONGEST["value"]], [Citation(turn=turn.number, quote=part)]
+    return Candidate(kind=Kind.ENTITY, subject="user", attribute="said", value=value, statement=part, evidence=evidence)

@@ -1,4 +1,4 @@
-"""Systems over scenarios: each story goes through each system, and what it then holds is scored beside the others."""
+"""Run every system on every scenario, and score the facts that each system then holds."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from afterword.evaluation.measure import score
-from afterword.evaluation.opinions import Opinions
-from afterword.evaluation.scenarios import Scenario
-from afterword.evaluation.scores import Score, total
+from afterword.evaluation.scenarios.scenario import Scenario
+from afterword.evaluation.scoring.opinions import OpinionReport
+from afterword.evaluation.scoring.scorer import score_facts
+from afterword.evaluation.scoring.scores import Score, total
 from afterword.evaluation.trial import Order, System, Trial, run_trial
 from afterword.extractors.extractor import Usage
 from afterword.pipeline.batch import Failure
@@ -19,7 +19,7 @@ from afterword.pipeline.session import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One system: what became of the stories in it, and how that scores, by scenario and in all."""
+    """The trial of one system, with its scores by scenario and in total."""
 
     trial: Trial
     scores: Mapping[str, Score]
@@ -31,20 +31,20 @@ class Result:
         return self.trial.system.name
 
     @property
-    def spent(self) -> Usage:
-        """What its answered questions cost in all."""
-        return self.trial.spent.whole
+    def usage(self) -> Usage:
+        """The usage of all answered model requests."""
+        return self.trial.usage.total
 
-    def a_session(self, amount: int) -> float:
-        """Return an amount by the number of sessions, failed ones too."""
+    def per_session(self, amount: int) -> float:
+        """Return an amount divided by the number of sessions, including those that failed."""
         return amount / self.total.sessions
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Scenarios and what each system made of them; the first system is the one that was asked for.
+    """The scenarios and the results of every system. The first system is the one under test.
 
-    `recording` names the file that a model's replies were played back from; token counts are estimates then.
+    `recording` names the file from which a model's replies were played back. Token counts are then estimates.
     """
 
     scenarios: Sequence[Scenario]
@@ -52,19 +52,19 @@ class Evaluation:
     order: Order = "file"
     seed: int = 0
     recording: str | None = None
-    opinions: Opinions | None = None
+    opinions: OpinionReport | None = None
 
     @property
     def has_failures(self) -> bool:
-        """Whether any session, or any question for an opinion, failed."""
-        return any(one.trial.failures for one in self.results) or bool(self.opinions and self.opinions.failures)
+        """Whether any session, or any request for an opinion, failed."""
+        return any(result.trial.failures for result in self.results) or bool(self.opinions and self.opinions.failures)
 
-    def with_opinions(self, opinions: Opinions) -> Evaluation:
-        """Return the evaluation with a model's opinions beside it; no figure changes."""
+    def with_opinions(self, opinions: OpinionReport) -> Evaluation:
+        """Return the evaluation together with a model's opinions. No score changes."""
         return replace(self, opinions=opinions)
 
 
-async def evaluate(
+async def evaluate_systems(
     scenarios: Sequence[Scenario],
     systems: Sequence[System],
     *,
@@ -73,15 +73,15 @@ async def evaluate(
     recording: str | None = None,
     on_done: Callable[[Outcome | Failure], None] = lambda _: None,
 ) -> Evaluation:
-    """Let every system process every scenario in a store of its own, and score what each then holds.
+    """Let every system process every scenario in its own store, and score the facts in it.
 
-    A session that fails gives no facts and stays in every denominator.
+    A session that fails yields no facts and still counts in every total.
     """
     stories = [scenario.story() for scenario in scenarios]
     results = []
     for system in systems:
         with tempfile.TemporaryDirectory(prefix="afterword-eval-") as folder:
             trial = await run_trial(stories, system, Path(folder), order=order, seed=seed, on_done=on_done)
-        scores = {one.id: score(one, trial.facts[one.id]) for one in scenarios}
+        scores = {scenario.id: score_facts(scenario, trial.facts[scenario.id]) for scenario in scenarios}
         results.append(Result(trial, scores, total(scores.values())))
     return Evaluation(scenarios, results, order, seed, recording)

@@ -1,6 +1,6 @@
-"""Let stories go through the whole pipeline, and say what the store then holds and what that took.
+"""Process stories with the whole pipeline, and return the facts in the store and what they cost.
 
-Nothing here knows the gold: a `Story` has none.
+This module never sees the gold: a `Story` has none.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from afterword.evaluation.scenarios import Session, Story
-from afterword.evaluation.states import saved_state
+from afterword.evaluation.scenarios.saved_states import saved_state
+from afterword.evaluation.scenarios.scenario import Session, Story
 from afterword.extractors.extractor import Extraction, Extractor, Rejection, Usage, Window
 from afterword.extractors.judge import Judge, Pair
 from afterword.facts.assertions import Verdict
@@ -30,7 +30,7 @@ Order = Literal["file", "arrival", "shuffle"]
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """Who extracts and who judges, under the name that the scorecard shows."""
+    """An extractor and a judge, under the name that the scorecard shows."""
 
     name: str
     extractor: Extractor
@@ -38,10 +38,10 @@ class System:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """What answered questions cost: those that propose, those that mend refused candidates, those that judge.
+class TrialUsage:
+    """The usage of all answered model requests: to extract, to repair refused candidates, and to judge.
 
-    `repairs` counts questions. What a question that failed had cost is not known to anyone here.
+    `repairs` counts the requests for repair. The usage of requests that failed is not known here.
     """
 
     extraction: Usage = field(default_factory=Usage)
@@ -50,23 +50,24 @@ class Spent:
     repairs: int = 0
 
     @property
-    def whole(self) -> Usage:
-        """All of it."""
+    def total(self) -> Usage:
+        """The sum of the three."""
         return self.extraction + self.repair + self.judging
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What became of the stories in one system.
+    """What one system made of the stories.
 
-    `facts` holds, by scenario id, everything that the store keeps of it, with each status as of the end of its last
-    session. A session that failed is in `failures` and gave no facts; `unjudged` counts pairs left to consolidation.
+    `facts` maps a scenario's id to all facts in the store, with their status at the end of its last session.
+    `failures` lists (scenario id, failed session); a failed session yields no facts. `unjudged` counts the pairs that
+    were left to consolidation.
     """
 
     system: System
     facts: Mapping[str, Sequence[Fact]]
     failures: Sequence[tuple[str, Failure]]
-    spent: Spent
+    usage: TrialUsage
     unjudged: int
 
 
@@ -79,34 +80,35 @@ async def run_trial(
     seed: int = 0,
     on_done: Callable[[Outcome | Failure], None] = lambda _: None,
 ) -> Trial:
-    """Process every session of the stories in a new store in `folder`, a scope each, and return what it then holds.
+    """Process every session of the stories in a new store in `folder`, and return the facts in it.
 
-    `order` says how the sessions of a story come in: as in the file, which is the order of time; in their order of
-    arrival where the story has one; or shuffled by `seed`.
+    Each story has its own scope. `order` says in which order its sessions are processed: as in the file, which is the
+    order of time; in the story's order of arrival, if it has one; or shuffled with `seed`.
     """
     scopes = _scopes(stories)
-    found = [
-        saved
+    sessions = [
+        _saved(story, session, scopes[story.id], folder)
         for story in stories
-        for saved in [_saved(story, session, scopes[story.id], folder) for session in _ordered(story, order, seed)]
+        for session in _ordered(story, order, seed)
     ]
-    metered = _Metered(system.extractor, system.judge)
+    extractor = _MeteredExtractor(system.extractor)
+    judge = _MeteredJudge(system.judge)
     async with Store(f"sqlite:///{folder / 'afterword.db'}") as store:
         await store.migrate()
-        ended = await run_batch(store, found, extractor=metered, judge=metered.judge_of(), on_done=on_done)
-        facts = {story.id: await _held(store, scopes[story.id], story) for story in stories}
+        results = await run_batch(store, sessions, extractor=extractor, judge=judge, on_done=on_done)
+        facts = {story.id: await _stored_facts(store, scopes[story.id], story) for story in stories}
     names = {scope: name for name, scope in scopes.items()}
     return Trial(
         system=system,
         facts=facts,
-        failures=[(names[one.scope], one) for one in ended if isinstance(one, Failure)],
-        spent=metered.spent,
-        unjudged=sum(one.unjudged for one in ended if isinstance(one, Outcome)),
+        failures=[(names[result.scope], result) for result in results if isinstance(result, Failure)],
+        usage=TrialUsage(extractor.extraction, extractor.repairing, judge.judging, extractor.repairs),
+        unjudged=sum(result.unjudged for result in results if isinstance(result, Outcome)),
     )
 
 
 def _scopes(stories: Sequence[Story]) -> dict[str, Scope]:
-    """Return a scope for each story; where two tell of one user, each gets a tenant of its own."""
+    """Return a scope for each story. Stories of the same user get a tenant each."""
     users = [story.user_id for story in stories]
     shared = {user for user in users if users.count(user) > 1}
     return {
@@ -125,7 +127,7 @@ def _ordered(story: Story, order: Order, seed: int) -> list[Session]:
 
 
 def _saved(story: Story, session: Session, scope: Scope, folder: Path) -> Saved:
-    """Write a session's state as AutoGen would, and return where it lies and what a manifest would say of it."""
+    """Write the session's state as AutoGen would, and return its path with the entries of a manifest."""
     path = folder / "states" / story.id / f"{session.session_id}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(saved_state(session, story.id), ensure_ascii=False), encoding="utf-8")
@@ -139,52 +141,40 @@ def _saved(story: Story, session: Session, scope: Scope, folder: Path) -> Saved:
     )
 
 
-async def _held(store: Store, scope: Scope, story: Story) -> list[Fact]:
-    return await store.read(
-        lambda db: lookup.read_facts(db, scope, at=max(session.ended_at for session in story.sessions))
-    )
+async def _stored_facts(store: Store, scope: Scope, story: Story) -> list[Fact]:
+    ended_at = max(session.ended_at for session in story.sessions)
+    return await store.read(lambda db: lookup.read_facts(db, scope, at=ended_at))
 
 
-class _Metered:
-    """An extractor, and the judge beside it, that keep count of what they were asked."""
+class _MeteredExtractor:
+    """An extractor that adds up its usage."""
 
-    def __init__(self, extractor: Extractor, judge: Judge) -> None:
-        self.spent = Spent()
-        self._extractor, self._judge = extractor, judge
+    def __init__(self, extractor: Extractor) -> None:
+        self.extraction, self.repairing, self.repairs = Usage(), Usage(), 0
+        self._extractor = extractor
 
     @property
     def version(self) -> str:
         return self._extractor.version
 
     async def extract(self, window: Window) -> Extraction:
-        found = await self._extractor.extract(window)
-        self._add(extraction=found.usage)
-        return found
+        extraction = await self._extractor.extract(window)
+        self.extraction += extraction.usage
+        return extraction
 
     async def repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:
-        found = await self._extractor.repair(window, rejections)
-        self._add(repair=found.usage, repairs=1)
-        return found
-
-    def judge_of(self) -> Judge:
-        return _MeteredJudge(self._judge, lambda usage: self._add(judging=usage))
-
-    def _add(
-        self,
-        extraction: Usage = Usage(),  # noqa: B008 - frozen
-        repair: Usage = Usage(),  # noqa: B008 - frozen
-        judging: Usage = Usage(),  # noqa: B008 - frozen
-        repairs: int = 0,
-    ) -> None:
-        before = self.spent
-        self.spent = Spent(
-            before.extraction + extraction, before.repair + repair, before.judging + judging, before.repairs + repairs
-        )
+        extraction = await self._extractor.repair(window, rejections)
+        self.repairing += extraction.usage
+        self.repairs += 1
+        return extraction
 
 
 class _MeteredJudge:
-    def __init__(self, judge: Judge, note: Callable[[Usage], None]) -> None:
-        self._judge, self._note = judge, note
+    """A judge that adds up its usage."""
+
+    def __init__(self, judge: Judge) -> None:
+        self.judging = Usage()
+        self._judge = judge
 
     @property
     def version(self) -> str:
@@ -196,5 +186,5 @@ class _MeteredJudge:
 
     async def judge(self, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
         verdicts, usage = await self._judge.judge(pairs)
-        self._note(usage)
+        self.judging += usage
         return verdicts, usage

@@ -8,7 +8,7 @@ from afterword.extractors.candidates import Answer
 from afterword.extractors.extractor import Extraction, Rejection, Window
 from afterword.extractors.model.client import Message, ModelClient
 from afterword.extractors.model.metering import Question
-from afterword.extractors.model.prompts import Prompt, load, render
+from afterword.extractors.model.prompts import Prompt, load_prompt, render
 from afterword.extractors.model.prompts.rendering import neutralised
 
 EXTRACT = "extract-2"
@@ -30,7 +30,7 @@ class ModelExtractor:
         self, client: ModelClient, *, extract: str = EXTRACT, repair: str = REPAIR, language: str | None = None
     ) -> None:
         self._client, self._language = client, language
-        self._extract, self._repair = load(extract), load(repair)
+        self._extract, self._repair = load_prompt(extract), load_prompt(repair)
 
     @property
     def version(self) -> str:

@@ -14,7 +14,7 @@ from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import Pair
 from afterword.extractors.model.answer_shape import Shape
 from afterword.extractors.model.client import Message, ModelClient
-from afterword.extractors.model.prompts import load
+from afterword.extractors.model.prompts import load_prompt
 from afterword.extractors.model.prompts.rendering import WEEKDAYS, as_data
 from afterword.facts.assertions import OWNER, Assertion, Cue, Relation, SpeechAct, Verdict
 from afterword.facts.words import folded
@@ -68,7 +68,7 @@ class ModelJudge:
 
     def __init__(self, client: ModelClient, *, prompt: str = JUDGE) -> None:
         self._client = client
-        self._prompt = load(prompt)
+        self._prompt = load_prompt(prompt)
 
     @property
     def version(self) -> str:

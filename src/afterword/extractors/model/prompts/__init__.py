@@ -11,7 +11,7 @@ from importlib import resources
 
 from afterword.extractors.model.prompts.rendering import render
 
-__all__ = ["Prompt", "load", "render"]
+__all__ = ["Prompt", "load_prompt", "render"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class Prompt:
 
 
 @cache
-def load(name: str) -> Prompt:
-    """Return the prompt that `name` and version name, for example `load("extract-1")`.
+def load_prompt(name: str) -> Prompt:
+    """Return the prompt that `name` and version name, for example `load_prompt("extract-1")`.
 
     Raises `LookupError` where the package holds no such prompt.
     """

@@ -1,6 +1,6 @@
-"""Scenarios: conversations over several sessions, and the gold that says what a careful reader would keep of them.
+"""Scenarios: conversations over several sessions, and the gold facts that a careful reader would keep of them.
 
-A `Story` is what the pipeline may see. The gold is for the scorer alone, which is why `Scenario.story` leaves it out.
+The pipeline sees only the `Story`. Only the scorer sees the gold, so `Scenario.story` leaves it out.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -32,13 +32,13 @@ def _pattern(text: str) -> str:
     try:
         re.compile(text)
     except re.error as error:
-        raise ValueError(f"is no regular expression ({error})") from None
+        raise ValueError(f"is not a regular expression ({error})") from None
     return text
 
 
 Name = Annotated[str, AfterValidator(_file_name)]
 Keywords = Annotated[list[list[Annotated[str, AfterValidator(_pattern)]]], Field(min_length=1)]
-"""AND over groups, OR within a group; each item is a regular expression, searched whatever the case."""
+"""Groups of regular expressions, searched without regard to case. Every group needs a match of one of its members."""
 
 
 class _Part(BaseModel):
@@ -46,7 +46,7 @@ class _Part(BaseModel):
 
 
 class Message(_Part):
-    """One thing that was said, thought, called, returned or injected."""
+    """One message: said, thought, a tool call, a tool result, or injected text."""
 
     role: Role
     source: str = ""
@@ -59,12 +59,12 @@ class Message(_Part):
 
     @property
     def arguments_text(self) -> str:
-        """The arguments of a tool call as the text that a model gives."""
+        """The arguments of a tool call, as the text that a model writes."""
         return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
 
 
 class Session(_Part):
-    """One conversation, and what kind of agent or team it was held with (`container`)."""
+    """One conversation. `container` is the kind of agent or team that it was held with."""
 
     session_id: Name
     started_at: AwareDatetime
@@ -74,12 +74,12 @@ class Session(_Part):
 
     @property
     def humans(self) -> list[str]:
-        """The people who speak in it, sorted."""
+        """The names of the people who speak in it, sorted."""
         return sorted({message.source for message in self.messages if message.role == "user"})
 
 
 class GoldFact(_Part):
-    """A fact that a careful reader would keep, with its status after the last session."""
+    """A fact that a careful reader would keep. `status` is its status after the last session."""
 
     id: str
     kind: Kind
@@ -90,7 +90,7 @@ class GoldFact(_Part):
 
 
 class NotFact(_Part):
-    """What must not be held as true, and why."""
+    """A statement that must not be stored as true, and the reason."""
 
     statement: str
     keywords: Keywords
@@ -98,16 +98,16 @@ class NotFact(_Part):
 
 
 class Gold(_Part):
-    """What is known to be right about a scenario."""
+    """The facts that a scenario should lead to, and those that it should not."""
 
     facts: list[GoldFact]
     not_facts: list[NotFact]
 
 
 class Story(_Part):
-    """What a pipeline may see of a scenario: whose memory it is, and the sessions in the order of time.
+    """The part of a scenario that a pipeline may see: the user, and the sessions in the order of time.
 
-    `arrival` lists the session ids in the order in which they reach the pipeline, where that is another one.
+    `arrival` lists the session ids in the order in which they reach the pipeline, if that is a different order.
     """
 
     id: Name
@@ -116,14 +116,23 @@ class Story(_Part):
     arrival: list[str] | None = None
 
     @model_validator(mode="after")
-    def _sessions_are_told_apart(self) -> Self:
+    def _session_ids_are_unique(self) -> Self:
         ids = [session.session_id for session in self.sessions]
-        twice = [name for name, count in Counter(ids).items() if count > 1]
-        if twice:
-            raise ValueError(f"session {twice[0]!r} stands in it twice")
+        duplicate_ids = [name for name, count in Counter(ids).items() if count > 1]
+        if duplicate_ids:
+            raise ValueError(f"session id {duplicate_ids[0]!r} is used twice")
         if self.arrival is not None and sorted(self.arrival) != sorted(ids):
             raise ValueError("arrival does not list every session once")
         return self
+
+    def messages_with(self, quote: str, session_id: str | None) -> Iterator[tuple[Session, Message]]:
+        """Yield the messages of people and agents in a session that contain the quote, whatever the white space."""
+        words = one_line(quote)
+        for session in self.sessions:
+            if words and session.session_id == session_id:
+                for message in session.messages:
+                    if message.role in ("user", "assistant") and words in one_line(message.content):
+                        yield session, message
 
 
 class Scenario(Story):
@@ -137,19 +146,19 @@ class Scenario(Story):
 
 
 def read_scenarios(paths: Sequence[Path]) -> list[Scenario]:
-    """Return the scenarios of these files, and of the `*.json` files of these folders, by name.
+    """Return the scenarios of these files, and of the `*.json` files in these folders, sorted by name.
 
-    Raises `SourceInvalid`, naming the file and the place, where one cannot be read: a scenario that were left out
-    would not lower any figure.
+    Raises `SourceInvalid`, with the file and the place in it, if a file cannot be read. A scenario that was skipped
+    would go unnoticed, because it lowers no figure.
     """
     files = [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
     if not files:
         raise SourceInvalid(f"no scenario (*.json) at {', '.join(map(str, paths))}; see docs/quality.md for the format")
-    found = [_read(file) for file in files]
-    twice = [name for name, count in Counter(one.id for one in found).items() if count > 1]
-    if twice:
-        raise SourceInvalid(f"two files hold a scenario with the id {twice[0]!r}; give each an id of its own")
-    return found
+    scenarios = [_read(file) for file in files]
+    duplicate_ids = [name for name, count in Counter(scenario.id for scenario in scenarios).items() if count > 1]
+    if duplicate_ids:
+        raise SourceInvalid(f"two files hold a scenario with the id {duplicate_ids[0]!r}; give each its own id")
+    return scenarios
 
 
 def _read(file: Path) -> Scenario:
@@ -160,4 +169,9 @@ def _read(file: Path) -> Scenario:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "the top"
-        raise SourceInvalid(f"{file} is no scenario: at {where}: {first['msg']}") from None
+        raise SourceInvalid(f"{file} is not a scenario: at {where}: {first['msg']}; see docs/quality.md") from None
+
+
+def one_line(text: str) -> str:
+    """Return the text with each run of white space replaced by one space."""
+    return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""The whole evaluation: as a Markdown report for people, and as JSON for machines. Pure."""
+"""The whole evaluation as a Markdown report for people, and as JSON for machines. Pure."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from afterword.evaluation.opinions import Opinions
+from afterword.evaluation.report.scorecard import markdown_table, scorecard, share_text
 from afterword.evaluation.results import Evaluation, Result
-from afterword.evaluation.scorecard import one_line, scorecard, share_text, table
-from afterword.evaluation.scores import Score, as_json
+from afterword.evaluation.scenarios.scenario import one_line
+from afterword.evaluation.scoring.opinions import OpinionReport
+from afterword.evaluation.scoring.scores import Score, score_json
 from afterword.extractors.extractor import Usage
 
 Json = dict[str, Any]
@@ -27,21 +28,21 @@ COLUMNS = ("fact_recall", "current_recall", "precision", "update_correct", "wron
 HEAD = ["scenario", "fact recall", "current", "precision", "updates", "wrongly retired", "not-facts", "failed"]
 
 
-def report(evaluation: Evaluation, chart_file: str) -> str:
-    """Return the report: scorecard, chart (a file beside it), every scenario, and what was missed, by name."""
-    asked = evaluation.results[0]
+def full_report(evaluation: Evaluation, chart_file: str) -> str:
+    """Return the report: the scorecard, the chart (a file beside it), every scenario, and a list of the misses."""
+    tested = evaluation.results[0]
     lines = ["# Scorecard", "", scorecard(evaluation), "", f"![Shares of which more is better]({chart_file})", ""]
     for result in evaluation.results:
-        lines += [f"## Scenario by scenario: {result.name}", "", *table(HEAD, _scenario_rows(result)), ""]
-    lines += [f"## What to read: {asked.name}", "", "Keywords are blind to meaning: read before you believe.", ""]
-    for scenario, score in asked.scores.items():
+        lines += [f"## Scenario by scenario: {result.name}", "", *markdown_table(HEAD, _scenario_rows(result)), ""]
+    lines += [f"## What to read: {tested.name}", "", "Keywords are blind to meaning: read before you believe.", ""]
+    for scenario, score in tested.scores.items():
         lines += [f"### {scenario}", "", *_missed(score), ""]
     lines += _opinions(evaluation.opinions)
     return "\n".join(lines).rstrip() + "\n"
 
 
 def evaluation_json(evaluation: Evaluation) -> Json:
-    """Return everything that was measured, scenario by scenario, with what was missed by name."""
+    """Return all figures, scenario by scenario, with the list of the misses."""
     return {
         "scenarios": [scenario.id for scenario in evaluation.scenarios],
         "order": evaluation.order,
@@ -67,28 +68,33 @@ def _missed(score: Score) -> Iterator[str]:
         if score.misses[name]:
             yield f"{title}:"
             yield ""
-            yield from (f"- {_told(item)}" for item in score.misses[name])
+            yield from (f"- {_miss_line(miss)}" for miss in score.misses[name])
             yield ""
 
 
-def _told(item: Mapping[str, Any]) -> str:
-    """Return what was missed on one line: the gold's sentence, and what is stored in its place."""
-    label = item.get("why") or item.get("gold") or ""
+def _miss_line(miss: Mapping[str, Any]) -> str:
+    """Return a miss on one line: the expected statement, and what is stored in its place."""
+    label = miss.get("why") or miss.get("gold") or ""
     name = f"[{', '.join(label) if isinstance(label, list) else label}] " if label else ""
-    stored = [one if isinstance(one, str) else f"({one[0]}) {one[1]}" for one in item.get("stored", ())]
-    return plain(name + item["statement"] + "".join(f" <- {one}" for one in stored))
+    stored = [fact if isinstance(fact, str) else f"({fact[0]}) {fact[1]}" for fact in miss.get("stored", ())]
+    return markdown_text(name + miss["statement"] + "".join(f" <- {statement}" for statement in stored))
 
 
-def _opinions(opinions: Opinions | None) -> list[str]:
+def _opinions(opinions: OpinionReport | None) -> list[str]:
     if opinions is None:
         return []
     lines = ["## The model's own opinion of the unmatched facts", "", f"By {opinions.version}. No measure.", ""]
     rows = [
-        [scenario, plain(statement), *(_yes(one) for one in (said.true, said.durable, said.useful)), plain(said.reason)]
-        for scenario, pairs in opinions.given.items()
-        for statement, said in pairs
+        [
+            scenario,
+            markdown_text(statement),
+            *(_yes(answer) for answer in (opinion.true, opinion.durable, opinion.useful)),
+            markdown_text(opinion.reason),
+        ]
+        for scenario, pairs in opinions.by_scenario.items()
+        for statement, opinion in pairs
     ]
-    return [*lines, *table(["scenario", "fact", "true", "durable", "useful", "reason"], rows)]
+    return [*lines, *markdown_table(["scenario", "fact", "true", "durable", "useful", "reason"], rows)]
 
 
 def _yes(is_so: bool) -> str:
@@ -97,29 +103,29 @@ def _yes(is_so: bool) -> str:
 
 def _result_json(result: Result) -> Json:
     trial = result.trial
-    spent = trial.spent
+    usage = trial.usage
     return {
         "name": result.name,
         "extractor": trial.system.extractor.version,
         "judge": trial.system.judge.version,
-        "total": as_json(result.total),
-        "scenarios": {name: as_json(score) for name, score in result.scores.items()},
+        "total": score_json(result.total),
+        "scenarios": {name: score_json(score) for name, score in result.scores.items()},
         "failed": [
             {"scenario": scenario, "session_id": failure.session_id, "reason": failure.reason}
             for scenario, failure in trial.failures
         ],
         "unjudged": trial.unjudged,
-        "repairs": spent.repairs,
+        "repairs": usage.repairs,
         "usage": {
-            "extraction": _usage(spent.extraction),
-            "repair": _usage(spent.repair),
-            "judging": _usage(spent.judging),
-            "a_session": _a_session(result),
+            "extraction": _usage_json(usage.extraction),
+            "repair": _usage_json(usage.repair),
+            "judging": _usage_json(usage.judging),
+            "a_session": _usage_per_session(result),
         },
     }
 
 
-def _usage(usage: Usage) -> Json:
+def _usage_json(usage: Usage) -> Json:
     return {
         "calls": usage.calls,
         "prompt_tokens": usage.prompt_tokens,
@@ -127,26 +133,26 @@ def _usage(usage: Usage) -> Json:
     }
 
 
-def _a_session(result: Result) -> Json:
-    amounts = {**_usage(result.spent), "repairs": result.trial.spent.repairs}
-    return {name: round(result.a_session(amount), 2) for name, amount in amounts.items()}
+def _usage_per_session(result: Result) -> Json:
+    amounts = {**_usage_json(result.usage), "repairs": result.trial.usage.repairs}
+    return {name: round(result.per_session(amount), 2) for name, amount in amounts.items()}
 
 
-def _opinions_json(opinions: Opinions) -> Json:
+def _opinions_json(opinions: OpinionReport) -> Json:
     return {
         "what": "the model's own opinion, no measure",
         "version": opinions.version,
         "asked": opinions.asked,
-        "answered": len(opinions.every),
+        "answered": len(opinions.all_opinions),
         "given": {
-            scenario: [{"statement": statement, **said.model_dump(exclude={"note"})} for statement, said in pairs]
-            for scenario, pairs in opinions.given.items()
+            scenario: [{"statement": statement, **opinion.model_dump(exclude={"note"})} for statement, opinion in pairs]
+            for scenario, pairs in opinions.by_scenario.items()
         },
         "failed": [{"scenario": scenario, "reason": reason} for scenario, reason in opinions.failures],
-        "usage": _usage(opinions.usage),
+        "usage": _usage_json(opinions.usage),
     }
 
 
-def plain(text: str) -> str:
-    """Return a text on one line in which Markdown finds nothing to format and no cell ends."""
+def markdown_text(text: str) -> str:
+    """Return a text on one line, with every character escaped that Markdown would format or take for a cell's end."""
     return re.sub(r"([\\`*_<>|\[\]#])", r"\\\1", one_line(text))

@@ -1,13 +1,13 @@
-"""The scorecard: measures down, systems across, as Markdown that also reads well in a terminal. Pure."""
+"""The scorecard: a Markdown table with a row for each measure and a column for each system. Pure."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
-from afterword.evaluation.opinions import Opinions
 from afterword.evaluation.results import Evaluation, Result
-from afterword.evaluation.scores import Share
+from afterword.evaluation.scenarios.scenario import one_line
+from afterword.evaluation.scoring.opinions import OpinionReport
+from afterword.evaluation.scoring.scores import Share
 from afterword.pipeline.errors import SourceInvalid
 
 BEGIN, END = "<!-- scorecard -->", "<!-- end of scorecard -->"
@@ -37,13 +37,13 @@ REASONS = {
 
 
 def scorecard(evaluation: Evaluation) -> str:
-    """Return the scorecard, with what failed under it."""
+    """Return the scorecard, with a list of failures below it."""
     results = evaluation.results
     rows = [[label, *(cell(result) for result in results)] for label, cell in _rows(evaluation).items()]
     lines = [
         _heading(evaluation),
         "",
-        *table(["", *(result.name for result in results)], rows),
+        *markdown_table(["", *(result.name for result in results)], rows),
         "",
         *_by_reason(results),
         *_origin(evaluation),
@@ -53,8 +53,8 @@ def scorecard(evaluation: Evaluation) -> str:
     return "\n".join(lines)
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a Markdown table, padded so that its columns line up."""
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a Markdown table whose columns are padded to equal width."""
     widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
     ruled = [f"{'-' * max(3, width)}" for width in widths]
     return [
@@ -64,34 +64,33 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def share_text(share: Share) -> str:
-    """Return a share for people, for example `43 of 49 (0.88)`."""
+    """Return a share as text, for example `43 of 49 (0.88)`."""
     return "-" if share.ratio is None else f"{share.n} of {share.of} ({share.ratio:.2f})"
 
 
 def written_into(text: str, block: str, place: str) -> str:
-    """Return a text with what stands between its two scorecard markers replaced by the block.
+    """Return the text with the block between its two scorecard markers, in place of what was there.
 
-    Raises `SourceInvalid`, naming `place`, where the markers do not stand in it once each, in order.
+    Raises `SourceInvalid`, naming `place`, unless the text has each marker once and in order.
     """
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
         raise SourceInvalid(
-            f"{place} needs one line {BEGIN!r} and below it one line {END!r}; put them where it belongs"
+            f"{place} needs one line {BEGIN!r} and below it one line {END!r}; put them where the scorecard belongs"
         )
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
+    before, after = text.split(BEGIN)[0], text.split(END)[1]
     return f"{before}{BEGIN}\n{block}\n{END}{after}"
 
 
-def opinion_lines(opinions: Opinions | None) -> list[str]:
-    """Return what a model thinks of the unmatched facts, marked as no measure."""
+def opinion_lines(opinions: OpinionReport | None) -> list[str]:
+    """Return a summary of the model's opinions on the unmatched facts, with a note that it is no measure."""
     if opinions is None:
         return []
-    every = opinions.every
-    counts = {name: sum(getattr(one, name) for one in every) for name in ("true", "durable", "useful")}
-    counts["all three"] = sum(one.true and one.durable and one.useful for one in every)
+    answers = opinions.all_opinions
+    counts = {name: sum(getattr(opinion, name) for opinion in answers) for name in ("true", "durable", "useful")}
+    counts["all three"] = sum(opinion.true and opinion.durable and opinion.useful for opinion in answers)
     head = f"The model's own opinion ({opinions.version}), no measure, of the {opinions.asked} unmatched facts:"
-    said = ", ".join(f"{count} {name}" for name, count in counts.items())
-    lines = ["", f"{head} {said}; {opinions.asked - len(every)} not answered."]
+    summary = ", ".join(f"{count} {name}" for name, count in counts.items())
+    lines = ["", f"{head} {summary}; {opinions.asked - len(answers)} not answered."]
     return lines + [f"- FAILED: an opinion on {scenario}: {reason}" for scenario, reason in opinions.failures]
 
 
@@ -100,20 +99,24 @@ def _rows(evaluation: Evaluation) -> dict[str, Callable[[Result], str]]:
     shares = {label: _share_cell(name) for name, label in LABELS.items()}
     return {
         **shares,
-        "current facts that repeat others": lambda one: f"{one.total.duplicates} of {one.total.current_facts}",
-        "facts a session": lambda one: f"{one.a_session(one.total.facts):.1f}",
-        "words a fact": lambda one: f"{one.total.words / one.total.facts:.0f}" if one.total.facts else "-",
-        "model calls a session": lambda one: f"{one.a_session(one.spent.calls):.1f}",
-        "repairs a session": lambda one: f"{one.a_session(one.trial.spent.repairs):.2f}",
-        f"prompt tokens a session{estimated}": lambda one: f"{one.a_session(one.spent.prompt_tokens):.0f}",
-        f"completion tokens a session{estimated}": lambda one: f"{one.a_session(one.spent.completion_tokens):.0f}",
-        "pairs left unjudged": lambda one: str(one.trial.unjudged),
-        "sessions that failed": lambda one: f"{len(one.trial.failures)} of {one.total.sessions}",
+        "current facts that repeat others": lambda result: f"{result.total.duplicates} of {result.total.current_facts}",
+        "facts a session": lambda result: f"{result.per_session(result.total.facts):.1f}",
+        "words a fact": lambda result: f"{result.total.words / result.total.facts:.0f}" if result.total.facts else "-",
+        "model calls a session": lambda result: f"{result.per_session(result.usage.calls):.1f}",
+        "repairs a session": lambda result: f"{result.per_session(result.trial.usage.repairs):.2f}",
+        f"prompt tokens a session{estimated}": _per_session(lambda result: result.usage.prompt_tokens),
+        f"completion tokens a session{estimated}": _per_session(lambda result: result.usage.completion_tokens),
+        "pairs left unjudged": lambda result: str(result.trial.unjudged),
+        "sessions that failed": lambda result: f"{len(result.trial.failures)} of {result.total.sessions}",
     }
 
 
+def _per_session(amount: Callable[[Result], int]) -> Callable[[Result], str]:
+    return lambda result: f"{result.per_session(amount(result)):.0f}"
+
+
 def _share_cell(name: str) -> Callable[[Result], str]:
-    return lambda one: share_text(one.total.shares[name])
+    return lambda result: share_text(result.total.shares[name])
 
 
 def _heading(evaluation: Evaluation) -> str:
@@ -133,15 +136,15 @@ def _by_reason(results: Sequence[Result]) -> list[str]:
     lines = []
     for result in results:
         stored = {why: share for why, share in result.total.not_facts_by_why.items() if share.n}
-        told = ", ".join(f"{REASONS.get(why, why)} {share.n} of {share.of}" for why, share in stored.items())
-        lines.append(f"- Not-facts stored by {result.name}: {told or 'none'}.")
+        reasons = ", ".join(f"{REASONS.get(why, why)} {share.n} of {share.of}" for why, share in stored.items())
+        lines.append(f"- Not-facts stored by {result.name}: {reasons or 'none'}.")
     return lines
 
 
 def _origin(evaluation: Evaluation) -> list[str]:
-    asked = evaluation.results[0].trial.system
+    tested = evaluation.results[0].trial.system
     replies = f"; replies played back from {evaluation.recording}" if evaluation.recording else ""
-    return [f"- {asked.name}: extracted by {asked.extractor.version}, judged by {asked.judge.version}{replies}."]
+    return [f"- {tested.name}: extracted by {tested.extractor.version}, judged by {tested.judge.version}{replies}."]
 
 
 def _failed(results: Sequence[Result]) -> list[str]:
@@ -150,8 +153,3 @@ def _failed(results: Sequence[Result]) -> list[str]:
         for result in results
         for scenario, failure in result.trial.failures
     ]
-
-
-def one_line(text: str) -> str:
-    """Return a text on one line."""
-    return re.sub(r"\s+", " ", text).strip()

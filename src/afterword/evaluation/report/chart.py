@@ -1,12 +1,12 @@
-"""A bar chart of the shares of which more is better, as SVG: it shows wherever Markdown does, and needs no library."""
+"""A bar chart of the shares for which more is better. It is SVG, which Markdown shows and no library has to draw."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
 
+from afterword.evaluation.report.scorecard import LABELS
 from afterword.evaluation.results import Result
-from afterword.evaluation.scorecard import LABELS
 
 SHOWN = (
     "fact_recall",
@@ -23,7 +23,7 @@ FONT = 'font-family="system-ui, sans-serif" font-size="12"'
 
 
 def chart(results: Sequence[Result]) -> str:
-    """Return the chart of some results, a colour each; a share of nothing has no bar."""
+    """Return the chart of the results, one colour for each. A share of 0 facts has no bar."""
     group = len(results) * BAR + GAP
     height = TOP + len(SHOWN) * group + 10
     parts = [
