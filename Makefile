@@ -9,7 +9,7 @@ demo: $(VENV)/.installed
 	$(BIN)/afterword demo
 
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --processor-time
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
@@ -20,7 +20,7 @@ lint: $(VENV)/.installed
 check: lint test
 
 soak: $(VENV)/.installed
-	$(BIN)/python -m pytest -n auto -m soak
+	$(BIN)/python -m pytest -n auto -m "soak or hypothesis" --hypothesis-profile soak
 
 # The README's scorecard, from recorded replies: no model, no network. SCENARIOS lies beside the checkout.
 SCENARIOS ?= ../shared/data/scenarios

@@ -10,20 +10,29 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from afterword.facts.scopes import Scope
 from afterword.store import lookup
 from afterword.store.database.engine import Store
+from processor_time import ProcessorTime
 
 REPOSITORY = Path(__file__).parent.parent
 FAR = datetime(2100, 1, 1, tzinfo=UTC)
 
 Dump = list[tuple[object, ...]]
 
-# A busy machine is no failure; what must be fast is measured in benchmarks.
-settings.register_profile("afterword", deadline=None)
-settings.load_profile("afterword")
+# A busy machine is no failure, and no run of `make test` differs from the one before it. `make soak` explores.
+settings.register_profile(
+    "test", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("soak", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("test")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that counts processor time."""
+    parser.addoption("--processor-time", action="store_true", help="print the processor time of each file of tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -31,6 +40,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Each of them would spend more time on compiling what it imports than on its work.
     """
+    if config.getoption("--processor-time"):
+        config.pluginmanager.register(ProcessorTime())
     if sys.dont_write_bytecode:
         compiled = tempfile.TemporaryDirectory(prefix="afterword-compiled-", ignore_cleanup_errors=True)
         config.add_cleanup(compiled.cleanup)

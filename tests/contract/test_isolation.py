@@ -127,7 +127,9 @@ async def test_look_alikes_read_nothing_of_each_other(store: Store) -> None:
     await check(store, [*as_users, *as_tenants[::3], Scope("default", ScopeKind.PROJECT, "lena")])
 
 
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=4, suppress_health_check=[*settings().suppress_health_check, HealthCheck.function_scoped_fixture]
+)
 @given(names=st.lists(NAMES, min_size=2, max_size=3, unique=True))
 async def test_any_names_read_nothing_of_each_other(store: Store, names: list[str]) -> None:
     fresh = uuid4().hex

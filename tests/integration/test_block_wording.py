@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from autogen_agentchat.agents import AssistantAgent
 from autogen_core.models import SystemMessage
-from hypothesis import given
-from hypothesis import strategies as st
 
 from afterword import FactMemory
 from afterword.extractors.readers import read_state
 from afterword.extractors.rules import RulesJudge
 from afterword.facts.transcripts import Role
 from afterword.pipeline.proposals import apply_proposal
-from afterword.recall.block import CLOSING, OPENING, PREFACE, safe_line
+from afterword.recall.block import CLOSING, OPENING, PREFACE
 from afterword.store import runs
 from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus
@@ -64,9 +62,3 @@ async def test_what_such_a_fact_says_is_learned_from_nobody(store: Store) -> Non
     await agent.run(task="hello")
     turns = read_state(await agent.save_state()).turns
     assert [turn.text for turn in turns if turn.role in (Role.HUMAN, Role.AGENT)] == ["hello", "fine"]
-
-
-@given(st.text(alphabet="</ ＜﹤:>\u200b\u2060afterwodmyAFTERWODMY-_", max_size=20))
-def test_no_sequence_of_signs_makes_a_tag(text: str) -> None:
-    shown = "".join(sign for sign in safe_line(f"<{text}</afterword:memory>") if sign.isalnum() or sign in "<＜﹤")
-    assert not any(f"{sign}afterwordmemory" in shown.casefold() for sign in "<＜﹤")

@@ -347,13 +347,14 @@ def _trusted(said: Iterable[Assertion]) -> tuple[Assertion, ...]:
 def holds_for(
     examples: int, drawn: st.SearchStrategy[T], check: Callable[[T], object], *, is_fixed: bool = False
 ) -> None:
-    """Run a check on so many drawn examples. With `is_fixed` they are the same every time, and not made smaller."""
+    """Run a check on so many drawn examples. With `is_fixed` they are the same under `make soak` too, and not made
+    smaller."""
     phases = (Phase.generate,) if is_fixed else (Phase.generate, Phase.shrink)
     within = settings(
         max_examples=examples,
         deadline=None,
         database=None,
-        derandomize=is_fixed,
+        derandomize=is_fixed or settings().derandomize,
         phases=phases,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
     )

@@ -66,7 +66,6 @@ def check(state: object) -> None:
 
 
 @given(st.data())
-@settings(max_examples=400, deadline=None)
 def test_a_wrong_value_anywhere_in_a_sound_state_crashes_nothing(data: st.DataObject) -> None:
     state = json.loads(data.draw(st.sampled_from(STATES)).read_text(encoding="utf-8"))
     for _ in range(data.draw(st.integers(1, 3))):
@@ -75,7 +74,7 @@ def test_a_wrong_value_anywhere_in_a_sound_state_crashes_nothing(data: st.DataOb
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[*settings().suppress_health_check, HealthCheck.function_scoped_fixture])
 def test_a_wrong_value_anywhere_in_a_real_state_crashes_nothing(shared: Path, data: st.DataObject) -> None:
     paths = sorted((shared / "data" / "states").glob("*.json"))
     state = json.loads(data.draw(st.sampled_from(paths)).read_text(encoding="utf-8"))
@@ -102,7 +101,6 @@ JSON = st.recursive(
 
 
 @given(JSON)
-@settings(max_examples=500, deadline=None)
 def test_any_value_made_of_known_keys_crashes_nothing(state: object) -> None:
     check(state)
 
@@ -117,7 +115,6 @@ def test_any_bytes_crash_nothing(raw: bytes) -> None:
 
 
 @given(st.data())
-@settings(deadline=None)
 def test_a_state_cut_anywhere_is_a_named_error(data: st.DataObject) -> None:
     raw = data.draw(st.sampled_from(STATES)).read_bytes().rstrip()
     with pytest.raises(ReadError):

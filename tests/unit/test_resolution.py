@@ -170,7 +170,6 @@ def histories(draw: st.DrawFn) -> list[Assertion]:
 
 
 @given(histories())
-@settings(deadline=None, max_examples=100)
 def test_the_order_of_arrival_decides_no_pair(history: list[Assertion]) -> None:
     """Whether a pair is judged must not depend on which session was processed first."""
     sessions = {one.session_id: [each for each in history if each.session_id == one.session_id] for one in history}
@@ -186,7 +185,7 @@ def test_the_order_of_arrival_decides_no_pair(history: list[Assertion]) -> None:
 
 
 @given(histories(), st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_equal_input_in_any_order_gives_equal_pairs_in_equal_order(history: list[Assertion], order: Random) -> None:
     shuffled = list(history)
     order.shuffle(shuffled)

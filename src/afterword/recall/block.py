@@ -12,6 +12,7 @@ from afterword.facts.assertions import Kind, digest
 from afterword.facts.fact import ENDED_STATUSES, Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
+from afterword.recall.block_tags import defuse_tags
 from afterword.recall.tokens import token_upper_bound
 
 OPENING = "<afterword:memory"
@@ -29,7 +30,6 @@ HEADINGS = {Kind.PREFERENCE: "Preferences:", Kind.DECISION: "Decisions:", Kind.E
 Entry = TypeVar("Entry", bound="Fact | SourceTurn")
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
-_TAG = re.compile(r"[<＜﹤](?=[\W_]{0,40}afterword\W{0,40}memory)", re.IGNORECASE)
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 # Reordering marks and "tag" characters show a person other words than a model reads.
 _DECEIVING = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
@@ -139,20 +139,27 @@ def _heading(entry: Fact | SourceTurn) -> str:
 
 def block_line(entry: Fact | SourceTurn) -> str:
     """Return the line of a fact, with its limits in parentheses; or of a turn, with its day and speaker."""
-    if isinstance(entry, Fact):
-        statement = safe_line(entry.statement)
-        notes = "; ".join(filter(None, _notes(entry, statement)))
-        return f"- {statement} ({notes})" if notes else f"- {statement}"
-    text = safe_line(entry.text)
+    # The bracket of a tag and its name may come from two parts of the line.
+    return defuse_tags(_fact_line(entry) if isinstance(entry, Fact) else _turn_line(entry))
+
+
+def _fact_line(fact: Fact) -> str:
+    statement = safe_line(fact.statement)
+    notes = "; ".join(filter(None, _notes(fact, statement)))
+    return f"- {statement} ({notes})" if notes else f"- {statement}"
+
+
+def _turn_line(turn: SourceTurn) -> str:
+    text = safe_line(turn.text)
     clipped = text if len(text) <= LONGEST_TURN else text[:LONGEST_TURN].rsplit(" ", 1)[0] + " …"
-    day = f"{_day(entry.said_at)} " if entry.said_at else ""
-    return f'- {day}{safe_line(entry.speaker)}: "{clipped}"'
+    day = f"{_day(turn.said_at)} " if turn.said_at else ""
+    return f'- {day}{safe_line(turn.speaker)}: "{clipped}"'
 
 
 def safe_line(text: str) -> str:
     """Return the text on one line that is safe inside a block: no control characters and no tag of a block."""
     readable = _CONTROL.sub(" ", _DECEIVING.sub("", text))
-    return _TAG.sub("‹", " ".join(readable.split()))
+    return defuse_tags(" ".join(readable.split()))
 
 
 def _notes(fact: Fact, statement: str) -> Sequence[str]:
