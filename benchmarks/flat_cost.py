@@ -32,7 +32,7 @@ from afterword.extractors.judge import Pair
 from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.extractor import ModelExtractor
 from afterword.extractors.model.judge import ModelJudge
-from afterword.extractors.testing import Reply, ScriptedEndpoint, facts
+from afterword.extractors.testing import Reply, ScriptedEndpoint, facts_reply
 from afterword.facts.assertions import Assertion, Authority, Evidence, EvidenceKind, Kind, SpeechAct, Verdict
 from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
@@ -85,7 +85,7 @@ def answer(request: dict[str, Any]) -> Reply:
             kind=Kind.ENTITY, subject="user", attribute=attribute, value=text, statement=statement, evidence=[citation]
         )
         found.append(one)
-    return facts(*found)
+    return facts_reply(*found)
 
 
 async def seed(store: Store, scope: Scope, size: int, first: int) -> None:

@@ -43,7 +43,7 @@ from afterword.extractors.model.client import Message, ModelClient, ModelSetting
 from afterword.extractors.model.extractor import ModelExtractor
 from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.readers import read_state
-from afterword.extractors.turn_times import dated
+from afterword.extractors.turn_times import date_turns
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.budget import Budget
@@ -254,7 +254,7 @@ async def alone(folder: Path, number: int, latency_ms: int) -> list[str]:
 def queue(db: Session, user: int, number: int) -> None:
     """Save a session as `record_session` does: its state, and its turns with their times."""
     saved, at = session(user, number), datetime.now(UTC)
-    read = dated(read_state(saved.state), started_at=saved.started_at, ended_at=saved.ended_at)
+    read = date_turns(read_state(saved.state), started_at=saved.started_at, ended_at=saved.ended_at)
     sessions.save_state(db, saved.scope, saved.session_id, component="AssistantAgent", state=state(user, number), at=at)
     sessions.save_transcript(db, saved.scope, saved.session_id, read, at, is_done=False)
 

@@ -21,7 +21,7 @@ from afterword.extractors.model.client import Mode, ModelClient, ModelSettings
 from afterword.extractors.model.extractor import ModelExtractor
 from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.model.prices import Price
-from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts
+from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts_reply
 from afterword.facts.assertions import Kind
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, Left, run_batch
@@ -79,7 +79,7 @@ def obliging(request: Json) -> Reply:
     """Finds the home, and judges that every later home is a change."""
     shown = request["messages"][1]["content"]
     if "<statements>" not in shown:
-        return facts(*(home(city) for city in CITIES if f"I live in {city}." in shown))
+        return facts_reply(*(home(city) for city in CITIES if f"I live in {city}." in shown))
     pairs = range(1, sum(" earlier (" in line for line in shown.splitlines()) + 1)
     found = [{"pair": pair, "reason": "moved", "relation": "changes", "same_subject": True} for pair in pairs]
     return Reply(json.dumps({"findings": found}))

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts
+from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts_reply
 from afterword.pipeline.batch import AHEAD
 from batches import state, wait_until
 from commands import Commands, clean_environment
@@ -91,7 +91,7 @@ def told(process: subprocess.Popen[str], expected: int = 0) -> str:
 
 def nothing(request: Json) -> Reply:
     """Finds no facts."""
-    return facts()
+    return facts_reply()
 
 
 def test_a_run_is_estimated_paid_for_and_accounted_for(afterword: Commands, saved: Path, tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_ctrl_c_lets_what_is_at_work_end_and_says_what_is_left(start: Start, sav
 
     def held(request: Json) -> Reply:
         go_on.wait(60)
-        return facts()
+        return facts_reply()
 
     with ScriptedEndpoint(held) as endpoint:
         process = start(endpoint, "run", "saved")

@@ -23,7 +23,7 @@ from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.extractor import ModelExtractor
 from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.model.modes import MODES, Mode
-from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts
+from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts_reply
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Status
 from afterword.facts.scopes import Scope
@@ -60,7 +60,7 @@ def right_reply(request: Json) -> Reply:
     if "<statements>" in shown:
         finding = {"pair": 1, "reason": "moved", "relation": "changes", "same_subject": True}
         return Reply(json.dumps({"findings": [finding]}))
-    return facts(*(_home(city) for city in HOMES.values() if said(city) in shown))
+    return facts_reply(*(_home(city) for city in HOMES.values() if said(city) in shown))
 
 
 def said(city: str) -> str:

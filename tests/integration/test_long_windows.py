@@ -14,7 +14,7 @@ from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.errors import AnswerCut
 from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.extractor import ModelExtractor
-from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts
+from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts_reply
 from afterword.facts.assertions import Kind
 from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
@@ -57,7 +57,7 @@ def found(turn: int, item: int) -> Candidate:
 
 def cutting(request: Json) -> Reply:
     """Answer with everything that is told, cut where that is more than fits."""
-    everything = facts(*(found(turn, item) for turn, item in read(request)))
+    everything = facts_reply(*(found(turn, item) for turn, item in read(request)))
     if len(read(request)) > AT_MOST:
         return Reply(everything.content[:200], finish_reason="length")
     return everything
@@ -67,7 +67,7 @@ def refusing(request: Json) -> Reply:
     """Refuse whatever is longer than a small model's context."""
     if len(request["messages"][1]["content"]) > 9_000:
         return Reply(status=400, code="context_length_exceeded")
-    return facts(*(found(turn, item) for turn, item in read(request)))
+    return facts_reply(*(found(turn, item) for turn, item in read(request)))
 
 
 def state(*said: str) -> dict[str, Any]:
@@ -156,9 +156,11 @@ async def test_a_repair_that_is_cut_halves_the_window_too() -> None:
             wrong = json.loads(request["messages"][2]["content"])["facts"]
             if len(wrong) > AT_MOST:
                 return Reply("{", finish_reason="length")
-            return facts(*(found(turn, item) for turn, item in read(request)))
+            return facts_reply(*(found(turn, item) for turn, item in read(request)))
         spoilt = [found(turn, item) for turn, item in read(request)]
-        return facts(*(one.model_copy(update={"evidence": [Citation(turn=1, quote="never said")]}) for one in spoilt))
+        return facts_reply(
+            *(one.model_copy(update={"evidence": [Citation(turn=1, quote="never said")]}) for one in spoilt)
+        )
 
     async with Store("sqlite://") as store:
         await store.migrate()

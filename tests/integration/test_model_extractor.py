@@ -18,7 +18,7 @@ from afterword.extractors.extractor import Extractor, Rejection, Window
 from afterword.extractors.model.client import Mode, ModelClient, ModelSettings
 from afterword.extractors.model.extractor import EXTRACT, ModelExtractor
 from afterword.extractors.model.prompts import load_prompt
-from afterword.extractors.testing import OracleExtractor, Reply, ScriptedEndpoint, facts, replayed, request_key
+from afterword.extractors.testing import OracleExtractor, Reply, ScriptedEndpoint, facts_reply, replayed, request_key
 from afterword.facts.assertions import Kind
 from afterword.facts.transcripts import Role, Turn
 
@@ -48,7 +48,7 @@ async def extractor(endpoint: ScriptedEndpoint, mode: Mode = "json_schema") -> A
 
 
 async def test_a_window_is_one_question() -> None:
-    with ScriptedEndpoint([facts(candidate())]) as endpoint:
+    with ScriptedEndpoint([facts_reply(candidate())]) as endpoint:
         async with extractor(endpoint) as model:
             extraction = await model.extract(window())
     assert extraction.candidates == (candidate(),)
@@ -57,7 +57,7 @@ async def test_a_window_is_one_question() -> None:
 
 
 async def test_no_facts_is_an_answer() -> None:
-    with ScriptedEndpoint([facts()]) as endpoint:
+    with ScriptedEndpoint([facts_reply()]) as endpoint:
         async with extractor(endpoint) as model:
             assert (await model.extract(window())).candidates == ()
 
@@ -71,7 +71,7 @@ async def test_no_answer_is_not_no_facts() -> None:
 
 async def test_the_request_depends_on_the_window_alone() -> None:
     """Same window, same bytes: no clock, no store and no earlier question can be in it."""
-    with ScriptedEndpoint(lambda request: facts()) as endpoint:
+    with ScriptedEndpoint(lambda request: facts_reply()) as endpoint:
         for _ in range(2):
             async with extractor(endpoint) as model:
                 await model.extract(window())
@@ -84,7 +84,7 @@ async def test_the_request_depends_on_the_window_alone() -> None:
 @pytest.mark.parametrize("mode", get_args(Mode))
 async def test_template_syntax_is_only_text(mode: Mode) -> None:
     """instructor would render it, given the chance: a user's words would be evaluated, or lost."""
-    with ScriptedEndpoint([facts(candidate(TEMPLATE, TEMPLATE)), facts(candidate())]) as endpoint:
+    with ScriptedEndpoint([facts_reply(candidate(TEMPLATE, TEMPLATE)), facts_reply(candidate())]) as endpoint:
         async with extractor(endpoint, mode) as model:
             extraction = await model.extract(window(TEMPLATE))
             await model.repair(window(TEMPLATE), [Rejection(extraction.candidates[0], "quote_absent", TEMPLATE)])
@@ -96,7 +96,7 @@ async def test_template_syntax_is_only_text(mode: Mode) -> None:
 
 async def test_repair_shows_what_was_refused_and_why() -> None:
     wrong = candidate(quote="I have moved to Graz.")
-    with ScriptedEndpoint([facts(candidate())]) as endpoint:
+    with ScriptedEndpoint([facts_reply(candidate())]) as endpoint:
         async with extractor(endpoint) as model:
             mended = await model.repair(window(), [Rejection(wrong, "quote_absent", "not in turn 1")])
     assert mended.candidates == (candidate(),)
@@ -107,7 +107,7 @@ async def test_repair_shows_what_was_refused_and_why() -> None:
 
 
 async def test_repair_continues_the_question_so_that_the_prompt_cache_serves_it() -> None:
-    with ScriptedEndpoint(lambda request: facts()) as endpoint:
+    with ScriptedEndpoint(lambda request: facts_reply()) as endpoint:
         async with extractor(endpoint) as model:
             await model.extract(window())
             await model.repair(window(), [Rejection(candidate(), "quote_absent", "")])
@@ -124,7 +124,7 @@ async def test_nothing_refused_is_nothing_asked() -> None:
 
 async def test_nothing_said_reaches_the_logs(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    with ScriptedEndpoint([Reply('{"facts": [{"value": "Graz"}]}'), facts(candidate())]) as endpoint:
+    with ScriptedEndpoint([Reply('{"facts": [{"value": "Graz"}]}'), facts_reply(candidate())]) as endpoint:
         async with extractor(endpoint) as model:
             await model.extract(window())
     assert "Graz" not in caplog.text
@@ -138,7 +138,7 @@ async def test_the_version_names_model_and_prompts() -> None:
 
 async def test_statements_can_be_asked_for_in_one_language() -> None:
     """One memory may hold sessions in several languages; what was read for another one is read again."""
-    with ScriptedEndpoint([facts(candidate())] * 3) as endpoint:
+    with ScriptedEndpoint([facts_reply(candidate())] * 3) as endpoint:
         async with ModelClient(ModelSettings("scripted", base_url=endpoint.base_url)) as client:
             plain, told = ModelExtractor(client), ModelExtractor(client, language="English")
             await plain.extract(window())
@@ -152,11 +152,11 @@ async def test_statements_can_be_asked_for_in_one_language() -> None:
 
 async def test_recorded_replies_are_played_back(tmp_path: Path) -> None:
     """What a large model once answered is asked again, byte by byte; anything else must not pass unnoticed."""
-    with ScriptedEndpoint([facts(candidate())]) as endpoint:
+    with ScriptedEndpoint([facts_reply(candidate())]) as endpoint:
         async with extractor(endpoint) as model:
             await model.extract(window())
     cassette = tmp_path / "cassette.jsonl"
-    recorded = {"key": request_key(endpoint.requests[0]), "reply": facts(candidate()).content}
+    recorded = {"key": request_key(endpoint.requests[0]), "reply": facts_reply(candidate()).content}
     cassette.write_text(json.dumps(recorded) + "\n\n", encoding="utf-8")
     with ScriptedEndpoint(replayed(cassette)) as endpoint:
         async with extractor(endpoint) as model:

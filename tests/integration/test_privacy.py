@@ -26,7 +26,7 @@ from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.extractor import ModelExtractor
 from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.rules import RulesExtractor
-from afterword.extractors.testing import ScriptedEndpoint, facts
+from afterword.extractors.testing import ScriptedEndpoint, facts_reply
 from afterword.facts.assertions import Kind
 from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
@@ -149,7 +149,7 @@ async def test_no_prompt_holds_a_secret(path: Path) -> None:
     }
     at = datetime(2026, 3, 1, tzinfo=UTC)
     async with await open_store(f"sqlite:///{path}") as store:
-        with ScriptedEndpoint([facts(wrong), facts(wrong)]) as endpoint:
+        with ScriptedEndpoint([facts_reply(wrong), facts_reply(wrong)]) as endpoint:
             async with ModelClient(ModelSettings("scripted", endpoint.base_url, max_retries=0)) as client:
                 saved = Saved(LENA, "s", state=state, started_at=at, ended_at=at)
                 await process_session(store, saved, extractor=ModelExtractor(client), judge=ModelJudge(client))

@@ -20,11 +20,11 @@ from afterword.extractors.grounding import Grounding, ground
 from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.extractor import ModelExtractor
 from afterword.extractors.model.judge import ModelJudge
-from afterword.extractors.owners import owners
+from afterword.extractors.owners import find_owners
 from afterword.extractors.readers import read_file
 from afterword.extractors.testing import ScriptedEndpoint, replayed
-from afterword.extractors.turn_times import dated
-from afterword.extractors.windows import windows
+from afterword.extractors.turn_times import date_turns
+from afterword.extractors.windows import cut_windows
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
 from afterword.pipeline.batch import run_batch
@@ -66,9 +66,11 @@ def sessions(states: Path, ids: tuple[str, ...]) -> Iterator[Session]:
     for saved in find_sessions([states]):
         if saved.session_id in ids and saved.path is not None:
             read = read_file(saved.path, humans=saved.humans)
-            transcript = dated(read, started_at=saved.started_at, ended_at=saved.ended_at, file_time=saved.file_time)
-            owning = owners(transcript, saved.scope)
-            (window,) = windows(transcript, owning)
+            transcript = date_turns(
+                read, started_at=saved.started_at, ended_at=saved.ended_at, file_time=saved.file_time
+            )
+            owning = find_owners(transcript, saved.scope)
+            (window,) = cut_windows(transcript, owning)
             yield Session(saved.session_id, saved.scope, transcript, owning, window)
 
 

@@ -31,7 +31,15 @@ def test_no_block_is_left_out() -> None:
 
 def test_every_double_and_every_fault_is_named() -> None:
     page = PAGE.read_text("utf-8")
-    for name in ("OracleExtractor", "ScriptedEndpoint", "Reply", "facts", "replayed", "request_key", "schema_echoed"):
+    for name in (
+        "OracleExtractor",
+        "ScriptedEndpoint",
+        "Reply",
+        "facts_reply",
+        "replayed",
+        "request_key",
+        "schema_echoed",
+    ):
         assert hasattr(testing, name)
         assert name in page
     for field in fields(testing.Reply):

@@ -21,7 +21,7 @@ from afterword.extractors.model.extractor import ModelExtractor
 from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.model.prices import Price
 from afterword.extractors.rules import RulesJudge
-from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts
+from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts_reply
 from afterword.facts.assertions import Kind
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.due_times import Rhythm
@@ -70,7 +70,7 @@ def obliging(request: Json) -> Reply:
         return Reply(json.dumps({"findings": found}))
     if "breaks" in shown:
         return Reply(MARKER)
-    return facts(*(home(city) for city in CITIES if city in shown), home(f"No{MARKER}"))
+    return facts_reply(*(home(city) for city in CITIES if city in shown), home(f"No{MARKER}"))
 
 
 def home(city: str) -> Candidate:

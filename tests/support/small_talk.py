@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from afterword.extractors.candidates import Candidate, Citation
-from afterword.extractors.testing import Json, Reply, facts
+from afterword.extractors.testing import Json, Reply, facts_reply
 from afterword.facts.assertions import Cue, Kind, SpeechAct
 from afterword.facts.scopes import Scope
 
@@ -99,7 +99,7 @@ def right_reply(request: Json) -> Reply:
     shown = request["messages"][1]["content"]
     if "<statements>" in shown:
         return Reply(json.dumps({"findings": list(_findings(shown))}))
-    return facts(*_candidates(shown))
+    return facts_reply(*_candidates(shown))
 
 
 def is_unreadable(request: Json) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from afterword.extractors.turn_times import dated
+from afterword.extractors.turn_times import date_turns
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 
 
@@ -28,13 +28,13 @@ ALL: dict[str, Any] = {"saves": [(at(20), 9)], "started_at": at(21), "ended_at":
 
 
 def test_the_turns_own_times_win_and_fill_the_gaps() -> None:
-    found = dated(transcript(None, at(1), None, at(3), None), **ALL)
+    found = date_turns(transcript(None, at(1), None, at(3), None), **ALL)
     assert times(found) == [at(1), at(1), at(1), at(3), at(3)]
     assert found.time_basis is TimeBasis.TURNS
 
 
 def test_a_turn_was_said_by_the_first_save_that_has_it() -> None:
-    found = dated(transcript(*[None] * 6), **{**ALL, "saves": [(at(1), 2), (at(2), 2), (at(3), 5)]})
+    found = date_turns(transcript(*[None] * 6), **{**ALL, "saves": [(at(1), 2), (at(2), 2), (at(3), 5)]})
     assert times(found) == [at(1), at(1), at(3), at(3), at(3), at(3)]
     assert found.time_basis is TimeBasis.RECORDER
 
@@ -51,14 +51,14 @@ def test_a_turn_was_said_by_the_first_save_that_has_it() -> None:
 def test_without_turn_times_the_next_best_source_is_taken(
     known: dict[str, Any], expected: datetime | None, basis: TimeBasis | None
 ) -> None:
-    found = dated(transcript(None, None), **known)
+    found = date_turns(transcript(None, None), **known)
     assert times(found) == [expected, expected]
     assert found.time_basis is basis
 
 
 def test_times_become_utc() -> None:
     berlin = datetime(2026, 3, 1, 13, tzinfo=timezone(timedelta(hours=1)))
-    found = dated(transcript(None), file_time=berlin).turns[0].said_at
+    found = date_turns(transcript(None), file_time=berlin).turns[0].said_at
     assert found is not None
     assert found.isoformat() == "2026-03-01T12:00:00+00:00"
 
@@ -68,8 +68,8 @@ def test_a_time_without_a_zone_is_refused(name: str) -> None:
     naive = datetime(2026, 3, 1)
     known: dict[str, Any] = {} if name == "turn" else {name: [(naive, 1)] if name == "saves" else naive}
     with pytest.raises(ValueError, match="no time zone"):
-        dated(transcript(naive if name == "turn" else None), **known)
+        date_turns(transcript(naive if name == "turn" else None), **known)
 
 
 def test_a_transcript_without_turns_stays_empty() -> None:
-    assert dated(transcript(), **ALL).turns == ()
+    assert date_turns(transcript(), **ALL).turns == ()

@@ -19,9 +19,10 @@ from pydantic import BaseModel, Field, computed_field
 from afterword.agents.store_reference import named_scope
 from afterword.extractors.extractor import Extractor, Rejection, Usage
 from afterword.extractors.grounding import ground
-from afterword.extractors.owners import is_generic, owners
+from afterword.extractors.owners import find_owners
 from afterword.extractors.readers.memory_marks import split_injected_memory
-from afterword.extractors.windows import windows
+from afterword.extractors.readers.people import is_generic
+from afterword.extractors.windows import cut_windows
 from afterword.facts.assertions import Assertion, Kind, SpeechAct
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
@@ -191,11 +192,11 @@ class ExtractorAgent(BaseChatAgent):
     async def _read(self) -> tuple[ExtractedFacts, Usage]:
         """Return the facts that cite a new turn: windows without one are not read again."""
         transcript, read_to = self._transcript(), self._state.read_to
-        owning = owners(transcript, self._scope)
+        owning = find_owners(transcript, self._scope)
         assertions: dict[str, Assertion] = {}
         refused: list[Rejection] = []
         usage = Usage()
-        for window in windows(transcript, owning):
+        for window in cut_windows(transcript, owning):
             if window.turns[-1].number <= read_to:
                 continue
             extraction = await self._extractor.extract(window)

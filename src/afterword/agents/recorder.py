@@ -130,7 +130,7 @@ class _Session:
             await self._save()
 
     async def _save(self) -> None:
-        from afterword.extractors.turn_times import dated
+        from afterword.extractors.turn_times import date_turns
 
         state = await self.recorded.save_state()
         at = datetime.now(UTC)
@@ -144,7 +144,7 @@ class _Session:
                 gone = read_forgotten(db, whose, name)
                 read = fresh or Transcript((), layout="")
                 before = store.privacy.mask_turns(sessions.read_turns(db, whose, name))
-                left = gone.transcript(read, dated(read, saves=[(at, len(read.turns))]), before)
+                left = gone.transcript(read, date_turns(read, saves=[(at, len(read.turns))]), before)
                 state = gone.state(clean, read, left)
                 sessions.save_state(db, whose, name, component=component, state=state, at=at, humans=humans)
                 if fresh is not None:
@@ -155,11 +155,11 @@ class _Session:
 
     def _joined(self, db: Session, before: Sequence[Turn], timed: Transcript) -> Transcript:
         """Return all that was ever saved of the session."""
-        from afterword.extractors.transcript_union import union
+        from afterword.extractors.transcript_union import unite_readings
 
         kept = sessions.find_session(db, self.scope, self.session_id)
         basis = TimeBasis(kept.time_basis) if kept and kept.time_basis else None
-        return with_privacy_counts(union(before, basis, timed, assumed=kept.assumed if kept else ()))
+        return with_privacy_counts(unite_readings(before, basis, timed, assumed=kept.assumed if kept else ()))
 
 
 async def _saved(session: _Session) -> BaseException | None:

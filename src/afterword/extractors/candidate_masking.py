@@ -1,4 +1,4 @@
-"""Candidates without secrets: a model may copy one from elsewhere, or make one up. Pure."""
+"""Mask secrets in candidates, because a model may copy one or make one up. Pure."""
 
 from __future__ import annotations
 
@@ -8,17 +8,23 @@ from afterword.extractors.candidates import Candidate, Citation
 from afterword.privacy.policy import Privacy
 
 
-def masked(candidates: Iterable[Candidate], privacy: Privacy) -> list[Candidate]:
-    """Return the candidates as they came, those that hold a secret with a mask in its place."""
-    return [_masked(one, privacy) for one in candidates]
+def mask_candidates(candidates: Iterable[Candidate], privacy: Privacy) -> list[Candidate]:
+    """Return the candidates with every secret masked."""
+    return [_mask(candidate, privacy) for candidate in candidates]
 
 
-def _masked(one: Candidate, privacy: Privacy) -> Candidate:
-    told = (one.statement, one.subject, one.limited_to or "", one.outcome or "")
-    cited = tuple(citation.quote for citation in one.evidence)
-    value, statement, subject, limited_to, outcome, *quotes = privacy.mask_fields(
-        one.attribute, one.value, *told, *cited
+def _mask(candidate: Candidate, privacy: Privacy) -> Candidate:
+    texts = (
+        candidate.value,
+        candidate.statement,
+        candidate.subject,
+        candidate.limited_to or "",
+        candidate.outcome or "",
     )
-    evidence = [Citation(turn=item.turn, quote=quote) for item, quote in zip(one.evidence, quotes, strict=True)]
-    shown = {"value": value, "statement": statement, "subject": subject, "evidence": evidence}
-    return one.model_copy(update={**shown, "limited_to": limited_to or None, "outcome": outcome or None})
+    quotes = [citation.quote for citation in candidate.evidence]
+    value, statement, subject, limited_to, outcome, *quotes = privacy.mask_fields(candidate.attribute, *texts, *quotes)
+    evidence = [
+        Citation(turn=citation.turn, quote=quote) for citation, quote in zip(candidate.evidence, quotes, strict=True)
+    ]
+    masked = {"value": value, "statement": statement, "subject": subject, "evidence": evidence}
+    return candidate.model_copy(update={**masked, "limited_to": limited_to or None, "outcome": outcome or None})

@@ -1,7 +1,7 @@
 """What an extractor proposes: candidates with the turns and words that support them.
 
-The shapes at the border to a language model: pydantic, small enough for local models. Nothing here is believed before
-`grounding` has checked it.
+These pydantic models are the answer format of a language model, small enough for local models. Their docstrings and
+field descriptions are part of the prompt. `grounding` checks every candidate before it is used.
 """
 
 from __future__ import annotations

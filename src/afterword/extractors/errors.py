@@ -1,4 +1,4 @@
-"""What can go wrong between a saved state and grounded candidates, one leaf for each reaction of the caller."""
+"""Errors between a saved state and grounded candidates: one class for each reaction of the caller."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from afterword.extractors.extractor import Usage
 
 
 class ReadError(AfterwordError):
-    """A saved state cannot be read; the file is left alone and the session is not marked done."""
+    """A saved state cannot be read. The file is not changed and the session is not marked done."""
 
 
 class StateBroken(ReadError):
-    """The file is no JSON, is cut, or holds values that no reader can take."""
+    """The file is not JSON, is cut, or holds values that no reader accepts."""
 
 
 class StateTooLarge(ReadError):
-    """The file is larger or nested deeper than the limits; split it, or raise the limit."""
+    """The file is larger or nested deeper than the limits allow; split it."""
 
 
 class LayoutUnknown(ReadError):
-    """The JSON is sound, but nothing in it looks like a saved conversation."""
+    """The JSON is valid, but nothing in it looks like a saved conversation."""
 
 
 class ExtractionError(AfterwordError):
-    """Extraction did not give an answer; the session stays queued with the reason.
+    """The extractor or judge gave no answer. The session stays queued with the reason.
 
-    `usage` is what was spent all the same: requests, and the tokens of answers of no use as far as the endpoint told.
+    `usage` is what was spent nevertheless: requests, and the tokens of useless answers if the endpoint told.
     """
 
     def __init__(self, message: str, usage: Usage | None = None) -> None:
@@ -34,11 +34,11 @@ class ExtractionError(AfterwordError):
 
 
 class AnswerInvalid(ExtractionError):
-    """The model's answer never fitted the schema."""
+    """No answer of the model fitted the schema."""
 
 
 class AnswerCut(ExtractionError):
-    """The window was too long for the model, or its answer was; half of it is tried next."""
+    """The window or the answer was too long for the model. Half of the window is tried next."""
 
 
 class AnswerRefused(ExtractionError):
@@ -46,13 +46,13 @@ class AnswerRefused(ExtractionError):
 
 
 class EndpointUnavailable(ExtractionError):
-    """The endpoint did not answer: connection, timeout, 429 or 5xx after its retries."""
+    """The endpoint did not answer after all retries: connection error, timeout, 429 or 5xx."""
 
 
 class EndpointMisconfigured(ExtractionError):
-    """The endpoint refuses the request as such: key, model name or address is wrong.
+    """The endpoint refuses every request: the key, the model name or the address is wrong.
 
-    `status` is the HTTP status, None where no request was made at all.
+    `status` is the HTTP status, or None if no request was made.
     """
 
     def __init__(self, message: str, usage: Usage | None = None, *, status: int | None = None) -> None:

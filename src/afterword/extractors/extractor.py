@@ -1,4 +1,4 @@
-"""The border between a window of a transcript and whoever proposes facts from it."""
+"""The interface of an extractor: a window of a transcript goes in, proposed candidates come out."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from afterword.facts.transcripts import Turn
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of one session: `turns` are read for facts, `context` (the turns before) only to understand them.
+    """A part of one session. Facts are extracted from `turns`; the earlier turns in `context` only explain them.
 
-    `owners` are the speakers who are the owner of the scope; `humans` all speakers taken for people.
+    `owners` are the speakers who are the owner of the scope; `humans` are all speakers taken for people.
     """
 
     ordinal: int
@@ -26,7 +26,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a call cost. `cached_tokens` are those of the `prompt_tokens` that the provider's cache has served."""
+    """What calls cost. `cached_tokens` are the part of `prompt_tokens` that came from the provider's cache."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -44,7 +44,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What an extractor proposes for one window, and what it cost."""
+    """The candidates that an extractor proposes for one window, and what they cost."""
 
     candidates: tuple[Candidate, ...]
     usage: Usage = field(default_factory=Usage)
@@ -52,7 +52,7 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A candidate that grounding refused, and why."""
+    """A candidate that grounding rejected, and the reason."""
 
     candidate: Candidate
     reason: str
@@ -60,20 +60,20 @@ class Rejection:
 
 
 class Extractor(Protocol):
-    """Proposes candidates from a window, and from nothing else: no store, no clock, no other session."""
+    """Proposes candidates from a window alone: it uses no store, no clock and no other session."""
 
     @property
     def version(self) -> str:
-        """What the answer depends on besides the window: kind, model and prompt version, as one short text."""
+        """Identifies what the answer depends on besides the window: extractor, model and prompt version."""
         ...
 
     async def extract(self, window: Window) -> Extraction:
         """Return the candidates that the window supports.
 
-        Raises an `ExtractionError` where no answer was had: that is never the same as "no facts".
+        Raises an `ExtractionError` if there was no answer. A missing answer never counts as "no facts".
         """
         ...
 
     async def repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:
-        """Return better candidates in place of the rejected ones (none where there is nothing to mend)."""
+        """Return corrected candidates for the rejected ones, or none if nothing can be corrected."""
         ...

@@ -1,7 +1,7 @@
-"""Check by code what an extractor proposes: every candidate's words must stand in a person's turn. Pure.
+"""Check what an extractor proposes: the words of every candidate must be in a person's turn. Pure.
 
-The same for every extractor. What fails is returned with its reason, so that it can be shown to the extractor once and
-counted; what passes becomes an assertion with the exact words of the turn as its evidence.
+The checks are the same for every extractor. A rejected candidate is returned with its reason, so that it can be counted
+and shown to the extractor once. An accepted one becomes an assertion with the exact words of the turn as evidence.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TYPOGRAPHIC = str.maketrans("‘’‚‛′‹›“”„‟″«»‐‑‒�
 
 
 class Reason(StrEnum):
-    """Why a candidate was refused."""
+    """Why a candidate was rejected."""
 
     TURN_UNKNOWN = "turn_unknown"
     QUOTE_MISSING = "quote_missing"
@@ -45,7 +45,7 @@ class Reason(StrEnum):
 
 
 FINAL = frozenset({Reason.NOT_ASSERTED, Reason.QUARANTINED, Reason.SECRET, Reason.FORGOTTEN})
-"""Refusals that are not shown to the extractor: nothing about them can be mended."""
+"""Rejections that are not shown to the extractor, because it cannot correct them."""
 
 DETAILS = {
     Reason.TURN_UNKNOWN: "no such turn in this session",
@@ -64,23 +64,23 @@ DETAILS = {
 
 @dataclass(frozen=True, slots=True)
 class Grounding:
-    """What passed and what did not; equal assertions are one."""
+    """The accepted candidates as assertions, without duplicates, and the rejected ones."""
 
     assertions: tuple[Assertion, ...]
     rejections: tuple[Rejection, ...]
 
 
 class _RefusedError(Exception):
-    """A candidate fails a check; never leaves this module."""
+    """A candidate fails a check. Never raised outside this module."""
 
-    def __init__(self, reason: Reason, what: str = "") -> None:
+    def __init__(self, reason: Reason, cause: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
-        self.detail = f"{what}: {DETAILS[reason]}" if what else DETAILS[reason]
+        self.detail = f"{cause}: {DETAILS[reason]}" if cause else DETAILS[reason]
 
 
 @dataclass(frozen=True, slots=True)
-class _Ground:
+class _CheckedSession:
     """The session that candidates are checked against."""
 
     turns: Mapping[int, Turn]
@@ -98,22 +98,22 @@ def ground(
     session_id: str,
     owners: Iterable[str],
 ) -> Grounding:
-    """Turn the candidates whose words stand in a person's turn into assertions, and refuse the others with a reason.
+    """Turn candidates whose words are in a person's turn into assertions, and reject the others with a reason.
 
-    Quotes are compared with runs of white space, typographic quotation marks, apostrophes and dashes folded, nothing
-    else, and kept exactly as they stand in the turn. An agent's words count only beside a person's words of a later
-    turn; words of tools, systems, memories and thoughts are left out. A request to take something back may be a
-    question; everything else must be stated. What reads like an instruction to an assistant, or was pasted with one, is
-    quarantined. Raises ValueError where a cited turn of a person has no time.
+    Quotes are compared without regard to runs of white space and to typographic quotation marks, apostrophes and
+    dashes; the evidence has the exact words of the turn. An agent's words count only with a person's words of a later
+    turn; words of tools, systems, memories and thoughts are left out. A request to withdraw something may be a
+    question; everything else must be stated. A candidate that reads like an instruction to an assistant, or was pasted
+    together with one, is quarantined. Raises ValueError if a cited turn of a person has no time.
     """
-    session = _Ground(
+    session = _CheckedSession(
         turns={turn.number: turn for turn in transcript.turns},
         scope=scope,
         session_id=session_id,
         owners=frozenset(folded(name) for name in owners),
         assumed=frozenset(folded(name) for name in transcript.assumed),
     )
-    passed: dict[str, Assertion] = {}
+    accepted: dict[str, Assertion] = {}
     rejections: list[Rejection] = []
     for candidate in candidates:
         try:
@@ -121,11 +121,11 @@ def ground(
         except _RefusedError as refusal:
             rejections.append(Rejection(candidate, refusal.reason.value, refusal.detail))
         else:
-            passed.setdefault(assertion.id, assertion)
-    return Grounding(tuple(passed.values()), tuple(rejections))
+            accepted.setdefault(assertion.id, assertion)
+    return Grounding(tuple(accepted.values()), tuple(rejections))
 
 
-def _assertion(candidate: Candidate, session: _Ground) -> Assertion:
+def _assertion(candidate: Candidate, session: _CheckedSession) -> Assertion:
     _check_modality(candidate)
     valid_from, valid_to = _validity(candidate)
     evidence = _evidence(candidate, session)
@@ -135,7 +135,10 @@ def _assertion(candidate: Candidate, session: _Ground) -> Assertion:
     value, statement = _text(_clean(candidate.value), "value"), _text(_clean(candidate.statement), "statement")
     if is_masked(value):
         raise _RefusedError(Reason.SECRET, "value")
-    limited_to, outcome = _note(candidate.limited_to, "limited_to"), _note(candidate.outcome, "outcome")
+    limited_to, outcome = (
+        _optional_text(candidate.limited_to, "limited_to"),
+        _optional_text(candidate.outcome, "outcome"),
+    )
     if candidate.act is SpeechAct.STATE:
         _check_harmless(evidence, session, subject, value, statement, limited_to, outcome)
     times = [at.isoformat() if at else None for at in (valid_from, valid_to, last.said_at)]
@@ -164,8 +167,8 @@ def _assertion(candidate: Candidate, session: _Ground) -> Assertion:
     )
 
 
-def _last_said(evidence: tuple[Evidence, ...], session: _Ground) -> tuple[Turn, datetime]:
-    """Return the last turn that is evidence, which is a person's, and its time."""
+def _last_said(evidence: tuple[Evidence, ...], session: _CheckedSession) -> tuple[Turn, datetime]:
+    """Return the last turn of the evidence, which is a person's, and its time."""
     last = session.turns[evidence[-1].turn or 0]
     if last.said_at is None:
         raise ValueError(f"session {session.session_id!r}: turn {last.number} has no time; date the transcript first")
@@ -173,31 +176,27 @@ def _last_said(evidence: tuple[Evidence, ...], session: _Ground) -> tuple[Turn, 
 
 
 def _check_modality(candidate: Candidate) -> None:
-    asked_to_take_back = candidate.act is not SpeechAct.STATE and candidate.modality is Modality.ASKED
-    if candidate.modality is not Modality.STATED and not asked_to_take_back:
+    is_request_to_withdraw = candidate.act is not SpeechAct.STATE and candidate.modality is Modality.ASKED
+    if candidate.modality is not Modality.STATED and not is_request_to_withdraw:
         raise _RefusedError(Reason.NOT_ASSERTED, candidate.modality.value)
 
 
-def _check_harmless(evidence: tuple[Evidence, ...], session: _Ground, *told: str | None) -> None:
-    """Refuse what commands an assistant, or was pasted together with such a command."""
-    pasted = any(
+def _check_harmless(evidence: tuple[Evidence, ...], session: _CheckedSession, *texts: str | None) -> None:
+    """Reject instructions to an assistant, and words that were pasted together with one."""
+    is_pasted = any(
         is_pasted_with_instruction(
-            session.turns[item.turn or 0].text, item.start or 0, (item.start or 0) + len(item.quote)
+            session.turns[cited.turn or 0].text, cited.start or 0, (cited.start or 0) + len(cited.quote)
         )
-        for item in evidence
+        for cited in evidence
     )
-    if pasted or is_instruction(*told):
+    if is_pasted or is_instruction(*texts):
         raise _RefusedError(Reason.QUARANTINED)
 
 
-def _is_person(turn: Turn) -> bool:
-    return turn.role is Role.HUMAN
-
-
-def _evidence(candidate: Candidate, session: _Ground) -> tuple[Evidence, ...]:
-    """Return the citations that count, in the order of the turns, each word for word."""
-    kept: dict[Evidence, None] = {}
-    for citation in sorted(candidate.evidence, key=lambda item: item.turn):
+def _evidence(candidate: Candidate, session: _CheckedSession) -> tuple[Evidence, ...]:
+    """Return the citations that count, in the order of the turns, word for word."""
+    cited: dict[Evidence, None] = {}
+    for citation in sorted(candidate.evidence, key=lambda citation: citation.turn):
         turn = session.turns.get(citation.turn)
         if turn is None:
             raise _RefusedError(Reason.TURN_UNKNOWN, str(citation.turn))
@@ -207,12 +206,12 @@ def _evidence(candidate: Candidate, session: _Ground) -> tuple[Evidence, ...]:
         if quote is None:
             raise _RefusedError(Reason.QUOTE_MISSING, citation.quote)
         start = turn.text.find(quote)
-        kept[Evidence(EvidenceKind.TURN, quote, session.session_id, turn.number, turn.speaker, start)] = None
-    evidence = tuple(kept)
+        cited[Evidence(EvidenceKind.TURN, quote, session.session_id, turn.number, turn.speaker, start)] = None
+    evidence = tuple(cited)
     if not evidence:
         raise _RefusedError(Reason.NOT_A_PERSON)
-    # In the order of turns: a person's words come last exactly if every agent's words have an acceptance after them.
-    if not _is_person(session.turns[evidence[-1].turn or 0]):
+    # An agent's words count only if a person accepts them later, so the last cited words must be a person's.
+    if session.turns[evidence[-1].turn or 0].role is not Role.HUMAN:
         raise _RefusedError(Reason.NOT_ACCEPTED)
     return evidence
 
@@ -228,10 +227,10 @@ def _at(day: date | None, clock: time) -> datetime | None:
     return datetime.combine(day, clock, tzinfo=UTC) if day else None
 
 
-def _subject(name: str, speaker: str, session: _Ground) -> str:
-    """Return the canonical subject: the owner however called, the speaker for the first person, else the name.
+def _subject(name: str, speaker: str, session: _CheckedSession) -> str:
+    """Return the canonical subject: the owner under any name, the speaker for the first person, else the name.
 
-    Who only may be a person says nothing of the owner, even by name.
+    A speaker who is only assumed to be a person cannot name the owner.
     """
     if folded(name) in FIRST_PERSON:
         return OWNER if folded(speaker) in session.owners else speaker
@@ -247,35 +246,35 @@ def _clean(text: str) -> str:
     return " ".join("".join(" " if unicodedata.category(sign) in ("Cc", "Cs") else sign for sign in text).split())
 
 
-def _text(text: str, what: str) -> str:
+def _text(text: str, field: str) -> str:
     if not text:
-        raise _RefusedError(Reason.EMPTY, what)
-    if len(text) > LONGEST[what]:
-        raise _RefusedError(Reason.TOO_LONG, f"{what} ({len(text)} characters, at most {LONGEST[what]})")
+        raise _RefusedError(Reason.EMPTY, field)
+    if len(text) > LONGEST[field]:
+        raise _RefusedError(Reason.TOO_LONG, f"{field} ({len(text)} characters, at most {LONGEST[field]})")
     return text
 
 
-def _note(text: str | None, what: str) -> str | None:
+def _optional_text(text: str | None, field: str) -> str | None:
     cleaned = _clean(text or "")
-    return _text(cleaned, what) if cleaned else None
+    return _text(cleaned, field) if cleaned else None
 
 
 def snake_case(text: str) -> str:
     """Return the words of a text in lower case, joined by underscores."""
-    return re.sub(r"[\W_]+", "_", _clean(text).casefold()).strip("_")
+    return re.sub(r"[\W_]+", "_", text.casefold()).strip("_")
 
 
 def find_quote(quote: str, text: str) -> str | None:
-    """Return the words of `text` that `quote` copies, exactly as they stand there, or None.
+    """Return the exact words of `text` that `quote` copies, or None.
 
-    Runs of white space, typographic quotation marks, apostrophes and dashes are the same; letter case is not. A quote
-    without a letter or digit is none.
+    White space and the typographic forms of quotation marks, apostrophes and dashes may differ; letter case may not.
+    A quote without a letter or digit matches nothing.
     """
-    as_it_stands = quote.strip()
-    if not any(sign.isalnum() for sign in as_it_stands):
+    stripped = quote.strip()
+    if not any(sign.isalnum() for sign in stripped):
         return None
-    if as_it_stands in text:
-        return as_it_stands
+    if stripped in text:
+        return stripped
     wanted, _ = _fold(quote)
     plain, places = _fold(text)
     start = plain.find(wanted)
@@ -285,7 +284,7 @@ def find_quote(quote: str, text: str) -> str | None:
 
 
 def _fold(text: str) -> tuple[str, list[int]]:
-    """Return the text folded for comparison, and for each of its characters the place where it stands in `text`."""
+    """Return the text folded for comparison, and the position in `text` of each of its characters."""
     signs: list[str] = []
     places: list[int] = []
     for place, sign in enumerate(text.translate(_TYPOGRAPHIC)):

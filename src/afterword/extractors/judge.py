@@ -1,4 +1,4 @@
-"""Who says how a later-said assertion relates to an earlier-said one."""
+"""The interface of a judge, which says how a later-said assertion relates to an earlier-said one."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ Pair = tuple[Assertion, Assertion]
 
 
 class Judge(Protocol):
-    """Relates pairs of assertions, and decides nothing else: it never sees ids and never deletes."""
+    """Relates pairs of assertions. It decides nothing else, never sees ids and never deletes."""
 
     @property
     def version(self) -> str:
-        """What its verdicts depend on besides the pair, as one short text."""
+        """Identifies what its verdicts depend on besides the pair: judge, model and prompt version."""
         ...
 
     @property
     def pairs_a_call(self) -> int | None:
-        """How many pairs one call takes at most, None where calls cost nothing."""
+        """The most pairs in one call, or None if calls cost nothing."""
         ...
 
     def judge(self, pairs: Sequence[Pair]) -> Coroutine[Any, Any, tuple[list[Verdict], Usage]]:
-        """Return a verdict for each pair it can decide; the others stand beside each other.
+        """Return a verdict for each pair that it can decide. The assertions of other pairs both stay valid.
 
-        Raises an `ExtractionError` where no answer was had: that is never the same as "no conflict".
+        Raises an `ExtractionError` if there was no answer. A missing answer never counts as "no conflict".
         """
         ...
 
@@ -36,7 +36,7 @@ class Judge(Protocol):
 def judged_at_once(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
     """Return the verdicts of a judge that needs no call (`pairs_a_call` is None), without an event loop.
 
-    Raises RuntimeError where the judge waits for something.
+    Raises RuntimeError if the judge waits for something.
     """
     judging = judge.judge(pairs)
     try:

@@ -1,4 +1,4 @@
-"""Which speakers of a session are the owner of the scope. Pure."""
+"""Decide which speakers of a session are the owner of the scope. Pure."""
 
 from __future__ import annotations
 
@@ -9,21 +9,19 @@ from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import Transcript
 from afterword.facts.words import folded
 
-__all__ = ["is_generic", "owners"]
-
 _SHORTEST_PART = 2
 
 
-def owners(transcript: Transcript, scope: Scope) -> tuple[str, ...]:
+def find_owners(transcript: Transcript, scope: Scope) -> tuple[str, ...]:
     """Return the speakers who are the owner of the scope, in the order of `transcript.humans`.
 
-    In a user's scope the one person of a session is the owner under every name used there. Among several people the
-    owner is the one whom the scope's id names, and whoever speaks under a generic name; where two could be meant,
-    nobody is taken by name. A team, a project or an agent does not speak: there nobody is the owner, and what people
-    say of themselves is filed under their own names.
+    In a user's scope the only person of a session is the owner under every name used there. Among several people the
+    owner is the person whom the scope's id names, and every generic name; if the id fits two people, it names nobody.
+    A team, a project or an agent does not speak: its scope has no owner among the speakers, and people's statements
+    about themselves are stored under their own names.
 
-    Who is taken for a person only because they spoke from outside of a team (`transcript.assumed`) is the owner only
-    where the scope's id names them, and stands in nobody's way.
+    A speaker who is only assumed to be a person (`transcript.assumed`) is the owner only if the scope's id names them,
+    and never prevents somebody else from being the owner.
     """
     if scope.kind is not ScopeKind.USER:
         return ()
@@ -36,7 +34,7 @@ def owners(transcript: Transcript, scope: Scope) -> tuple[str, ...]:
 
 
 def _named_by(scope_id: str, people: set[str]) -> set[str]:
-    """Return the person whom the id names, whole or by one of its parts; nobody where two fit."""
+    """Return the person whom the whole id or one of its parts names; nobody if two people fit."""
     whole = folded(scope_id)
     if whole in people:
         return {whole}
@@ -46,5 +44,5 @@ def _named_by(scope_id: str, people: set[str]) -> set[str]:
 
 
 def _parts(person: str) -> set[str]:
-    """Return the words of a name, the name itself where it has none, so that an empty set never fits."""
+    """Return the words of a name, or the name itself if it has none, because an empty set would fit every id."""
     return {part for part in re.split(r"[\W_]+", person) if part} or {person}

@@ -6,15 +6,15 @@ The offline judge uses it. So does code that has to decide at once, where asking
 from __future__ import annotations
 
 from afterword.facts.assertions import EVERYTHING, Assertion, Cue, Relation, SpeechAct
-from afterword.facts.words import folded
+from afterword.facts.words import folded, word_set
 
 RELATION_VERSION = "rules-1"
 """The judge's version that is stored with the verdicts decided here."""
 
-SINGLE_VALUED = frozenset(
+SINGLE_VALUED = word_set(
     """name home employer job role birthday age timezone seat editor shell browser operating_system platform
     version contact budget budget_per_night budget_per_day budget_per_week budget_per_month budget_per_year goal
-    deadline source shoe_size extension excess deductible living_room cadence relation phone_number address""".split()
+    deadline source shoe_size extension excess deductible living_room cadence relation phone_number address"""
 )
 """Attributes that hold one value at a time. Any other attribute may have several values at once."""
 
@@ -23,11 +23,11 @@ SHORTEST_NAMED = 4
 
 
 def relation(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
-    """Return how the later relates to the earlier by slot and value, with the reason; None where that does not tell."""
+    """Return how the later assertion relates to the earlier one, and why; None if slot and value do not tell."""
     if earlier.act is not SpeechAct.STATE or folded(earlier.subject) != folded(later.subject):
         return None
     if later.act is not SpeechAct.STATE:
-        return _retraction(earlier, later)
+        return _withdrawal(earlier, later)
     if earlier.slot != later.slot or folded(earlier.limited_to or "") != folded(later.limited_to or ""):
         return None
     if folded(earlier.value) == folded(later.value):
@@ -39,7 +39,7 @@ def _same_value(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | 
     if _is_postponed(earlier, later):
         return Relation.CORRECTS, "another date for what was announced"
     if earlier.valid_to is not None and earlier.valid_to < later.said_at:
-        return None  # its time was over: said again, it is new
+        return None  # the earlier value had ended, so the same value is a new fact
     return Relation.SAME, "the same value again"
 
 
@@ -50,27 +50,26 @@ def _other_value(earlier: Assertion, later: Assertion) -> tuple[Relation, str]:
 
 
 def is_cleared(earlier: Assertion, later: Assertion) -> bool:
-    """Whether the later takes back everything about the earlier's subject: no judge is needed for that."""
+    """Whether the later assertion takes back everything about the earlier one's subject, so that no judge is needed."""
     takes_all = later.act is not SpeechAct.STATE and later.attribute == EVERYTHING and not later.value
     return takes_all and earlier.act is SpeechAct.STATE and folded(earlier.subject) == folded(later.subject)
 
 
 def _is_postponed(earlier: Assertion, later: Assertion) -> bool:
-    """Whether an announcement gets another date before it has come true."""
+    """Whether the later assertion moves an announced date that has not come yet."""
     if earlier.valid_from is None or later.valid_from is None or earlier.valid_from == later.valid_from:
         return False
     return earlier.valid_from > later.said_at
 
 
-def _retraction(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
+def _withdrawal(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
     if is_cleared(earlier, later):
         return Relation.RETRACTS, "everything was taken back"
     taken_back = folded(later.value)
-    same_slot = earlier.slot == later.slot
-    if same_slot and (not taken_back or taken_back == folded(earlier.value)):
+    if earlier.slot == later.slot and (not taken_back or taken_back == folded(earlier.value)):
         return Relation.RETRACTS, "taken back"
-    said = f" {_words(earlier.value)} {_words(earlier.statement)} "
-    if len(taken_back) >= SHORTEST_NAMED and f" {taken_back} " in said:
+    words = f" {_words(earlier.value)} {_words(earlier.statement)} "
+    if len(taken_back) >= SHORTEST_NAMED and f" {taken_back} " in words:
         return Relation.RETRACTS, f"taken back by name: {later.value}"
     return None
 

@@ -1,9 +1,9 @@
-"""Test doubles for whoever builds on the extractors: a scripted endpoint, replayed replies, an oracle extractor.
+"""Test doubles for programs that use the extractors: a scripted endpoint, replayed replies, an oracle extractor.
 
 The endpoint is a real HTTP server on loopback, so that a test goes through the whole client, its retries and its
-parsing; the oracle stands where no endpoint is wanted.
+parsing. The oracle needs no endpoint.
 
-    with ScriptedEndpoint([facts(candidate), Reply(status=503), facts()]) as endpoint:
+    with ScriptedEndpoint([facts_reply(candidate), Reply(status=503), facts_reply()]) as endpoint:
         async with ModelClient(ModelSettings("scripted", base_url=endpoint.base_url)) as client:
             extraction = await ModelExtractor(client).extract(window)
     assert len(endpoint.requests) == 1
@@ -28,7 +28,7 @@ from afterword.extractors.extractor import Extraction, Rejection, Window
 Json = dict[str, Any]
 
 KEY_FIELDS = ("model", "messages", "tools", "tool_choice", "response_format", "temperature", "seed")
-"""What identifies a recorded request; everything else may vary."""
+"""The fields that identify a recorded request. All other fields may vary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Reply:
 Responder = Callable[[Json], Reply]
 
 
-def facts(*candidates: Candidate) -> Reply:
+def facts_reply(*candidates: Candidate) -> Reply:
     """Return the reply of a model that found these candidates."""
     return Reply(Answer(facts=list(candidates)).model_dump_json())
 
@@ -210,8 +210,8 @@ class OracleExtractor:
         if callable(self._answers):
             return Extraction(tuple(self._answers(window)))
         said = [turn.text for turn in window.turns]
-        found = (known for text, known in self._answers.items() if any(text in words for words in said))
-        return Extraction(tuple(candidate for known in found for candidate in known))
+        answers = (known for text, known in self._answers.items() if any(text in words for words in said))
+        return Extraction(tuple(candidate for known in answers for candidate in known))
 
     async def repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:
         """Keep the rejections and return what `mend` makes of them."""
@@ -227,7 +227,9 @@ def completion(request: Json, reply: Reply) -> Json:
         message = {"role": "assistant", "content": None, "refusal": reply.refusal}
     elif tool:
         functions = [{"name": reply.tool_name or tool, "arguments": text} for text in (reply.content, *reply.calls)]
-        calls = [{"id": f"call_{n}", "type": "function", "function": one} for n, one in enumerate(functions, 1)]
+        calls = [
+            {"id": f"call_{n}", "type": "function", "function": function} for n, function in enumerate(functions, 1)
+        ]
         message = {"role": "assistant", "content": None, "tool_calls": calls}
     choices = [{"index": 0, "message": message, "finish_reason": reply.finish_reason}]
     prompt, answer = len(json.dumps(request["messages"])) // 4, len(reply.content) // 4

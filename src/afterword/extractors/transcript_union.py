@@ -1,7 +1,4 @@
-"""Two readings of one session made one: sessions grow, and sometimes a saved state has lost what an older one had.
-
-Pure.
-"""
+"""Unite two readings of one session, because a saved state may lack turns that an older one had. Pure."""
 
 from __future__ import annotations
 
@@ -11,20 +8,19 @@ from difflib import SequenceMatcher
 
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 
-# Where times come from, nearest to the saying first.
+# The sources of times, most exact first.
 NEAREST = (TimeBasis.TURNS, TimeBasis.RECORDER, TimeBasis.MANIFEST, TimeBasis.FILE)
 LARGEST_COMPARED = 4_000_000
 
 
-def union(
+def unite_readings(
     before: Sequence[Turn], basis: TimeBasis | None, transcript: Transcript, *, assumed: Collection[str] = ()
 ) -> Transcript:
     """Return the transcript with every turn of both readings, in order, numbered anew.
 
-    `before` are the turns of the former reading, `basis` where their times came from, `assumed` who of their speakers
-    was only taken for a person. Of a turn in both, the new
-    reading is kept; its time is the one that was nearer to the saying: that of the better source, and of two saves or
-    two files the earlier.
+    `before` are the turns of the earlier reading, `basis` is the source of their times, and `assumed` are those of
+    their speakers who are only assumed to be people. A turn in both readings is taken from the new one, with the time
+    of the more exact source; of two saves or two files, the earlier time.
     """
     if not before:
         return transcript
@@ -58,7 +54,7 @@ def _keeps_times(basis: TimeBasis | None, new: TimeBasis | None) -> bool:
 def _basis(turns: Sequence[Turn], basis: TimeBasis | None, new: TimeBasis | None) -> TimeBasis | None:
     if any(turn.time_is_guess for turn in turns):
         return TimeBasis.FILE
-    known = [one for one in (basis, new) if one is not None and one is not TimeBasis.FILE]
+    known = [source for source in (basis, new) if source is not None and source is not TimeBasis.FILE]
     return min(known, key=NEAREST.index, default=new)
 
 
@@ -67,17 +63,17 @@ def _timed(turn: Turn, known: Turn) -> Turn:
 
 
 def _stretches(before: Sequence[Turn], after: Sequence[Turn]) -> list[tuple[bool, int, int, int, int]]:
-    """Return what both readings have in common and what only one of them has, in order."""
+    """Return the stretches that both readings have and those that only one of them has, in order."""
     old, new = [_said(turn) for turn in before], [_said(turn) for turn in after]
     head = _shared(old, new)
     left = (len(old) - head) * (len(new) - head)
     if left <= LARGEST_COMPARED:
         matcher = SequenceMatcher(None, old[head:], new[head:], autojunk=False)
-        found = [(True, 0, head, 0, head)]
+        stretches = [(True, 0, head, 0, head)]
         for tag, start, end, new_start, new_end in matcher.get_opcodes():
-            found.append((tag == "equal", head + start, head + end, head + new_start, head + new_end))
-        return found
-    # Comparing costs the square; what is neither at the beginning nor at the end is kept twice rather than lost.
+            stretches.append((tag == "equal", head + start, head + end, head + new_start, head + new_end))
+        return stretches
+    # Comparing takes quadratic time. Turns between the common beginning and end are kept twice rather than lost.
     tail = _shared(old[head:][::-1], new[head:][::-1])
     old_end, new_end = len(old) - tail, len(new) - tail
     return [
@@ -88,13 +84,13 @@ def _stretches(before: Sequence[Turn], after: Sequence[Turn]) -> list[tuple[bool
 
 
 def _shared(old: Sequence[tuple[str, str]], new: Sequence[tuple[str, str]]) -> int:
-    """Return how many items the beginnings of two lists share."""
+    """Return how many turns the two lists have in common at their beginning."""
     return next(
-        (place for place, (one, other) in enumerate(zip(old, new, strict=False)) if one != other),
+        (place for place, (left, right) in enumerate(zip(old, new, strict=False)) if left != right),
         min(len(old), len(new)),
     )
 
 
 def _said(turn: Turn) -> tuple[str, str]:
-    # Not the role: who is taken for a person may be learned later.
+    # The role is left out, because who is a person may be learned later.
     return turn.speaker, turn.text

@@ -1,6 +1,6 @@
-"""Give a session's turns their times: said times never come from a clock, only from what was recorded.
+"""Give a session's turns their times, from recorded times only. Pure: no clock, no disk.
 
-Pure: no clock, no disk. The best source wins: the turns' own times, the recorder's saves, a manifest, the file's time.
+The best source wins: the turns' own times, then the recorder's saves, then a manifest, then the file's time.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from afterword.facts.transcripts import TimeBasis, Transcript, Turn
 
 Save = tuple[datetime, int]
-"""When the recorder saved, and how many turns the transcript had then."""
+"""The time of a recorder's save, and how many turns the transcript had then."""
 
 
-def dated(
+def date_turns(
     transcript: Transcript,
     *,
     saves: Sequence[Save] = (),
@@ -24,11 +24,11 @@ def dated(
     ended_at: datetime | None = None,
     file_time: datetime | None = None,
 ) -> Transcript:
-    """Return the transcript with a time on every turn, and where the times come from.
+    """Return the transcript with a time on every turn, and the source of the times as its `time_basis`.
 
-    Turns' own times come first; a turn without one gets the time before it (at the start, the first known). Else each
-    turn was said not later than the first save that has it, else at the session's start (or its end, where only that is
-    known), else at the file's time: a guess. Where nothing is known, times and basis stay None.
+    If any turn has a time, a turn without one gets the time before it, or at the start the first known one. Otherwise a
+    turn gets the time of the first save that has it, else the session's start (or its end, if only that is known), else
+    the file's time, which is a guess. If nothing is known, times and basis stay None.
     Raises `ValueError` for a time without a zone.
     """
     started, ended, file_at = _utc(started_at), _utc(ended_at), _utc(file_time)
@@ -51,17 +51,17 @@ def _at(transcript: Transcript, basis: TimeBasis, said_at: Callable[[Turn], date
 
 
 def _carried(turns: Iterable[Turn]) -> tuple[Turn, ...]:
-    """Give turns without a time the one before them, those at the start the first known one."""
-    found = list(turns)
-    last = next(_aware(turn.said_at) for turn in found if turn.said_at)
-    for index, turn in enumerate(found):
+    """Give turns without a time the time before them, or at the start the first known time."""
+    timed = list(turns)
+    last = next(_aware(turn.said_at) for turn in timed if turn.said_at)
+    for index, turn in enumerate(timed):
         last = _aware(turn.said_at) if turn.said_at else last
-        found[index] = turn if turn.said_at == last else replace(turn, said_at=last)
-    return tuple(found)
+        timed[index] = turn if turn.said_at == last else replace(turn, said_at=last)
+    return tuple(timed)
 
 
 def _saved_at(saves: Sequence[Save], number: int) -> datetime:
-    """Return the time of the first save that had the turn; turns behind the last save were said about then."""
+    """Return the time of the first save that has the turn; turns after the last save get the last save's time."""
     index = bisect_left(saves, number, key=lambda save: save[1])
     return saves[min(index, len(saves) - 1)][0]
 

@@ -1,7 +1,7 @@
 """Cut a transcript into windows that a model reads in one call. Pure.
 
-Windows are cut greedily from the first turn on, so a session that grows changes its last window only and adds new ones;
-every window before it is equal, and so is its key.
+Windows are cut greedily from the first turn on. So a session that grows changes only its last window and adds new ones;
+the windows before it and their keys stay equal.
 """
 
 from __future__ import annotations
@@ -16,49 +16,49 @@ from afterword.facts.transcripts import Transcript, Turn
 from afterword.recall.tokens import BYTES_PER_TOKEN, estimated_tokens, utf8_size
 
 CONTEXT_TOKENS = 1_000
-"""How many tokens of the turns before a window are shown beside it, at most."""
+"""The most tokens of earlier turns that are shown as context of a window."""
 
 TOKENS_PER_TURN = 8
-"""What a turn costs besides its words: number, speaker and line break."""
+"""Tokens of a turn besides its words: number, speaker and line break."""
 
 SMALLEST_TOKENS = 150
-"""A window of so few tokens is not halved any more: what is too long for the model then is not the window."""
+"""A window of so few tokens is not halved further, because then something else is too long for the model."""
 
 _KEY_DIGITS = 40
 _BORDERS = ("\n", ". ", " ")
 
 
-def windows(transcript: Transcript, owners: tuple[str, ...], *, budget_tokens: int = 6_000) -> list[Window]:
+def cut_windows(transcript: Transcript, owners: tuple[str, ...], *, budget_tokens: int = 6_000) -> list[Window]:
     """Cut a transcript into windows of at most `budget_tokens`, each with the turns before it as context.
 
-    A turn that alone exceeds the budget is split; its parts keep its number. `ordinal` counts from 1. A window knows
-    only the people who have spoken up to its end. Raises ValueError where the budget leaves no room for a turn's words.
+    A turn that alone exceeds the budget is split; its parts keep its number. `ordinal` counts from 1. A window names
+    only the people who have spoken up to its end. Raises ValueError if the budget leaves no room for a turn's words.
     """
     if budget_tokens <= 2 * TOKENS_PER_TURN:
         raise ValueError(f"a window of {budget_tokens} tokens holds no turn; allow more than {2 * TOKENS_PER_TURN}")
     pieces = [piece for turn in transcript.turns for piece in _pieces(turn, budget_tokens)]
-    found: list[Window] = []
+    cut: list[Window] = []
     heard: set[str] = set()
     start = 0
     for end in _ends(pieces, budget_tokens):
         heard |= {piece.speaker for piece in pieces[start:end]}
         window = Window(
-            ordinal=len(found) + 1,
+            ordinal=len(cut) + 1,
             turns=tuple(pieces[start:end]),
             context=_context(pieces, start),
             owners=tuple(name for name in owners if name in heard),
             humans=tuple(name for name in transcript.humans if name in heard),
         )
-        found.append(window)
+        cut.append(window)
         start = end
-    return found
+    return cut
 
 
-def halved(window: Window) -> tuple[Window, Window] | None:
-    """Return the window in two, cut at the border of turns nearest its middle; None where it is too small for that.
+def halve(window: Window) -> tuple[Window, Window] | None:
+    """Return the window as two halves, cut between turns near its middle; None if it is too small.
 
-    A turn is cut, after a line, a sentence or a word, only where it alone is the window; both parts keep its number.
-    Each half has the turns before it as context, and both the place, the owners and the people of the whole.
+    A single turn is cut after a line, a sentence or a word; both parts keep its number. Each half has the turns before
+    it as context, and the ordinal, owners and people of the whole window.
     """
     if sum(map(_cost, window.turns)) <= SMALLEST_TOKENS:
         return None
@@ -79,20 +79,19 @@ def _inside(turn: Turn) -> tuple[tuple[Turn, ...], tuple[Turn, ...]]:
 
 
 def _middle(text: str) -> int:
-    """Return the end of the line, sentence or word (the first of these that there is) nearest the middle of a text,
-    within the middle half of it."""
+    """Return where to cut a text near its middle: after a line, else a sentence, else a word of its middle half."""
     middle, reach = len(text) // 2, len(text) // 4
     for mark in _BORDERS:
         before = text.rfind(mark, middle - reach, middle) + len(mark)
         after = text.find(mark, middle, middle + reach) + len(mark)
-        found = [end for end in (before, after) if end >= max(len(mark), middle - reach)]
-        if found:
-            return min(found, key=lambda end: abs(end - middle))
+        ends = [end for end in (before, after) if end >= max(len(mark), middle - reach)]
+        if ends:
+            return min(ends, key=lambda end: abs(end - middle))
     return middle
 
 
 def window_key(window: Window, extractor_version: str) -> str:
-    """Return a stable hash of everything that an extraction from this window depends on; never of where it stands."""
+    """Return a stable hash of everything that an extraction from this window depends on, except its position."""
     turns = [[_content(turn) for turn in part] for part in (window.turns, window.context)]
     return digest(extractor_version, turns, window.owners, window.humans, length=_KEY_DIGITS)
 
@@ -107,7 +106,7 @@ def _cost(turn: Turn) -> int:
 
 
 def _ends(pieces: Sequence[Turn], budget: int) -> Iterator[int]:
-    """Yield where each window ends: before the first piece that does not fit any more."""
+    """Yield the index where each window ends: before the first piece that does not fit."""
     used = 0
     for place, piece in enumerate(pieces):
         if used and used + _cost(piece) > budget:
@@ -119,7 +118,7 @@ def _ends(pieces: Sequence[Turn], budget: int) -> Iterator[int]:
 
 
 def _pieces(turn: Turn, budget: int) -> Iterator[Turn]:
-    """Yield the turn, or its parts where it does not fit a window alone."""
+    """Yield the turn, or its parts if it does not fit a window."""
     if _cost(turn) <= budget:
         yield turn
         return
@@ -132,8 +131,7 @@ def _pieces(turn: Turn, budget: int) -> Iterator[Turn]:
 
 
 def _piece_end(text: str, start: int, limit: int) -> int:
-    """Return where to cut so that `limit` bytes are not exceeded: after the last line, sentence or word (the first of
-    these that there is) of the last half."""
+    """Return where to cut so that `limit` bytes are not exceeded: after a line, else a sentence, else a word."""
     end = start + len(_head(text[start : start + limit], limit))
     if end >= len(text):
         return len(text)
@@ -145,7 +143,7 @@ def _piece_end(text: str, start: int, limit: int) -> int:
 
 
 def _head(text: str, limit: int) -> str:
-    """Return as much of the beginning of a text as fits `limit` bytes, no character cut."""
+    """Return the longest beginning of a text that fits `limit` bytes."""
     kept = text.encode("utf-8", "surrogatepass")[:limit]
     while kept and (len(kept) < utf8_size(text)) and not _is_whole(kept):
         kept = kept[:-1]
@@ -161,18 +159,18 @@ def _is_whole(data: bytes) -> bool:
 
 
 def _context(pieces: Sequence[Turn], start: int) -> tuple[Turn, ...]:
-    """Return the nearest turns before the window that fit; where the nearest alone is too long, its end."""
-    kept: list[Turn] = []
+    """Return the nearest turns before the window that fit; if the nearest is too long, only its end."""
+    nearest: list[Turn] = []
     left = CONTEXT_TOKENS
     most = CONTEXT_TOKENS // TOKENS_PER_TURN
     for piece in reversed(pieces[max(0, start - most) : start]):
         if _cost(piece) > left:
-            if not kept:
-                kept.append(replace(piece, text=_tail(piece.text, (left - TOKENS_PER_TURN) * BYTES_PER_TOKEN)))
+            if not nearest:
+                nearest.append(replace(piece, text=_tail(piece.text, (left - TOKENS_PER_TURN) * BYTES_PER_TOKEN)))
             break
-        kept.append(piece)
+        nearest.append(piece)
         left -= _cost(piece)
-    return tuple(reversed(kept))
+    return tuple(reversed(nearest))
 
 
 def _tail(text: str, limit: int) -> str:

@@ -11,11 +11,11 @@ from sqlmodel import Session
 
 from afterword import telemetry
 from afterword.extractors.extractor import Window
-from afterword.extractors.owners import owners
+from afterword.extractors.owners import find_owners
 from afterword.extractors.readers import read_file, read_state
-from afterword.extractors.transcript_union import union
-from afterword.extractors.turn_times import dated
-from afterword.extractors.windows import window_key, windows
+from afterword.extractors.transcript_union import unite_readings
+from afterword.extractors.turn_times import date_turns
+from afterword.extractors.windows import cut_windows, window_key
 from afterword.facts.assertions import Assertion
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript, Turn
@@ -87,8 +87,8 @@ async def read_session(store: Store, saved: Saved, version: str) -> Read:
     """
     kept = await _kept(store, saved)
     transcript = _transcript(store, saved, kept)
-    owning = owners(transcript, saved.scope)
-    cut = windows(transcript, owning)
+    owning = find_owners(transcript, saved.scope)
+    cut = cut_windows(transcript, owning)
     telemetry.note(turns=len(transcript.turns), windows=len(cut), layout=transcript.layout)
     return Read(kept, transcript, owning, cut, tuple(window_key(one, version) for one in cut))
 
@@ -142,10 +142,10 @@ def _transcript(store: Store, saved: Saved, kept: Kept) -> Transcript:
         if saved.path
         else read_state(kept.state, humans=humans, privacy=privacy)
     )
-    timed = dated(fresh, started_at=saved.started_at, ended_at=saved.ended_at, file_time=saved.file_time)
+    timed = date_turns(fresh, started_at=saved.started_at, ended_at=saved.ended_at, file_time=saved.file_time)
     timed = kept.forgotten.transcript(fresh, timed, before)
     basis = TimeBasis(row.time_basis) if row and row.time_basis else None
-    joined = union(before, basis, timed, assumed=row.assumed if row else ())
+    joined = unite_readings(before, basis, timed, assumed=row.assumed if row else ())
     if any(turn.said_at is None for turn in joined.turns):
         raise SourceInvalid(
             f"session {saved.session_id!r} carries no times; give started_at in a manifest, or a file time"

@@ -17,7 +17,7 @@ from sqlmodel import Session
 
 from afterword import telemetry
 from afterword.errors import Overtaken, ScopeMoved
-from afterword.extractors.candidate_masking import masked
+from afterword.extractors.candidate_masking import mask_candidates
 from afterword.extractors.candidates import Candidate
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Extractor, Usage, Window
@@ -277,7 +277,8 @@ class _Processing:
         return found
 
     def _ground(self, read: Read, candidates: Sequence[Candidate]) -> Grounding:
-        scope, session_id, clean = self.saved.scope, self.saved.session_id, masked(candidates, self.store.privacy)
+        scope, session_id = self.saved.scope, self.saved.session_id
+        clean = mask_candidates(candidates, self.store.privacy)
         found = ground(clean, read.transcript, scope=scope, session_id=session_id, owners=read.owners)
         return withheld(found, read.transcript, read.kept.forgotten)
 

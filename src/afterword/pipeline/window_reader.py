@@ -9,7 +9,7 @@ from afterword.extractors.candidates import Candidate
 from afterword.extractors.errors import AnswerCut, ExtractionError
 from afterword.extractors.extractor import Extraction, Extractor, Usage, Window
 from afterword.extractors.grounding import FINAL, Grounding
-from afterword.extractors.windows import halved
+from afterword.extractors.windows import halve
 from afterword.telemetry import Stage
 
 Ground = Callable[[Sequence[Candidate]], Grounding]
@@ -36,7 +36,7 @@ class Reader:
             return await self._whole(window, ground)
         except AnswerCut as error:
             cut = error
-        halves = halved(window)
+        halves = halve(window)
         if halves is None:
             first, last = window.turns[0].number, window.turns[-1].number
             raise AnswerCut(f"{cut} (turns {first} to {last} alone are too long already)", cut.usage)

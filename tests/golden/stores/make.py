@@ -26,7 +26,7 @@ from typer.main import get_command
 from afterword import FactMemory, record_session
 from afterword.cli import app, main
 from afterword.extractors.candidates import Candidate, Citation
-from afterword.extractors.testing import ScriptedEndpoint, facts
+from afterword.extractors.testing import ScriptedEndpoint, facts_reply
 from afterword.facts.assertions import Kind
 
 SESSIONS = {
@@ -82,8 +82,8 @@ async def record() -> None:
 
 def ask_model(program: Program, folder: Path) -> None:
     """Process a session by a model that makes one quote up."""
-    answer = facts(_hobby("chess"), _hobby("golf"))
-    with ScriptedEndpoint([answer, facts(_hobby("golf"))]) as endpoint:
+    answer = facts_reply(_hobby("chess"), _hobby("golf"))
+    with ScriptedEndpoint([answer, facts_reply(_hobby("golf"))]) as endpoint:
         model = {"NAME": "scripted", "BASE_URL": endpoint.base_url, "MODE": "json_schema", "MAX_RETRIES": "0"}
         os.environ.update({f"AFTERWORD_MODEL__{name}": value for name, value in model.items()})
         program("run", str(folder), "--extractor", "model")

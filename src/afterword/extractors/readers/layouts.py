@@ -12,7 +12,7 @@ from afterword.extractors.readers.legacy import Perspective, is_role_list, read_
 from afterword.extractors.readers.limits import parse_text
 from afterword.extractors.readers.openai_messages import is_role_message
 from afterword.extractors.readers.teams import context_messages, inner_agent_states, is_team_part, read_agent, read_team
-from afterword.extractors.readers.utterances import Conversation, JsonObject, ReadingLog
+from afterword.extractors.readers.utterances import JsonObject, ReadingLog, SavedConversation
 
 SUPPORTED = (
     "states of AutoGen agents and teams (0.4 to 0.7), TaskResult and message lists, chat histories of AutoGen v0.2 and "
@@ -26,7 +26,7 @@ _KEY_SHOWN = re.compile(r"[A-Za-z_][\w./-]{0,39}")
 _TYPE_NAMES = {dict: "object", list: "list", str: "text", int: "number", float: "number", bool: "flag"}
 
 
-def recognise(state: object, log: ReadingLog, perspective: Perspective) -> Conversation:
+def recognise(state: object, log: ReadingLog, perspective: Perspective) -> SavedConversation:
     """Return the conversation that a saved state holds.
 
     Raises `LayoutUnknown`, which names types and keys only, if nothing in it looks like a saved conversation.
@@ -37,7 +37,7 @@ def recognise(state: object, log: ReadingLog, perspective: Perspective) -> Conve
     return conversation
 
 
-def _recognise(state: object, log: ReadingLog, perspective: Perspective, depth: int) -> Conversation | None:
+def _recognise(state: object, log: ReadingLog, perspective: Perspective, depth: int) -> SavedConversation | None:
     if depth > _DEEPEST_WRAPPING:
         return None
     if isinstance(state, str):
@@ -52,7 +52,7 @@ def _recognise(state: object, log: ReadingLog, perspective: Perspective, depth: 
     return None
 
 
-def _in_text(text: str, log: ReadingLog, perspective: Perspective, depth: int) -> Conversation | None:
+def _in_text(text: str, log: ReadingLog, perspective: Perspective, depth: int) -> SavedConversation | None:
     """Read a state that was saved as a JSON string inside JSON."""
     if not text.lstrip().startswith(("{", "[", '"')):
         return None
@@ -63,7 +63,7 @@ def _in_text(text: str, log: ReadingLog, perspective: Perspective, depth: int) -
     return _recognise(state, log, perspective, depth + 1)
 
 
-def _in_object(state: JsonObject, log: ReadingLog, perspective: Perspective) -> Conversation | None:
+def _in_object(state: JsonObject, log: ReadingLog, perspective: Perspective) -> SavedConversation | None:
     if isinstance(state.get("agent_states"), dict):
         return read_team(state["agent_states"], log)
     inner = inner_agent_states(state.get("inner_team_state"))
@@ -74,7 +74,7 @@ def _in_object(state: JsonObject, log: ReadingLog, perspective: Perspective) -> 
     return _in_lists(state, log, perspective) or _in_map(state, log, perspective) or _without_words(state, log)
 
 
-def _in_lists(state: JsonObject, log: ReadingLog, perspective: Perspective) -> Conversation | None:
+def _in_lists(state: JsonObject, log: ReadingLog, perspective: Perspective) -> SavedConversation | None:
     """Read an object that holds its messages in one list."""
     if context_messages(state) is not None and ("llm_context" in state or "model_context" in state):
         return read_agent(state, log)
@@ -89,17 +89,19 @@ def _in_lists(state: JsonObject, log: ReadingLog, perspective: Perspective) -> C
     return None
 
 
-def _in_messages(messages: list[object], log: ReadingLog, perspective: Perspective, layout: str) -> Conversation | None:
+def _in_messages(
+    messages: list[object], log: ReadingLog, perspective: Perspective, layout: str
+) -> SavedConversation | None:
     checked = messages[:_MOST_MESSAGES_CHECKED]
     with_role, with_type = sum(map(is_role_message, checked)), sum(map(is_message, checked))
     if with_role > with_type:
         return read_role_list(messages, log, perspective, layout)
     if with_type or not messages:
-        return Conversation(layout, merge_views((), read_messages(messages, log)))
+        return SavedConversation(layout, merge_views((), read_messages(messages, log)))
     return None
 
 
-def _in_map(state: JsonObject, log: ReadingLog, perspective: Perspective) -> Conversation | None:
+def _in_map(state: JsonObject, log: ReadingLog, perspective: Perspective) -> SavedConversation | None:
     """Read a map by name: a runtime's `<type>/<key>`, or a v0.2 agent's list for each partner."""
     if any(is_team_part(value) and "agent_states" not in value for value in state.values()):
         return read_team(state, log, "runtime state")
@@ -108,26 +110,26 @@ def _in_map(state: JsonObject, log: ReadingLog, perspective: Perspective) -> Con
     return None
 
 
-def _without_words(state: JsonObject, log: ReadingLog) -> Conversation | None:
+def _without_words(state: JsonObject, log: ReadingLog) -> SavedConversation | None:
     """Recognise states that never hold words: of executors and proxies, or of agents whose thread is elsewhere."""
     kind = state.get("type")
     if not isinstance(kind, str) or not kind.endswith("State"):
         return None
     if "thread_id" in state:
         log.skip("words kept by the provider")
-    return Conversation("state without words", [])
+    return SavedConversation("state without words", [])
 
 
 def _joined(
     layout: str, values: list[object], log: ReadingLog, perspective: Perspective, depth: int
-) -> Conversation | None:
+) -> SavedConversation | None:
     """Return the conversations in all of the values as one, or None if there is none."""
     candidates = [value for value in values if isinstance(value, (dict, str)) or (isinstance(value, list) and value)]
     recognised = (_recognise(value, log, perspective, depth + 1) for value in candidates)
     conversations = [conversation for conversation in recognised if conversation is not None]
     if not conversations:
         return None
-    return Conversation(
+    return SavedConversation(
         conversations[0].layout if len(conversations) == 1 else layout,
         [utterance for conversation in conversations for utterance in conversation.utterances],
         frozenset().union(*(conversation.agents for conversation in conversations)),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from afterword.extractors.readers.duplicates import merge_views
 from afterword.extractors.readers.openai_messages import FindSpeaker, is_role_message, read_roles, speaker_by_role
 from afterword.extractors.readers.people import People
-from afterword.extractors.readers.utterances import Conversation, JsonObject, ReadingLog, Utterance, name_in
+from afterword.extractors.readers.utterances import JsonObject, ReadingLog, SavedConversation, Utterance, name_in
 from afterword.facts.transcripts import Role
 
 AGENT_NAME = "assistant"
@@ -32,20 +32,20 @@ class Perspective:
     is_v02: bool = False
 
 
-def read_role_list(messages: object, log: ReadingLog, perspective: Perspective, layout: str) -> Conversation:
+def read_role_list(messages: object, log: ReadingLog, perspective: Perspective, layout: str) -> SavedConversation:
     """Return the conversation of a list of messages with roles, of v0.2 or not."""
     spoken = [message for message in messages if _is_spoken(message)] if isinstance(messages, list) else []
-    return Conversation(layout, read_roles(messages, log, _find_speaker(spoken, messages, perspective)))
+    return SavedConversation(layout, read_roles(messages, log, _find_speaker(spoken, messages, perspective)))
 
 
-def read_chat_messages(lists: JsonObject, log: ReadingLog, perspective: Perspective) -> Conversation:
+def read_chat_messages(lists: JsonObject, log: ReadingLog, perspective: Perspective) -> SavedConversation:
     """Return the conversation of a v0.2 agent's `chat_messages`: one list for each partner, without duplicates."""
     utterances: list[Utterance] = []
     for partner, messages in lists.items():
         if is_role_list(messages):
             conversation = read_role_list(messages, log, replace(perspective, partner=partner), "")
             utterances = merge_views(utterances, conversation.utterances)
-    return Conversation("v0.2 chat messages", utterances)
+    return SavedConversation("v0.2 chat messages", utterances)
 
 
 def is_role_list(value: object) -> bool:

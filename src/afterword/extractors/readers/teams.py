@@ -10,9 +10,9 @@ from afterword.extractors.readers.duplicates import merge_views
 from afterword.extractors.readers.memory_marks import is_system_memory, repeats
 from afterword.extractors.readers.openai_messages import read_roles, speaker_by_role
 from afterword.extractors.readers.utterances import (
-    Conversation,
     JsonObject,
     ReadingLog,
+    SavedConversation,
     Utterance,
     objects_in,
     speaker_name,
@@ -56,12 +56,12 @@ class _TeamContents:
         return self.speakers - inside if self.members else set()
 
 
-def read_agent(state: JsonObject, log: ReadingLog) -> Conversation:
+def read_agent(state: JsonObject, log: ReadingLog) -> SavedConversation:
     """Return the conversation of one agent's state, or of its bare model context."""
-    return Conversation("agent state", read_messages(context_messages(state), log))
+    return SavedConversation("agent state", read_messages(context_messages(state), log))
 
 
-def read_team(states: JsonObject, log: ReadingLog, layout: str = "team state") -> Conversation:
+def read_team(states: JsonObject, log: ReadingLog, layout: str = "team state") -> SavedConversation:
     """Return the conversation of a team. `states` are those of its members and manager, by `<name>` or `<name>/<key>`.
 
     Speakers of a thread who are neither members nor managers are outsiders: they may be people.
@@ -79,7 +79,7 @@ def read_team(states: JsonObject, log: ReadingLog, layout: str = "team state") -
             utterances += read_roles(history, log, speaker_by_role)
     utterances = _with_tasks(utterances, contents)
     agents = frozenset(contents.models | contents.managers)
-    return Conversation(layout, utterances, agents, frozenset(contents.outsiders))
+    return SavedConversation(layout, utterances, agents, frozenset(contents.outsiders))
 
 
 def is_team_part(state: object) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from afterword.extractors.readers.memory_marks import Piece, is_system_memory, split_injected_memory
 from afterword.extractors.readers.people import People
-from afterword.extractors.readers.utterances import Conversation, ReadingLog, Utterance
+from afterword.extractors.readers.utterances import ReadingLog, SavedConversation, Utterance
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 from afterword.privacy.off_record import hide_off_record
 from afterword.privacy.policy import Privacy, with_privacy_counts
@@ -22,7 +22,7 @@ _NEVER_CUT = frozenset({Role.HUMAN, Role.AGENT})
 _MAY_HOLD_MEMORY = frozenset({Role.HUMAN, Role.AGENT, Role.SYSTEM})
 
 
-def build_transcript(conversation: Conversation, log: ReadingLog, people: People, privacy: Privacy) -> Transcript:
+def build_transcript(conversation: SavedConversation, log: ReadingLog, people: People, privacy: Privacy) -> Transcript:
     """Return the transcript of a conversation.
 
     Roles are decided, injected memory is separated, secrets are masked, and long context is cut.
@@ -57,7 +57,7 @@ class _Speaker(NamedTuple):
     is_assumed: bool
 
     @classmethod
-    def of(cls, source: str, conversation: Conversation, log: ReadingLog, people: People) -> _Speaker:
+    def of(cls, source: str, conversation: SavedConversation, log: ReadingLog, people: People) -> _Speaker:
         """Decide whether a speaker is a person: first by the caller's list, then by the state, then by the name."""
         is_known = people.is_listed(source) or (people.has(source) and source not in conversation.agents)
         is_assumed = not is_known and source in conversation.outsiders

@@ -57,7 +57,7 @@ class ReadingLog:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class SavedConversation:
     """The utterances of one saved state in order. `agents` are surely not people; `outsiders` may be people."""
 
     layout: str
