@@ -13,6 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from sqlmodel import select
 
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.errors import EndpointUnavailable, ExtractionError
@@ -33,6 +34,7 @@ from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import Outcome, process_session, windows_of
 from afterword.store import costs, lookup, sessions
 from afterword.store.database.engine import Store
+from afterword.store.tables import SpendingRow
 from batches import state
 
 LENA = Scope.user("lena")
@@ -111,6 +113,14 @@ async def test_a_run_says_what_it_has_cost_question_by_question(store: Store) ->
     assert (purse.spent.prompt_tokens, purse.spent.completion_tokens) == (usage.prompt_tokens, usage.completion_tokens)
     assert purse.spent.usd is not None
     assert purse.spent.usd > 0
+
+
+async def test_costs_are_booked_under_what_the_model_was_asked_for(store: Store) -> None:
+    with ScriptedEndpoint(obliging) as endpoint:
+        async with workers(endpoint) as both:
+            await run_batch(store, [saved(0), saved(1)], extractor=both.extractor, judge=both.judge)
+    purposes = await store.read(lambda transaction: transaction.exec(select(SpendingRow.purpose)).all())
+    assert purposes == ["extraction", "extraction", "judging"]
 
 
 async def test_what_a_failed_session_has_cost_is_kept_and_counts(store: Store) -> None:

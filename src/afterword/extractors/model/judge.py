@@ -120,7 +120,7 @@ class ModelJudge:
 
     async def _ask(self, messages: Sequence[Message], spent: _Spent) -> Findings:
         try:
-            answer, usage = await self._client.ask(messages, Findings)
+            answer, usage = await self._client.ask(messages, Findings, purpose="judging")
         except ExtractionError as error:
             spent.usage += error.usage
             raise
