@@ -31,7 +31,7 @@ from afterword.facts.assertions import Kind
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import Outcome
+from afterword.pipeline.session import SessionOutcome
 from afterword.store import lookup
 from afterword.store.database.engine import Store
 
@@ -80,7 +80,7 @@ def as_candidates(window: Window) -> list[Candidate]:
     ]
 
 
-async def measure(base_url: str, model: str, store: Store) -> list[Outcome]:
+async def measure(base_url: str, model: str, store: Store) -> list[SessionOutcome]:
     """Process every dialogue and return the outcomes."""
     found = [one for conv, given in instructions().items() for one in saved(conv, given)]
     settings = ModelSettings(
@@ -93,7 +93,7 @@ async def measure(base_url: str, model: str, store: Store) -> list[Outcome]:
     failed = [one for one in ended if isinstance(one, Failure)]
     if failed:
         raise SystemExit(f"{len(failed)} sessions failed; the first: {failed[0].reason}")
-    return [one for one in ended if isinstance(one, Outcome)]
+    return [one for one in ended if isinstance(one, SessionOutcome)]
 
 
 async def score(store: Store) -> dict[str, list[int]]:
@@ -127,7 +127,7 @@ def _is_right(texts: list[str], text: str, served: set[str]) -> bool:
     return not before & served and (text in served) == (text == texts[-1])
 
 
-def report(tally: dict[str, list[int]], ended: Sequence[Outcome], model: str) -> str:
+def report(tally: dict[str, list[int]], ended: Sequence[SessionOutcome], model: str) -> str:
     """Return the result as Markdown."""
     calls = sum(one.usage.calls for one in ended)
     tokens = sum(one.usage.prompt_tokens for one in ended)

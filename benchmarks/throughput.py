@@ -48,7 +48,7 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.budget import Budget
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import Outcome
+from afterword.pipeline.session import SessionOutcome
 from afterword.store import sessions
 from afterword.store.database.engine import Store
 
@@ -129,7 +129,7 @@ async def processed(store: Store, client: Noting, found: Sequence[Saved], budget
     options: Json = {"extractor": extractor, "judge": judge, "budget": budget}
     ended = await run_batch(store, found, concurrency=CONCURRENCY, **options)
     took = Took(len(found), time.perf_counter() - since, time.process_time() - worked)
-    failed = [one for one in ended if not isinstance(one, Outcome) or not one.applied]
+    failed = [one for one in ended if not isinstance(one, SessionOutcome) or not one.applied]
     if failed:
         raise SystemExit(f"{len(failed)} sessions were not processed: {failed[0]}")
     return took

@@ -23,7 +23,7 @@ from autogen_core.models import CreateResult, LLMMessage, ModelFamily, ModelInfo
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword import FactMemory, RulesExtractor, open_store, process_session, record_session, resume
-from afterword.pipeline.batch import queued
+from afterword.pipeline.batch import queued_sessions
 from afterword.store.database.engine import Store
 
 INFO = ModelInfo(
@@ -102,7 +102,7 @@ async def visit(
         await agent.on_reset(CancellationToken())
     async with record_session(agent, user=user, session_id=session_id, store=store):
         result = await agent.run(task=said)
-    for waiting in await queued(store):
+    for waiting in await queued_sessions(store):
         await process_session(store, waiting, extractor=RulesExtractor())
     return agent.welcome(), result.messages[-1].to_text()
 

@@ -1,4 +1,4 @@
-"""Build what the settings ask for: the extractor and the judge, the model client, the embedder, the purse.
+"""Build what the settings ask for: the extractor and the judge, the model client, the embedder, the tracker.
 
 Only this module turns settings into objects. Libraries that one object needs are imported when it is built.
 """
@@ -22,7 +22,7 @@ from afterword.settings import EmbeddingOptions, ModelOptions, Settings, modes_p
 if TYPE_CHECKING:
     from afterword.extractors.extractor import Extractor
     from afterword.extractors.judge import Judge
-    from afterword.pipeline.budget import Purse
+    from afterword.pipeline.budget import CostTracker
 
 EMBEDDING_RETRIES = 2
 
@@ -104,18 +104,18 @@ async def open_embedder(options: EmbeddingOptions) -> AsyncIterator[LocalEmbedde
             await configured_embedder.close()
 
 
-def configured_purse(configured: Settings, kind: str) -> Purse:
-    """Return the purse of one command: the configured budget, with the shipped prices and those of the profile.
+def configured_tracker(configured: Settings, kind: str) -> CostTracker:
+    """Return the tracker of one command: the configured budget, with the shipped prices and those of the profile.
 
     Raises `PriceUnknown` if a budget in dollars is set and the price of the model is not known.
     """
-    from afterword.pipeline.budget import Budget, Purse
+    from afterword.pipeline.budget import Budget, CostTracker
 
     profile_prices = {name: Price(**row.model_dump()) for name, row in configured.prices.items()}
-    purse = Purse(Budget(**configured.budget.model_dump(), prices={**shipped_prices(), **profile_prices}))
+    tracker = CostTracker(Budget(**configured.budget.model_dump(), prices={**shipped_prices(), **profile_prices}))
     if kind == "model":
-        purse.check(configured.model.name)
-    return purse
+        tracker.check(configured.model.name)
+    return tracker
 
 
 def _plain_key(key: SecretStr | None) -> str | None:

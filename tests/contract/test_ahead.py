@@ -20,9 +20,9 @@ from afterword.extractors.rules import RulesExtractor
 from afterword.extractors.testing import Json, Reply, ScriptedEndpoint
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import AHEAD, Failure, run_batch
-from afterword.pipeline.budget import Account, Budget, Purse
+from afterword.pipeline.budget import Account, Budget, CostTracker
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import Outcome
+from afterword.pipeline.session import SessionOutcome
 from afterword.store import ledger, lookup, runs, sessions
 from afterword.store.database.engine import Store
 from batches import state
@@ -111,7 +111,7 @@ async def test_what_is_saved_anew_while_it_waits_is_read_anew(store: Store) -> N
     again = Saved(LENA, second.session_id, started_at=second.started_at, ended_at=second.ended_at)
     slow = Slow(meanwhile)
     ended = await run_batch(store, [first, again], extractor=slow)
-    assert all(isinstance(one, Outcome) and one.applied for one in ended)
+    assert all(isinstance(one, SessionOutcome) and one.applied for one in ended)
     assert slow.begun == 3
     with store.reading() as db:
         found = lookup.read_facts(db, LENA, at=DAY + timedelta(days=30))
@@ -144,7 +144,7 @@ async def test_a_model_is_never_asked_more_at_once_than_was_said(store: Store, c
         async with ModelClient(ModelSettings("scripted", base_url=endpoint.base_url, api_key="key")) as client:
             found = [one for scope in users for one in talks(scope, 3)]
             ended = await run_batch(store, found, extractor=ModelExtractor(client), concurrency=concurrency)
-    assert all(isinstance(one, Outcome) for one in ended)
+    assert all(isinstance(one, SessionOutcome) for one in ended)
     assert crowd.most == concurrency
     for scope in users:
         assert await told_in(store, scope) == [ledger.session_source(f"talk{number}") for number in range(3)]
@@ -162,7 +162,7 @@ async def test_what_has_nothing_new_is_done_though_its_turn_comes_after_others(s
     again = [Saved(LENA, one.session_id, started_at=one.started_at, ended_at=one.ended_at) for one in first]
     mixed = [one for pair in zip(new, again, strict=True) for one in pair]
     ended = await run_batch(store, mixed, extractor=RulesExtractor())
-    assert all(isinstance(one, Outcome) for one in ended)
+    assert all(isinstance(one, SessionOutcome) for one in ended)
     with store.reading() as db:
         assert {one.progress for one in sessions.read_sessions(db)} == {sessions.Progress.DONE}
 
@@ -175,18 +175,18 @@ async def test_under_a_budget_sessions_are_read_one_after_another(store: Store) 
 
 
 async def test_a_question_that_waits_for_a_place_costs_nothing_when_it_is_cut_short(store: Store) -> None:
-    purse, question = Purse(), Question("scripted", "extraction", 100, 100, answers=1)
-    purse.limit(1)
-    account = Account(purse, store, LENA, "session:a")
+    tracker, question = CostTracker(), Question("scripted", "extraction", 100, 100, answers=1)
+    tracker.limit(1)
+    account = Account(tracker, store, LENA, "session:a")
     ticket = await account.reserve(question)
     waiting = asyncio.ensure_future(account.reserve(question))
     await asyncio.sleep(0.05)
     waiting.cancel()
     await asyncio.wait([waiting])
-    assert purse.spent.calls == 0
-    purse.limit(2)
+    assert tracker.spent.calls == 0
+    tracker.limit(2)
     await account.settle(ticket, Bill(Usage(1, 10, 10), is_answered=True))
-    assert purse.spent.calls == 1
+    assert tracker.spent.calls == 1
     tickets = [await account.reserve(question) for _ in range(2)]
     third = asyncio.ensure_future(account.reserve(question))
     await asyncio.sleep(0.05)

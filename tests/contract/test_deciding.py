@@ -20,7 +20,7 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.errors import ProposalOutdated
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal, undo_run
-from afterword.pipeline.session import Outcome, process_session
+from afterword.pipeline.session import SessionOutcome, process_session
 from afterword.store import entries, ledger, lookup, reviews, runs, sessions
 from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus
@@ -56,7 +56,7 @@ def find(window: Window) -> list[Candidate]:
     return found
 
 
-async def process(store: Store, session_id: str, on: int, text: str, **more: Any) -> Outcome:
+async def process(store: Store, session_id: str, on: int, text: str, **more: Any) -> SessionOutcome:
     state = {"llm_context": {"messages": [{"content": text, "source": "user", "type": "UserMessage"}]}}
     saved = Saved(LENA, session_id, state={"type": "AssistantAgentState", **state})
     if more.pop("guessed", False):

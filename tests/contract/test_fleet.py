@@ -30,8 +30,8 @@ CLEAN_STOP_S = 10.0
 PROGRAM = """
 import asyncio, os, sys, time
 from afterword.extractors.rules import RulesExtractor, RulesJudge
-from afterword.pipeline import fleet
-from afterword.pipeline.budget import Budget, Purse
+from afterword.pipeline.background import workers as fleet
+from afterword.pipeline.budget import Budget, CostTracker
 from afterword.store.database.engine import open_store
 from afterword.store.retry_schedule import Retries
 
@@ -50,9 +50,9 @@ class Slow(RulesExtractor):
         return await super().extract(window)
 
 async def main():
-    async with await open_store(url) as store, fleet.opened(store) as app:
-        purse = lambda: Purse(Budget())
-        worker = fleet.Worker(store, extractor=Slow(), judge=RulesJudge(), purse=purse, retries=Retries())
+    async with await open_store(url) as store, fleet.open_queue(store) as app:
+        tracker = lambda: CostTracker(Budget())
+        worker = fleet.Worker(store, extractor=Slow(), judge=RulesJudge(), new_tracker=tracker, retries=Retries())
         await worker.run(app, concurrency=2, once=once == "once")
 
 asyncio.run(main())
@@ -105,11 +105,11 @@ async def test_workers_do_each_session_once_and_one_at_a_time_within_a_scope(wor
     """One of them is killed in the middle of a session: its job is taken up again."""
     async with Store(workers.url) as store:
         with pytest.raises(StoreOutdated, match="afterword migrate"):
-            async with fleet.opened(store):
+            async with fleet.open_queue(store):
                 pass
         assert [await fleet.prepare(store), await fleet.prepare(store)] == [True, False]
         await record_all(store)
-        async with fleet.opened(store) as app:
+        async with fleet.open_queue(store) as app:
             assert await fleet.enqueue(app, store) == len(USERS) * SESSIONS_EACH
             assert await fleet.enqueue(app, store) == 0
             victim = workers.start(30.0, once=False)
@@ -137,7 +137,7 @@ async def test_the_queue_holds_keys_and_no_words(workers: Workers) -> None:
     async with Store(workers.url) as store:
         await fleet.prepare(store)
         await record_all(store)
-        async with fleet.opened(store) as app:
+        async with fleet.open_queue(store) as app:
             await fleet.enqueue(app, store)
     kept = str(rows(workers.url, "SELECT args::text, lock, queueing_lock, task_name FROM procrastinate_jobs"))
     assert "session" in kept

@@ -18,7 +18,7 @@ from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal
-from afterword.pipeline.session import Outcome, process_session
+from afterword.pipeline.session import SessionOutcome, process_session
 from afterword.store import entries, lookup, reviews, sessions
 from afterword.store.database.engine import Store
 from afterword.store.entries import Entry
@@ -43,7 +43,9 @@ def state(*said: str) -> dict[str, Any]:
     return {"type": "AssistantAgentState", "llm_context": {"messages": messages}}
 
 
-async def process(store: Store, session_id: str, on: int, *said: str, scope: Scope = LENA, **more: Any) -> Outcome:
+async def process(
+    store: Store, session_id: str, on: int, *said: str, scope: Scope = LENA, **more: Any
+) -> SessionOutcome:
     saved = Saved(scope, session_id, state=state(*said), started_at=day(on), ended_at=day(on))
     return await process_session(store, saved, extractor=OracleExtractor(find), **more)
 

@@ -23,7 +23,7 @@ from afterword.agents.tools import RecallTool, RememberTool, WithdrawTool
 from afterword.errors import NotFound
 from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.scopes import Scope, ScopeKind
-from afterword.pipeline.consolidation import coverage
+from afterword.pipeline.consolidation import judging_coverage
 from afterword.pipeline.intake import Saved
 from afterword.store import ledger, lookup, reviews, runs, sessions
 from afterword.store.database.engine import Store
@@ -77,7 +77,7 @@ async def everything_read(store: Store, scope: Scope, ids: Sequence[str]) -> lis
         (await recall(store, scope, "nice", at=AT, budget_tokens=1000)).facts,
         (await search(store, scope, "nice", at=AT)).facts,
         await fresh.save_state(),
-        await coverage(store, scope, RulesJudge()),
+        await judging_coverage(store, scope, RulesJudge()),
     ]
     with store.reading() as db:
         told += [

@@ -16,10 +16,10 @@ from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.due_times import Clock, Rhythm
 from afterword.pipeline.background.leases import Ending, Job, attempt
-from afterword.pipeline.background.periodic_jobs import Chores, Ripe
+from afterword.pipeline.background.periodic_jobs import ConsolidationRule, PeriodicJobs
 from afterword.pipeline.background.schedule import Halt
-from afterword.pipeline.batch import queued
-from afterword.pipeline.budget import Budget, Purse
+from afterword.pipeline.batch import queued_sessions
+from afterword.pipeline.budget import Budget, CostTracker
 from afterword.store import jobs, sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
@@ -158,8 +158,8 @@ async def record(store: Store, scope: Scope, name: str, said: str, at: datetime)
         sessions.save_state(db, scope, name, component="x", state={"messages": messages}, at=at)
 
 
-def chores(store: Store, clock: Clock, **more: Any) -> Chores:
-    return Chores(store, RulesExtractor(), RulesJudge(), lambda: Purse(Budget()), clock=clock, **more)
+def chores(store: Store, clock: Clock, **more: Any) -> PeriodicJobs:
+    return PeriodicJobs(store, RulesExtractor(), RulesJudge(), lambda: CostTracker(Budget()), clock=clock, **more)
 
 
 async def kept(store: Store, session_id: str) -> sessions.SavedSession:
@@ -197,15 +197,15 @@ async def test_a_session_that_fails_is_queued_again_with_growing_pauses_and_then
         assert "LayoutUnknown" in (bad.failure or "")
         waits.append(bad.next_try_at and (bad.next_try_at - clock.at).total_seconds())
         await work.again()
-        assert [one.session_id for one in await queued(store, at=clock.at)] == []
+        assert [one.session_id for one in await queued_sessions(store, at=clock.at)] == []
         clock.at = bad.next_try_at or clock.at
         await work.again()
     assert waits == [60.0, 240.0, None]
     bad = await kept(store, "bad")
     assert (bad.progress, bad.attempts) == (sessions.Progress.SET_ASIDE, 3)
-    assert await queued(store) == []
+    assert await queued_sessions(store) == []
     await store.write(lambda db: sessions.retry_session(db, MIRA, "bad"))
-    assert [one.session_id for one in await queued(store, at=clock.at)] == ["bad"]
+    assert [one.session_id for one in await queued_sessions(store, at=clock.at)] == ["bad"]
     with pytest.raises(StateConflict, match="nothing to try again"):
         await store.write(lambda db: sessions.retry_session(db, MIRA, "good"))
     with pytest.raises(NotFound):
@@ -217,14 +217,14 @@ async def test_a_session_that_is_saved_again_starts_anew(store: Store) -> None:
     with store.writing() as db:
         sessions.save_state(db, MIRA, "one", component="x", state={"nothing": 1}, at=clock.at)
     await chores(store, clock, retries=Retries(1)).pending()
-    assert await queued(store) == []
+    assert await queued_sessions(store) == []
     await record(store, MIRA, "one", "I live in Graz.", clock.at + MINUTE)
-    assert [one.session_id for one in await queued(store, at=clock.at)] == ["one"]
+    assert [one.session_id for one in await queued_sessions(store, at=clock.at)] == ["one"]
 
 
 async def test_a_scope_is_consolidated_when_it_is_quiet_has_enough_new_and_was_not_lately(store: Store) -> None:
     clock = Still()
-    work = chores(store, clock, ripe=Ripe(3, 600.0, 86_400.0))
+    work = chores(store, clock, ripe=ConsolidationRule(3, 600.0, 86_400.0))
 
     async def ripe() -> list[Scope]:
         with store.reading() as db:

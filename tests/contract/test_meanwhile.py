@@ -13,7 +13,7 @@ from afterword.extractors.judge import Pair
 from afterword.extractors.rules import RulesExtractor
 from afterword.facts.assertions import Relation, Verdict
 from afterword.facts.scopes import Scope
-from afterword.pipeline.batch import Failure, queued, run_batch
+from afterword.pipeline.batch import Failure, queued_sessions, run_batch
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import PATIENT_TRIES, process_session
 from afterword.store import entries, ledger, lookup, runs, sessions
@@ -81,10 +81,10 @@ async def test_a_session_that_is_saved_while_it_is_processed_stays_queued(store:
     one = Saved(LENA, "a", started_at=AT, ended_at=AT)
     await run_batch(store, [one], extractor=Interrupted(lambda: save(store, *LONG)))
     assert await values(store) == {"Graz"}
-    assert [waiting.session_id for waiting in await queued(store)] == ["a"]
+    assert [waiting.session_id for waiting in await queued_sessions(store)] == ["a"]
     await run_batch(store, [one], extractor=RulesExtractor())
     assert await values(store) == {"Graz", "vegetarian"}
-    assert await queued(store) == []
+    assert await queued_sessions(store) == []
 
 
 async def test_a_failure_takes_nothing_from_who_has_done_the_session_meanwhile(store: Store) -> None:

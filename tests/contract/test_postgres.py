@@ -12,7 +12,7 @@ from sqlmodel import Session
 from afterword.errors import Overtaken, StoreUnreachable
 from afterword.extractors.rules import RulesExtractor
 from afterword.facts.scopes import Scope
-from afterword.pipeline.batch import Failure, queued, run_batch
+from afterword.pipeline.batch import Failure, queued_sessions, run_batch
 from afterword.store import ledger, lookup, sessions
 from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Connections, Store
@@ -110,5 +110,5 @@ async def test_a_batch_of_many_scopes_fails_nowhere(postgres_store_url: str) -> 
             scope = Scope.user(f"user{number % 8}")
             with store.writing() as db:
                 sessions.save_state(db, scope, f"s{number}", component="x", state=state, at=AT)
-        ended = await run_batch(store, await queued(store), extractor=RulesExtractor())
+        ended = await run_batch(store, await queued_sessions(store), extractor=RulesExtractor())
     assert [one for one in ended if isinstance(one, Failure)] == []

@@ -23,7 +23,7 @@ from afterword.facts.assertions import Kind, Relation, Verdict
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import Outcome, process_session
+from afterword.pipeline.session import SessionOutcome, process_session
 from afterword.privacy.off_record import HIDDEN, HIDDEN_FROM_HERE
 from afterword.privacy.policy import OFF_THE_RECORD, SECRETS_MASKED, Privacy
 from afterword.store import lookup, reviews, sessions
@@ -229,7 +229,7 @@ async def test_nothing_that_is_off_the_record_is_read_or_kept(store: Store, cano
 async def test_a_session_off_the_record_leaves_no_trace(store: Store, apply: bool) -> None:
     one = saved(user("I live in Graz."), off_the_record=True)
     (outcome,) = await run_batch(store, [one], extractor=RulesExtractor(), apply=apply)
-    assert isinstance(outcome, Outcome)
+    assert isinstance(outcome, SessionOutcome)
     assert (outcome.run_id, outcome.transcript.turns, dict(outcome.transcript.skipped)) == (
         None,
         (),

@@ -18,7 +18,7 @@ from afterword.facts.fact import Status
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import Outcome, process_session
+from afterword.pipeline.session import SessionOutcome, process_session
 from afterword.store import ledger, lookup, sessions
 from afterword.store.database.engine import Store
 
@@ -205,14 +205,14 @@ async def test_a_failure_is_kept_with_its_reason_and_mended_by_the_next_run(stor
         assert "does not answer" in kept.failure
         assert kept.progress == sessions.Progress.FAILED
     ended = await run_batch(store, [good, bad], extractor=Homes())
-    assert all(isinstance(one, Outcome) for one in ended)
+    assert all(isinstance(one, SessionOutcome) for one in ended)
     assert await statuses(store) == {"Graz": Status.SUPERSEDED, "Linz": Status.CURRENT}
 
 
 async def test_a_broken_session_does_not_stop_the_others(store: Store) -> None:
     broken = Saved(LENA, "b", state={"what": "is this"}, started_at=day(2))
     ended = await run_batch(store, [broken, saved("a", 1, "I live in Graz.")], extractor=Homes())
-    assert [type(one) for one in ended] == [Failure, Outcome]
+    assert [type(one) for one in ended] == [Failure, SessionOutcome]
     assert await statuses(store) == {"Graz": Status.CURRENT}
 
 

@@ -15,7 +15,7 @@ from afterword.extractors.extractor import Usage
 from afterword.extractors.model.metering import Bill, Question
 from afterword.extractors.model.prices import Price
 from afterword.facts.scopes import Scope
-from afterword.pipeline.budget import Account, Budget, Purse
+from afterword.pipeline.budget import Account, Budget, CostTracker
 from afterword.pipeline.errors import BudgetReached, PriceUnknown
 from afterword.store import costs, migrations
 from afterword.store.database.engine import Store
@@ -29,8 +29,8 @@ COST = Usage(1, 500, 50)
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 
-def purse(limits: Budget | None = None, *, at: datetime = NOON) -> Purse:
-    return Purse(replace(limits or Budget(), prices=PRICES), clock=lambda: at)
+def tracker(limits: Budget | None = None, *, at: datetime = NOON) -> CostTracker:
+    return CostTracker(replace(limits or Budget(), prices=PRICES), clock=lambda: at)
 
 
 async def ask(account: Account, question: Question = QUESTION, *, is_answered: bool = True) -> None:
@@ -45,7 +45,7 @@ async def total(store: Store) -> costs.Spending:
 
 
 async def test_what_was_asked_is_summed_by_day_scope_source_and_run(store: Store) -> None:
-    today, tomorrow = purse(), purse(at=NOON + timedelta(days=1))
+    today, tomorrow = tracker(), tracker(at=NOON + timedelta(days=1))
     await ask(Account(today, store, LENA, "session:a"))
     await ask(Account(today, store, LENA, "session:a"), is_answered=False)
     await ask(Account(tomorrow, store, JON, "session:b"))
@@ -59,7 +59,7 @@ async def test_what_was_asked_is_summed_by_day_scope_source_and_run(store: Store
 
 
 async def test_an_open_question_counts_at_what_it_may_cost_until_it_is_settled(store: Store) -> None:
-    account = Account(purse(), store, LENA, "session:a")
+    account = Account(tracker(), store, LENA, "session:a")
     ticket = await account.reserve(QUESTION)
     assert await total(store) == costs.Spending(1, 1_000, 0, 100, 2_000, estimated_calls=1)
     await account.settle(ticket, Bill(COST, is_answered=True))
@@ -67,7 +67,7 @@ async def test_an_open_question_counts_at_what_it_may_cost_until_it_is_settled(s
 
 
 async def test_a_question_cut_short_stays_at_what_it_may_have_cost(store: Store) -> None:
-    spending = purse()
+    spending = tracker()
     account = Account(spending, store, LENA, "session:a")
     account.forsake(await account.reserve(QUESTION))
     assert (await total(store)).micro_usd == spending.spent.micro_usd == 2_000
@@ -83,7 +83,7 @@ async def test_a_question_cut_short_stays_at_what_it_may_have_cost(store: Store)
     ],
 )
 async def test_a_question_that_could_pass_a_limit_is_not_asked(store: Store, limits: Budget) -> None:
-    spending = purse(limits)
+    spending = tracker(limits)
     account = Account(spending, store, LENA, "session:a")
     for _ in range(3):
         await ask(account)
@@ -95,16 +95,16 @@ async def test_a_question_that_could_pass_a_limit_is_not_asked(store: Store, lim
 
 async def test_a_new_run_has_its_own_budget_and_the_day_is_the_same(store: Store) -> None:
     limits = Budget(tokens_per_run=1_500, tokens_per_day=2_000)
-    await ask(Account(purse(limits), store, LENA, "session:a"))
-    await ask(Account(purse(limits), store, JON, "session:b"))
+    await ask(Account(tracker(limits), store, LENA, "session:a"))
+    await ask(Account(tracker(limits), store, JON, "session:b"))
     with pytest.raises(BudgetReached, match="the day's budget of 2,000 tokens"):
-        await ask(Account(purse(limits), store, LENA, "session:c"))
-    await ask(Account(purse(limits, at=NOON + timedelta(days=1)), store, LENA, "session:c"))
+        await ask(Account(tracker(limits), store, LENA, "session:c"))
+    await ask(Account(tracker(limits, at=NOON + timedelta(days=1)), store, LENA, "session:c"))
 
 
 async def test_questions_at_once_wait_for_what_others_leave_and_never_pass_the_budget(store: Store) -> None:
     """Two fit at their bounds, so the others wait; nine fit at what they do cost."""
-    spending = purse(Budget(tokens_per_run=5_500))
+    spending = tracker(Budget(tokens_per_run=5_500))
     accounts = [Account(spending, store, LENA, f"session:{number}") for number in range(12)]
     ended = await asyncio.gather(*(ask(one) for one in accounts), return_exceptions=True)
     refused = [one for one in ended if isinstance(one, BaseException)]
@@ -113,10 +113,10 @@ async def test_questions_at_once_wait_for_what_others_leave_and_never_pass_the_b
 
 
 async def test_processes_side_by_side_cannot_pass_the_day_together(store: Store) -> None:
-    """Two purses know nothing of each other but the store."""
+    """Two trackers know nothing of each other but the store."""
     limit = Decimal("0.010")
-    purses = [purse(Budget(usd_per_day=limit)) for _ in range(2)]
-    accounts = [Account(one, store, LENA, f"session:{number}") for number in range(8) for one in purses]
+    trackers = [tracker(Budget(usd_per_day=limit)) for _ in range(2)]
+    accounts = [Account(one, store, LENA, f"session:{number}") for number in range(8) for one in trackers]
     ended = await asyncio.gather(*(ask(one) for one in accounts), return_exceptions=True)
     assert {type(one) for one in ended} == {type(None), BudgetReached}
     spent = (await total(store)).micro_usd
@@ -126,8 +126,8 @@ async def test_processes_side_by_side_cannot_pass_the_day_together(store: Store)
 async def test_dollars_cannot_be_limited_without_a_price(store: Store) -> None:
     unknown = Question("nobody-knows", "extraction", 10, 10, 1)
     with pytest.raises(PriceUnknown, match=r'prices."nobody-knows"'):
-        await ask(Account(purse(Budget(usd_per_run=Decimal(1))), store, LENA, "session:a"), unknown)
-    await ask(Account(purse(Budget(tokens_per_run=5_000)), store, LENA, "session:a"), unknown)
+        await ask(Account(tracker(Budget(usd_per_run=Decimal(1))), store, LENA, "session:a"), unknown)
+    await ask(Account(tracker(Budget(tokens_per_run=5_000)), store, LENA, "session:a"), unknown)
     assert ((await total(store)).usd, (await total(store)).unpriced_calls) == (None, 1)
 
 

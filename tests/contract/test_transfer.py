@@ -21,7 +21,7 @@ from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.memory_import import import_memories
-from afterword.pipeline.session import Outcome, process_session
+from afterword.pipeline.session import SessionOutcome, process_session
 from afterword.pipeline.sources.other_libraries import Memory, Origin
 from afterword.store import entries, ledger, lookup, runs, sessions
 from afterword.store.database.engine import Store
@@ -41,7 +41,9 @@ def day(number: int) -> datetime:
     return datetime(2026, 3, number, tzinfo=UTC)
 
 
-async def process(store: Store, session_id: str, on: int, *said: str, scope: Scope = LENA, **more: Any) -> Outcome:
+async def process(
+    store: Store, session_id: str, on: int, *said: str, scope: Scope = LENA, **more: Any
+) -> SessionOutcome:
     messages = [{"content": words, "source": "user", "type": "UserMessage"} for words in said]
     state = {"type": "AssistantAgentState", "llm_context": {"messages": messages}}
     saved = Saved(scope, session_id, state=state, started_at=day(on), ended_at=day(on))

@@ -15,10 +15,10 @@ from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.assertions import OWNER, Assertion, Authority, Evidence, EvidenceKind, Kind, SpeechAct
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.due_times import Clock, Rhythm
-from afterword.pipeline.background.periodic_jobs import EMBEDDING, Chores
-from afterword.pipeline.budget import Purse
+from afterword.pipeline.background.periodic_jobs import EMBEDDING, PeriodicJobs
+from afterword.pipeline.budget import CostTracker
 from afterword.pipeline.errors import BudgetReached
-from afterword.pipeline.vector_refresh import Refresher
+from afterword.pipeline.vector_refresh import VectorRefresher
 from afterword.recall.vectors import EmbeddingUnavailable, Vector
 from afterword.store import ledger, lookup, sessions
 from afterword.store.database.engine import Store
@@ -99,9 +99,9 @@ async def kept(store: Store, key: str | None = None) -> dict[tuple[str, int], in
     return {name: found.count(name) for name in sorted(set(found))}
 
 
-def refresher(store: Store, embedder: Lengths, at: datetime = LATER, **more: Any) -> Refresher:
+def refresher(store: Store, embedder: Lengths, at: datetime = LATER, **more: Any) -> VectorRefresher:
     clock = Clock(at, speed=1e-9)
-    return Refresher(store, embedder, Purse, batch=2, clock=clock, **more)
+    return VectorRefresher(store, embedder, CostTracker, batch=2, clock=clock, **more)
 
 
 async def test_what_was_paid_for_is_kept_when_the_endpoint_fails_in_the_middle(store: Store) -> None:
@@ -276,7 +276,7 @@ async def test_the_job_makes_what_is_missing_anywhere_and_fails_where_it_cannot(
     await things(store, 2, TOM)
     embedder = Lengths()
     embedder.fails_after = 2
-    work = Chores(store, None, None, Purse, refresher=refresher(store, embedder))  # type: ignore[arg-type]  # this job asks neither
+    work = PeriodicJobs(store, None, None, CostTracker, refresher=refresher(store, embedder))  # type: ignore[arg-type]  # this job asks neither
     (job,) = (one for one in work.jobs(RHYTHMS) if one.name == EMBEDDING)
     with pytest.raises(EmbeddingUnavailable):
         await job.work()
@@ -308,7 +308,7 @@ async def test_a_worker_makes_vectors_beside_its_sessions_and_never_at_their_cos
     embedder.fails_after = 0 if is_down else 100
     made = refresher(store, embedder, pause_s=0.0)
     rules = {"extractor": RulesExtractor(), "judge": RulesJudge()}
-    await fleet.Worker(store, **rules, purse=Purse, retries=Retries(), refresher=made).process(key)
+    await fleet.Worker(store, **rules, new_tracker=CostTracker, retries=Retries(), refresher=made).process(key)
     await made.end()
     with store.reading() as db:
         kept_session = sessions.find_session(db, LENA, "one")

@@ -25,13 +25,13 @@ from afterword.extractors.model.prices import Price
 from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts_reply
 from afterword.facts.assertions import Kind
 from afterword.facts.scopes import Scope
-from afterword.pipeline.batch import Failure, Left, run_batch
-from afterword.pipeline.budget import COMPLETION_LIMIT, Account, Budget, Purse
-from afterword.pipeline.consolidation import consolidate
+from afterword.pipeline.batch import Failure, NotStarted, run_batch
+from afterword.pipeline.budget import COMPLETION_LIMIT, Account, Budget, CostTracker
+from afterword.pipeline.consolidation import consolidate_scope
 from afterword.pipeline.errors import BudgetReached
 from afterword.pipeline.estimate import Estimate, estimate
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import Outcome, process_session, windows_of
+from afterword.pipeline.session import SessionOutcome, process_session, windows_of
 from afterword.store import costs, lookup, sessions
 from afterword.store.database.engine import Store
 from afterword.store.tables import SpendingRow
@@ -97,22 +97,25 @@ async def kept(store: Store) -> costs.Spending:
 
 
 async def test_a_run_says_what_it_has_cost_question_by_question(store: Store) -> None:
-    purse = Purse(Budget(prices=PRICES))
+    tracker = CostTracker(Budget(prices=PRICES))
     with ScriptedEndpoint(obliging) as endpoint:
         async with workers(endpoint) as both:
             ended = await run_batch(
-                store, [saved(0), saved(1)], extractor=both.extractor, judge=both.judge, budget=purse
+                store, [saved(0), saved(1)], extractor=both.extractor, judge=both.judge, budget=tracker
             )
-    runs = [one.run_id for one in ended if isinstance(one, Outcome)]
+    runs = [one.run_id for one in ended if isinstance(one, SessionOutcome)]
     with store.reading() as db:
         by_run = costs.spending_by_run(db, LENA)
     assert list(by_run) == runs
     assert [by_run[run].calls for run in runs] == [1, 2]
-    assert sum(by_run.values(), start=costs.Spending()) == purse.spent == await kept(store)
-    usage = sum((one.usage for one in ended if isinstance(one, Outcome)), start=Usage())
-    assert (purse.spent.prompt_tokens, purse.spent.completion_tokens) == (usage.prompt_tokens, usage.completion_tokens)
-    assert purse.spent.usd is not None
-    assert purse.spent.usd > 0
+    assert sum(by_run.values(), start=costs.Spending()) == tracker.spent == await kept(store)
+    usage = sum((one.usage for one in ended if isinstance(one, SessionOutcome)), start=Usage())
+    assert (tracker.spent.prompt_tokens, tracker.spent.completion_tokens) == (
+        usage.prompt_tokens,
+        usage.completion_tokens,
+    )
+    assert tracker.spent.usd is not None
+    assert tracker.spent.usd > 0
 
 
 async def test_costs_are_booked_under_what_the_model_was_asked_for(store: Store) -> None:
@@ -125,14 +128,14 @@ async def test_costs_are_booked_under_what_the_model_was_asked_for(store: Store)
 
 async def test_what_a_failed_session_has_cost_is_kept_and_counts(store: Store) -> None:
     """The model answered twice, and neither answer fitted: that is paid for all the same."""
-    purse = Purse(Budget(prices=PRICES))
+    tracker = CostTracker(Budget(prices=PRICES))
     with ScriptedEndpoint(lambda request: Reply('{"nothing": "that fits"}')) as endpoint:
         async with workers(endpoint) as both:
-            (failed,) = await run_batch(store, [saved(0)], extractor=both.extractor, budget=purse)
+            (failed,) = await run_batch(store, [saved(0)], extractor=both.extractor, budget=tracker)
     assert isinstance(failed, Failure)
-    assert purse.spent.calls == len(endpoint.requests) == 2
-    assert purse.spent.completion_tokens > 0
-    assert await kept(store) == purse.spent
+    assert tracker.spent.calls == len(endpoint.requests) == 2
+    assert tracker.spent.completion_tokens > 0
+    assert await kept(store) == tracker.spent
     with store.reading() as db:
         assert list(costs.spending_by_run(db, LENA)) == [None]
 
@@ -149,7 +152,7 @@ async def test_an_error_carries_what_it_has_cost() -> None:
 @pytest.mark.parametrize("limit", [35_000, 45_000])
 async def test_a_batch_stops_before_its_budget_is_passed(store: Store, limit: int) -> None:
     """What is not processed stays queued, and the next run takes it up."""
-    purse = Purse(Budget(tokens_per_run=limit, prices=PRICES))
+    tracker = CostTracker(Budget(tokens_per_run=limit, prices=PRICES))
     found = [saved(number, Scope.user(f"u{number % 3}")) for number in range(18)]
     for one in found:
         with store.writing() as db:
@@ -158,11 +161,11 @@ async def test_a_batch_stops_before_its_budget_is_passed(store: Store, limit: in
             sessions.save_state(db, one.scope, one.session_id, component="x", state=one.state, at=at)
     with ScriptedEndpoint(obliging) as endpoint:
         async with workers(endpoint) as both:
-            ended = await run_batch(store, found, extractor=both.extractor, judge=both.judge, budget=purse)
-            left = [one for one in ended if isinstance(one, Left)]
+            ended = await run_batch(store, found, extractor=both.extractor, judge=both.judge, budget=tracker)
+            left = [one for one in ended if isinstance(one, NotStarted)]
             assert 0 < len(left) < len(ended)
-            assert purse.spent.tokens <= limit
-            assert purse.reached is not None
+            assert tracker.spent.tokens <= limit
+            assert tracker.reached is not None
             assert left[0].reason.startswith(f"the run's budget of {limit:,} tokens would be passed")
             with store.reading() as db:
                 waiting = {(one.scope, one.session_id) for one in sessions.waiting_sessions(db)}
@@ -170,7 +173,7 @@ async def test_a_batch_stops_before_its_budget_is_passed(store: Store, limit: in
             with store.reading() as db:
                 assert all(one.failure is None for one in sessions.read_sessions(db))
             rest = await run_batch(store, found, extractor=both.extractor, judge=both.judge)
-    assert all(isinstance(one, Outcome) for one in rest)
+    assert all(isinstance(one, SessionOutcome) for one in rest)
 
 
 async def test_what_is_extracted_is_kept_where_nothing_is_left_to_judge_it(store: Store) -> None:
@@ -184,14 +187,14 @@ async def test_what_is_extracted_is_kept_where_nothing_is_left_to_judge_it(store
             await process_session(store, saved(0), extractor=both.extractor, judge=both.judge)
             bound = both.extractor.foreseen(await _window(store, both)).bound
             room = bound.prompt_tokens + bound.completion_tokens
-            purse = Purse(Budget(tokens_per_run=room, prices=PRICES))
-            (second,) = await run_batch(store, [saved(1)], extractor=both.extractor, judge=both.judge, budget=purse)
-            assert isinstance(second, Outcome)
+            tracker = CostTracker(Budget(tokens_per_run=room, prices=PRICES))
+            (second,) = await run_batch(store, [saved(1)], extractor=both.extractor, judge=both.judge, budget=tracker)
+            assert isinstance(second, SessionOutcome)
             assert (second.applied, second.unjudged) == (True, 1)
-            assert purse.reached is not None
-            short = await consolidate(store, LENA, judge=both.judge, budget=Budget(tokens_per_run=100))
+            assert tracker.reached is not None
+            short = await consolidate_scope(store, LENA, judge=both.judge, budget=Budget(tokens_per_run=100))
             assert (short.run_id, short.judged, short.unjudged) == (None, 0, 1)
-            full = await consolidate(store, LENA, judge=both.judge, budget=Budget(prices=PRICES))
+            full = await consolidate_scope(store, LENA, judge=both.judge, budget=Budget(prices=PRICES))
     assert (full.judged, full.unjudged) == (1, 0)
     with store.reading() as db:
         held = lookup.read_facts(db, LENA, at=datetime(2026, 2, 1, tzinfo=UTC))
@@ -235,56 +238,56 @@ async def test_many_scopes_at_once_keep_within_what_fits(store: Store) -> None:
             together[0] -= 1
         return obliging(request)
 
-    purse = Purse(Budget(tokens_per_run=24_000, prices=PRICES))
+    tracker = CostTracker(Budget(tokens_per_run=24_000, prices=PRICES))
     found = [saved(number, Scope.user(f"u{number}")) for number in range(8)]
     with ScriptedEndpoint(counted) as endpoint:
         async with workers(endpoint, max_completion_tokens=300) as both:
-            ended = await run_batch(store, found, extractor=both.extractor, budget=purse)
-    assert all(isinstance(one, Outcome) for one in ended)
+            ended = await run_batch(store, found, extractor=both.extractor, budget=tracker)
+    assert all(isinstance(one, SessionOutcome) for one in ended)
     assert most[0] <= 3
-    assert purse.spent.tokens <= 24_000
+    assert tracker.spent.tokens <= 24_000
 
 
 async def test_a_question_that_was_given_up_counts_as_estimated(store: Store) -> None:
-    purse = Purse(Budget(tokens_per_day=10**6, prices=PRICES))
+    tracker = CostTracker(Budget(tokens_per_day=10**6, prices=PRICES))
     with ScriptedEndpoint(lambda request: Reply(hangs=True)) as endpoint:
         async with workers(endpoint, timeout_s=0.3) as both:
-            account = Account(purse, store, LENA, "session:a")
+            account = Account(tracker, store, LENA, "session:a")
             with account.open(), pytest.raises(EndpointUnavailable):
                 await both.extractor.extract(await _window(store, both))
-    assert purse.spent.estimated_calls == 1
-    assert purse.spent.completion_tokens == COMPLETION_LIMIT
-    assert await kept(store) == purse.spent
+    assert tracker.spent.estimated_calls == 1
+    assert tracker.spent.completion_tokens == COMPLETION_LIMIT
+    assert await kept(store) == tracker.spent
 
 
 async def test_an_endpoint_that_refuses_costs_nothing(store: Store) -> None:
-    purse = Purse(Budget(prices=PRICES))
+    tracker = CostTracker(Budget(prices=PRICES))
     with ScriptedEndpoint(lambda request: Reply(status=503)) as endpoint:
         async with workers(endpoint) as both:
-            await run_batch(store, [saved(0)], extractor=both.extractor, budget=purse)
-    assert (purse.spent.calls, purse.spent.tokens, purse.spent.micro_usd) == (1, 0, 0)
+            await run_batch(store, [saved(0)], extractor=both.extractor, budget=tracker)
+    assert (tracker.spent.calls, tracker.spent.tokens, tracker.spent.micro_usd) == (1, 0, 0)
 
 
 async def test_tokens_that_an_endpoint_does_not_report_are_estimated(store: Store) -> None:
-    purse = Purse(Budget(prices=PRICES))
+    tracker = CostTracker(Budget(prices=PRICES))
     with ScriptedEndpoint(lambda request: replace(obliging(request), usage=False)) as endpoint:
         async with workers(endpoint) as both:
-            await run_batch(store, [saved(0)], extractor=both.extractor, budget=purse)
-    assert purse.spent.estimated_calls == 1
-    assert purse.spent.prompt_tokens > 1_000
-    assert purse.spent.completion_tokens > 20
+            await run_batch(store, [saved(0)], extractor=both.extractor, budget=tracker)
+    assert tracker.spent.estimated_calls == 1
+    assert tracker.spent.prompt_tokens > 1_000
+    assert tracker.spent.completion_tokens > 20
 
 
 async def test_a_cancelled_session_is_counted_and_harms_nobody(store: Store) -> None:
-    purse = Purse(Budget(tokens_per_run=10**6, prices=PRICES))
+    tracker = CostTracker(Budget(tokens_per_run=10**6, prices=PRICES))
     with ScriptedEndpoint(lambda request: Reply(hangs=True)) as endpoint:
         async with workers(endpoint) as both:
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(
-                    process_session(store, saved(0), extractor=both.extractor, budget=purse), timeout=1
+                    process_session(store, saved(0), extractor=both.extractor, budget=tracker), timeout=1
                 )
-    assert (purse.spent.calls, purse.spent.estimated_calls) == (2, 2)
-    assert await kept(store) == purse.spent
+    assert (tracker.spent.calls, tracker.spent.estimated_calls) == (2, 2)
+    assert await kept(store) == tracker.spent
 
 
 @pytest.mark.parametrize("mode", ["json_schema", "tools", "json"])
@@ -309,15 +312,15 @@ async def test_an_estimate_asks_nobody_and_holds(store: Store, tmp_path: Path) -
             foreseen = await _all(store, found, both)
             assert endpoint.requests == []
             assert await asyncio.to_thread((tmp_path / "afterword.db").read_bytes) == before
-            purse = Purse(Budget(prices=PRICES))
-            await run_batch(store, found, extractor=both.extractor, judge=both.judge, budget=purse)
+            tracker = CostTracker(Budget(prices=PRICES))
+            await run_batch(store, found, extractor=both.extractor, judge=both.judge, budget=tracker)
             grown = replace(found[0], state=state("I live in Graz.", "I like tea."))
             again = await _all(store, [grown, *found[1:]], both)
     assert (foreseen.sessions, foreseen.windows) == ({"new": 6}, 6)
-    assert foreseen.least.calls <= purse.spent.calls <= foreseen.most.calls
+    assert foreseen.least.calls <= tracker.spent.calls <= foreseen.most.calls
     sent = sum(len(json.dumps(one)) for one in endpoint.requests if not is_judging(one)) / 4
     assert foreseen.least.prompt_tokens <= sent
-    assert purse.spent.prompt_tokens <= foreseen.most.prompt_tokens
+    assert tracker.spent.prompt_tokens <= foreseen.most.prompt_tokens
     assert (again.sessions, again.windows) == ({"grown": 1, "unchanged": 5}, 1)
 
 

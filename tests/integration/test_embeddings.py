@@ -18,7 +18,7 @@ from afterword import FactMemory
 from afterword.extractors.model.embeddings import PURPOSE, EndpointEmbedder
 from afterword.extractors.model.prices import Price
 from afterword.facts.scopes import Scope
-from afterword.pipeline.budget import Account, Budget, Purse
+from afterword.pipeline.budget import Account, Budget, CostTracker
 from afterword.pipeline.errors import BudgetReached
 from afterword.recall.vectors import EmbeddingUnavailable, Vector
 from afterword.store import costs
@@ -104,7 +104,7 @@ async def test_what_vectors_cost_is_entered_as_that_of_embedding(
     price = Price(prompt_usd=Decimal(2), completion_usd=Decimal(0))
     async with Store("sqlite://") as store, EndpointEmbedder(endpoint.settings(), 2) as embedder:
         await store.migrate()
-        account = Account(Purse(Budget(prices={"lengths": price})), store, LENA, PURPOSE, PURPOSE)
+        account = Account(CostTracker(Budget(prices={"lengths": price})), store, LENA, PURPOSE, PURPOSE)
         with account.open(), suppress(EmbeddingUnavailable):
             await embedder.embed(["tea", "jam"])
         with store.reading() as db:
@@ -115,7 +115,7 @@ async def test_what_vectors_cost_is_entered_as_that_of_embedding(
 async def test_nothing_is_asked_that_a_budget_has_no_room_for(endpoint: EmbeddingEndpoint) -> None:
     async with Store("sqlite://") as store, EndpointEmbedder(endpoint.settings(), 2) as embedder:
         await store.migrate()
-        with Account(Purse(Budget(tokens_per_day=10)), store, LENA, PURPOSE).open(), pytest.raises(BudgetReached):
+        with Account(CostTracker(Budget(tokens_per_day=10)), store, LENA, PURPOSE).open(), pytest.raises(BudgetReached):
             await embedder.embed(["a long text about tea and jam, and about what else there is"])
     assert endpoint.requests == []
 

@@ -27,9 +27,9 @@ from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts_re
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Status
 from afterword.facts.scopes import Scope
-from afterword.pipeline.batch import Failure, Left, queued, run_batch
+from afterword.pipeline.batch import Failure, NotStarted, queued_sessions, run_batch
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import Outcome
+from afterword.pipeline.session import SessionOutcome
 from afterword.store import lookup, runs, sessions
 from afterword.store.database.engine import Store
 from spoiling import FAULTS, Fault
@@ -98,7 +98,9 @@ async def save(store: Store, session_id: str) -> None:
     )
 
 
-async def run_queue(store: Store, base_url: str, mode: Mode, timeout_s: float = 20) -> list[Outcome | Failure | Left]:
+async def run_queue(
+    store: Store, base_url: str, mode: Mode, timeout_s: float = 20
+) -> list[SessionOutcome | Failure | NotStarted]:
     """Do what `afterword run` does without a path."""
     chosen = ModelSettings("scripted", base_url, "key", timeout_s=timeout_s, max_retries=0, mode=mode)
     async with ModelClient(chosen) as client:
@@ -106,7 +108,7 @@ async def run_queue(store: Store, base_url: str, mode: Mode, timeout_s: float = 
 
 
 async def waiting(store: Store) -> list[Saved]:
-    return [replace(one, started_at=STARTED[one.session_id]) for one in await queued(store)]
+    return [replace(one, started_at=STARTED[one.session_id]) for one in await queued_sessions(store)]
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +148,7 @@ async def homes(store: Store) -> dict[str, Status]:
     return {fact.value: fact.status for fact in held}
 
 
-async def met(store: Store, fault: str, stage: str, mode: Mode) -> list[Outcome | Failure | Left]:
+async def met(store: Store, fault: str, stage: str, mode: Mode) -> list[SessionOutcome | Failure | NotStarted]:
     """Run the queue against an endpoint with this fault."""
     endpoint = ScriptedEndpoint(responder(FAULTS[fault], stage))
     if fault == "no-connection":
@@ -155,7 +157,7 @@ async def met(store: Store, fault: str, stage: str, mode: Mode) -> list[Outcome 
         return await run_queue(store, endpoint.base_url, mode, timeout_s=0.3 if fault == "timeout" else 20)
 
 
-async def _unconnected(store: Store, stage: str, mode: Mode) -> list[Outcome | Failure | Left]:
+async def _unconnected(store: Store, stage: str, mode: Mode) -> list[SessionOutcome | Failure | NotStarted]:
     """Meet an endpoint that is gone: from the beginning, or after the extraction."""
     endpoint = ScriptedEndpoint(responder(None, stage))
     with endpoint:
@@ -184,7 +186,7 @@ async def test_a_fault_is_told_leaves_the_session_queued_and_costs_no_fact(
         healthy = stack.enter_context(ScriptedEndpoint(right_reply))
         store = await stack.enter_async_context(Store(f"sqlite:///{shutil.copy(begun, tmp_path)}"))
         (ended,) = await met(store, fault, stage, mode)
-        assert not isinstance(ended, Left)
+        assert not isinstance(ended, NotStarted)
         show([ended], dry_run=False)
         printed = " ".join(capsys.readouterr().out.split())
         error = FAULTS[fault].error
@@ -198,12 +200,12 @@ async def test_a_fault_is_told_leaves_the_session_queued_and_costs_no_fact(
                 made = runs.read_runs(db, MIRA)
             assert kept is not None
             assert (kept.progress, kept.failure) == (sessions.Progress.FAILED, ended.reason)
-            assert [one.session_id for one in await queued(store)] == ["tuesday"]
+            assert [one.session_id for one in await queued_sessions(store)] == ["tuesday"]
             assert (len(made), await homes(store)) == (1, {"Graz": Status.CURRENT})
             (ended,) = await run_queue(store, healthy.base_url, mode)
-        assert isinstance(ended, Outcome)
+        assert isinstance(ended, SessionOutcome)
         assert ended.applied
-        assert await queued(store) == []
+        assert await queued_sessions(store) == []
         assert await homes(store) == {"Graz": Status.SUPERSEDED, "Linz": Status.CURRENT}
         if fault != "other-language":
             assert await canonical(store, MIRA) == calm

@@ -12,7 +12,7 @@ from afterword.extractors.rules import RulesExtractor
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import Outcome
+from afterword.pipeline.session import SessionOutcome
 from afterword.store import ledger, lookup
 from afterword.store.database.engine import Store
 
@@ -37,7 +37,7 @@ async def test_a_batch_that_is_brief_hands_out_no_turns_but_their_number(tmp_pat
     async with Store(f"sqlite:///{tmp_path}/afterword.db") as store:
         await store.migrate()
         ended = await run_batch(store, found, extractor=RulesExtractor(), concurrency=1, is_brief=True)
-    outcomes = [one for one in ended if isinstance(one, Outcome)]
+    outcomes = [one for one in ended if isinstance(one, SessionOutcome)]
     assert [(one.turns, one.transcript.turns, one.transcript.layout) for one in outcomes] == [
         (1, (), outcomes[0].transcript.layout)
     ] * 3

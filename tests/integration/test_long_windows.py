@@ -18,7 +18,7 @@ from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts_re
 from afterword.facts.assertions import Kind
 from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import Outcome, process_session
+from afterword.pipeline.session import SessionOutcome, process_session
 from afterword.store import lookup, runs
 from afterword.store.database.engine import Store
 
@@ -79,7 +79,7 @@ def many(count: int) -> list[str]:
     return [f"{told(number)} {'And so on. ' * 6}" for number in range(1, count + 1)]
 
 
-async def process(store: Store, endpoint: ScriptedEndpoint, said: list[str]) -> Outcome:
+async def process(store: Store, endpoint: ScriptedEndpoint, said: list[str]) -> SessionOutcome:
     ended = STARTED + timedelta(hours=8)
     saved = Saved(MIRA, "long", state=state(*said), started_at=STARTED, ended_at=ended)
     async with ModelClient(ModelSettings("scripted", endpoint.base_url, max_retries=0)) as client:

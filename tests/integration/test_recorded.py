@@ -28,7 +28,7 @@ from afterword.extractors.testing import ScriptedEndpoint, replayed
 from afterword.facts.assertions import Verdict
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import run_batch
-from afterword.pipeline.session import Outcome
+from afterword.pipeline.session import SessionOutcome
 from afterword.pipeline.sources.folders import find_sessions
 from afterword.store import lookup
 from afterword.store.database.engine import Store
@@ -39,7 +39,7 @@ RECORDED = Path(__file__).parent.parent / "recorded" / "scenarios.jsonl"
 
 
 @pytest.fixture
-async def replay(shared: Path, tmp_path: Path) -> tuple[Store, list[Outcome]]:
+async def replay(shared: Path, tmp_path: Path) -> tuple[Store, list[SessionOutcome]]:
     """The open scenarios through the whole pipeline, every model reply from the recording."""
     scenarios, states = shared / "data" / "scenarios", tmp_path / "states"
     tool = [sys.executable, str(shared / "tools" / "scenario_states.py"), str(scenarios), "--out", str(states)]
@@ -51,8 +51,8 @@ async def replay(shared: Path, tmp_path: Path) -> tuple[Store, list[Outcome]]:
         async with ModelClient(settings) as client:
             found = find_sessions([states])
             ended = await run_batch(store, found, extractor=ModelExtractor(client), judge=ModelJudge(client))
-    assert [one for one in ended if not isinstance(one, Outcome)] == []
-    return store, [one for one in ended if isinstance(one, Outcome)]
+    assert [one for one in ended if not isinstance(one, SessionOutcome)] == []
+    return store, [one for one in ended if isinstance(one, SessionOutcome)]
 
 
 class JudgeByPair:
@@ -70,7 +70,7 @@ class JudgeByPair:
 
 
 async def test_the_order_of_arrival_changes_nothing(
-    replay: tuple[Store, list[Outcome]], shared: Path, tmp_path: Path, canonical: Canonical
+    replay: tuple[Store, list[SessionOutcome]], shared: Path, tmp_path: Path, canonical: Canonical
 ) -> None:
     """The same extractions and verdicts, however the sessions come in: in file order, in arrival order, shuffled."""
     store, _ = replay
@@ -98,7 +98,7 @@ async def test_the_order_of_arrival_changes_nothing(
 
 
 async def test_the_recording_gives_the_facts_that_were_scored(
-    replay: tuple[Store, list[Outcome]], shared: Path, tmp_path: Path
+    replay: tuple[Store, list[SessionOutcome]], shared: Path, tmp_path: Path
 ) -> None:
     store, ended = replay
     sessions = len(ended)

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from afterword import FactMemory
 from afterword.agents.memory import shares
-from afterword.agents.recall_results import Outcome
+from afterword.agents.recall_results import RecallOutcome
 from afterword.errors import ScopeInvalid
 from afterword.recall.block import OPENING
 from afterword.recall.tokens import estimated_tokens
@@ -101,7 +101,7 @@ async def test_a_question_goes_to_all_of_its_scopes(store: Store) -> None:
     assert [(one.content, (one.metadata or {})["scope_kind"]) for one in found.results] == [
         ("Apollo ships in May.", "project")
     ]
-    assert (found.stored, (await memory.recall("telescope")).outcome) == (2, Outcome.NOTHING_RELEVANT)
+    assert (found.stored, (await memory.recall("telescope")).outcome) == (2, RecallOutcome.NOTHING_RELEVANT)
 
 
 async def test_both_blocks_keep_to_one_budget_and_neither_starves(store: Store) -> None:

@@ -18,7 +18,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.errors import SourceInvalid
-from afterword.pipeline.session import Outcome
+from afterword.pipeline.session import SessionOutcome
 from afterword.pipeline.sources.folders import find_sessions
 from afterword.store.database.engine import Store, open_store
 from batches import state
@@ -125,9 +125,9 @@ def log_db(tmp_path: Path) -> Path:
     return log(tmp_path / "logs.db")
 
 
-async def processed(path: Path, store: Store, scope: Scope | None = None) -> dict[str, Outcome]:
+async def processed(path: Path, store: Store, scope: Scope | None = None) -> dict[str, SessionOutcome]:
     ended = await run_batch(store, find_sessions([path], scope=scope), extractor=RulesExtractor())
-    return {one.session_id: one for one in ended if isinstance(one, Outcome)}
+    return {one.session_id: one for one in ended if isinstance(one, SessionOutcome)}
 
 
 async def test_a_studio_database_gives_each_users_sessions_with_their_own_times(

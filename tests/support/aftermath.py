@@ -16,7 +16,7 @@ from afterword.extractors.testing import ScriptedEndpoint
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import Outcome
+from afterword.pipeline.session import SessionOutcome
 from afterword.store import jobs, lookup, runs, sessions
 from afterword.store.costs import CallStatus
 from afterword.store.database.engine import Store
@@ -78,7 +78,7 @@ async def _calm_run(told: Sequence[Talk], canonical: Canonical) -> Held:
         async with Store("sqlite://") as store, ModelClient(chosen) as client:
             await store.migrate()
             ended = await run_batch(store, found, extractor=ModelExtractor(client), judge=ModelJudge(client))
-            assert all(isinstance(one, Outcome) and one.applied and not one.unjudged for one in ended), ended
+            assert all(isinstance(one, SessionOutcome) and one.applied and not one.unjudged for one in ended), ended
             return {scope: await held(store, scope, canonical) for scope in {one.scope for one in told}}
 
 

@@ -25,15 +25,15 @@ from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts_re
 from afterword.facts.assertions import Kind
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.due_times import Rhythm
-from afterword.pipeline.background.periodic_jobs import Chores
+from afterword.pipeline.background.periodic_jobs import PeriodicJobs
 from afterword.pipeline.background.schedule import Schedule
 from afterword.pipeline.batch import run_batch
-from afterword.pipeline.budget import Budget, Purse
-from afterword.pipeline.consolidation import consolidate
+from afterword.pipeline.budget import Budget, CostTracker
+from afterword.pipeline.consolidation import consolidate_scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.memory_import import import_memories
 from afterword.pipeline.proposals import undo_run
-from afterword.pipeline.session import Outcome
+from afterword.pipeline.session import SessionOutcome
 from afterword.pipeline.sources.other_libraries import Memory, Origin
 from afterword.recall.vectors import EmbeddingUnavailable, Vector
 from afterword.store import sessions
@@ -90,13 +90,15 @@ def _message(said: str) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def working(store: Store) -> AsyncIterator[Chores]:
+async def working(store: Store) -> AsyncIterator[PeriodicJobs]:
     """A store's chores, with a model at an endpoint."""
     with ScriptedEndpoint(obliging) as endpoint:
         settings = ModelSettings("scripted", endpoint.base_url, max_retries=0, mode="json_schema")
         async with ModelClient(settings) as client:
             extractor, judge = ModelExtractor(client), ModelJudge(client)
-            yield Chores(store, extractor, judge, lambda: Purse(Budget(prices=PRICES, tokens_per_run=10**7)))
+            yield PeriodicJobs(
+                store, extractor, judge, lambda: CostTracker(Budget(prices=PRICES, tokens_per_run=10**7))
+            )
 
 
 async def live(store: Store, folder: Path) -> None:
@@ -109,26 +111,26 @@ async def live(store: Store, folder: Path) -> None:
     await _move(store, folder)
 
 
-async def _process(store: Store, chores: Chores) -> None:
+async def _process(store: Store, chores: PeriodicJobs) -> None:
     """Five sessions: three homes, one that breaks the model and is set aside, one off the record; then the first again,
     an undo, and what that leaves to judge."""
     found = [saved(number, f"I live in {city}.") for number, city in enumerate(CITIES)]
     found += [saved(3, f"This breaks {MARKER}."), replace(saved(4, MARKER), off_the_record=True), found[0]]
-    extractor, judge, purse = chores.extractor, chores.judge, chores.purse()
+    extractor, judge, tracker = chores.extractor, chores.judge, chores.new_tracker()
     ended = await run_batch(
-        store, found, extractor=extractor, judge=judge, budget=purse, retries=Retries(tries=1), clock=now
+        store, found, extractor=extractor, judge=judge, budget=tracker, retries=Retries(tries=1), clock=now
     )
     last = ended[2]
-    assert isinstance(last, Outcome)
+    assert isinstance(last, SessionOutcome)
     assert last.run_id is not None
     await undo_run(store, last.run_id, judge=judge)
     with store.writing() as db:
         sessions.retry_session(db, LENA, "s3")
         sessions.mark_failed(db, LENA, "s3", "again", START)
-    await consolidate(store, LENA, judge=RulesJudge(), budget=purse)
+    await consolidate_scope(store, LENA, judge=RulesJudge(), budget=tracker)
 
 
-async def _talk(store: Store, chores: Chores) -> None:
+async def _talk(store: Store, chores: PeriodicJobs) -> None:
     """A recorded conversation with a block of notes, processed by the schedule, like the one that waits for another
     try."""
     memory = FactMemory(scope=LENA, store=store)

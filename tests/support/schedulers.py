@@ -22,8 +22,8 @@ PROGRAM = """
 import asyncio, os, random, signal, sys, time
 from datetime import datetime
 from afterword.extractors.rules import RulesExtractor, RulesJudge
-from afterword.pipeline.budget import Budget, Purse
-from afterword.pipeline.background.periodic_jobs import Chores
+from afterword.pipeline.budget import Budget, CostTracker
+from afterword.pipeline.background.periodic_jobs import PeriodicJobs
 from afterword.pipeline.background.leases import Job
 from afterword.pipeline.background.due_times import Clock, Rhythm
 from afterword.pipeline.background.schedule import Halt, Schedule, Timing
@@ -39,8 +39,8 @@ async def main():
     clock, halt = Clock(datetime.fromisoformat(origin), float(speed)), Halt()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, halt.stop, "SIGTERM")
     async with await open_store(url) as store:
-        purse = lambda: Purse(Budget())
-        chores = Chores(store, RulesExtractor(), RulesJudge(), purse, clock=clock, stop=halt)
+        tracker = lambda: CostTracker(Budget())
+        chores = PeriodicJobs(store, RulesExtractor(), RulesJudge(), tracker, clock=clock, stop=halt)
 
         async def work():
             note("begin")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from afterword.extractors.extractor import Usage
 from afterword.extractors.model.prices import Price, shipped_prices
-from afterword.pipeline.budget import Budget, Purse, dollars
+from afterword.pipeline.budget import Budget, CostTracker, dollars
 from afterword.settings import PriceOptions
 from afterword.store.costs import Spending
 
@@ -60,11 +60,11 @@ def test_money_is_never_more_than_a_rounding_away_from_exact(prompt: int, comple
 
 
 def test_an_unknown_model_has_no_price_and_a_local_one_the_price_0() -> None:
-    purse = Purse(Budget(prices={"local": Price(Decimal(0), Decimal(0))}))
+    tracker = CostTracker(Budget(prices={"local": Price(Decimal(0), Decimal(0))}))
     usage = Usage(2, 1_000, 100)
-    assert purse.priced("local", usage).usd == 0
-    assert purse.priced("nobody-knows", usage).usd is None
-    both = purse.priced("local", usage) + purse.priced("nobody-knows", usage)
+    assert tracker.priced("local", usage).usd == 0
+    assert tracker.priced("nobody-knows", usage).usd is None
+    both = tracker.priced("local", usage) + tracker.priced("nobody-knows", usage)
     assert (both.micro_usd, both.unpriced_calls, both.tokens) == (0, 2, 2_200)
 
 

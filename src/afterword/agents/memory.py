@@ -14,9 +14,17 @@ from pydantic import BaseModel
 
 from afterword import telemetry
 from afterword.agents.conversations import hear
-from afterword.agents.memory_content import content_of, entry_of, instant_of, text_of
+from afterword.agents.memory_content import content_of, content_text, entry_of, parse_instant
 from afterword.agents.placement import latest_question, place
-from afterword.agents.recall_results import UNAVAILABLE, FactQueryResult, Found, Recalled, matched, merged, recalled
+from afterword.agents.recall_results import (
+    UNAVAILABLE,
+    FactMatch,
+    FactQueryResult,
+    RecallResult,
+    matched_words,
+    merge_results,
+    recall_result,
+)
 from afterword.agents.store_reference import FromEnvironment, beside, named_scope, reference, referred, url_of
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
@@ -136,7 +144,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         The result's `outcome` tells apart that nothing is stored, that nothing stored is relevant, and that the store
         did not answer.
         """
-        words = query if isinstance(query, str) else text_of(query)
+        words = query if isinstance(query, str) else content_text(query)
         told = await self.recall(
             words, limit=limit, kinds=kinds, as_of=as_of, explain=explain, cancellation_token=cancellation_token
         )
@@ -152,7 +160,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         as_of: datetime | str | None = None,
         explain: bool = False,
         cancellation_token: CancellationToken | None = None,
-    ) -> Recalled:
+    ) -> RecallResult:
         """Return the facts that share words with the query, best first, 10 unless `limit` is given.
 
         An empty query returns every fact. `kinds` are preference, entity, decision; `as_of` (an instant or a date, of
@@ -163,7 +171,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         if limit is not None and limit < 1:
             raise ValueError(f"at most how many facts? {limit} is no number of them")
         wanted = None if kinds is None else {Kind(kind) for kind in kinds}
-        at = instant_of(as_of, time.max) or self._clock()
+        at = parse_instant(as_of, time.max) or self._clock()
         if limit is None and query.strip():
             limit = RANKED
         found = await self._unbroken(self._in_time(self._search(query, limit, wanted, at, explain), cancellation_token))
@@ -270,16 +278,16 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
 
     async def _search(
         self, query: str, limit: int | None, kinds: Collection[Kind] | None, at: datetime, explain: bool
-    ) -> Recalled:
+    ) -> RecallResult:
         store, parts = await self._store(), []
         for scope in self._scopes:
             one = await search(
                 store, scope, query, at=at, limit=limit, kinds=kinds, explain=explain, embedder=self._embedder
             )
             told = zip(one.facts, one.scores, one.parts or [None] * len(one.facts), strict=True)
-            found = [Found(fact, score, matched(query, fact), why) for fact, score, why in told]
-            parts.append(recalled(found, one.stored))
-        return merged(parts, limit)
+            found = [FactMatch(fact, score, matched_words(query, fact), why) for fact, score, why in told]
+            parts.append(recall_result(found, one.stored))
+        return merge_results(parts, limit)
 
     @property
     def _scopes(self) -> tuple[Scope, ...]:

@@ -55,7 +55,7 @@ def content_of(
     return MemoryContent(content=safe_line(fact.statement), mime_type=MemoryMimeType.TEXT, metadata=metadata)
 
 
-def text_of(content: MemoryContent) -> str:
+def content_text(content: MemoryContent) -> str:
     """Return the text of a memory's content. Raises ValueError where it is bytes or an image."""
     if isinstance(content.content, str):
         return content.content
@@ -66,7 +66,7 @@ def text_of(content: MemoryContent) -> str:
 
 def entry_of(content: MemoryContent) -> Entry:
     """Return what the application says. Raises ValueError where it is empty, no text, or its metadata does not fit."""
-    statement = " ".join(text_of(content).split())
+    statement = " ".join(content_text(content).split())
     if not statement:
         raise ValueError("there is nothing to remember: the content is empty")
     given: Mapping[str, Any] = content.metadata or {}
@@ -76,12 +76,12 @@ def entry_of(content: MemoryContent) -> Entry:
         subject=str(given.get("subject") or OWNER),
         attribute=str(given.get("attribute") or "note"),
         value=str(given["value"]) if given.get("value") else None,
-        valid_from=instant_of(given.get("valid_from"), time.min),
-        valid_to=instant_of(given.get("valid_to"), time(23, 59, 59)),
+        valid_from=parse_instant(given.get("valid_from"), time.min),
+        valid_to=parse_instant(given.get("valid_to"), time(23, 59, 59)),
     )
 
 
-def instant_of(given: object, clock: time) -> datetime | None:
+def parse_instant(given: object, clock: time) -> datetime | None:
     """Return the instant that a date (with this clock time, UTC) or a date and time names, None for none.
 
     Raises ValueError for what is neither.

@@ -14,7 +14,7 @@ from afterword.facts.fact import Fact
 from afterword.facts.words import terms
 
 
-class Outcome(StrEnum):
+class RecallOutcome(StrEnum):
     """How a question ended."""
 
     FOUND = "found"
@@ -24,7 +24,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FactMatch:
     """One fact, its score for the question (0 where nothing was asked), and the words of it that the fact shares.
 
     `parts` tell what the score adds up from (words, meaning, neighbours ...), where that was asked for.
@@ -37,11 +37,11 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class RecallResult:
     """What was found, best first; `stored` counts the facts that could have been."""
 
-    outcome: Outcome
-    found: tuple[Found, ...] = ()
+    outcome: RecallOutcome
+    found: tuple[FactMatch, ...] = ()
     stored: int = 0
 
     @property
@@ -53,27 +53,27 @@ class Recalled:
 class FactQueryResult(MemoryQueryResult):
     """A memory's result that also says why it is empty, and how many facts could have been found."""
 
-    outcome: Outcome
+    outcome: RecallOutcome
     stored: int = 0
 
 
-UNAVAILABLE = Recalled(Outcome.UNAVAILABLE)
+UNAVAILABLE = RecallResult(RecallOutcome.UNAVAILABLE)
 
 
-def merged(parts: Sequence[Recalled], limit: int | None) -> Recalled:
+def merge_results(parts: Sequence[RecallResult], limit: int | None) -> RecallResult:
     """Return what several scopes give as one, best first; of equals, those of the earlier scope first."""
     found = sorted((one for part in parts for one in part.found), key=lambda one: -one.score)
-    return recalled(found[:limit], sum(part.stored for part in parts))
+    return recall_result(found[:limit], sum(part.stored for part in parts))
 
 
-def recalled(found: Sequence[Found], stored: int) -> Recalled:
+def recall_result(found: Sequence[FactMatch], stored: int) -> RecallResult:
     """Return what was found of how many, with the outcome that follows."""
     if found:
-        return Recalled(Outcome.FOUND, tuple(found), stored)
-    return Recalled(Outcome.NOTHING_RELEVANT if stored else Outcome.NOTHING_STORED, (), stored)
+        return RecallResult(RecallOutcome.FOUND, tuple(found), stored)
+    return RecallResult(RecallOutcome.NOTHING_RELEVANT if stored else RecallOutcome.NOTHING_STORED, (), stored)
 
 
-def matched(query: str, fact: Fact) -> tuple[str, ...]:
+def matched_words(query: str, fact: Fact) -> tuple[str, ...]:
     """Return the words of a question, as they were asked, whose stems the fact holds."""
     subject = "" if fact.subject == OWNER else fact.subject
     held = set(terms(f"{fact.statement} {subject} {fact.attribute.replace('_', ' ')} {fact.value}"))

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from sqlmodel import Session
 
 from afterword import telemetry
-from afterword.agents.store_reference import FromEnvironment, named_scope, opened
+from afterword.agents.store_reference import FromEnvironment, named_scope, opened_store
 from afterword.errors import NotFound, StateConflict
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript, Turn
@@ -97,7 +97,7 @@ async def resume(
     kind of agent or team saved it, or one with other participants.
     """
     whose, component = named_scope(user, scope), _component(agent_or_team)
-    async with opened(store) as kept:
+    async with opened_store(store) as kept:
         try:
             saved = await kept.read(lambda db: sessions.load_state(db, whose, session_id, component))
         except NotFound:
@@ -134,7 +134,7 @@ class _Session:
 
         state = await self.recorded.save_state()
         at = datetime.now(UTC)
-        async with opened(self.store) as store:
+        async with opened_store(self.store) as store:
             clean, fresh = _private(state, self.humans, self.session_id, store.privacy)
 
             def work(db: Session) -> None:

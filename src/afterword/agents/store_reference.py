@@ -81,7 +81,7 @@ def referred(store: str | FromEnvironment | None) -> str | FromEnvironment | Non
 
 
 @asynccontextmanager
-async def opened(given: Store | str | FromEnvironment | None) -> AsyncIterator[Store]:
+async def opened_store(given: Store | str | FromEnvironment | None) -> AsyncIterator[Store]:
     """Give the store that is meant; one that is opened here is closed at the end. Raises `StoreError`."""
     if isinstance(given, Store):
         yield given

@@ -22,7 +22,7 @@ from afterword.cli.output import (
     told_skipped,
 )
 from afterword.cli.spending import spent_json
-from afterword.composition import configured_purse, open_embedder
+from afterword.composition import configured_tracker, open_embedder
 from afterword.errors import NotFound
 from afterword.extractors.model.embeddings import PURPOSE
 from afterword.facts.fact import Fact
@@ -189,7 +189,7 @@ def recall(query: str, user: str | None, scope: str | None, *, limit: int, as_js
 
     async def work(store: Store) -> Recall:
         async with open_embedder(configured.embedding) as embedder:
-            with Account(configured_purse(configured, "rules"), store, whose, PURPOSE, PURPOSE).open():
+            with Account(configured_tracker(configured, "rules"), store, whose, PURPOSE, PURPOSE).open():
                 return await search(store, whose, query, at=instant(None), limit=limit, embedder=embedder, explain=True)
 
     found = run(work)

@@ -24,7 +24,7 @@ from afterword.cli.output import (
 )
 from afterword.cli.output import run as in_store
 from afterword.cli.spending import money, spent_json, told
-from afterword.composition import configured_purse, open_extractor_and_judge
+from afterword.composition import configured_tracker, open_extractor_and_judge
 from afterword.errors import NotFound
 from afterword.facts.assertions import Assertion
 from afterword.facts.dependents import Dependent, dependents
@@ -103,7 +103,7 @@ def apply(run_id: int, *, as_json: bool) -> None:
     async def work() -> Run:
         configured = settings.load()
         async with opened() as store, open_extractor_and_judge(configured.extractor, configured.model) as workers:
-            spending = configured_purse(configured, configured.extractor)
+            spending = configured_tracker(configured, configured.extractor)
             run = await apply_proposal(store, run_id, judge=workers.judge, budget=spending)
             await embedding.refresh(store, configured, [run.scope], spending=spending)
             return run

@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from afterword.cli.output import console, instant
-from afterword.composition import configured_purse, open_embedder
+from afterword.composition import configured_tracker, open_embedder
 from afterword.facts.scopes import Scope
-from afterword.pipeline.budget import Purse
-from afterword.pipeline.vector_refresh import Refresher
+from afterword.pipeline.budget import CostTracker
+from afterword.pipeline.vector_refresh import VectorRefresher
 from afterword.settings import Settings
 from afterword.store.database.engine import Store
 from afterword.store.reading import vector_rows
@@ -22,19 +22,19 @@ async def refreshing(
     store: Store,
     configured: Settings,
     *,
-    spending: Purse | None = None,
+    spending: CostTracker | None = None,
     stop: Callable[[], str | None] = lambda: None,
-) -> AsyncIterator[Refresher | None]:
-    """Yield what makes vectors, None where no embedder is configured; `spending` is the purse that pays for them."""
+) -> AsyncIterator[VectorRefresher | None]:
+    """Yield what makes vectors, None where no embedder is configured; `spending` is the tracker that pays for them."""
     async with open_embedder(configured.embedding) as made:
         if made is None:
             yield None
             return
 
-        def paying() -> Purse:
-            return spending or configured_purse(configured, "rules")
+        def paying() -> CostTracker:
+            return spending or configured_tracker(configured, "rules")
 
-        yield Refresher(store, made, paying, batch=configured.embedding.batch, stop=stop)
+        yield VectorRefresher(store, made, paying, batch=configured.embedding.batch, stop=stop)
 
 
 async def refresh(
@@ -42,7 +42,7 @@ async def refresh(
     configured: Settings,
     scopes: Sequence[Scope] | None,
     *,
-    spending: Purse | None = None,
+    spending: CostTracker | None = None,
     stop: Callable[[], str | None] = lambda: None,
 ) -> None:
     """Make the vectors that these scopes lack (None: all), and say on standard error what came of it."""

@@ -9,10 +9,10 @@ from typing import Any
 
 from afterword.cli.output import console, print_json, table
 from afterword.cli.spending import money, spent_json
-from afterword.composition import configured_purse, open_extractor_and_judge
+from afterword.composition import configured_tracker, open_extractor_and_judge
 from afterword.facts.scopes import Scope
-from afterword.pipeline.batch import queued
-from afterword.pipeline.budget import Purse
+from afterword.pipeline.batch import queued_sessions
+from afterword.pipeline.budget import CostTracker
 from afterword.pipeline.estimate import GROWN, NEW, UNCHANGED, UNREADABLE, Estimate, estimate
 from afterword.pipeline.intake import Saved
 from afterword.settings import Settings
@@ -25,7 +25,7 @@ def show(found: Sequence[Saved] | None, kind: str, configured: Settings, *, as_j
     """Print what processing the sessions (the queued ones where None) would take, by scope and in all."""
     by_scope = asyncio.run(_estimated(found, kind, configured))
     # An estimate is told also where no price is known: nothing is asked.
-    spending, model = configured_purse(configured, "rules"), configured.model.name
+    spending, model = configured_tracker(configured, "rules"), configured.model.name
     total = sum(by_scope.values(), start=Estimate())
     if as_json:
         scopes = {str(scope): _json(one, spending, model) for scope, one in by_scope.items()}
@@ -41,7 +41,7 @@ def show(found: Sequence[Saved] | None, kind: str, configured: Settings, *, as_j
 
 async def _estimated(found: Sequence[Saved] | None, kind: str, configured: Settings) -> dict[Scope, Estimate]:
     async with _opened(configured.store.url) as store, open_extractor_and_judge(kind, configured.model) as workers:
-        waiting = await queued(store) if found is None else found
+        waiting = await queued_sessions(store) if found is None else found
         return await estimate(store, waiting, extractor=workers.extractor, judge=workers.judge)
 
 
@@ -59,7 +59,7 @@ async def _opened(url: str) -> AsyncIterator[Store]:
         yield store
 
 
-def _json(one: Estimate, spending: Purse, model: str) -> dict[str, Any]:
+def _json(one: Estimate, spending: CostTracker, model: str) -> dict[str, Any]:
     return {
         "sessions": {state: one.sessions.get(state, 0) for state in STATES},
         "windows": one.windows,
@@ -68,7 +68,7 @@ def _json(one: Estimate, spending: Purse, model: str) -> dict[str, Any]:
     }
 
 
-def _row(scope: Scope | str, one: Estimate, spending: Purse, model: str) -> list[object]:
+def _row(scope: Scope | str, one: Estimate, spending: CostTracker, model: str) -> list[object]:
     least, most = spending.priced(model, one.least), spending.priced(model, one.most)
     cost = money(most) if most.usd is None or least.usd == most.usd else f"{money(least)} to {money(most)}"
     return [

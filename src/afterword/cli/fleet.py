@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from afterword import settings
 from afterword.cli import embedding
 from afterword.cli.output import UsageInvalid, console, opened, print_json
-from afterword.composition import configured_purse, open_extractor_and_judge
+from afterword.composition import configured_tracker, open_extractor_and_judge
 from afterword.store.database.engine import Store
 
 EXTRA = "procrastinate"
@@ -36,12 +36,12 @@ async def _work(concurrency: int, *, once: bool) -> None:
             store,
             extractor=workers.extractor,
             judge=workers.judge,
-            purse=partial(configured_purse, configured, configured.extractor),
+            new_tracker=partial(configured_tracker, configured, configured.extractor),
             retries=configured.retry.policy(),
             refresher=refresher,
             erases=configured.privacy.erases,
         )
-        async with fleet.opened(store) as app:
+        async with fleet.open_queue(store) as app:
             console().print(f"working on {store.shown_url}; SIGTERM or Ctrl-C stops it")
             await worker.run(app, concurrency=concurrency, once=once)
 
@@ -71,7 +71,7 @@ async def handing_over(store: Store, *, wanted: bool) -> AsyncIterator[Callable[
     _check(store)
     from afterword.pipeline.background import workers as fleet
 
-    async with fleet.opened(store) as app:
+    async with fleet.open_queue(store) as app:
         yield partial(fleet.enqueue, app, store)
 
 

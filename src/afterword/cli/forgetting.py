@@ -17,7 +17,7 @@ from afterword.cli.output import UsageInvalid, chosen_scope, console, instant, n
 from afterword.errors import NotFound
 from afterword.extractors.rules import RulesJudge
 from afterword.facts.scopes import Scope
-from afterword.pipeline.forget_requests import compare_anew
+from afterword.pipeline.forget_requests import compare_again
 from afterword.store import lookup
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure as forgetting
@@ -70,7 +70,7 @@ async def _forget(what: Asked, *, is_preview: bool) -> list[Receipt]:
             return receipts
         is_clean = await store.compact()
         if configured.extractor == "rules":
-            await compare_anew(store, [one.scope for one in receipts], RulesJudge())
+            await compare_again(store, [one.scope for one in receipts], RulesJudge())
         # What was forgotten took the vectors of its whole memory along.
         await embedding.refresh(store, configured, [one.scope for one in receipts])
     return [replace(one, is_clean=is_clean) for one in receipts]

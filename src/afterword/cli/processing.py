@@ -16,18 +16,17 @@ from afterword.cli.endings import Ended, end, handed_back, show_end, show_waitin
 from afterword.cli.output import UsageInvalid, chosen_scope, console, fact_json, opened, print_json, table, told_skipped
 from afterword.cli.progress import interruptible, reporting
 from afterword.cli.spending import spent_json
-from afterword.composition import configured_purse, open_extractor_and_judge
+from afterword.composition import configured_tracker, open_extractor_and_judge
 from afterword.extractors.grounding import Reason
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis
-from afterword.pipeline.batch import Failure, Left, Waiting, run_batch
-from afterword.pipeline.budget import Purse
-from afterword.pipeline.consolidation import CONSOLIDATION, Consolidated
-from afterword.pipeline.consolidation import consolidate as run_consolidation
-from afterword.pipeline.forget_requests import erase_asked
+from afterword.pipeline.batch import Failure, NotDue, NotStarted, run_batch
+from afterword.pipeline.budget import CostTracker
+from afterword.pipeline.consolidation import CONSOLIDATION, ConsolidationResult, consolidate_scope
+from afterword.pipeline.forget_requests import erase_requested
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.resolution import Changes
-from afterword.pipeline.session import Outcome
+from afterword.pipeline.session import SessionOutcome
 from afterword.pipeline.session_telemetry import result
 from afterword.settings import Settings
 from afterword.store import lookup, sessions
@@ -56,20 +55,20 @@ def run(
     if only_estimate:
         estimating.show(None if found is None else found.sessions, kind, configured, as_json=as_json)
         return
-    spending = configured_purse(configured, kind)
+    spending = configured_tracker(configured, kind)
     configured.concurrency = concurrency or configured.concurrency
     ended = asyncio.run(_run(found, kind, configured, spending, dry_run=dry_run, quiet=as_json))
     _end(ended, spending, dry_run=dry_run, as_json=as_json)
 
 
-def _end(ended: Sequence[Ended], spending: Purse, *, dry_run: bool, as_json: bool) -> None:
+def _end(ended: Sequence[Ended], spending: CostTracker, *, dry_run: bool, as_json: bool) -> None:
     if as_json:
         print_json([_spent_json(one, spending) for one in ended])
     else:
-        done = [one for one in ended if isinstance(one, Outcome | Failure)]
+        done = [one for one in ended if isinstance(one, SessionOutcome | Failure)]
         if done or not ended:
             show(done, dry_run=dry_run)
-        show_waiting([one for one in ended if isinstance(one, Waiting)])
+        show_waiting([one for one in ended if isinstance(one, NotDue)])
         show_end(ended, spending)
     end(ended, spending)
 
@@ -78,7 +77,7 @@ async def _run(
     found: taking.Found | None,
     kind: str,
     configured: Settings,
-    spending: Purse,
+    spending: CostTracker,
     *,
     dry_run: bool,
     quiet: bool,
@@ -103,9 +102,9 @@ async def _run(
                 )
                 if erases:
                     taken_up = [one.scope for one in ended]
-                    await erase_asked(store, taken_up, judge=workers.judge, at=datetime.now(UTC))
+                    await erase_requested(store, taken_up, judge=workers.judge, at=datetime.now(UTC))
                 if not dry_run:
-                    stored = [one.scope for one in ended if isinstance(one, Outcome)]
+                    stored = [one.scope for one in ended if isinstance(one, SessionOutcome)]
                     await embedding.refresh(store, configured, stored, spending=spending, stop=stop)
             except asyncio.CancelledError:
                 if stop.reason is None:
@@ -127,7 +126,7 @@ def reprocess(
     configured, whose = settings.load(), chosen_scope(user, scope)
     kind = extractor or configured.extractor
 
-    spending = configured_purse(configured, kind)
+    spending = configured_tracker(configured, kind)
 
     async def work() -> list[Ended] | list[tuple[Scope, str, str]]:
         async with opened() as store, open_extractor_and_judge(kind, configured.model) as workers:
@@ -179,14 +178,14 @@ async def outdated(store: Store, version: str, whose: Scope | None) -> list[tupl
 def consolidate(user: str | None, scope: str | None, *, dry_run: bool, as_json: bool) -> None:
     """Judge what is unjudged in one scope, or in every one."""
     configured, whose = settings.load(), chosen_scope(user, scope)
-    spending = configured_purse(configured, configured.extractor)
+    spending = configured_tracker(configured, configured.extractor)
 
-    async def work() -> list[Consolidated]:
+    async def work() -> list[ConsolidationResult]:
         async with opened() as store, open_extractor_and_judge(configured.extractor, configured.model) as workers:
             scopes = await store.read(lambda db: [whose] if whose else lookup.read_scopes(db))
             judge = workers.judge
             ended = [
-                await run_consolidation(store, one, judge=judge, apply=not dry_run, budget=spending) for one in scopes
+                await consolidate_scope(store, one, judge=judge, apply=not dry_run, budget=spending) for one in scopes
             ]
             if not dry_run:
                 await embedding.refresh(store, configured, scopes, spending=spending)
@@ -202,7 +201,7 @@ def consolidate(user: str | None, scope: str | None, *, dry_run: bool, as_json: 
     end([], spending)
 
 
-def _show_consolidated(one: Consolidated) -> None:
+def _show_consolidated(one: ConsolidationResult) -> None:
     state = "nothing was open" if one.run_id is None and not one.unjudged else f"run {one.run_id or 'none'}"
     held = ", held for `afterword review`" if one.held else ""
     console().print(f"{one.scope}: {state}{held}; {one.judged} pairs judged, {one.unjudged} left")
@@ -210,7 +209,7 @@ def _show_consolidated(one: Consolidated) -> None:
         console().print(line)
 
 
-def _consolidated_json(one: Consolidated, spending: Purse) -> dict[str, Any]:
+def _consolidated_json(one: ConsolidationResult, spending: CostTracker) -> dict[str, Any]:
     return {
         "scope": str(one.scope),
         "run": one.run_id,
@@ -223,17 +222,17 @@ def _consolidated_json(one: Consolidated, spending: Purse) -> dict[str, Any]:
     }
 
 
-def _spent_json(one: Ended, spending: Purse) -> dict[str, Any]:
+def _spent_json(one: Ended, spending: CostTracker) -> dict[str, Any]:
     """Return what became of a session with what it cost this run, whatever became of it."""
     spent = spent_json(spending.spent_on(one.scope, session_source(one.session_id)))
-    if isinstance(one, Left | Waiting):
+    if isinstance(one, NotStarted | NotDue):
         whose = {"scope": str(one.scope), "session_id": one.session_id}
-        result = "left" if isinstance(one, Left) else "waiting"
+        result = "left" if isinstance(one, NotStarted) else "waiting"
         return {**whose, "result": result, "reason": one.reason, "spent": spent}
     return {**outcome_json(one), "spent": spent}
 
 
-def outcome_json(one: Outcome | Failure) -> dict[str, Any]:
+def outcome_json(one: SessionOutcome | Failure) -> dict[str, Any]:
     """Return what became of a session as machines get it."""
     whose = {"scope": str(one.scope), "session_id": one.session_id}
     if isinstance(one, Failure):
@@ -269,7 +268,7 @@ def _changes_json(moved: Changes) -> dict[str, Any]:
     }
 
 
-def show(ended: Sequence[Outcome | Failure], *, dry_run: bool) -> None:
+def show(ended: Sequence[SessionOutcome | Failure], *, dry_run: bool) -> None:
     """Print what became of each session, what failed and why, and what the user should know about the times."""
     out = console()
     names = ("scope", "session", "result", "turns", "people", "learned", "again", "retired", "refused", "tokens")
@@ -283,7 +282,7 @@ def show(ended: Sequence[Outcome | Failure], *, dry_run: bool) -> None:
             out.print(f"failed: {one.session_id} of {one.scope}: {one.reason}")
         else:
             _show_changes(one)
-    guessed = sum(isinstance(one, Outcome) and one.transcript.time_basis is TimeBasis.FILE for one in ended)
+    guessed = sum(isinstance(one, SessionOutcome) and one.transcript.time_basis is TimeBasis.FILE for one in ended)
     if guessed:
         out.print(
             f"{guessed} of {len(ended)} sessions carry no times: their files' times were taken, and a guess retires "
@@ -291,7 +290,7 @@ def show(ended: Sequence[Outcome | Failure], *, dry_run: bool) -> None:
         )
 
 
-def _row(one: Outcome | Failure) -> list[object]:
+def _row(one: SessionOutcome | Failure) -> list[object]:
     if isinstance(one, Failure):
         return [one.scope, one.session_id, "failed"]
     moved = one.changes
@@ -301,13 +300,13 @@ def _row(one: Outcome | Failure) -> list[object]:
     return [one.scope, one.session_id, result(one), one.turns, people or "none", *counts, tokens]
 
 
-def _person(name: str, one: Outcome) -> str:
+def _person(name: str, one: SessionOutcome) -> str:
     if name in one.owners:
         return f"{name} (owner)"
     return f"{name} (assumed)" if name in one.transcript.assumed else name
 
 
-def _show_changes(one: Outcome) -> None:
+def _show_changes(one: SessionOutcome) -> None:
     told = [*_moves(one.changes), *_remarks(one)]
     for line in [f"{one.session_id} of {one.scope}", *told] if told else ():
         console().print(line)
@@ -324,7 +323,7 @@ def _moves(moved: Changes) -> Iterator[str]:
         yield f"  x {moved.hidden} facts are hidden: somebody asked for them to be forgotten"
 
 
-def _remarks(one: Outcome) -> Iterator[str]:
+def _remarks(one: SessionOutcome) -> Iterator[str]:
     if one.held:
         yield "  ! held for `afterword review` by the policy of this memory"
     if one.unjudged:

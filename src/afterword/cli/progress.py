@@ -15,8 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from afterword.cli.output import console
 from afterword.cli.spending import money
 from afterword.pipeline.batch import Failure
-from afterword.pipeline.budget import Purse
-from afterword.pipeline.session import Outcome
+from afterword.pipeline.budget import CostTracker
+from afterword.pipeline.session import SessionOutcome
 
 INTERRUPTED = "interrupted"
 LINES = 10
@@ -26,11 +26,11 @@ LINES = 10
 class Report:
     """Keeps what became of each session as it ends, and says how far the run is."""
 
-    def __init__(self, total: int, purse: Purse) -> None:
-        self.ended: list[Outcome | Failure] = []
-        self._total, self._purse, self._since = total, purse, time.monotonic()
+    def __init__(self, total: int, tracker: CostTracker) -> None:
+        self.ended: list[SessionOutcome | Failure] = []
+        self._total, self._tracker, self._since = total, tracker, time.monotonic()
 
-    def __call__(self, one: Outcome | Failure) -> None:
+    def __call__(self, one: SessionOutcome | Failure) -> None:
         """Take note of a session that has ended."""
         self.ended.append(one)
 
@@ -40,18 +40,18 @@ class Report:
         minutes = (time.monotonic() - self._since) / 60
         failed = sum(isinstance(one, Failure) for one in self.ended)
         rate = len(self.ended) / minutes if minutes else 0.0
-        return f"{rate:.0f} a minute, {money(self._purse.spent)}, {failed} failed"
+        return f"{rate:.0f} a minute, {money(self._tracker.spent)}, {failed} failed"
 
 
 class _Bar(Report):
     """Shows a bar on a terminal."""
 
-    def __init__(self, total: int, purse: Purse, progress: Progress) -> None:
-        super().__init__(total, purse)
+    def __init__(self, total: int, tracker: CostTracker, progress: Progress) -> None:
+        super().__init__(total, tracker)
         self._progress = progress
         self._task = progress.add_task("sessions", total=total, told="")
 
-    def __call__(self, one: Outcome | Failure) -> None:
+    def __call__(self, one: SessionOutcome | Failure) -> None:
         super().__call__(one)
         self._progress.update(self._task, advance=1, told=self.text)
 
@@ -59,11 +59,11 @@ class _Bar(Report):
 class _Lines(Report):
     """Writes a line at each tenth of the way."""
 
-    def __init__(self, total: int, purse: Purse, out: Console) -> None:
-        super().__init__(total, purse)
+    def __init__(self, total: int, tracker: CostTracker, out: Console) -> None:
+        super().__init__(total, tracker)
         self._out = out
 
-    def __call__(self, one: Outcome | Failure) -> None:
+    def __call__(self, one: SessionOutcome | Failure) -> None:
         super().__call__(one)
         done, total = len(self.ended), self._total
         if done * LINES // total != (done - 1) * LINES // total:
@@ -71,18 +71,18 @@ class _Lines(Report):
 
 
 @contextmanager
-def reporting(total: int, purse: Purse, *, quiet: bool) -> Iterator[Report]:
+def reporting(total: int, tracker: CostTracker, *, quiet: bool) -> Iterator[Report]:
     """Show the progress of a run on stderr: a bar on a terminal, else lines; nothing where `quiet`."""
     out = console(to_errors=True)
     if quiet:
-        yield Report(total, purse)
+        yield Report(total, tracker)
     elif not out.is_terminal:
-        yield _Lines(total, purse, out)
+        yield _Lines(total, tracker, out)
     else:
         told = TextColumn("{task.fields[told]}")
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), told, TimeElapsedColumn())
         with Progress(*columns, console=out, transient=True) as progress:
-            yield _Bar(total, purse, progress)
+            yield _Bar(total, tracker, progress)
 
 
 @dataclass(slots=True)

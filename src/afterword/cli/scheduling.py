@@ -16,11 +16,18 @@ from afterword import settings
 from afterword.cli import embedding, fleet
 from afterword.cli.app import FAILED
 from afterword.cli.output import UsageInvalid, chosen_scope, console, opened, print_json
-from afterword.composition import configured_purse, open_extractor_and_judge
+from afterword.composition import configured_tracker, open_extractor_and_judge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.due_times import Rhythm
 from afterword.pipeline.background.leases import Ending, Job
-from afterword.pipeline.background.periodic_jobs import CONSOLIDATION, EMBEDDING, PENDING, RETRIES, Chores, Ripe
+from afterword.pipeline.background.periodic_jobs import (
+    CONSOLIDATION,
+    EMBEDDING,
+    PENDING,
+    RETRIES,
+    ConsolidationRule,
+    PeriodicJobs,
+)
 from afterword.pipeline.background.schedule import Halt, Schedule, Timing
 from afterword.settings import ScheduleOptions, Settings
 from afterword.store import sessions
@@ -46,13 +53,13 @@ async def _schedule(configured: Settings, *, once: bool, as_json: bool) -> dict[
         fleet.handing_over(store, wanted=options.defer) as defer,
         embedding.refreshing(store, configured, stop=halt) as refresher,
     ):
-        chores = Chores(
+        chores = PeriodicJobs(
             store,
             workers.extractor,
             workers.judge,
-            partial(configured_purse, configured, kind),
+            partial(configured_tracker, configured, kind),
             retries=configured.retry.policy(),
-            ripe=Ripe(options.new_sessions, options.idle_s, options.apart_s),
+            ripe=ConsolidationRule(options.new_sessions, options.idle_s, options.apart_s),
             stop=halt,
             defer=defer,
             refresher=refresher,

@@ -12,10 +12,10 @@ from sqlmodel import Session
 
 from afterword.cli.output import UsageInvalid
 from afterword.facts.scopes import Scope
-from afterword.pipeline.batch import Waiting, due, queued
+from afterword.pipeline.batch import NotDue, due_sessions, queued_sessions
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.sources.databases import is_database
-from afterword.pipeline.sources.folders import MANIFEST, find_sessions, given_state
+from afterword.pipeline.sources.folders import MANIFEST, find_sessions, session_from_state
 from afterword.store import sessions
 from afterword.store.database.engine import Store
 
@@ -45,7 +45,7 @@ def found(paths: Sequence[Path], *, session: str | None, whose: Scope | None, ma
 def _given(session: str | None, whose: Scope | None) -> Found:
     if session is None or whose is None:
         raise UsageInvalid(_ONE_STATE)
-    return Found([given_state(sys.stdin.buffer.read(), whose, session, datetime.now(UTC))], are_named=True)
+    return Found([session_from_state(sys.stdin.buffer.read(), whose, session, datetime.now(UTC))], are_named=True)
 
 
 def _stored(session: str | None, whose: Scope | None) -> Found | None:
@@ -63,7 +63,7 @@ def _lying(paths: Sequence[Path], *, session: str | None, whose: Scope | None, m
     return Found(lying, are_named=session is not None or (manifest is None and all(map(_is_state, paths))))
 
 
-async def due_now(store: Store, found: Found | None) -> tuple[list[Saved], list[Waiting]]:
+async def due_now(store: Store, found: Found | None) -> tuple[list[Saved], list[NotDue]]:
     """Return what is to be processed now, and what failed before and has to wait.
 
     Raises `NotFound` where a session of the store is named that is not there.
@@ -71,9 +71,9 @@ async def due_now(store: Store, found: Found | None) -> tuple[list[Saved], list[
     if found is not None and found.are_named:
         await _check(store, found.sessions)
         return list(found.sessions), []
-    waiting = await queued(store) if found is None else found.sessions
-    told = await due(store, waiting, datetime.now(UTC))
-    return [one for one in told if isinstance(one, Saved)], [one for one in told if isinstance(one, Waiting)]
+    waiting = await queued_sessions(store) if found is None else found.sessions
+    told = await due_sessions(store, waiting, datetime.now(UTC))
+    return [one for one in told if isinstance(one, Saved)], [one for one in told if isinstance(one, NotDue)]
 
 
 async def _check(store: Store, named: Sequence[Saved]) -> None:

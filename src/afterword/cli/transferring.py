@@ -22,7 +22,7 @@ from afterword.cli.output import (
     print_json,
     run,
 )
-from afterword.composition import configured_purse, open_extractor_and_judge
+from afterword.composition import configured_tracker, open_extractor_and_judge
 from afterword.errors import NotFound, StoreInvalid
 from afterword.pipeline.memory_import import import_memories
 from afterword.pipeline.sources.other_libraries import Origin, memories
@@ -105,7 +105,7 @@ async def _foreign(
             at=instant(None),
             file_time=file_time,
             judge=workers.judge,
-            budget=configured_purse(configured, configured.extractor),
+            budget=configured_tracker(configured, configured.extractor),
         )
         await embedding.refresh(store, configured, [whose])
     told = {"run": done.run_id, "memories": done.memories, "without_date": done.guessed}

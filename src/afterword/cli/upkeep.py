@@ -23,7 +23,7 @@ from afterword.cli.spending import told as told_spent
 from afterword.composition import open_extractor_and_judge
 from afterword.facts.fact import Status
 from afterword.facts.scopes import Scope
-from afterword.pipeline.consolidation import coverage
+from afterword.pipeline.consolidation import judging_coverage
 from afterword.privacy.policy import OFF_THE_RECORD, SECRETS_MASKED
 from afterword.store import costs, jobs, lookup, sessions
 from afterword.store import runs as ledger_runs
@@ -93,7 +93,7 @@ async def _told() -> tuple[dict[str, Any], _Costs]:
         )
         spent = _Costs(defaultdict(Spending, by_scope), days)
         for one in told["scopes"]:
-            covered = await coverage(store, Scope.parse(one["scope"]), workers.judge)
+            covered = await judging_coverage(store, Scope.parse(one["scope"]), workers.judge)
             one |= {"pairs": covered.required, "judged": covered.judged}
             one |= {"spent": spent_json(spent.scopes[one["scope"]])}
     by_day = {day.isoformat(): spent_json(one) for day, one in days.items()}

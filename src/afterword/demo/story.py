@@ -24,7 +24,7 @@ from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Turn
 from afterword.pipeline.batch import Failure, run_batch
-from afterword.pipeline.session import Outcome
+from afterword.pipeline.session import SessionOutcome
 from afterword.pipeline.sources.folders import find_sessions
 from afterword.store import lookup
 from afterword.store.database.engine import Store, open_store
@@ -50,7 +50,7 @@ class DemoFailed(AfterwordError):
 class Told:
     """What the demo did: each session, the facts after them, and what the live agent's model was shown."""
 
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[SessionOutcome]
     facts: Sequence[Fact]
     shown: str
     reply: str
@@ -84,13 +84,13 @@ async def _live(path: Path) -> Told:
     return Told(outcomes, facts, shown, reply)
 
 
-async def _process(store: Store) -> list[Outcome]:
+async def _process(store: Store) -> list[SessionOutcome]:
     with as_file(files("afterword.demo") / "sessions") as folder:
         ended = await run_batch(store, find_sessions([folder]), extractor=RulesExtractor())
     for one in ended:
         if isinstance(one, Failure):
             raise DemoFailed(f"session {one.session_id}: {one.reason}")
-    return [one for one in ended if isinstance(one, Outcome)]
+    return [one for one in ended if isinstance(one, SessionOutcome)]
 
 
 async def _recall(store: Store) -> tuple[str, str]:
@@ -117,7 +117,7 @@ def _print(told: Told) -> None:
     out.print(f"Its answer (replayed): {told.reply}")
 
 
-def _print_session(one: Outcome) -> None:
+def _print_session(one: SessionOutcome) -> None:
     out = console()
     turns = one.transcript.turns
     ignored = [turn for turn in turns if turn.role in (Role.TOOL, Role.MEMORY, Role.SYSTEM, Role.THOUGHT)]

@@ -14,7 +14,7 @@ from afterword.evaluation.scoring.scores import Score, total
 from afterword.evaluation.trial import Order, System, Trial, run_trial
 from afterword.extractors.extractor import Usage
 from afterword.pipeline.batch import Failure
-from afterword.pipeline.session import Outcome
+from afterword.pipeline.session import SessionOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ async def evaluate_systems(
     order: Order = "file",
     seed: int = 0,
     recording: str | None = None,
-    on_done: Callable[[Outcome | Failure], None] = lambda _: None,
+    on_done: Callable[[SessionOutcome | Failure], None] = lambda _: None,
 ) -> Evaluation:
     """Let every system process every scenario in its own store, and score the facts in it.
 

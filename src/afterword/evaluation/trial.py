@@ -21,7 +21,7 @@ from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import Outcome
+from afterword.pipeline.session import SessionOutcome
 from afterword.store import lookup
 from afterword.store.database.engine import Store
 
@@ -78,7 +78,7 @@ async def run_trial(
     *,
     order: Order = "file",
     seed: int = 0,
-    on_done: Callable[[Outcome | Failure], None] = lambda _: None,
+    on_done: Callable[[SessionOutcome | Failure], None] = lambda _: None,
 ) -> Trial:
     """Process every session of the stories in a new store in `folder`, and return the facts in it.
 
@@ -103,7 +103,7 @@ async def run_trial(
         facts=facts,
         failures=[(names[result.scope], result) for result in results if isinstance(result, Failure)],
         usage=TrialUsage(extractor.extraction, extractor.repairing, judge.judging, extractor.repairs),
-        unjudged=sum(result.unjudged for result in results if isinstance(result, Outcome)),
+        unjudged=sum(result.unjudged for result in results if isinstance(result, SessionOutcome)),
     )
 
 

@@ -15,10 +15,10 @@ from afterword.errors import AfterwordError, StoreError
 from afterword.extractors.extractor import Extractor
 from afterword.extractors.judge import Judge
 from afterword.facts.scopes import Scope
-from afterword.pipeline.budget import AT_ONCE, Budget, Purse, purse_of
+from afterword.pipeline.budget import AT_ONCE, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.errors import BudgetReached
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import Outcome, process_session
+from afterword.pipeline.session import SessionOutcome, process_session
 from afterword.store import sessions
 from afterword.store.database.engine import Store
 from afterword.store.retry_schedule import Retries
@@ -42,7 +42,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class NotStarted:
     """A session that was not processed, since the batch was stopped before; it stays as it was, queued or not."""
 
     scope: Scope
@@ -51,7 +51,7 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class NotDue:
     """A session that failed before and is not to be tried yet, or not until somebody puts it back."""
 
     scope: Scope
@@ -66,14 +66,14 @@ async def run_batch(
     extractor: Extractor,
     judge: Judge | None = None,
     apply: bool = True,
-    budget: Budget | Purse | None = None,
+    budget: Budget | CostTracker | None = None,
     stop: Callable[[], str | None] = lambda: None,
-    on_done: Callable[[Outcome | Failure], None] = lambda _: None,
+    on_done: Callable[[SessionOutcome | Failure], None] = lambda _: None,
     retries: Retries = _RETRIES,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     concurrency: int = AT_ONCE,
     is_brief: bool = False,
-) -> list[Outcome | Failure | Left]:
+) -> list[SessionOutcome | Failure | NotStarted]:
     """Process the sessions and return what became of each, in their order.
 
     A session that fails is kept with its reason and does not stop the others; `retries` says when it is due again.
@@ -83,20 +83,20 @@ async def run_batch(
     sessions of one, whose answers wait until the sessions before them are stored. Where `is_brief`, nobody is handed
     the turns that were read, only their number: those of many sessions would take up much memory.
     """
-    purse = purse_of(budget)
-    purse.limit(concurrency)
-    batch = _Batch(store, extractor, judge, apply, purse, stop, retries, clock, is_brief)
+    tracker = as_cost_tracker(budget)
+    tracker.limit(concurrency)
+    batch = _Batch(store, extractor, judge, apply, tracker, stop, retries, clock, is_brief)
     at_work = asyncio.Semaphore(2 * concurrency)
     # Sessions that are read side by side could spend a budget without any of them being read to its end.
-    ahead = 1 if purse.budget.has_limit else AHEAD
-    ended: dict[int, Outcome | Failure | Left] = {}
+    ahead = 1 if tracker.budget.has_limit else AHEAD
+    ended: dict[int, SessionOutcome | Failure | NotStarted] = {}
 
     async def one(place: int, before: asyncio.Task[None] | None) -> None:
         try:
             ended[place] = done = await batch.process(found[place], before)
             if before is not None:
                 await asyncio.wait([before])
-            if not isinstance(done, Left):
+            if not isinstance(done, NotStarted):
                 on_done(done)
         finally:
             at_work.release()
@@ -128,21 +128,21 @@ class _Batch:
     extractor: Extractor
     judge: Judge | None
     apply: bool
-    purse: Purse
+    tracker: CostTracker
     stop: Callable[[], str | None]
     retries: Retries
     clock: Callable[[], datetime]
     is_brief: bool
 
-    async def process(self, saved: Saved, before: asyncio.Task[None] | None) -> Outcome | Failure | Left:
+    async def process(self, saved: Saved, before: asyncio.Task[None] | None) -> SessionOutcome | Failure | NotStarted:
         """Process one session, whatever comes of it."""
-        if reason := self.purse.reached or self.stop():
-            return Left(saved.scope, saved.session_id, reason)
+        if reason := self.tracker.reached or self.stop():
+            return NotStarted(saved.scope, saved.session_id, reason)
         begun_at = self.clock()
         try:
             return await self._outcome(saved, before)
         except BudgetReached as error:
-            return Left(saved.scope, saved.session_id, str(error))
+            return NotStarted(saved.scope, saved.session_id, str(error))
         except AfterwordError as error:
             told = f"{type(error).__name__}: {error}"
         except Exception as error:  # one session that meets a fault of ours must not stop the others
@@ -153,14 +153,14 @@ class _Batch:
             told = f"{type(error).__name__}: a fault of afterword, please report it"
         return await self._failed(saved, told, begun_at)
 
-    async def _outcome(self, saved: Saved, before: asyncio.Task[None] | None) -> Outcome:
+    async def _outcome(self, saved: Saved, before: asyncio.Task[None] | None) -> SessionOutcome:
         outcome = await process_session(
             self.store,
             saved,
             extractor=self.extractor,
             judge=self.judge,
             apply=self.apply,
-            budget=self.purse,
+            budget=self.tracker,
             clock=self.clock,
             before=before,
         )
@@ -184,7 +184,7 @@ class _Batch:
         return Failure(saved.scope, saved.session_id, reason)
 
 
-async def queued(store: Store, *, at: datetime | None = None) -> list[Saved]:
+async def queued_sessions(store: Store, *, at: datetime | None = None) -> list[Saved]:
     """Return the sessions that `record_session` saved and nobody has processed yet.
 
     With `at` those that are due then; else also those whose pause after a failure has not passed.
@@ -193,7 +193,7 @@ async def queued(store: Store, *, at: datetime | None = None) -> list[Saved]:
     return [Saved(one.scope, one.session_id) for one in waiting]
 
 
-async def due(store: Store, found: Sequence[Saved], at: datetime) -> list[Saved | Waiting]:
+async def due_sessions(store: Store, found: Sequence[Saved], at: datetime) -> list[Saved | NotDue]:
     """Return the sessions in their order; in place of those that failed and are not to be tried yet, or no more, why.
 
     What was written anew since it failed is another matter, and due.
@@ -202,7 +202,7 @@ async def due(store: Store, found: Sequence[Saved], at: datetime) -> list[Saved 
     return [_due(saved, kept.get((saved.scope, saved.session_id)), at) for saved in found]
 
 
-def _due(saved: Saved, kept: sessions.SavedSession | None, at: datetime) -> Saved | Waiting:
+def _due(saved: Saved, kept: sessions.SavedSession | None, at: datetime) -> Saved | NotDue:
     if kept is None or (saved.file_time is not None and saved.file_time > kept.updated_at):
         return saved
     if kept.next_try_at is None:
@@ -211,4 +211,4 @@ def _due(saved: Saved, kept: sessions.SavedSession | None, at: datetime) -> Save
         reason = f"it failed, and is tried again after {kept.next_try_at.isoformat(timespec='seconds')}"
     else:
         return saved
-    return Waiting(saved.scope, saved.session_id, reason)
+    return NotDue(saved.scope, saved.session_id, reason)

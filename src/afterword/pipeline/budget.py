@@ -31,7 +31,7 @@ from afterword.telemetry import Count, count
 logger = telemetry.logs(__name__)
 
 AT_ONCE = 8
-"""How many questions of one purse are asked at once, where nobody says otherwise."""
+"""How many questions of one tracker are asked at once, where nobody says otherwise."""
 COMPLETION_LIMIT = 8_192
 """The longest answer that is asked for under a budget, unless the client sets a limit of its own: without any, nobody
 could say beforehand what a question may cost."""
@@ -62,7 +62,7 @@ class Budget:
         return self.usd_per_run is not None or self.usd_per_day is not None
 
 
-class Purse:
+class CostTracker:
     """What one run spends under a budget. Share one among the sessions of a run; it belongs to one event loop.
 
     `spent` is what the run has spent so far, `reached` which limit would have been passed, None before that.
@@ -200,10 +200,12 @@ class Purse:
 
 
 class Account:
-    """What one session, consolidation or proposal spends from a purse. `purpose` stands for those of its questions."""
+    """What one session, consolidation or proposal spends. Its `purpose`, if set, replaces those of its questions."""
 
-    def __init__(self, purse: Purse, store: Store, scope: Scope, source: str, purpose: str | None = None) -> None:
-        self.purse, self.store = purse, store
+    def __init__(
+        self, tracker: CostTracker, store: Store, scope: Scope, source: str, purpose: str | None = None
+    ) -> None:
+        self.tracker, self.store = tracker, store
         self.scope, self.source, self.purpose = scope, source, purpose
         self._tickets: dict[int, str] = {}
 
@@ -214,21 +216,21 @@ class Account:
     @property
     def completion_limit(self) -> int | None:
         """The longest answer that is asked for; None without any limit to keep."""
-        return COMPLETION_LIMIT if self.purse.budget.has_limit else None
+        return COMPLETION_LIMIT if self.tracker.budget.has_limit else None
 
     async def reserve(self, question: Question) -> int:
         """Set aside what a question may cost."""
-        ticket = await self.purse.reserve(self, question)
+        ticket = await self.tracker.reserve(self, question)
         self._tickets[ticket] = question.model
         return ticket
 
     async def settle(self, ticket: int, bill: Bill) -> None:
         """Keep what a question has cost."""
-        await self.purse.settle(self, ticket, self._tickets[ticket], bill)
+        await self.tracker.settle(self, ticket, self._tickets[ticket], bill)
 
     def forsake(self, ticket: int) -> None:
         """Keep that a question was cut short."""
-        self.purse.forsake(self, ticket)
+        self.tracker.forsake(self, ticket)
 
     def tie_in(self, db: Session, run_id: int) -> None:
         """Say, in the transaction that writes a run, that it came of what was asked."""
@@ -244,9 +246,9 @@ class Account:
             logger.warning("which questions led to run %s was not kept (%s)", run_id, type(error).__name__)
 
 
-def purse_of(budget: Budget | Purse | None) -> Purse:
-    """Return the purse that was given, or a new one under the budget."""
-    return budget if isinstance(budget, Purse) else Purse(budget)
+def as_cost_tracker(budget: Budget | CostTracker | None) -> CostTracker:
+    """Return the tracker that was given, or a new one under the budget."""
+    return budget if isinstance(budget, CostTracker) else CostTracker(budget)
 
 
 def _count(spent: Spending, model: str) -> None:

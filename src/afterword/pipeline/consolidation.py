@@ -17,7 +17,7 @@ from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.timeline import timeline
-from afterword.pipeline.budget import Account, Budget, Purse, purse_of
+from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.errors import ScopeBusy
 from afterword.pipeline.judging import Docket, gone
 from afterword.pipeline.resolution import Changes, changes, required_pairs
@@ -38,7 +38,7 @@ TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Consolidated:
+class ConsolidationResult:
     """What a consolidation did. `run_id` is None where nothing was open; `held` says that it waits for a person."""
 
     scope: Scope
@@ -51,40 +51,40 @@ class Consolidated:
 
 
 @dataclass(frozen=True, slots=True)
-class Coverage:
+class JudgingCoverage:
     """How many of the pairs that must be judged are."""
 
     required: int
     judged: int
 
 
-async def coverage(store: Store, scope: Scope, judge: Judge) -> Coverage:
+async def judging_coverage(store: Store, scope: Scope, judge: Judge) -> JudgingCoverage:
     """Return how many required pairs of a scope have a verdict of this judge (or of a person)."""
     known = await _known(store, scope)
     pairs = required_pairs(known.assertions, known.index)
     if judge.pairs_a_call is None:
-        return Coverage(len(pairs), len(pairs))
+        return JudgingCoverage(len(pairs), len(pairs))
     kept = await store.read(lambda db: runs.read_verdicts(db, scope, pairs, judge.version))
-    return Coverage(len(pairs), len(kept))
+    return JudgingCoverage(len(pairs), len(kept))
 
 
 @telemetry.staged(Stage.CONSOLIDATE, "scope")
-async def consolidate(
+async def consolidate_scope(
     store: Store,
     scope: Scope,
     *,
     judge: Judge,
     apply: bool = True,
-    budget: Budget | Purse | None = None,
+    budget: Budget | CostTracker | None = None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> Consolidated:
+) -> ConsolidationResult:
     """Judge the pairs of a scope that no judge of this version has seen, and let the verdicts count.
 
     A scope of 20 facts or more of which more than a fifth would be retired is held for a person, and so is what the
     scope's policy holds. Where the `budget` is reached, what was judged until then counts and the rest stays open.
     Raises an `ExtractionError` where the judge gave no answer, and `ScopeBusy` where others kept changing the scope.
     """
-    account = Account(purse_of(budget), store, scope, CONSOLIDATION, purpose=CONSOLIDATION)
+    account = Account(as_cost_tracker(budget), store, scope, CONSOLIDATION, purpose=CONSOLIDATION)
     with account.open():
         done = await _consolidated(store, scope, judge, apply, clock)
     await account.tie(done.run_id)
@@ -94,14 +94,14 @@ async def consolidate(
 
 async def _consolidated(
     store: Store, scope: Scope, judge: Judge, apply: bool, clock: Callable[[], datetime]
-) -> Consolidated:
+) -> ConsolidationResult:
     docket = Docket(store, scope, judge)
     for attempt in range(TRIES):
         known = await _known(store, scope)
         pairs = _open_pairs(known, judge)
         judged = await docket.judge(pairs, hidden=gone(known, pairs), calls=CALLS)
         if not judged.verdicts:
-            return Consolidated(scope, None, unjudged=judged.unjudged, usage=docket.usage)
+            return ConsolidationResult(scope, None, unjudged=judged.unjudged, usage=docket.usage)
         before, after = _facts(known, (), clock()), _facts(known, judged.verdicts, clock())
         moved = changes(before, after)
         held = not apply or await _is_held(store, scope, before, moved)
@@ -113,7 +113,7 @@ async def _consolidated(
         except Overtaken:
             await asyncio.sleep(pause_s(attempt))
             continue
-        return Consolidated(scope, run_id, held, len(judged.verdicts), judged.unjudged, docket.usage, moved)
+        return ConsolidationResult(scope, run_id, held, len(judged.verdicts), judged.unjudged, docket.usage, moved)
     raise ScopeBusy(f"{scope} kept changing while it was consolidated; run it again")
 
 

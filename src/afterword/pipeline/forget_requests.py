@@ -10,14 +10,14 @@ from afterword import telemetry
 from afterword.errors import AfterwordError
 from afterword.extractors.judge import Judge
 from afterword.facts.scopes import Scope
-from afterword.pipeline.consolidation import consolidate
+from afterword.pipeline.consolidation import consolidate_scope
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
 
 logger = telemetry.logs(__name__)
 
 
-async def compare_anew(store: Store, scopes: Iterable[Scope], judge: Judge) -> None:
+async def compare_again(store: Store, scopes: Iterable[Scope], judge: Judge) -> None:
     """Compare what is left with what it stands beside now, by a judge that costs nothing.
 
     What would need a call is left to consolidation.
@@ -26,12 +26,12 @@ async def compare_anew(store: Store, scopes: Iterable[Scope], judge: Judge) -> N
         return
     for scope in dict.fromkeys(scopes):
         try:
-            await consolidate(store, scope, judge=judge)
+            await consolidate_scope(store, scope, judge=judge)
         except AfterwordError as error:  # what was forgotten is gone; the rest waits for the next consolidation
             logger.warning("%s could not be compared anew (%s)", telemetry.scope_mark(scope), type(error).__name__)
 
 
-async def erase_asked(store: Store, scopes: Iterable[Scope], *, judge: Judge, at: datetime) -> Counter[str]:
+async def erase_requested(store: Store, scopes: Iterable[Scope], *, judge: Judge, at: datetime) -> Counter[str]:
     """Forget what people of these scopes have asked to be forgotten, where the settings say that nobody has to confirm
     it; return the counts of what went, by table."""
     gone: Counter[str] = Counter()
@@ -43,5 +43,5 @@ async def erase_asked(store: Store, scopes: Iterable[Scope], *, judge: Judge, at
             touched.append(scope)
     if gone:
         await store.compact()
-    await compare_anew(store, touched, judge)
+    await compare_again(store, touched, judge)
     return gone

@@ -30,7 +30,7 @@ from afterword.facts.assertions import (
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
-from afterword.pipeline.budget import Account, Budget, Purse, purse_of
+from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.errors import ScopeBusy
 from afterword.pipeline.judging import Docket, gone
 from afterword.pipeline.resolution import required_pairs
@@ -71,7 +71,7 @@ async def import_memories(
     at: datetime,
     file_time: datetime,
     judge: Judge,
-    budget: Budget | Purse | None = None,
+    budget: Budget | CostTracker | None = None,
 ) -> Imported:
     """Keep the memories of another library as imported facts; the same again changes nothing.
 
@@ -83,7 +83,7 @@ async def import_memories(
     source = f"import:{kind}:{digest([(one.id, one.text, str(one.at)) for one in found])}"
     said = [_assertion(store, scope, kind, one, file_time) for one in found]
     importing = _Importing(store, scope, source, list({one.id: one for one in said}.values()), judge, at)
-    account = Account(purse_of(budget), store, scope, source, purpose="import")
+    account = Account(as_cost_tracker(budget), store, scope, source, purpose="import")
     with account.open():
         outcome = await importing.run()
     if outcome.run_id is not None:

@@ -15,7 +15,7 @@ from afterword.extractors.judge import Judge, judged_at_once
 from afterword.facts.assertions import Assertion, Verdict
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
-from afterword.pipeline.budget import Account, Budget, Purse, purse_of
+from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.consolidation import consolidation
 from afterword.pipeline.errors import ProposalOutdated, ScopeBusy
 from afterword.pipeline.judging import Docket, gone
@@ -33,7 +33,7 @@ async def apply_proposal(
     run_id: int,
     *,
     judge: Judge,
-    budget: Budget | Purse | None = None,
+    budget: Budget | CostTracker | None = None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Run:
     """Let the assertions and verdicts of a proposal count, and return the run that was applied.
@@ -45,7 +45,7 @@ async def apply_proposal(
     `budget` leaves no room to judge is left to consolidation.
     """
     found = await store.read(lambda db: runs.read_run(db, run_id))
-    account = Account(purse_of(budget), store, found.scope, found.source)
+    account = Account(as_cost_tracker(budget), store, found.scope, found.source)
     with account.open():
         applied = await _applied(store, run_id, judge, clock)
     await account.tie(applied.id)

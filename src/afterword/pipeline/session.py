@@ -28,7 +28,7 @@ from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
 from afterword.pipeline import session_telemetry
-from afterword.pipeline.budget import Account, Budget, Purse, purse_of
+from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.errors import ScopeBusy
 from afterword.pipeline.forgotten_candidates import withheld
 from afterword.pipeline.intake import Read, Saved, read_session, still
@@ -49,7 +49,7 @@ others wait, and so often in all."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SessionOutcome:
     """What became of a session. `run_id` is None where there was nothing new to do.
 
     `held` says that the scope's policy lets a person decide first; `unjudged` counts pairs left to consolidation,
@@ -70,7 +70,7 @@ class Outcome:
     changes: Changes = field(default_factory=Changes)
     turns: int = 0
 
-    def brief(self) -> Outcome:
+    def brief(self) -> SessionOutcome:
         """Return the same without what was said, whose number of turns stays."""
         return replace(self, transcript=replace(self.transcript, turns=()))
 
@@ -92,15 +92,15 @@ async def process_session(
     extractor: Extractor,
     judge: Judge | None = None,
     apply: bool = True,
-    budget: Budget | Purse | None = None,
+    budget: Budget | CostTracker | None = None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     before: asyncio.Task[None] | None = None,
-) -> Outcome:
+) -> SessionOutcome:
     """Bring what one session says into the store, and return what became of it.
 
     Processed again it costs nothing; grown, only its last window and new ones are extracted, and their assertions
     swapped. With `apply=False` the proposal is stored and counts for nothing. What a `ModelClient` is asked stays
-    within the `budget` (a `Purse` is one that sessions share), and its cost is kept. What was extracted waits for the
+    within the `budget` (sessions share a `CostTracker`), and its cost is kept. What was extracted waits for the
     task `before`, which processes a session of the same scope that comes first.
 
     Raises a `ReadError` where the state cannot be read, `SourceInvalid` where it has no times at all, an
@@ -113,12 +113,12 @@ async def process_session(
         from afterword.extractors.rules import RulesJudge
 
         judge = RulesJudge()
-    account = Account(purse_of(budget), store, saved.scope, ledger.session_source(saved.session_id))
+    account = Account(as_cost_tracker(budget), store, saved.scope, ledger.session_source(saved.session_id))
     work = _Processing(store, saved, extractor, judge, apply, clock, account, before)
     with telemetry.stage(Stage.SESSION, scope=saved.scope, session_id=saved.session_id), session_telemetry.failing():
         if saved.off_the_record:
             nothing = Transcript((), layout=OFF_THE_RECORD, skipped={OFF_THE_RECORD: 1})
-            outcome = Outcome(saved.scope, saved.session_id, None, nothing, ())
+            outcome = SessionOutcome(saved.scope, saved.session_id, None, nothing, ())
         else:
             with account.open():
                 outcome = await work.run()
@@ -160,14 +160,14 @@ class _Processing:
         self.forgotten = 0
         self.reader = Reader(extractor)
 
-    async def run(self) -> Outcome:
+    async def run(self) -> SessionOutcome:
         try:
             return await self._run()
         except ExtractionError as error:
             error.usage = self._spent  # of the whole session, what was answered before it failed included
             raise
 
-    async def _run(self) -> Outcome:
+    async def _run(self) -> SessionOutcome:
         for attempt in range(TRIES):
             first = None if self.first is None or self.first.done() else self.first
             found = await read_session(self.store, self.saved, self.extractor.version)
@@ -246,11 +246,11 @@ class _Processing:
         """Whether the last run read exactly these windows: undone or not, there is nothing new in the session."""
         return not read.keys or (read.kept.last_keys == list(read.keys) and not self.saved.reread)
 
-    async def _known_outcome(self, read: Read) -> Outcome:
+    async def _known_outcome(self, read: Read) -> SessionOutcome:
         if self.apply:
             await self.store.write(partial(self._keep_known, read))
         turns = len(read.transcript.turns)
-        return Outcome(self.saved.scope, self.saved.session_id, None, read.transcript, read.owners, turns=turns)
+        return SessionOutcome(self.saved.scope, self.saved.session_id, None, read.transcript, read.owners, turns=turns)
 
     def _keep_known(self, read: Read, db: Session) -> None:
         """Mark a session done in which there was nothing new; where others have changed the scope, leave it to them."""
@@ -356,8 +356,8 @@ class _Processing:
         is_done = sessions.state_saved_at(db, scope, session_id) == read.kept.state_saved_at
         return sessions.save_transcript(db, scope, session_id, read.transcript, self.clock(), is_done=is_done)
 
-    def _outcome(self, read: Read, run_id: int, readings: Sequence[WindowReading], decided: _Decided) -> Outcome:
-        return Outcome(
+    def _outcome(self, read: Read, run_id: int, readings: Sequence[WindowReading], decided: _Decided) -> SessionOutcome:
+        return SessionOutcome(
             scope=self.saved.scope,
             session_id=self.saved.session_id,
             run_id=run_id,

@@ -17,12 +17,12 @@ from afterword.telemetry import Count, Measure, count, note
 if TYPE_CHECKING:
     from afterword.extractors.grounding import Grounding
     from afterword.pipeline.intake import Kept
-    from afterword.pipeline.session import Outcome
+    from afterword.pipeline.session import SessionOutcome
 
 logger = telemetry.logs(__name__)
 
 
-def result(one: Outcome) -> str:
+def result(one: SessionOutcome) -> str:
     """Return in one word what became of a session."""
     if one.run_id is None and one.transcript.layout == OFF_THE_RECORD:
         return OFF_THE_RECORD
@@ -47,7 +47,7 @@ def failing() -> Iterator[None]:
         raise
 
 
-def ended(one: Outcome) -> None:
+def ended(one: SessionOutcome) -> None:
     """Tell of a session that came to its end."""
     became, usage = result(one), one.usage
     note(result=became, run_id=one.run_id, turns=one.turns, unjudged=one.unjudged, splits=one.splits)

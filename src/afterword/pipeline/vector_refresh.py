@@ -13,7 +13,7 @@ from afterword.errors import AfterwordError
 from afterword.extractors.model.embeddings import PURPOSE
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.due_times import Clock
-from afterword.pipeline.budget import Account, Purse
+from afterword.pipeline.budget import Account, CostTracker
 from afterword.recall.vectors import Embedder
 from afterword.store.database.engine import Store
 from afterword.store.reading import vector_rows
@@ -28,7 +28,7 @@ PATIENCE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Refreshed:
+class RefreshResult:
     """How many vectors were made, and how many scopes are left and why, where not all could be."""
 
     made: int = 0
@@ -36,30 +36,30 @@ class Refreshed:
     error: AfterwordError | None = None
 
 
-class Refresher:
+class VectorRefresher:
     """Makes the vectors that a store lacks, `batch` texts at once, as the only ones that it keeps.
 
-    What it costs is charged to a purse that `purse` makes, as that of "embedding". `stop` gives a reason to begin no
-    further batch.
+    `new_tracker` makes the tracker that the cost is charged to, under the purpose "embedding". `stop` gives a reason to
+    begin no further batch.
     """
 
     def __init__(
         self,
         store: Store,
         embedder: Embedder,
-        purse: Callable[[], Purse],
+        new_tracker: Callable[[], CostTracker],
         *,
         batch: int = BATCH,
         clock: Clock | None = None,
         stop: Callable[[], str | None] = lambda: None,
         pause_s: float = PAUSE_S,
     ) -> None:
-        self.store, self.embedder, self.purse = store, embedder, purse
+        self.store, self.embedder, self.new_tracker = store, embedder, new_tracker
         self.batch, self.clock, self.stop, self.pause_s = batch, clock or Clock(), stop, pause_s
         self._noted: dict[Scope, None] = {}
         self._at_work: asyncio.Task[None] | None = None
 
-    async def refresh(self, scopes: Sequence[Scope] | None = None) -> Refreshed:
+    async def refresh(self, scopes: Sequence[Scope] | None = None) -> RefreshResult:
         """Make what these scopes lack (default: all), one after another, up to the first fault, which is returned.
 
         Nothing is asked where it is known that nothing is lacking.
@@ -73,13 +73,13 @@ class Refresher:
         left: list[Scope] = [] if scopes is None else list(dict.fromkeys(scopes))
         try:
             left = await self._lacking(scopes)
-            purse = self.purse()
+            tracker = self.new_tracker()
             while left and self.stop() is None:
-                await self._refresh(left[0], purse, self.clock.now(), count)
+                await self._refresh(left[0], tracker, self.clock.now(), count)
                 left = left if self.stop() is not None else left[1:]
         except AfterwordError as error:
-            return Refreshed(made, len(left), error)
-        return Refreshed(made, len(left))
+            return RefreshResult(made, len(left), error)
+        return RefreshResult(made, len(left))
 
     async def required(self) -> None:
         """Make all that is lacking anywhere. Raises what came between: `EmbeddingUnavailable`, a budget, the store."""
@@ -114,8 +114,8 @@ class Refresher:
         found = await self.store.read(lambda db: vector_rows.lacking(db, self.embedder, self.clock.now()))
         return found if scopes is None else [one for one in found if one in set(scopes)]
 
-    async def _refresh(self, scope: Scope, purse: Purse, at: datetime, count: Callable[[int], None]) -> None:
-        with Account(purse, self.store, scope, PURPOSE, PURPOSE).open():
+    async def _refresh(self, scope: Scope, tracker: CostTracker, at: datetime, count: Callable[[int], None]) -> None:
+        with Account(tracker, self.store, scope, PURPOSE, PURPOSE).open():
             await refresh_vectors(
                 self.store,
                 scope,

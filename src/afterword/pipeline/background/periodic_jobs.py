@@ -16,11 +16,11 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.background.due_times import Clock, Rhythm
 from afterword.pipeline.background.leases import Job
 from afterword.pipeline.batch import run_batch
-from afterword.pipeline.budget import AT_ONCE, Purse
-from afterword.pipeline.consolidation import consolidate
-from afterword.pipeline.forget_requests import erase_asked
+from afterword.pipeline.budget import AT_ONCE, CostTracker
+from afterword.pipeline.consolidation import consolidate_scope
+from afterword.pipeline.forget_requests import erase_requested
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.vector_refresh import Refresher
+from afterword.pipeline.vector_refresh import VectorRefresher
 from afterword.store import jobs, sessions
 from afterword.store.database.engine import Store
 from afterword.store.retry_schedule import Retries
@@ -32,7 +32,7 @@ EMBEDDING = "embedding refresh"
 
 
 @dataclass(frozen=True, slots=True)
-class Ripe:
+class ConsolidationRule:
     """When a scope is consolidated: so many new sessions, nothing new for so long, and not again for so long."""
 
     new_sessions: int = 5
@@ -41,23 +41,24 @@ class Ripe:
 
 
 @dataclass(frozen=True, slots=True)
-class Chores:
-    """The periodic work on one store. `purse` makes the purse of one batch; `stop` gives a reason to begin no more.
+class PeriodicJobs:
+    """The periodic work on one store.
 
-    With `defer` sessions that wait are handed to it instead of being processed here. Without a `refresher` no vectors
-    are made. Where it `erases`, what people ask to be forgotten is erased once it was understood.
+    `new_tracker` makes the cost tracker of one batch. `stop` returns a reason to begin nothing more, or None. With
+    `defer`, waiting sessions are handed to it and not processed here. Without a `refresher` no vectors are made. With
+    `erases`, facts that people asked to be forgotten are erased after processing.
     """
 
     store: Store
     extractor: Extractor
     judge: Judge
-    purse: Callable[[], Purse]
+    new_tracker: Callable[[], CostTracker]
     retries: Retries = field(default_factory=Retries)
-    ripe: Ripe = field(default_factory=Ripe)
+    ripe: ConsolidationRule = field(default_factory=ConsolidationRule)
     clock: Clock = field(default_factory=Clock)
     stop: Callable[[], str | None] = lambda: None
     defer: Callable[[], Awaitable[object]] | None = None
-    refresher: Refresher | None = None
+    refresher: VectorRefresher | None = None
     concurrency: int = AT_ONCE
     erases: bool = False
 
@@ -72,7 +73,7 @@ class Chores:
             [Saved(one.scope, one.session_id) for one in waiting],
             extractor=self.extractor,
             judge=self.judge,
-            budget=self.purse(),
+            budget=self.new_tracker(),
             stop=self.stop,
             retries=self.retries,
             clock=self.clock.now,
@@ -87,22 +88,22 @@ class Chores:
 
     async def consolidation(self) -> None:
         """Consolidate the scopes that are ripe for it, one after another."""
-        purse = self.purse()
+        tracker = self.new_tracker()
         for scope in await self._ripe():
-            if self.stop() is not None or purse.reached:
+            if self.stop() is not None or tracker.reached:
                 return
             try:
-                await consolidate(self.store, scope, judge=self.judge, budget=purse, clock=self.clock.now)
+                await consolidate_scope(self.store, scope, judge=self.judge, budget=tracker, clock=self.clock.now)
             except ExtractionError as error:  # the other scopes must not wait for this one; it stays ripe
                 logger.warning("%s could not be consolidated (%s)", scope, type(error).__name__)
                 continue
             await self._erase([scope])
-            if not purse.reached:
+            if not tracker.reached:
                 await self._mark(scope, self.clock.now())
 
     async def _erase(self, scopes: Sequence[Scope]) -> None:
         if self.erases:
-            await erase_asked(self.store, scopes, judge=self.judge, at=self.clock.now())
+            await erase_requested(self.store, scopes, judge=self.judge, at=self.clock.now())
 
     async def _ripe(self) -> list[Scope]:
         now, ripe = self.clock.now(), self.ripe

@@ -22,10 +22,10 @@ from afterword.errors import StoreOutdated, StoreUnreachable
 from afterword.extractors.extractor import Extractor
 from afterword.extractors.judge import Judge
 from afterword.pipeline.batch import run_batch
-from afterword.pipeline.budget import Purse
-from afterword.pipeline.forget_requests import erase_asked
+from afterword.pipeline.budget import CostTracker
+from afterword.pipeline.forget_requests import erase_requested
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.vector_refresh import Refresher
+from afterword.pipeline.vector_refresh import VectorRefresher
 from afterword.store import sessions
 from afterword.store.database.engine import Store
 from afterword.store.migrations import ADVISORY_LOCK
@@ -48,7 +48,7 @@ def queue_of(store: Store, *, connections: int = 4) -> App:
 
 
 @asynccontextmanager
-async def opened(store: Store, *, connections: int = 4) -> AsyncIterator[App]:
+async def open_queue(store: Store, *, connections: int = 4) -> AsyncIterator[App]:
     """Open the queue. Raises `StoreOutdated` where its tables are missing, `StoreUnreachable` without a database."""
     app = queue_of(store, connections=connections)
     try:
@@ -111,7 +111,7 @@ async def mend(app: App, *, silent_s: float = STALLED_AFTER_S) -> int:
 
 
 class Worker:
-    """Processes what is in the queue. `purse` makes the purse of one session.
+    """Processes what is in the queue. `new_tracker` makes the tracker of one session.
 
     With a `refresher` vectors of what is new are made in the background. Where it `erases`, what people ask to be
     forgotten is erased once it was understood.
@@ -123,13 +123,13 @@ class Worker:
         *,
         extractor: Extractor,
         judge: Judge,
-        purse: Callable[[], Purse],
+        new_tracker: Callable[[], CostTracker],
         retries: Retries,
-        refresher: Refresher | None = None,
+        refresher: VectorRefresher | None = None,
         erases: bool = False,
     ) -> None:
         self.store, self.extractor, self.judge = store, extractor, judge
-        self.purse, self.retries, self.refresher, self.erases = purse, retries, refresher, erases
+        self.new_tracker, self.retries, self.refresher, self.erases = new_tracker, retries, refresher, erases
 
     async def run(self, app: App, *, concurrency: int = 4, once: bool = False) -> None:
         """Work until SIGTERM or Ctrl-C, or `once` until the queue is empty, on so many sessions at once.
@@ -184,10 +184,10 @@ class Worker:
             [Saved(found.scope, found.session_id)],
             extractor=self.extractor,
             judge=self.judge,
-            budget=self.purse(),
+            budget=self.new_tracker(),
             retries=self.retries,
         )
         if self.erases:
-            await erase_asked(self.store, [found.scope], judge=self.judge, at=datetime.now(UTC))
+            await erase_requested(self.store, [found.scope], judge=self.judge, at=datetime.now(UTC))
         if self.refresher is not None:
             self.refresher.note(found.scope)

@@ -57,7 +57,7 @@ def find_sessions(paths: Sequence[Path], *, scope: Scope | None = None, manifest
     return sorted(found, key=lambda one: one.started_at or one.file_time or datetime.max.replace(tzinfo=UTC))
 
 
-def given_state(raw: bytes, scope: Scope, session_id: str, at: datetime) -> Saved:
+def session_from_state(raw: bytes, scope: Scope, session_id: str, at: datetime) -> Saved:
     """Return the session whose saved state (JSON) was handed over, for example through a pipe, at this instant.
 
     Raises a `ReadError` where it cannot be read.
