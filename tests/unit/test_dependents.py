@@ -16,10 +16,10 @@ from dependent_cases import PREFERENCE, TODAY, WITH, WITHOUT, Case, Said, day, m
 
 @pytest.mark.parametrize("case", WITH, ids=lambda case: case.name)
 def test_what_hangs_on_a_changed_fact_is_pointed_at(case: Case) -> None:
-    found = case.found()
-    assert {one.fact.statement for one in found} == {one.statement for one in case.flagged}
-    assert {one.changed.statement for one in found} == {case.old.statement}
-    assert all(one.reason for one in found)
+    listed = case.found()
+    assert {dependent.fact.statement for dependent in listed} == {said.statement for said in case.flagged}
+    assert {dependent.changed.statement for dependent in listed} == {case.old.statement}
+    assert all(dependent.reason for dependent in listed)
 
 
 @pytest.mark.parametrize("case", WITHOUT, ids=lambda case: case.name)
@@ -36,7 +36,7 @@ COMMUTE = mine("commute", "20 minutes", "The user's commute takes 20 minutes.")
 
 def pointed_at(said: list[Assertion], *verdicts: tuple[str, str, Relation], at: datetime = TODAY) -> list[str]:
     facts = timeline(said, [Verdict(*pair, "", "rules-1") for pair in verdicts], at)
-    return [one.fact.id for one in dependents(facts)]
+    return [dependent.fact.id for dependent in dependents(facts)]
 
 
 MOVED = ("graz", "linz", Relation.CHANGES)
@@ -84,8 +84,8 @@ def test_what_held_when_it_was_said_and_holds_again_fits() -> None:
 def test_of_several_changes_of_one_slot_the_latest_is_named() -> None:
     wels = mine("home", "Wels", "The user lives in Wels.").on(20, "wels")
     verdicts = [Verdict(*MOVED, "", "rules-1"), Verdict("linz", "wels", Relation.CHANGES, "", "rules-1")]
-    (one,) = dependents(timeline([*TWO_HOMES, wels, COMMUTE.on(2, "commute")], verdicts, TODAY))
-    assert (one.changed.id, one.changed.valid_to) == ("linz", day(20))
+    (dependent,) = dependents(timeline([*TWO_HOMES, wels, COMMUTE.on(2, "commute")], verdicts, TODAY))
+    assert (dependent.changed.id, dependent.changed.valid_to) == ("linz", day(20))
 
 
 def test_the_same_slot_is_the_business_of_the_judge() -> None:
@@ -109,22 +109,24 @@ def test_an_adjective_is_no_name() -> None:
     assert pointed_at(said, ("old", "new", Relation.CHANGES)) == []
 
 
-EVERYTHING_SAID = [one for case in WITH for one in (case.old, case.new, *case.flagged, *case.spared)]
+EVERYTHING_SAID = [said for case in WITH for said in (case.old, case.new, *case.flagged, *case.spared)]
 
 
 @given(st.permutations(range(len(EVERYTHING_SAID))), st.data())
 def test_only_what_is_served_is_pointed_at_and_the_order_given_changes_nothing(
-    order: list[int], data: st.DataObject
+    order: list[int], draws: st.DataObject
 ) -> None:
-    said = [one.on(number, str(number)) for number, one in enumerate(EVERYTHING_SAID)]
-    pairs = data.draw(st.lists(st.tuples(*[st.integers(0, len(said) - 1)] * 2).filter(lambda two: two[0] < two[1])))
-    verdicts = [Verdict(str(one), str(two), Relation.CHANGES, "", "rules-1") for one, two in pairs]
+    said = [statement.on(number, str(number)) for number, statement in enumerate(EVERYTHING_SAID)]
+    pairs = draws.draw(st.lists(st.tuples(*[st.integers(0, len(said) - 1)] * 2).filter(lambda pair: pair[0] < pair[1])))
+    verdicts = [Verdict(str(earlier), str(later), Relation.CHANGES, "", "rules-1") for earlier, later in pairs]
     facts = timeline(said, verdicts, TODAY)
-    found = dependents(facts)
-    assert all(one.fact.is_served and one.changed.valid_to for one in found)
-    assert all(one.fact.said_at < (one.changed.valid_to or TODAY) for one in found)
+    listed = dependents(facts)
+    assert all(dependent.fact.is_served and dependent.changed.valid_to for dependent in listed)
+    assert all(dependent.fact.said_at < (dependent.changed.valid_to or TODAY) for dependent in listed)
     placed = {fact.id: fact for fact in facts}
     shuffled = [placed[str(number)] for number in order if str(number) in placed]
-    assert {(one.fact.id, one.reason) for one in dependents(shuffled)} == {(one.fact.id, one.reason) for one in found}
+    assert {(dependent.fact.id, dependent.reason) for dependent in dependents(shuffled)} == {
+        (dependent.fact.id, dependent.reason) for dependent in listed
+    }
     if not pairs:
-        assert found == []
+        assert listed == []

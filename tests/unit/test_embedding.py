@@ -36,11 +36,11 @@ def test_what_lacks_a_vector_is_neither_near_nor_far() -> None:
 
 
 def test_kept_vectors_rank_as_the_made_ones() -> None:
-    kept = Vectors([packed_vector(TEA), packed_vector(COFFEE), packed_vector(ROCKET)]).near(TEA)
+    stored = Vectors([packed_vector(TEA), packed_vector(COFFEE), packed_vector(ROCKET)]).near(TEA)
     made = Vectors([TEA, COFFEE, ROCKET]).near(TEA)
-    assert kept is not None
+    assert stored is not None
     assert made is not None
-    assert list(kept.at([0, 1, 2])) == pytest.approx(list(made.at([0, 1, 2])), abs=0.01)
+    assert list(stored.at([0, 1, 2])) == pytest.approx(list(made.at([0, 1, 2])), abs=0.01)
 
 
 def test_one_that_stands_out_among_many_is_found() -> None:

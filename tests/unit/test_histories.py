@@ -77,13 +77,13 @@ ALDER, BIRCH = 0, 1
 def test_an_undone_restatement_takes_no_verdict_along(last: int) -> None:
     """Said, said again, and then said a third time or changed: undoing the second leaves the first judged."""
     judge = next(judge for judge in map(CoherentJudge, range(99)) if _excludes(judge))
-    told = [_told("a", 1, ALDER), _told("b", 3, ALDER), _told("c", 6, last)]
+    sessions = [_told("a", 1, ALDER), _told("b", 3, ALDER), _told("c", 6, last)]
     book, never = Book(judge, required_pairs), Book(judge, required_pairs)
-    for one in told:
-        book.read(one, 1)
+    for session in sessions:
+        book.read(session, 1)
     book.runs[1].counts = False
-    for one in (told[0], told[2]):
-        never.read(one, 1)
+    for session in (sessions[0], sessions[2]):
+        never.read(session, 1)
     assert book.dump() == never.dump()
 
 

@@ -1,4 +1,4 @@
-"""What hangs together: laying out what a change touches, and nothing else, gives the facts of everything laid out."""
+"""Knowledge: deriving only what a change affects gives the same facts as deriving everything anew."""
 
 from __future__ import annotations
 
@@ -23,128 +23,143 @@ from histories import LENA, Book, Digits, Dump, History, Judge, Told, dumped, hi
 NAMES = ("user", "Jan", "Jan Petrik", "jan petrik", "Jan Oduya", "Petrik", "Jan Oduya Lang", "the launch")
 
 
-def named(one: Assertion) -> Assertion:
+def with_drawn_subject(assertion: Assertion) -> Assertion:
     """Return the statement about one of a few people, of whom several share a name."""
-    return replace(one, subject=Digits(Judge(7).drawn(one.id)).pick(NAMES))
+    return replace(assertion, subject=Digits(Judge(7).drawn(assertion.id)).pick(NAMES))
 
 
-class Namer(Judge):
-    """A judge who often finds that two names are one person, and now and then that they are two."""
+class NameJudge(Judge):
+    """A judge who often finds that two names are one person, and sometimes that they are two."""
 
     def verdict(self, earlier: Assertion, later: Assertion) -> Verdict | None:
         digits = Digits(self.drawn("names", earlier.id, later.id))
-        found = super().verdict(earlier, later)
+        verdict = super().verdict(earlier, later)
         if digits.pick((True, False, False)):
             relation = digits.pick((Relation.SAME, Relation.BESIDE, Relation.CHANGES))
-            who = digits.pick((self.version, self.version, PERSON))
-            found = found or Verdict(earlier.id, later.id, relation, "as drawn", who)
-            return replace(found, joins_subjects=digits.pick((True, False)), parts_subjects=digits.pick((False, True)))
-        return found
+            judge = digits.pick((self.version, self.version, PERSON))
+            verdict = verdict or Verdict(earlier.id, later.id, relation, "as drawn", judge)
+            joins, parts = digits.pick((True, False)), digits.pick((False, True))
+            return replace(verdict, joins_subjects=joins, parts_subjects=parts)
+        return verdict
 
 
 def with_names(history: History) -> History:
-    told = (Told(one.id, tuple(map(named, one.whole)), tuple(map(named, one.early))) for one in history.sessions)
-    return replace(history, sessions=tuple(told))
+    sessions = (
+        Told(session.id, tuple(map(with_drawn_subject, session.whole)), tuple(map(with_drawn_subject, session.early)))
+        for session in history.sessions
+    )
+    return replace(history, sessions=tuple(sessions))
 
 
 @dataclass
-class Followed:
-    """What is known and held as a book goes on, each time brought up to date by what has moved alone."""
+class Incremental:
+    """The knowledge and the fact histories of a book, updated after each step only where something has changed."""
 
     known: Knowledge
-    held: dict[str, FactHistory]
+    histories: dict[str, FactHistory]
 
     def follow(self, book: Book) -> None:
-        before, said = self.known, {one.id: one for one in book.assertions}
-        judged = {(one.earlier_id, one.later_id, one.judge): one for one in book.verdicts}
-        was = {(one.earlier_id, one.later_id, one.judge): one for one in before.verdicts}
-        removed = [one for one in before.assertions if one.id not in said]
-        added = [one for one in said.values() if one.id not in before.by_id]
-        dropped = [one for key, one in was.items() if key not in judged]
-        judged_anew = [one for key, one in judged.items() if was.get(key) != one]
+        before, live = self.known, {assertion.id: assertion for assertion in book.assertions}
+        verdicts = {(*verdict.pair, verdict.judge): verdict for verdict in book.verdicts}
+        old_verdicts = {(*verdict.pair, verdict.judge): verdict for verdict in before.verdicts}
+        removed = [assertion for assertion in before.assertions if assertion.id not in live]
+        added = [assertion for assertion in live.values() if assertion.id not in before.by_id]
+        removed_verdicts = [verdict for key, verdict in old_verdicts.items() if key not in verdicts]
+        added_verdicts = [verdict for key, verdict in verdicts.items() if old_verdicts.get(key) != verdict]
         self.known = before.revised(
-            before.revision + 1, removed=removed, added=added, removed_verdicts=dropped, added_verdicts=judged_anew
+            before.revision + 1,
+            removed=removed,
+            added=added,
+            removed_verdicts=removed_verdicts,
+            added_verdicts=added_verdicts,
         )
-        ends = [end for one in (*dropped, *judged_anew) for end in (one.earlier_id, one.later_id)]
-        touched = self.known.affected_ids(before, [*(one.id for one in (*removed, *added)), *ends])
-        stale = [name for name, course in self.held.items() if touched & {one.id for one in course.members}]
-        for name in stale:
-            del self.held[name]
-        self.held.update((course.id, course) for course in fact_histories(*self.known.excerpt(touched)))
+        ends = [end for verdict in (*removed_verdicts, *added_verdicts) for end in verdict.pair]
+        changed_ids = [*(assertion.id for assertion in (*removed, *added)), *ends]
+        affected = self.known.affected_ids(before, changed_ids)
+        for history in list(self.histories.values()):
+            if affected & {assertion.id for assertion in history.members}:
+                del self.histories[history.id]
+        updated = fact_histories(*self.known.excerpt(affected))
+        self.histories.update((history.id, history) for history in updated)
 
 
-def whole(laid_out: Iterable[FactHistory]) -> Dump:
-    return sorted((*told, course.may_be) for course in laid_out for told in dumped([course]))
+def dumped_with_people(fact_histories: Iterable[FactHistory]) -> Dump:
+    return sorted((*row, history.may_be) for history in fact_histories for row in dumped([history]))
 
 
-def the_parts_are_the_whole(history: History) -> None:
-    """After each move what is held is what everything that counts gives, laid out at once."""
-    book, followed = Book(history.judge), Followed(Knowledge.of(0, (), ()), {})
-    _ = followed.known.index
+def an_update_gives_what_a_full_derivation_gives(history: History) -> None:
+    """After each step the updated fact histories are those of all live assertions and verdicts, derived at once."""
+    book, incremental = Book(history.judge), Incremental(Knowledge.of(0, (), ()), {})
+    _ = incremental.known.index
 
     def compare() -> None:
-        followed.follow(book)
-        assert whole(followed.held.values()) == whole(fact_histories(book.assertions, book.verdicts))
-        everything = followed.known.assertions
-        assert required_pairs(everything, followed.known.index) == required_pairs(everything, ())
+        incremental.follow(book)
+        derived = fact_histories(book.assertions, book.verdicts)
+        assert dumped_with_people(incremental.histories.values()) == dumped_with_people(derived)
+        everything = incremental.known.assertions
+        assert required_pairs(everything, incremental.known.index) == required_pairs(everything, ())
 
     history.happen(book, undos=True, seen=compare)
 
 
 @pytest.mark.parametrize("share", [pytest.param(1, id="ci"), pytest.param(10, id="soak", marks=pytest.mark.soak)])
-@pytest.mark.parametrize("judge", [Judge, Namer])
-def test_what_a_move_touches_is_all_that_it_changes(judge: Callable[[int], Judge], share: int) -> None:
+@pytest.mark.parametrize("judge", [Judge, NameJudge])
+def test_a_step_changes_nothing_beyond_the_affected_ids(judge: Callable[[int], Judge], share: int) -> None:
     """Read, grown and undone, with joins, parts and a person's decisions among people who share names."""
     drawn = histories(judge)
-    holds_for(60 * share, drawn.map(with_names) if judge is Namer else drawn, the_parts_are_the_whole)
+    holds_for(
+        60 * share, drawn.map(with_names) if judge is NameJudge else drawn, an_update_gives_what_a_full_derivation_gives
+    )
 
 
-def names_mean_what_they_meant(patch: pytest.MonkeyPatch) -> None:
+def names_never_change(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SubjectNames, "changed_labels", lambda *_: set())
 
 
-def only_retirements_bind(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(knowledge, "_connects_facts", lambda one: one.relation in RETIRING)
+def only_retirements_connect(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(knowledge, "_connects_facts", lambda verdict: verdict.relation in RETIRING)
 
 
-def what_a_person_keeps_apart_is_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(knowledge, "_connects_facts", lambda one: one.relation is not Relation.BESIDE or one.joins_subjects)
+def a_persons_beside_is_ignored(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(
+        knowledge, "_connects_facts", lambda verdict: verdict.relation is not Relation.BESIDE or verdict.joins_subjects
+    )
 
 
-def what_hung_together_before_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+def former_connections_are_ignored(patch: pytest.MonkeyPatch) -> None:
     connected_ids = Knowledge.connected_ids
     patch.setattr(Knowledge, "connected_ids", lambda self, ids, *_: connected_ids(self, ids))
 
 
-def only_the_moved_themselves(patch: pytest.MonkeyPatch) -> None:
+def only_the_changed_ids(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Knowledge, "connected_ids", lambda _self, ids, *_: set(ids))
 
 
 @pytest.mark.parametrize(
     "plant",
     [
-        names_mean_what_they_meant,
-        only_retirements_bind,
-        what_a_person_keeps_apart_is_forgotten,
-        what_hung_together_before_is_forgotten,
-        only_the_moved_themselves,
+        names_never_change,
+        only_retirements_connect,
+        a_persons_beside_is_ignored,
+        former_connections_are_ignored,
+        only_the_changed_ids,
     ],
 )
-def test_a_change_that_is_followed_too_short_is_found(
+def test_affecting_too_few_ids_is_noticed(
     plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch)
     with pytest.raises(AssertionError):
-        holds_for(60, histories(Namer).map(with_names), the_parts_are_the_whole, is_fixed=True)
+        holds_for(60, histories(NameJudge).map(with_names), an_update_gives_what_a_full_derivation_gives, is_fixed=True)
 
 
-def known(revision: int, *numbers: int) -> Knowledge:
+def knowledge_of(revision: int, *numbers: int) -> Knowledge:
     return Knowledge.of(revision, [statement(0, f"s{number}", 1, number) for number in numbers], ())
 
 
 def test_others_see_what_a_transaction_has_found_out_once_it_is_committed() -> None:
     cache = Cache()
-    draft, after = Draft(cache), known(1, 1)
+    draft, after = Draft(cache), knowledge_of(1, 1)
     draft.keep(LENA, after)
     assert (draft.find(LENA, 1), Draft(cache).find(LENA, 1)) == (after, None)
     draft.commit()
@@ -155,17 +170,17 @@ def test_others_see_what_a_transaction_has_found_out_once_it_is_committed() -> N
 def test_what_was_used_least_lately_is_let_go_first() -> None:
     cache, scopes = Cache(most=4), [Scope.user(name) for name in "abc"]
     for scope in scopes[:2]:
-        cache.keep(scope, known(1, 1, 2))
+        cache.keep(scope, knowledge_of(1, 1, 2))
     assert cache.find(scopes[0], 1)
-    cache.keep(scopes[2], known(1, 1))
+    cache.keep(scopes[2], knowledge_of(1, 1))
     assert [cache.find(scope, 1) is not None for scope in scopes] == [True, False, True]
-    cache.keep(scopes[1], known(2, *range(9)))
+    cache.keep(scopes[1], knowledge_of(2, *range(9)))
     assert cache.find(scopes[1], 2), "one that is too large is held alone"
     assert cache.find(scopes[0], 1) is None
 
 
 @given(st.lists(st.dictionaries(st.integers(0, 9), st.none() | st.integers(1, 9)), max_size=6), st.integers(0, 4))
-def test_layers_are_what_was_changed_one_by_one(changes: list[dict[int, int | None]], most: int) -> None:
+def test_a_persistent_map_equals_a_dict_with_the_same_changes(changes: list[dict[int, int | None]], most: int) -> None:
     expected: dict[int, int] = {0: 1, 1: 1, 2: 1}
     layers = first = PersistentMap(dict(expected), max_changes=most)
     for change in changes:
@@ -180,8 +195,8 @@ def test_layers_are_what_was_changed_one_by_one(changes: list[dict[int, int | No
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abc")), unique=True), st.data())
-def test_regrouped_is_grouped_anew(pairs: list[tuple[int, str]], data: st.DataObject) -> None:
-    left = data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
-    new = [(key, name.upper()) for key, name in left[::2]]
-    expected = group_ids([pair for pair in pairs if pair not in left] + new)
-    assert regroup_ids(group_ids(pairs), left, new) == expected
+def test_regrouping_equals_grouping_anew(pairs: list[tuple[int, str]], draws: st.DataObject) -> None:
+    removed = draws.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
+    added = [(key, name.upper()) for key, name in removed[::2]]
+    expected = group_ids([pair for pair in pairs if pair not in removed] + added)
+    assert regroup_ids(group_ids(pairs), removed, added) == expected

@@ -1,4 +1,4 @@
-"""The promises have teeth: a bug planted in the timeline or in the choice of pairs turns them red, each time."""
+"""Each bug that is planted in the timeline or in the choice of pairs is found by a property test."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ EXAMPLES = 60
 def arrival_decides(patch: pytest.MonkeyPatch) -> None:
     """The order of arrival stands in for the order of saying."""
 
-    def as_handed_over(items: Iterable[Any], **how: Any) -> list[Any]:
-        found = list(items)
-        return found if found and isinstance(found[0], Assertion) else builtins.sorted(found, **how)
+    def in_arrival_order(values: Iterable[Any], **how: Any) -> list[Any]:
+        values = list(values)
+        return values if values and isinstance(values[0], Assertion) else builtins.sorted(values, **how)
 
-    patch.setattr(timeline, "sorted", as_handed_over, raising=False)
+    patch.setattr(timeline, "sorted", in_arrival_order, raising=False)
 
 
 def a_correction_is_a_change(patch: pytest.MonkeyPatch) -> None:
@@ -42,16 +42,16 @@ def a_retraction_is_ignored(patch: pytest.MonkeyPatch) -> None:
 
 def a_retraction_brings_the_former_value_back(patch: pytest.MonkeyPatch) -> None:
     """What is withdrawn counts as never said."""
-    void = timeline._corrected_by
+    corrected_by = timeline._corrected_by
 
-    def with_retracted(laid: Any) -> dict[str, str]:
+    def with_retracted(pairs: Any) -> dict[str, str]:
         retracted = {
             earlier: later
-            for earlier, taken in laid.retirements.items()
-            for later, relation in taken
+            for earlier, retirements in pairs.retirements.items()
+            for later, relation in retirements
             if relation is Relation.RETRACTS
         }
-        return retracted | void(laid)
+        return retracted | corrected_by(pairs)
 
     patch.setattr(timeline, "_corrected_by", with_retracted)
 
@@ -67,32 +67,32 @@ def the_last_instant_is_outside(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ValidityPeriod, "holds_at", holds_at)
 
 
-def a_claim_has_no_end(patch: pytest.MonkeyPatch) -> None:
+def an_interval_has_no_end(patch: pytest.MonkeyPatch) -> None:
     """What was said for a while takes the time after it as well."""
-    cut = timeline._subtract
+    subtract = timeline._subtract
 
-    def endless(spans: list[ValidityPeriod], claim: Any, ending: Status, by: str) -> list[ValidityPeriod]:
-        return cut(spans, (claim[0], None), ending, by)
+    def endless(spans: list[ValidityPeriod], interval: Any, ending: Status, by: str) -> list[ValidityPeriod]:
+        return subtract(spans, (interval[0], None), ending, by)
 
     patch.setattr(timeline, "_subtract", endless)
 
 
 def the_past_retires(patch: pytest.MonkeyPatch) -> None:
     """What was said to hold from some day on takes over when it was said."""
-    claims = timeline._stated_intervals
+    intervals = timeline._stated_intervals
 
-    def since_saying(laid: Any, void: Any) -> Any:
-        return {name: (laid.by_id[name].said_at, end) for name, (_, end) in claims(laid, void).items()}
+    def since_saying(pairs: Any, corrected_by: Any) -> Any:
+        return {name: (pairs.by_id[name].said_at, end) for name, (_, end) in intervals(pairs, corrected_by).items()}
 
     patch.setattr(timeline, "_stated_intervals", since_saying)
 
 
 def restatements_are_dropped(patch: pytest.MonkeyPatch) -> None:
     """Only the first of those who say the same is kept."""
-    course = timeline._history
+    derive = timeline._history
 
-    def first_only(laid: Any, family: list[Assertion], *rest: Any) -> Any:
-        return course(laid, family[:1], *rest)
+    def first_only(pairs: Any, members: list[Assertion], *others: Any) -> Any:
+        return derive(pairs, members[:1], *others)
 
     patch.setattr(timeline, "_history", first_only)
 
@@ -103,10 +103,10 @@ def the_erased_is_shown(patch: pytest.MonkeyPatch) -> None:
 
 def a_refusal_is_silent(patch: pytest.MonkeyPatch) -> None:
     """Nobody hears that a retirement was refused: a contest names no rival."""
-    course = timeline._history
+    derive = timeline._history
 
-    def quiet(*parts: Any) -> Any:
-        return replace(course(*parts), contested_by=())
+    def quiet(*arguments: Any) -> Any:
+        return replace(derive(*arguments), contested_by=())
 
     patch.setattr(timeline, "_history", quiet)
 
@@ -121,7 +121,7 @@ PLANTED: list[tuple[Plant, Check]] = [
     (the_guard_sleeps, promises.code_guards_retirements),
     (the_guard_sleeps, promises.time_is_cut_as_said),
     (the_last_instant_is_outside, promises.facts_are_sound),
-    (a_claim_has_no_end, promises.time_is_cut_as_said),
+    (an_interval_has_no_end, promises.time_is_cut_as_said),
     (the_past_retires, promises.time_is_cut_as_said),
     (restatements_are_dropped, promises.nothing_is_lost),
     (the_erased_is_shown, promises.time_is_cut_as_said),
@@ -130,7 +130,8 @@ PLANTED: list[tuple[Plant, Check]] = [
 
 
 @pytest.mark.parametrize(
-    ("plant", "check"), [pytest.param(*one, id=f"{one[0].__name__}-{one[1].__name__}") for one in PLANTED]
+    ("plant", "check"),
+    [pytest.param(plant, check, id=f"{plant.__name__}-{check.__name__}") for plant, check in PLANTED],
 )
 def test_a_planted_bug_is_found(plant: Plant, check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
     holds_for(EXAMPLES, histories(), check, is_fixed=True)
@@ -141,13 +142,13 @@ def test_a_planted_bug_is_found(plant: Plant, check: Check, monkeypatch: pytest.
 
 def only_what_stands(new: Sequence[Assertion], known: Sequence[Assertion]) -> list[Pair]:
     """Judge against the latest of each slot alone, as memories do that overwrite."""
-    latest = {one.slot: one for one in sorted(known, key=lambda one: one.order)}
+    latest = {said.slot: said for said in sorted(known, key=lambda said: said.order)}
     return every_pair(new, list(latest.values()))
 
 
 def no_retractions_kept(new: Sequence[Assertion], known: Sequence[Assertion]) -> list[Pair]:
     """Forget a retraction once it has been applied."""
-    return every_pair(new, [one for one in known if one.act is SpeechAct.STATE])
+    return every_pair(new, [said for said in known if said.act is SpeechAct.STATE])
 
 
 @pytest.mark.parametrize("pairing", [only_what_stands, no_retractions_kept])

@@ -168,7 +168,7 @@ def test_numpy_ranks_facts_the_same_to_the_last_bit(
         index = SearchIndex(units, before=index)
     assert index is not None
     made = numpy.random.default_rng(seed).integers(-2, 3, (len(index.at) + 1, 4)).astype("float32")
-    vectors = [None if number % 3 == 1 and kind == "some vectors" else one for number, one in enumerate(made[1:])]
+    vectors = [None if number % 3 == 1 and kind == "some vectors" else vector for number, vector in enumerate(made[1:])]
     near = {"none": None, "given": Near({0: 1.0, 2: 0.7} if len(index.at) > 2 else {})}
     meaning: MeaningScores | None = near[kind] if kind in near else Vectors(vectors).near(made[0])
     with pytest.MonkeyPatch.context() as patch:
@@ -211,9 +211,9 @@ def test_any_text_can_be_ranked(query: str, statements: list[str]) -> None:
 
 @given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=8), max_size=8), st.sets(st.sampled_from("abcdefg")))
 def test_exactly_the_documents_that_hold_a_wanted_word_score(documents: list[list[str]], wanted: set[str]) -> None:
-    found = TermIndex(documents).scores(wanted)
-    assert set(found) == {place for place, words in enumerate(documents) if wanted & set(words)}
-    assert all(score > 0 for score in found.values())
+    scores = TermIndex(documents).scores(wanted)
+    assert set(scores) == {place for place, words in enumerate(documents) if wanted & set(words)}
+    assert all(score > 0 for score in scores.values())
 
 
 def test_terms_are_stems_without_case_accents_and_stop_words() -> None:

@@ -80,15 +80,15 @@ def test_a_join_of_an_open_name_holds_for_that_statement_alone() -> None:
 def test_two_names_of_one_person_are_no_question() -> None:
     full = about("Jan P Petrik", "thesis", 5)
     spelled = about("Jan Petřik", "colloquium", 6)
-    one = judged(PETRIK, spelled, Relation.SAME, joins=True)
-    assert facts([PETRIK, spelled, JAN], one)[JAN.id].status is Status.CURRENT
+    verdict = judged(PETRIK, spelled, Relation.SAME, joins=True)
+    assert facts([PETRIK, spelled, JAN], verdict)[JAN.id].status is Status.CURRENT
     assert facts([PETRIK, full, JAN])[JAN.id].status is Status.CURRENT, "an initial makes no second full name"
 
 
 @pytest.mark.parametrize("label", ["quillfmt", "Studio", "user"])
 def test_what_is_no_name_of_a_person_is_never_pending(label: str) -> None:
-    things = [about(f"{label} 2.0", "wraps", 1), about(f"{label} A", "booked", 2), about(label, "open", 3)]
-    assert {fact.status for fact in facts(things).values()} == {Status.CURRENT}
+    statements = [about(f"{label} 2.0", "wraps", 1), about(f"{label} A", "booked", 2), about(label, "open", 3)]
+    assert {fact.status for fact in facts(statements).values()} == {Status.CURRENT}
 
 
 def test_a_retirement_through_an_open_name_is_contested_until_it_is_known_who_is_meant() -> None:
@@ -119,11 +119,11 @@ def test_a_join_with_the_owner_never_spreads() -> None:
 
 
 def test_two_people_of_one_name_are_parted_and_neither_is_guessed() -> None:
-    one, other = about("Ines", "tech lead", 1), about("Ines", "seven years old", 5)
-    assert {fact.status for fact in facts([one, other]).values()} == {Status.CURRENT}
-    parted = judged(one, other, Relation.BESIDE, parts=True)
-    assert {fact.status for fact in facts([one, other], parted).values()} == {Status.PENDING}
-    assert facts([one, other], parted)[one.id].may_be == ("Ines", "Ines")
+    adult, child = about("Ines", "tech lead", 1), about("Ines", "seven years old", 5)
+    assert {fact.status for fact in facts([adult, child]).values()} == {Status.CURRENT}
+    parted = judged(adult, child, Relation.BESIDE, parts=True)
+    assert {fact.status for fact in facts([adult, child], parted).values()} == {Status.PENDING}
+    assert facts([adult, child], parted)[adult.id].may_be == ("Ines", "Ines")
 
 
 def test_a_person_who_says_who_is_meant_settles_it() -> None:

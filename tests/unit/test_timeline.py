@@ -293,7 +293,7 @@ def histories(draw: st.DrawFn) -> tuple[list[Assertion], list[Verdict]]:
         until = draw(st.none() | st.integers(since or 1, 30))
         act = draw(st.sampled_from([SpeechAct.STATE, SpeechAct.STATE, SpeechAct.STATE, SpeechAct.RETRACT]))
         assertions.append(said(f"a{number}", on, since=since, until=until, act=act))
-    assertions.sort(key=lambda one: one.order)
+    assertions.sort(key=lambda assertion: assertion.order)
     verdicts = []
     for index, later in enumerate(assertions):
         for earlier in assertions[:index]:
@@ -321,8 +321,8 @@ def test_every_statement_said_by_then_is_in_exactly_one_fact(
 ) -> None:
     assertions, verdicts = history
     facts = timeline(assertions, verdicts, day(40))
-    shown = [one for fact in facts for one in fact.assertion_ids]
-    assert sorted(shown) == sorted(one.id for one in assertions if one.act is SpeechAct.STATE)
+    shown = [assertion_id for fact in facts for assertion_id in fact.assertion_ids]
+    assert sorted(shown) == sorted(assertion.id for assertion in assertions if assertion.act is SpeechAct.STATE)
     assert {fact.id for fact in timeline(assertions, verdicts, day(on))} <= {fact.id for fact in facts}
 
 

@@ -30,12 +30,12 @@ LINES = [
 def tokenizer() -> Any:
     """A real tokenizer that lies in an installed wheel, of a small vocabulary: newer ones need fewer tokens."""
     pytest.importorskip("tokenizers")
-    found = importlib.util.find_spec("wordllama")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("wordllama")
+    if spec is None or spec.origin is None:
         pytest.skip("the extra afterword[local] is not installed, and with it no tokenizer")
     from tokenizers import Tokenizer
 
-    loaded = Tokenizer.from_file(str(Path(found.origin).parent / "tokenizers" / "l2_supercat_tokenizer_config.json"))
+    loaded = Tokenizer.from_file(str(Path(spec.origin).parent / "tokenizers" / "l2_supercat_tokenizer_config.json"))
     loaded.no_truncation()
     loaded.no_padding()
     return loaded

@@ -11,11 +11,10 @@ from collections.abc import Iterable
 
 from afterword.extractors.grounding import find_quote
 from afterword.facts.fact import Fact
-from afterword.facts.words import terms
+from afterword.facts.words import plain_words, terms
 
 # What a sentence about a person may add to the person's own words.
 _FRAME = frozenset(terms("user owner person preference prefers says said asks asked told wants"))
-_WORD = re.compile(r"[^\W_]+")
 _BREAK = re.compile(r"[.!?…。！？]+(?=\s|$)|[。！？]|[\r\n;]+")
 _ASKED_TO_KEEP = re.compile(
     r"\b(?:(?:please|(?:can|could|will|would) you)[\s,]+)*"
@@ -98,6 +97,6 @@ def _sentences(text: str, start: int, end: int) -> str:
 def _unsaid(statement: str, said: str, names: Iterable[str]) -> list[str]:
     """Return the words of the statement that were not said, as they stand in it."""
     # A stop word of one may be the stem of the other: "I own", "the user owns".
-    spoken = {*terms(said), *_WORD.findall(said.casefold())}
+    spoken = {*terms(said), *plain_words(said.casefold())}
     allowed = {*spoken, *terms(" ".join(names)), *_FRAME, *_NEGATING_TERMS}
-    return [word for word in dict.fromkeys(_WORD.findall(statement)) if not set(terms(word)) <= allowed]
+    return [word for word in dict.fromkeys(plain_words(statement)) if not set(terms(word)) <= allowed]

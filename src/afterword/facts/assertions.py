@@ -158,6 +158,11 @@ class Verdict:
     parts_subjects: bool = False
 
     @property
+    def pair(self) -> tuple[str, str]:
+        """The ids of the two assertions, the earlier-said first."""
+        return self.earlier_id, self.later_id
+
+    @property
     def rank(self) -> tuple[int, str]:
         """The rank among several verdicts on one pair: first a person's, then a model's, then that of the rules."""
         return (2 if self.judge == PERSON else 0 if self.judge.startswith("rules") else 1), self.judge

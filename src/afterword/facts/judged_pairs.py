@@ -80,10 +80,10 @@ class JudgedPairs:
         """Return the verdict that counts for each pair."""
         decided: dict[IdPair, Verdict] = {}
         for verdict in verdicts:
-            pair = verdict.earlier_id, verdict.later_id
-            if pair[0] in self.position and pair[1] in self.position:
-                if self.position[pair[0]] >= self.position[pair[1]]:
-                    raise ValueError(f"{verdict.earlier_id} was not said before {verdict.later_id}")
+            earlier, later = pair = verdict.pair
+            if earlier in self.position and later in self.position:
+                if self.position[earlier] >= self.position[later]:
+                    raise ValueError(f"{earlier} was not said before {later}")
                 decided[pair] = deciding_verdict((decided.get(pair, verdict), verdict))
         return decided
 

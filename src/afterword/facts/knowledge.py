@@ -49,10 +49,10 @@ class Knowledge:
         verdicts_by_id: dict[str, list[Verdict]] = defaultdict(list)
         pairs: set[tuple[str, str]] = set()
         for verdict in verdicts:
-            for id_ in _pair(verdict):
+            for id_ in verdict.pair:
                 verdicts_by_id[id_].append(verdict)
             if verdict.joins_subjects:
-                pairs.add(_pair(verdict))
+                pairs.add(verdict.pair)
         knowledge = cls(
             revision,
             PersistentMap(by_id),
@@ -153,13 +153,13 @@ class Knowledge:
         if id_ not in self.by_id:
             return []
         verdicts = filter(_connects_facts, self.verdicts_by_id.get(id_, ()))
-        return [end for verdict in verdicts for end in _pair(verdict) if end in self.by_id]
+        return [end for verdict in verdicts for end in verdict.pair if end in self.by_id]
 
     def _joins_of(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], LabelPair]:
         """Return the labels that the deciding verdicts on these pairs join in the whole scope."""
         joins: dict[tuple[str, str], LabelPair] = {}
         for pair in pairs:
-            verdicts = [verdict for verdict in self.verdicts_by_id.get(pair[0], ()) if _pair(verdict) == pair]
+            verdicts = [verdict for verdict in self.verdicts_by_id.get(pair[0], ()) if verdict.pair == pair]
             if verdicts and pair[0] in self.by_id and pair[1] in self.by_id:
                 labels = joined_labels(deciding_verdict(verdicts), self.by_id)
                 if labels:
@@ -169,7 +169,7 @@ class Knowledge:
     def _update_names(self, changed: list[Assertion], changed_verdicts: list[Verdict]) -> None:
         """Derive the names again where changed assertions or verdicts may have changed them."""
         verdicts_on_changed = [verdict for said in changed for verdict in self.verdicts_by_id.get(said.id, ())]
-        pairs = set(map(_pair, (*changed_verdicts, *verdicts_on_changed)))
+        pairs = {verdict.pair for verdict in (*changed_verdicts, *verdicts_on_changed)}
         joins = {pair: labels for pair, labels in self._joins.items() if pair not in pairs} | self._joins_of(pairs)
         spellings = {**self.names.spellings}
         for label in {folded(assertion.subject) for assertion in changed}:
@@ -194,18 +194,14 @@ def _connects_facts(verdict: Verdict) -> bool:
     return not is_idle or verdict.joins_subjects or verdict.parts_subjects
 
 
-def _pair(verdict: Verdict) -> tuple[str, str]:
-    return verdict.earlier_id, verdict.later_id
-
-
 def _updated_verdicts(
     before: PersistentMap[str, tuple[Verdict, ...]], changed: list[Verdict], added: list[Verdict]
 ) -> PersistentMap[str, tuple[Verdict, ...]]:
-    changed_keys = {(*_pair(verdict), verdict.judge) for verdict in changed}
+    changed_keys = {(*verdict.pair, verdict.judge) for verdict in changed}
     changes: dict[str, tuple[Verdict, ...] | None] = {}
-    for id_ in {end for verdict in changed for end in _pair(verdict)}:
-        unchanged = (old for old in before.get(id_, ()) if (*_pair(old), old.judge) not in changed_keys)
-        changes[id_] = (*unchanged, *(verdict for verdict in added if id_ in _pair(verdict))) or None
+    for id_ in {end for verdict in changed for end in verdict.pair}:
+        unchanged = (old for old in before.get(id_, ()) if (*old.pair, old.judge) not in changed_keys)
+        changes[id_] = (*unchanged, *(verdict for verdict in added if id_ in verdict.pair)) or None
     return before.updated(changes)
 
 

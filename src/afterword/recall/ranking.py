@@ -218,7 +218,7 @@ class SearchIndex:
     def _ranked_facts(
         self, numpy: Any, wanted: set[str], meaning: MeaningScores | None, weights: Weights, most: int | None
     ) -> list[tuple[SearchUnit, float]]:
-        """Return the same where there are no turns: `_base_scores` and `_fact_scores` on arrays, to the last bit."""
+        """Return the same where there are no turns: `_base_scores` and `_with_context` on arrays, to the last bit."""
         places, scores = self._unit_index.arrays(numpy, wanted, MOST_CANDIDATES)
         if len(scores):
             scores /= scores.max()
@@ -272,8 +272,6 @@ class SearchIndex:
 
     def _with_context(self, base: Mapping[int, float], wanted: set[str], weights: Weights) -> dict[int, float]:
         """Return the final scores of these units and of the units that they add to."""
-        if not self._turn_places:
-            return self._fact_scores(base, wanted, weights)
         scores, support = dict(base), dict[int, float]()
         for place, score in base.items():
             self._add_to_neighbours(scores, support, place, score, weights)
@@ -291,14 +289,6 @@ class SearchIndex:
                 score += weights.fact
                 score += weights.sources * support.get(place, 0.0)
             scores[place] = score
-        return scores
-
-    def _fact_scores(self, base: Mapping[int, float], wanted: set[str], weights: Weights) -> dict[int, float]:
-        """Return the final scores where there are no turns: facts have no other context."""
-        scores = {place: score + weights.fact for place, score in base.items()}
-        for place in self._name_terms.keys() & base.keys():
-            if self._is_named(place, wanted):
-                scores[place] = base[place] + weights.named + weights.fact
         return scores
 
     def _is_named(self, place: int, wanted: set[str]) -> bool:

@@ -110,9 +110,7 @@ class Vectors:
     def revised(self, texts: Sequence[str | None], made: Mapping[str, bytes]) -> Vectors:
         """Return the vectors of these texts: the ones already here, and the ones in `made`, by their text."""
         numpy = require_numpy()
-        row_of = {
-            text: row for row, place in enumerate(self._places.tolist()) if (text := self._text(place)) is not None
-        }
+        row_of = self._row_of_text()
         places = [place for place, text in enumerate(texts) if text is not None and (text in row_of or text in made)]
         known_texts = [str(texts[place]) for place in places]
         old = [(number, row_of[text]) for number, text in enumerate(known_texts) if text in row_of]
@@ -130,11 +128,12 @@ class Vectors:
 
     def lacks(self, texts: Sequence[str | None]) -> list[str]:
         """Return the texts that have no vector here."""
-        known_texts = {self._text(place) for place in self._places.tolist()}
-        return [text for text in texts if text is not None and text not in known_texts]
+        row_of = self._row_of_text()
+        return [text for text in texts if text is not None and text not in row_of]
 
-    def _text(self, place: int) -> str | None:
-        return self._texts[place] if self._texts is not None else None
+    def _row_of_text(self) -> dict[str | None, int]:
+        texts = self._texts
+        return {texts[place]: row for row, place in enumerate(self._places.tolist())} if texts is not None else {}
 
     @property
     def size(self) -> int:

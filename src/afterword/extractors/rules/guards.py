@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 
+from afterword.facts.words import phrase_pattern
 
-def _words(*parts: str) -> re.Pattern[str]:
-    return re.compile(r"\b(?:" + "|".join(parts) + r")\b", re.IGNORECASE)
-
-
-_EXEMPT = _words(
+_EXEMPT = phrase_pattern(
     r"I(?:'d| would) (?:like|prefer|rather|much rather)",
     r"(?:I|we)(?: have| had|'ve|'d)?(?: already| just| never)? (?:said|told (?:you|u)|asked you)",
     r"(?:I|we) (?:didn't|did not|haven't|have not) (?:say|said|tell you|told you|claim|claimed)",
     r"my (?:doctor|physio|surgeon|dentist|physiotherapist|dietician|cardiologist|GP)(?: \w+)? says",
     r"check if|even if|as if",
 )
-_HYPOTHETICAL = _words(
+_HYPOTHETICAL = phrase_pattern(
     "if|would|could|might|maybe|perhaps|possibly|probably|hypothetical(?:ly)?|imagine|suppose|supposing|"
     "dream(?:ing|s)?",
     "I doubt|unless|wish|hope|hopefully|wonder|wondering|considering|guess|lottery|what about|how about|let's see|"
@@ -33,11 +30,11 @@ _JOKING = re.compile(
     r"much fun"
     r"|absolutely,)\b)|\b(?:LOVE|ADORE|YES)\b|/s$",
 )
-_REPORTED = _words(
+_REPORTED = phrase_pattern(
     "says?|said|thinks|claims?|claimed|swears?|reckons?|told|tells|asked|asks|wrote|suggests?|suggested|recommends?",
     "recommended|heard|apparently|allegedly|according to|believes?|supposedly|insists?|complained",
 )
-_PASSING = _words(
+_PASSING = phrase_pattern(
     r"(?<!from )today|tonight|right now|at the moment|this (?:minute|second|morning|afternoon|evening|week|weekend)",
     r"craving|in the mood|for now|yesterday|last night|for the moment|I'm (?:so |a bit |really )?(?:tired|hungry|"
     r"sleepy|exhausted)|just this once|grumpy",
@@ -49,12 +46,12 @@ _SECRET = re.compile(
     r"ssn|social security|private key|lockbox|login|DATABASE_URL|one-time code|code is)\b)|\b\d(?:[ -]?\d){8,}"
     r"|\b(?=[\w-]{0,40}\d)(?=[\w-]{0,40}[A-Za-z])[\w-]{16,}|://",
 )
-_ROLE_STARTS = _words(
+_ROLE_STARTS = phrase_pattern(
     r"pretend(?:ing)?|role-?play(?:ing)?|stay in (?:the |your )?(?:role|character)|in character|I'll play|I will "
     r"play|in the story",
     r"as if you were|let's play|play the (?:role|part)|in a parallel universe|my character",
 )
-_ROLE_ENDS = _words(
+_ROLE_ENDS = phrase_pattern(
     r"out of (?:the |my |your )?(?:role|character)|back to (?:reality|work|business)|end of (?:the )?(?:role|"
     r"story|game)",
     r"stop (?:the )?(?:role|pretending)|enough (?:role|pretending)",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from afterword.facts.words import word_set
+from afterword.facts.words import plain_words, word_set
 
 PERSONAL = word_set(
     "name home employer job role birthday age contact source relation address version platform phone_number"
@@ -110,7 +110,7 @@ _UNITS = {
 def slug(phrase: str, fallback: str = "note") -> str:
     """Return the head noun of a phrase as an attribute: "quiet rooms with a view" is `room`."""
     head = _BREAK.split(phrase.strip(), maxsplit=1)[0] or phrase
-    words = [word for word in re.findall(r"[^\W_]+", head.casefold()) if word not in _SKIPPED]
+    words = [word for word in plain_words(head.casefold()) if word not in _SKIPPED]
     if not words:
         return fallback
     noun = singular(words[-1])[:40]
@@ -120,7 +120,7 @@ def slug(phrase: str, fallback: str = "note") -> str:
 def label_slug(label: str) -> str:
     """Return the head noun of a label, with the word before it if the noun alone says little."""
     name = slug(label)
-    words = re.findall(r"[^\W_]+", _BREAK.split(label.strip(), maxsplit=1)[0].casefold())
+    words = plain_words(_BREAK.split(label.strip(), maxsplit=1)[0].casefold())
     return f"{words[-2]}_{name}" if name in _VAGUE and len(words) > 1 and words[-2] not in _SKIPPED else name
 
 
