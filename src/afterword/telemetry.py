@@ -1,7 +1,7 @@
-"""Spans, counters and log fields: what afterword does, told by ids, names and numbers, never in words of a user.
+"""Spans, metrics and log fields. They contain ids, names and numbers, never a user's words.
 
-By the API of OpenTelemetry alone: without its SDK a span costs some microseconds and leads nowhere.
-docs/observability.md lists everything that is told.
+Only the API of OpenTelemetry is used: without its SDK a span costs some microseconds and is dropped.
+docs/observability.md lists all spans, metrics and fields.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from afterword.facts.scopes import Scope
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Value = str | bool | int | float
-Given = Value | Scope | None
+AttributeValue = str | bool | int | float
+Attribute = AttributeValue | Scope | None
 
 SCOPE_DIGITS = 16
 ERROR = "error.type"
 
 
 class Stage(StrEnum):
-    """What is done inside a span of this name, and timed."""
+    """The stages of the work. Each is a span, and is timed."""
 
     BATCH = "afterword.batch"
     SESSION = "afterword.session"
@@ -61,7 +61,7 @@ class Stage(StrEnum):
 
 
 class Count(StrEnum):
-    """What is counted."""
+    """The counters."""
 
     SESSIONS = "afterword.sessions"
     ASSERTIONS = "afterword.assertions"
@@ -77,7 +77,7 @@ class Count(StrEnum):
 
 
 class Measure(StrEnum):
-    """What is measured, in seconds or (the third) in tokens. The last two are names of OpenTelemetry's conventions."""
+    """The histograms, in seconds except for the third, which is in tokens. The last two names are OpenTelemetry's."""
 
     STAGE = "afterword.stage.duration"
     QUEUE_AGE = "afterword.queue.age"
@@ -111,7 +111,7 @@ def _version() -> str:
         return ""
 
 
-# Proxies: an application that sets its providers later is served by them from then on.
+# These are proxies: an application may set its providers later.
 _TRACER = trace.get_tracer("afterword", _version())
 _METER = metrics.get_meter("afterword", _version())
 _COUNTERS = {name: _METER.create_counter(name, _UNITS[name]) for name in Count}
@@ -120,63 +120,65 @@ _HISTOGRAMS = {name: _METER.create_histogram(name, _UNITS[name]) for name in Mea
 _NOTHING = nullcontext()
 _LOGGED = frozenset({"scope", "session_id", "run_id", "job"})
 _NAMES = {"model": "gen_ai.request.model", "token_type": "gen_ai.token.type"}
-"""What OpenTelemetry's conventions have a name for; all else is named `afterword.`, and so by the keyword."""
+"""Attributes that have a name in OpenTelemetry's conventions. Every other attribute gets the prefix `afterword.`."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Doing:
-    """The stage that the running task is in: its span, and the fields of its log records."""
+class _Current:
+    """The current stage of the running task: its span, and the fields of its log records."""
 
     span: Span
-    fields: Mapping[str, Value]
+    fields: Mapping[str, AttributeValue]
 
 
-_doing: ContextVar[_Doing] = ContextVar("doing", default=_Doing(trace.INVALID_SPAN, {}))  # noqa: B039 - frozen
+_current: ContextVar[_Current] = ContextVar("current", default=_Current(trace.INVALID_SPAN, {}))  # noqa: B039 - frozen
 
 
 @lru_cache(maxsize=1000)
 def scope_mark(scope: Scope) -> str:
-    """Return what stands for a scope in spans and logs: names of users may be addresses of people.
+    """Return the hash that stands for a scope in spans and logs, since the name of a user may be an email address.
 
-    A hash without a key: whoever knows a scope's name finds its traces, and whoever has a trace can check a guess.
+    The hash has no key: who knows the name of a scope can find its traces, and who has a trace can check a guess.
     """
     return hashlib.sha256(str(scope).encode()).hexdigest()[:SCOPE_DIGITS]
 
 
 @contextmanager
-def stage(name: Stage, **attributes: Given) -> Iterator[None]:
-    """Do a stage inside a span, timed. An error is told by its type alone: its text may hold what was said.
+def stage(name: Stage, **attributes: Attribute) -> Iterator[None]:
+    """Run the block as a stage, in a span, and time it. Of an error only the type is recorded.
 
-    A scope is told as its mark, None not at all. `scope`, `session_id`, `run_id` and `job` are fields of the log
-    records inside as well.
+    A scope is recorded as its hash; an attribute of None is left out. `scope`, `session_id`, `run_id` and `job` are
+    also fields of the log records inside.
     """
-    begun, told = perf_counter(), {"afterword.stage": name.value}
+    began, labels = perf_counter(), {"afterword.stage": name.value}
     token = None
     try:
-        with _opened(name, _named(attributes), told) as span:
-            fields = {**_doing.get().fields, "stage": name.value, **_logged(attributes)}
-            token = _doing.set(_Doing(span, fields))
+        with _opened(name, _named(attributes), labels) as span:
+            fields = {**_current.get().fields, "stage": name.value, **_logged(attributes)}
+            token = _current.set(_Current(span, fields))
             yield
     finally:
         if token is not None:
-            _doing.reset(token)
-        _HISTOGRAMS[Measure.STAGE].record(perf_counter() - begun, told)
+            _current.reset(token)
+        _HISTOGRAMS[Measure.STAGE].record(perf_counter() - began, labels)
 
 
-def note(**attributes: Given) -> None:
-    """Add attributes to the stage that the running task is in."""
-    doing = _doing.get()
-    if doing.span.is_recording():
-        doing.span.set_attributes(_named(attributes))
+def note(**attributes: Attribute) -> None:
+    """Add attributes to the current stage of the running task."""
+    current = _current.get()
+    if current.span.is_recording():
+        current.span.set_attributes(_named(attributes))
     if logged := _logged(attributes):
-        _doing.set(replace(doing, fields={**doing.fields, **logged}))
+        _current.set(replace(current, fields={**current.fields, **logged}))
 
 
-def staged(name: Stage, *told: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Return a decorator that does a function, plain or async, as a stage; the parameters named are its attributes."""
+def staged(name: Stage, *recorded: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Return a decorator that runs a function, plain or async, as a stage. The named parameters are its attributes."""
 
     def decorator(work: Callable[P, T]) -> Callable[P, T]:
-        places = {parameter: place for place, parameter in enumerate(signature(work).parameters) if parameter in told}
+        places = {
+            parameter: place for place, parameter in enumerate(signature(work).parameters) if parameter in recorded
+        }
 
         def opened(*args: P.args, **kwargs: P.kwargs) -> AbstractContextManager[None]:
             attributes: dict[str, Any] = {
@@ -201,72 +203,72 @@ def staged(name: Stage, *told: str) -> Callable[[Callable[P, T]], Callable[P, T]
 
 
 @contextmanager
-def client_span(name: str, attributes: Mapping[str, Value]) -> Iterator[Span]:
-    """Open the span of a question to a service; name and attributes are those of OpenTelemetry's conventions."""
+def client_span(name: str, attributes: Mapping[str, AttributeValue]) -> Iterator[Span]:
+    """Open the span of a request to a service, with the name and attributes of OpenTelemetry's conventions."""
     with _opened(name, attributes, {}, kind=SpanKind.CLIENT) as span:
         yield span
 
 
-def fail(span: Span, kind: str) -> None:
+def mark_failed(span: Span, kind: str) -> None:
     """Mark a span as failed with an error of this type."""
     span.set_attribute(ERROR, kind)
     span.set_status(Status(StatusCode.ERROR))
 
 
-def count(what: Count, amount: float = 1, **attributes: Given) -> None:
-    """Add to a counter; nothing where the amount is 0."""
+def count(counter: Count, amount: float = 1, **attributes: Attribute) -> None:
+    """Add to a counter, unless the amount is 0."""
     if amount:
-        _COUNTERS[what].add(amount, _named(attributes))
+        _COUNTERS[counter].add(amount, _named(attributes))
 
 
-def measure(what: Measure, amount: float, attributes: Mapping[str, Value] | None = None) -> None:
-    """Enter a value in a histogram; the attributes are those of OpenTelemetry's conventions."""
-    _HISTOGRAMS[what].record(amount, attributes)
+def measure(histogram: Measure, amount: float, attributes: Mapping[str, AttributeValue] | None = None) -> None:
+    """Record a value in a histogram, with attributes of OpenTelemetry's conventions."""
+    _HISTOGRAMS[histogram].record(amount, attributes)
 
 
 class Logs(logging.LoggerAdapter[logging.Logger]):
-    """A logger whose records carry the fields of what is being done: stage, scope, session_id, run_id, job."""
+    """A logger whose records have the fields of the current stage: stage, scope, session_id, run_id, job."""
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
-        """Add the fields to those that the call gives."""
-        return msg, {**kwargs, "extra": {**_doing.get().fields, **(kwargs.get("extra") or {})}}
+        """Add the fields of the current stage to those of the call."""
+        return msg, {**kwargs, "extra": {**_current.get().fields, **(kwargs.get("extra") or {})}}
 
 
 def logs(name: str) -> Logs:
-    """Return the logger of a module."""
+    """Return the logger of a module, with the fields of the current stage."""
     return Logs(logging.getLogger(name), {})
 
 
 @contextmanager
 def _opened(
-    name: str, attributes: Mapping[str, Value], told: dict[str, str], *, kind: SpanKind = SpanKind.INTERNAL
+    name: str, attributes: Mapping[str, AttributeValue], labels: dict[str, str], *, kind: SpanKind = SpanKind.INTERNAL
 ) -> Iterator[Span]:
-    """Open a span; an error's type is told to it, and put into `told`."""
+    """Open a span. The type of an error is recorded in the span and in `labels`."""
     span = _TRACER.start_span(name, kind=kind, attributes=attributes)
     attached = trace.use_span(span, end_on_exit=True, record_exception=False, set_status_on_exception=False)
-    # Without an SDK there is nothing to attach, and a turn of an agent is not to wait for it.
+    # Without an SDK there is nothing to attach; skipping it saves time in a turn of an agent.
     with attached if span.get_span_context().is_valid else _NOTHING:
         try:
             yield span
         except BaseException as error:
-            told[ERROR] = type(error).__name__
-            fail(span, told[ERROR])
+            labels[ERROR] = type(error).__name__
+            mark_failed(span, labels[ERROR])
             raise
 
 
-def _named(attributes: Mapping[str, Given]) -> dict[str, Value]:
-    given = attributes.items()
-    return {_NAMES.get(key) or f"afterword.{key}": _plain(value) for key, value in given if _is_told(key, value)}
+def _named(attributes: Mapping[str, Attribute]) -> dict[str, AttributeValue]:
+    return {_NAMES.get(key) or f"afterword.{key}": value for key, value in _recorded(attributes)}
 
 
-def _logged(attributes: Mapping[str, Given]) -> dict[str, Value]:
-    return {key: _plain(value) for key, value in attributes.items() if key in _LOGGED and _is_told(key, value)}
+def _logged(attributes: Mapping[str, Attribute]) -> dict[str, AttributeValue]:
+    return {key: value for key, value in _recorded(attributes) if key in _LOGGED}
 
 
-def _is_told(key: str, value: Given) -> bool:
-    # Whoever gives a text for a scope is about to be refused; it may be a name.
-    return value is not None and (key != "scope" or isinstance(value, Scope))
-
-
-def _plain(value: Given) -> Value:
-    return scope_mark(value) if isinstance(value, Scope) else value if value is not None else ""
+def _recorded(attributes: Mapping[str, Attribute]) -> Iterator[tuple[str, AttributeValue]]:
+    """Yield the attributes that are not None, a scope as its hash."""
+    for key, value in attributes.items():
+        if isinstance(value, Scope):
+            yield key, scope_mark(value)
+        # A scope that is a text will be refused by the callee; it may be a person's name.
+        elif value is not None and key != "scope":
+            yield key, value

@@ -15,7 +15,7 @@ from afterword.extractors.errors import EndpointUnavailable
 from afterword.extractors.extractor import Extraction, Usage, Window
 from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.extractor import ModelExtractor
-from afterword.extractors.model.metering import Bill, Question
+from afterword.extractors.model.metering import Bill, ModelRequest
 from afterword.extractors.rules import RulesExtractor
 from afterword.extractors.testing import Json, Reply, ScriptedEndpoint
 from afterword.facts.scopes import Scope
@@ -175,7 +175,7 @@ async def test_under_a_budget_sessions_are_read_one_after_another(store: Store) 
 
 
 async def test_a_question_that_waits_for_a_place_costs_nothing_when_it_is_cut_short(store: Store) -> None:
-    tracker, question = CostTracker(), Question("scripted", "extraction", 100, 100, answers=1)
+    tracker, question = CostTracker(), ModelRequest("scripted", "extraction", 100, 100, answers=1)
     tracker.limit(1)
     account = Account(tracker, store, LENA, "session:a")
     ticket = await account.reserve(question)
@@ -191,6 +191,6 @@ async def test_a_question_that_waits_for_a_place_costs_nothing_when_it_is_cut_sh
     third = asyncio.ensure_future(account.reserve(question))
     await asyncio.sleep(0.05)
     assert not third.done()
-    account.forsake(tickets[0])
-    account.forsake(await third)
-    account.forsake(tickets[1])
+    account.abandon(tickets[0])
+    account.abandon(await third)
+    account.abandon(tickets[1])

@@ -12,7 +12,7 @@ from alembic import command
 from sqlalchemy import Connection, inspect
 
 from afterword.extractors.extractor import Usage
-from afterword.extractors.model.metering import Bill, Question
+from afterword.extractors.model.metering import Bill, ModelRequest
 from afterword.extractors.model.prices import Price
 from afterword.facts.scopes import Scope
 from afterword.pipeline.budget import Account, Budget, CostTracker
@@ -22,7 +22,7 @@ from afterword.store.database.engine import Store
 
 LENA, JON = Scope.user("lena"), Scope.user("jon")
 PRICES = {"m": Price(Decimal(1), Decimal(10))}
-QUESTION = Question("m", "extraction", prompt_tokens=1_000, completion_limit=100, answers=1)
+QUESTION = ModelRequest("m", "extraction", prompt_tokens=1_000, completion_limit=100, answers=1)
 """At most 1,100 tokens and 2,000 millionths of a dollar."""
 COST = Usage(1, 500, 50)
 """550 tokens, 1,000 millionths of a dollar."""
@@ -33,7 +33,7 @@ def tracker(limits: Budget | None = None, *, at: datetime = NOON) -> CostTracker
     return CostTracker(replace(limits or Budget(), prices=PRICES), clock=lambda: at)
 
 
-async def ask(account: Account, question: Question = QUESTION, *, is_answered: bool = True) -> None:
+async def ask(account: Account, question: ModelRequest = QUESTION, *, is_answered: bool = True) -> None:
     ticket = await account.reserve(question)
     await asyncio.sleep(0)
     await account.settle(ticket, Bill(COST, is_answered=is_answered))
@@ -69,7 +69,7 @@ async def test_an_open_question_counts_at_what_it_may_cost_until_it_is_settled(s
 async def test_a_question_cut_short_stays_at_what_it_may_have_cost(store: Store) -> None:
     spending = tracker()
     account = Account(spending, store, LENA, "session:a")
-    account.forsake(await account.reserve(QUESTION))
+    account.abandon(await account.reserve(QUESTION))
     assert (await total(store)).micro_usd == spending.spent.micro_usd == 2_000
 
 
@@ -124,7 +124,7 @@ async def test_processes_side_by_side_cannot_pass_the_day_together(store: Store)
 
 
 async def test_dollars_cannot_be_limited_without_a_price(store: Store) -> None:
-    unknown = Question("nobody-knows", "extraction", 10, 10, 1)
+    unknown = ModelRequest("nobody-knows", "extraction", 10, 10, 1)
     with pytest.raises(PriceUnknown, match=r'prices."nobody-knows"'):
         await ask(Account(tracker(Budget(usd_per_run=Decimal(1))), store, LENA, "session:a"), unknown)
     await ask(Account(tracker(Budget(tokens_per_run=5_000)), store, LENA, "session:a"), unknown)

@@ -185,7 +185,7 @@ async def test_what_is_extracted_is_kept_where_nothing_is_left_to_judge_it(store
     with ScriptedEndpoint(wordy) as endpoint:
         async with workers(endpoint, max_completion_tokens=300) as both:
             await process_session(store, saved(0), extractor=both.extractor, judge=both.judge)
-            bound = both.extractor.foreseen(await _window(store, both)).bound
+            bound = both.extractor.planned_request(await _window(store, both)).worst_case
             room = bound.prompt_tokens + bound.completion_tokens
             tracker = CostTracker(Budget(tokens_per_run=room, prices=PRICES))
             (second,) = await run_batch(store, [saved(1)], extractor=both.extractor, judge=both.judge, budget=tracker)
@@ -297,7 +297,7 @@ async def test_a_prompt_is_never_larger_than_was_foreseen(store: Store, mode: Mo
         async with ModelClient(ModelSettings("scripted", endpoint.base_url, max_retries=0, mode=mode)) as client:
             extractor = ModelExtractor(client)
             window = await _window(store, Workers(extractor, ModelJudge(client)))
-            foreseen = extractor.foreseen(window)
+            foreseen = extractor.planned_request(window)
             await extractor.extract(window)
     (request,) = endpoint.requests
     assert len(json.dumps(request)) / 4 <= foreseen.prompt_tokens <= len(json.dumps(request)) / 2

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from afterword import doctor
 from afterword.extractors.errors import AnswerCut, AnswerInvalid, EndpointMisconfigured, EndpointUnavailable
 from afterword.extractors.model.client import ModelClient, ModelSettings
-from afterword.extractors.model.modes import MODES, Mode, remember, remembered
+from afterword.extractors.model.modes import MODES, Mode, save_mode, saved_mode
 from afterword.extractors.testing import Json, Reply, ScriptedEndpoint
 
 QUESTION = [{"role": "system", "content": "Name the city."}, {"role": "user", "content": "Where?"}]
@@ -90,7 +90,7 @@ async def test_what_was_found_is_remembered_for_the_next_process(tmp_path: Path)
             await client.ask(QUESTION, City)
     assert endpoint.asked[3:4] == [("tools", False)]
     assert [is_probe for _, is_probe in endpoint.asked] == [True, True, False, False, True, True, False]
-    assert remembered(file, f"{place}/") == "tools"
+    assert saved_mode(file, f"{place}/") == "tools"
     assert "key" not in file.read_text()
 
 
@@ -128,10 +128,10 @@ def test_a_file_that_cannot_be_used_costs_a_try_and_no_more(tmp_path: Path) -> N
     file = tmp_path / "modes.json"
     for broken in ("", "[]", '{"here": "yaml"}', "\x00"):
         file.write_text(broken)
-        assert remembered(file, "here") is None
-    assert remember(file, "here", "json")
-    assert remembered(file, "here") == "json"
-    assert not remember(file / "below", "here", "json")
+        assert saved_mode(file, "here") is None
+    assert save_mode(file, "here", "json")
+    assert saved_mode(file, "here") == "json"
+    assert not save_mode(file / "below", "here", "json")
     assert [one.name for one in tmp_path.iterdir()] == ["modes.json"]
 
 

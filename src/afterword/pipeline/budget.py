@@ -19,7 +19,7 @@ from sqlmodel import Session
 from afterword import telemetry
 from afterword.errors import StoreError
 from afterword.extractors.extractor import Usage
-from afterword.extractors.model.metering import Bill, Question, metering
+from afterword.extractors.model.metering import Bill, ModelRequest, metering
 from afterword.extractors.model.prices import Prices, shipped_prices
 from afterword.facts.scopes import Scope
 from afterword.pipeline.errors import BudgetReached, PriceUnknown
@@ -111,7 +111,7 @@ class CostTracker:
             usage.calls if is_estimate else 0,
         )
 
-    async def reserve(self, account: Account, question: Question) -> int:
+    async def reserve(self, account: Account, question: ModelRequest) -> int:
         """Wait for a place, and enter a question at what it may cost; while others are open, wait for what they leave.
 
         Raises `BudgetReached` where it does not fit what is left, and `PriceUnknown`.
@@ -126,9 +126,9 @@ class CostTracker:
         self._place_of[ticket] = places
         return ticket
 
-    async def _reserved(self, account: Account, question: Question) -> int:
+    async def _reserved(self, account: Account, question: ModelRequest) -> int:
         self.check(question.model)
-        bound = self.priced(question.model, question.bound, is_estimate=True)
+        bound = self.priced(question.model, question.worst_case, is_estimate=True)
         while True:
             self._settled.clear()
             try:
@@ -160,7 +160,7 @@ class CostTracker:
         finally:
             self._close(account, ticket, spent)
 
-    def forsake(self, account: Account, ticket: int) -> None:
+    def abandon(self, account: Account, ticket: int) -> None:
         """Count a question that was cut short at what it may have cost."""
         self._place_of.pop(ticket).release()
         self._close(account, ticket, self._open[ticket])
@@ -169,7 +169,7 @@ class CostTracker:
     def _at_most(self) -> Spending:
         return sum(self._open.values(), start=self.spent)
 
-    def _entered(self, db: Session, account: Account, question: Question, bound: Spending) -> int:
+    def _entered(self, db: Session, account: Account, question: ModelRequest, bound: Spending) -> int:
         at, budget = self._clock(), self.budget
         if budget.usd_per_day is not None or budget.tokens_per_day is not None:
             today = costs.spending_on_day(db, costs.day_of(at))
@@ -218,7 +218,7 @@ class Account:
         """The longest answer that is asked for; None without any limit to keep."""
         return COMPLETION_LIMIT if self.tracker.budget.has_limit else None
 
-    async def reserve(self, question: Question) -> int:
+    async def reserve(self, question: ModelRequest) -> int:
         """Set aside what a question may cost."""
         ticket = await self.tracker.reserve(self, question)
         self._tickets[ticket] = question.model
@@ -228,9 +228,9 @@ class Account:
         """Keep what a question has cost."""
         await self.tracker.settle(self, ticket, self._tickets[ticket], bill)
 
-    def forsake(self, ticket: int) -> None:
+    def abandon(self, ticket: int) -> None:
         """Keep that a question was cut short."""
-        self.tracker.forsake(self, ticket)
+        self.tracker.abandon(self, ticket)
 
     def tie_in(self, db: Session, run_id: int) -> None:
         """Say, in the transaction that writes a run, that it came of what was asked."""

@@ -76,7 +76,7 @@ async def _of_session(store: Store, saved: Saved, extractor: Extractor, judge: J
     fresh = [window for window, key in read if key not in kept]
     least, most = Usage(), Usage()
     if isinstance(extractor, ModelExtractor):
-        prompts = sum(extractor.foreseen(one).prompt_tokens for one in fresh)
+        prompts = sum(extractor.planned_request(one).prompt_tokens for one in fresh)
         words = sum(estimated_tokens(turn.text) for one in fresh for turn in one.turns)
         least = Usage(len(fresh), int(prompts * LEAST_PROMPT), int(words * ANSWER[0]))
         most = Usage(len(fresh), prompts, int(words * ANSWER[1]))

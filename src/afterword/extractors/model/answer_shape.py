@@ -1,4 +1,4 @@
-"""The shape of an answer, whose JSON schema is made once: it is asked for with every question, and slow to make."""
+"""Answers whose JSON schema is built only once: every request needs it, and building it is slow."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class Shape(BaseModel):
-    """What a model answers."""
+    """The base of the answers that models give."""
 
     @classmethod
     def model_json_schema(cls, *args: Any, **options: Any) -> dict[str, Any]:
-        """Return the schema as pydantic makes it, a new copy each time."""
+        """Return pydantic's schema, a new copy each time."""
         if args or options:
             return super().model_json_schema(*args, **options)
         schema: dict[str, Any] = json.loads(_schema(cls))
@@ -32,7 +32,7 @@ def _schema(shape: type[Shape]) -> str:
 
 @cache
 def wrapped(shape: type[T]) -> type[T]:
-    """Return the class that instructor would otherwise make anew of the shape for every question."""
+    """Return the class that instructor makes of an answer; by itself it would make a new one for every request."""
     from instructor import openai_schema
 
     return openai_schema(shape)
@@ -40,5 +40,5 @@ def wrapped(shape: type[T]) -> type[T]:
 
 @cache
 def schema_tokens(shape: type[BaseModel], indent: int | None) -> int:
-    """Return how long the schema of a shape is for a model, written with this indent."""
+    """Return the estimated tokens of the schema, written with this indent."""
     return estimated_tokens(json.dumps(shape.model_json_schema(), indent=indent))

@@ -1,8 +1,8 @@
-"""Ask a language model for an answer of a given shape, over any OpenAI-compatible endpoint.
+"""Ask a language model for an answer that fits a schema, at any OpenAI-compatible endpoint.
 
-Everything that instructor and openai do, log or raise stays inside this module: callers see the errors of
-`extractors.errors`, which never hold a user's words or a key. Both libraries are imported at the first question, since
-they take most of a second that a command line cannot spare.
+Callers see only the errors of `extractors.errors`, which never contain a user's words or a key. What instructor and
+openai log about our requests is kept at DEBUG. Both libraries are imported at the first request, because importing them
+takes most of a second, which is too long for a command line.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -19,47 +18,47 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel
 
-from afterword.extractors.errors import (
-    AnswerCut,
-    AnswerInvalid,
-    AnswerRefused,
-    EndpointMisconfigured,
-    EndpointUnavailable,
-    ExtractionError,
-)
+from afterword.extractors.errors import EndpointMisconfigured, ExtractionError
 from afterword.extractors.extractor import Usage
 from afterword.extractors.model.answer_shape import schema_tokens, wrapped
-from afterword.extractors.model.metering import Bill, Question, current, metered
-from afterword.extractors.model.modes import MODES, PROBE, Probe, first_that_works, remember, remembered
+from afterword.extractors.model.error_translation import is_refusal, refusal_error, translated_error
+from afterword.extractors.model.metering import ModelRequest, current_meter, metered
+from afterword.extractors.model.modes import MODES, PROBE, Probe, first_that_works, save_mode, saved_mode
 from afterword.extractors.model.modes import Mode as Mode
-from afterword.extractors.model.replies import mended
+from afterword.extractors.model.replies import clean_completion
+from afterword.extractors.model.request_tally import (
+    RequestTally,
+    count_request,
+    count_response,
+    counting,
+    current_tally,
+)
 from afterword.recall.tokens import estimated_tokens
 
 if TYPE_CHECKING:
     from instructor import AsyncInstructor
-    from openai import APIStatusError, AsyncOpenAI
+    from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
 Message = Mapping[str, str]
 T = TypeVar("T", bound=BaseModel)
 
 REASKS = 1
-"""How often an answer that does not fit the schema is shown to the model again."""
+"""How often the model is shown an answer that does not fit the schema, and asked again."""
 
 TOKENS_PER_MESSAGE, TOKENS_OF_SHAPE = 8, 200
-"""What a request adds to the words of a message, and to the schema of the answer."""
-
-PASSING_STATUSES = frozenset({408, 409, 429})
-WINDOW_TOO_LONG = frozenset({"context_length_exceeded", "string_above_max_length"})
+"""How many tokens a request adds to the text of each message, and to the schema of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """Which model answers, where, and within which limits.
+    """The model, the address of its endpoint, and the limits of a request.
 
-    `base_url` None is the endpoint that the openai package takes by itself; only then may it also look for the key
-    itself. `max_retries` is how often a request is sent again after 429, 5xx or a timeout; `mode` how the shape of
-    the answer is asked for. With "auto" the endpoint is tried once with a tiny question; `modes_file` keeps what was
-    found for later processes. Raises `EndpointMisconfigured` where no request could be made with it.
+    Without `base_url` the openai package chooses the endpoint, and only then may it also read the key from the
+    environment. `max_retries` is how often a request is sent again after 429, 5xx or a timeout. `mode` is how the
+    schema of the answer is sent. With "auto" every mode is tried once with a tiny question, and `modes_file` remembers
+    for later processes which one works.
+
+    Raises `EndpointMisconfigured` if no request could be made with these settings.
     """
 
     model: str
@@ -77,11 +76,11 @@ class ModelSettings:
         if self.base_url is not None and urlsplit(self.base_url).scheme not in ("http", "https"):
             raise EndpointMisconfigured("the base URL of the model endpoint must start with http:// or https://")
         if self.mode not in ("auto", *MODES):
-            raise EndpointMisconfigured(f"{self.mode!r} is no mode; use auto, {', '.join(MODES)}")
+            raise EndpointMisconfigured(f"{self.mode!r} is not a mode; use auto, {', '.join(MODES)}")
 
     @property
     def place(self) -> str:
-        """The model and its address for messages, without user name, password or query."""
+        """The model and its address, for messages: without user name, password or query."""
         if self.base_url is None:
             return f"model {self.model!r} at the default endpoint"
         url = urlsplit(self.base_url)
@@ -89,9 +88,9 @@ class ModelSettings:
 
 
 class ModelClient:
-    """One shared connection pool to one endpoint, opened at the first question; close it, or use `async with`.
+    """A client of one endpoint with one connection pool, opened at the first request. Close it, or use `async with`.
 
-    A client that is dropped without being closed can hang the requests of the next one in the same event loop.
+    A client that is dropped without being closed can block the requests of the next client in the same event loop.
     """
 
     def __init__(self, settings: ModelSettings) -> None:
@@ -99,7 +98,7 @@ class ModelClient:
         self._openai: AsyncOpenAI | None = None
         self._instructors: dict[Mode, AsyncInstructor] = {}
         self._mode: Mode | None = None if settings.mode == "auto" else settings.mode
-        self._choosing = asyncio.Lock()
+        self._choosing_mode = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         return self
@@ -110,7 +109,7 @@ class ModelClient:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections; the next question would open new ones."""
+        """Close the connections. A later request would open new ones."""
         client, self._openai, self._instructors = self._openai, None, {}
         if client is not None:
             await client.close()
@@ -118,87 +117,84 @@ class ModelClient:
     async def ask(
         self, messages: Sequence[Message], response_model: type[T], *, purpose: str = "extraction"
     ) -> tuple[T, Usage]:
-        """Return the model's answer in the shape of `response_model`, and what it cost.
+        """Return the model's answer as a `response_model`, and the usage.
 
-        `messages` are dicts with `role` and `content`; their text is sent as it is. `Usage.calls` counts requests on
-        the wire, retries, re-asks and the trying of modes included; where the endpoint reports no tokens they count 0.
-        `purpose` is what a meter keeps the cost under; a meter may refuse the question with an error of its own before
-        it is asked. Raises a leaf of `ExtractionError`, each naming model and address and what to do next, with what
-        was spent.
+        `messages` are dicts with `role` and `content`, and are sent unchanged. `Usage.calls` counts HTTP requests,
+        including retries, repeated questions and the trying of modes. Tokens that the endpoint does not report count
+        as 0. The meter books the cost under `purpose`. It may refuse the request with an error of its own.
+
+        Raises a subclass of `ExtractionError`. Its message names the model, its address and what to do next; its
+        `usage` is what was spent.
         """
-        question = self.question(messages, response_model, purpose)
-        async with metered(question) as bill:
-            tally = _Tally()
-            token = _asking.set(tally)
-            try:
-                outcome = await self._answer(messages, response_model, question.completion_limit or None)
-            finally:
-                _asking.reset(token)
-            tally.put_on(bill, question, outcome)
-        # Raised here, outside of any handler: the original exception holds whole prompts, and would be printed along.
+        request = self.planned_request(messages, response_model, purpose)
+        async with metered(request) as bill:
+            tally = RequestTally()
+            with counting(tally):
+                outcome = await self._answer(messages, response_model, request.completion_limit or None)
+            tally.fill_in(bill, request, outcome)
+        # Raised outside of any handler, because the original exception contains whole prompts and would be printed.
         if isinstance(outcome, ExtractionError):
             outcome.usage = tally.usage
             raise outcome
         return outcome, tally.usage
 
-    def question(self, messages: Sequence[Message], response_model: type[BaseModel], purpose: str) -> Question:
-        """Return what asking this would be: the size of its prompt, on the high side, and the limit of its answer."""
-        words = sum(estimated_tokens(text) for message in messages for text in message.values())
-        shape = schema_tokens(response_model, 2 if self.settings.mode == "json" else None) + TOKENS_OF_SHAPE
-        meter = current()
+    def planned_request(
+        self, messages: Sequence[Message], response_model: type[BaseModel], purpose: str
+    ) -> ModelRequest:
+        """Return the request that `ask` would send, with a high estimate of its prompt, without sending it."""
+        text = sum(estimated_tokens(text) for message in messages for text in message.values())
+        schema = schema_tokens(response_model, 2 if self.settings.mode == "json" else None) + TOKENS_OF_SHAPE
+        meter = current_meter()
         limit = self.settings.max_completion_tokens or (meter.completion_limit if meter else None) or 0
-        prompt_tokens = words + shape + TOKENS_PER_MESSAGE * len(messages)
-        return Question(self.settings.model, purpose, prompt_tokens, limit, answers=REASKS + 1)
+        prompt_tokens = text + schema + TOKENS_PER_MESSAGE * len(messages)
+        return ModelRequest(self.settings.model, purpose, prompt_tokens, limit, answers=REASKS + 1)
 
     async def probe(self) -> dict[Mode, ExtractionError | None]:
-        """Ask the tiny question in every mode; return what went wrong in each, None where it works.
+        """Ask the tiny question in every mode. Return the error of each mode, None for a mode that works.
 
-        With mode "auto" the first that works is taken, and kept in the `modes_file`.
+        With mode "auto" the first mode that works is used from now on, and saved in the `modes_file`.
         """
-        token = _asking.set(_Tally())
-        try:
-            found = {mode: await self._tried(mode) for mode in MODES}
-        finally:
-            _asking.reset(token)
-        works = [mode for mode, fault in found.items() if fault is None]
-        if works and self.settings.mode == "auto":
-            self._keep(works[0])
-        return found
+        with counting(RequestTally()):
+            errors = {mode: await self._try_mode(mode) for mode in MODES}
+        working_modes = [mode for mode, error in errors.items() if error is None]
+        if working_modes and self.settings.mode == "auto":
+            self._use_mode(working_modes[0])
+        return errors
 
-    async def _chosen(self) -> Mode | ExtractionError:
-        """Return the mode to ask in; with "auto" what is remembered, or the first that works."""
-        async with self._choosing:
+    async def _chosen_mode(self) -> Mode | ExtractionError:
+        """Return the mode to ask in. With "auto" it is the saved mode, or else the first that works."""
+        async with self._choosing_mode:
             if self._mode is None and self.settings.modes_file is not None:
-                self._mode = remembered(self.settings.modes_file, self._place())
+                self._mode = saved_mode(self.settings.modes_file, self._resolved_place())
             if self._mode is None:
-                found = await first_that_works(self._tried)
-                if isinstance(found, ExtractionError):
-                    return found
-                self._keep(found)
+                mode = await first_that_works(self._try_mode)
+                if isinstance(mode, ExtractionError):
+                    return mode
+                self._use_mode(mode)
             return self._mode or MODES[0]
 
-    async def _tried(self, mode: Mode) -> ExtractionError | None:
-        answer = await self._attempt(PROBE, Probe, mode, None, reasks=0)
+    async def _try_mode(self, mode: Mode) -> ExtractionError | None:
+        answer = await self._request(PROBE, Probe, mode, None, reasks=0)
         return answer if isinstance(answer, ExtractionError) else None
 
-    def _keep(self, mode: Mode) -> None:
+    def _use_mode(self, mode: Mode) -> None:
         self._mode = mode
         if self.settings.modes_file is not None:
-            remember(self.settings.modes_file, self._place(), mode)
+            save_mode(self.settings.modes_file, self._resolved_place(), mode)
 
-    def _place(self) -> str:
-        """The place as it is remembered: the address that is asked, also where the environment names it."""
+    def _resolved_place(self) -> str:
+        """Return the place with the address in use, also if the environment names it."""
         return replace(self.settings, base_url=str(self._connection().base_url)).place
 
     async def _answer(
         self, messages: Sequence[Message], response_model: type[T], limit: int | None
     ) -> T | ExtractionError:
-        mode = await self._chosen()
+        mode = await self._chosen_mode()
         if isinstance(mode, ExtractionError):
             return mode
-        return await self._attempt(messages, response_model, mode, limit)
+        return await self._request(messages, response_model, mode, limit)
 
-    async def _attempt(
+    async def _request(
         self,
         messages: Sequence[Message],
         response_model: type[T],
@@ -212,7 +208,7 @@ class ModelClient:
 
         limits: dict[str, Any] = {} if limit is None else {"max_completion_tokens": limit}
         try:
-            answer, completion = await self._opened(mode).create_with_completion(
+            answer, completion = await self._instructor(mode).create_with_completion(
                 # Never `context=`: it would render every message as a template, users' words included.
                 messages=[dict(message) for message in messages],  # type: ignore[misc]  # plain dicts, as instructor takes them
                 response_model=wrapped(response_model),
@@ -221,178 +217,66 @@ class ModelClient:
                 **limits,
             )
         except (InstructorError, OpenAIError) as error:
-            if tally := _asking.get():
+            if tally := current_tally():
                 tally.is_timeout = isinstance(error.__cause__ or error, APITimeoutError)
-            return translated(error, self.settings.place)
-        # What a filter has let through of an answer may look like a whole one.
-        return _declined(self.settings.place) if _is_declined(completion) else answer
+            return translated_error(error, self.settings.place)
+        # An answer that a content filter has shortened may still fit the schema.
+        return refusal_error(self.settings.place) if is_refusal(completion) else answer
 
-    def _opened(self, mode: Mode) -> AsyncInstructor:
+    def _instructor(self, mode: Mode) -> AsyncInstructor:
         if mode not in self._instructors:
             import instructor
 
             modes = {"json_schema": instructor.Mode.JSON_SCHEMA, "tools": instructor.Mode.TOOLS}
             opened = instructor.from_openai(self._connection(), mode=modes.get(mode, instructor.Mode.JSON))
-            opened.on("completion:response", _received)
+            opened.on("completion:response", _on_completion)
             self._instructors[mode] = opened
-            _silence()
+            _silence_instructor()
         return self._instructors[mode]
 
     def _connection(self) -> AsyncOpenAI:
         if self._openai is None:
-            self._openai = self._connected()
+            from openai import DefaultAsyncHttpxClient
+
+            http_client = DefaultAsyncHttpxClient(
+                event_hooks={"request": [count_request], "response": [count_response]}
+            )
+            self._openai = open_connection(self.settings, http_client)
         return self._openai
 
-    def _connected(self) -> AsyncOpenAI:
-        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-        settings = self.settings
-        # The key that openai finds in the environment belongs to its own endpoint; others get none by accident.
-        key = settings.api_key or (None if settings.base_url is None else "none")
-        return AsyncOpenAI(
-            api_key=key,
-            base_url=settings.base_url,
-            timeout=settings.timeout_s,
-            max_retries=settings.max_retries,
-            http_client=DefaultAsyncHttpxClient(event_hooks={"request": [_count], "response": [_heard]}),
-        )
+def open_connection(settings: ModelSettings, http_client: DefaultAsyncHttpxClient | None = None) -> AsyncOpenAI:
+    """Return a client of the openai package for the endpoint."""
+    from openai import AsyncOpenAI
 
-
-class _Tally:
-    """Counts the requests of one question, and the tokens of its answers, those that did not fit included."""
-
-    def __init__(self) -> None:
-        self.calls = self.responses = self.unreported = self.unreported_tokens = 0
-        self.prompt_tokens = self.completion_tokens = self.cached_tokens = 0
-        self.is_timeout = False
-
-    @property
-    def usage(self) -> Usage:
-        """What the endpoint has reported."""
-        return Usage(self.calls, self.prompt_tokens, self.completion_tokens, self.cached_tokens)
-
-    def put_on(self, bill: Bill, question: Question, outcome: object) -> None:
-        """Write what was reported on the bill, and what was not as it is estimated."""
-        # Of a request that was given up nobody knows how far the model came.
-        given_up = self.calls - self.responses if self.is_timeout else 0
-        missing = self.unreported + given_up
-        prompt_tokens = missing * question.prompt_tokens
-        completion_tokens = self.unreported_tokens + given_up * question.completion_limit
-        bill.usage = self.usage + Usage(0, prompt_tokens, completion_tokens)
-        bill.fault = type(outcome).__name__ if isinstance(outcome, ExtractionError) else None
-        bill.is_answered, bill.is_estimate = bill.fault is None, missing > 0
+    # The key that openai reads from the environment is meant for its own endpoint: no other endpoint may receive it.
+    key = settings.api_key or (None if settings.base_url is None else "none")
+    return AsyncOpenAI(
+        api_key=key,
+        base_url=settings.base_url,
+        timeout=settings.timeout_s,
+        max_retries=settings.max_retries,
+        http_client=http_client,
+    )
 
 
-_asking: ContextVar[_Tally | None] = ContextVar("asking", default=None)
+def _on_completion(completion: object) -> None:
+    """Count and clean a completion before instructor reads it and changes its usage in place."""
+    if tally := current_tally():
+        tally.add_completion(completion)
+    clean_completion(completion)
 
 
-async def _count(_request: object) -> None:
-    if tally := _asking.get():
-        tally.calls += 1
+def _is_harmless(record: logging.LogRecord) -> bool:
+    return record.levelno <= logging.DEBUG or current_tally() is None
 
 
-async def _heard(_response: object) -> None:
-    if tally := _asking.get():
-        tally.responses += 1
+def _silence_instructor() -> None:
+    """Drop instructor's log records about our requests above DEBUG: they quote whole prompts and answers.
 
-
-def _add(completion: object) -> None:
-    """Add what an answer cost to the tally of its question; endpoints report in odd shapes, or not at all."""
-    tally = _asking.get()
-    if tally is None:
-        return
-    usage = getattr(completion, "usage", None)
-    prompt_tokens = _number(usage, "prompt_tokens")
-    if not prompt_tokens:
-        tally.unreported += 1
-        tally.unreported_tokens += estimated_tokens(str(getattr(completion, "choices", "")))
-    tally.prompt_tokens += prompt_tokens
-    tally.completion_tokens += _number(usage, "completion_tokens")
-    tally.cached_tokens += _number(getattr(usage, "prompt_tokens_details", None), "cached_tokens")
-
-
-def _number(of: object, name: str) -> int:
-    value = getattr(of, name, 0)
-    return value if isinstance(value, int) and value > 0 else 0
-
-
-def _received(completion: object) -> None:
-    """Take note of an answer before instructor reads it (and adds up its usage in place)."""
-    _add(completion)
-    mended(completion)
-
-
-def _withhold(record: logging.LogRecord) -> bool:
-    return record.levelno <= logging.DEBUG or _asking.get() is None
-
-
-def _silence() -> None:
-    """Keep instructor's log records about our questions at DEBUG: the others quote whole prompts and answers.
-
-    A filter on a parent logger does not see its children's records, so each one gets it. The application's own use of
-    instructor is left alone.
+    A filter on a parent logger does not see the records of its children, so each logger gets the filter. The
+    application's own use of instructor is not affected.
     """
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] == "instructor":
-            logging.getLogger(name).addFilter(_withhold)
-
-
-def translated(error: Exception, place: str) -> ExtractionError:
-    """Return what an exception of openai or instructor means for us, told without any of its text."""
-    from instructor.core import IncompleteOutputException
-    from openai import APIConnectionError, APIStatusError, APITimeoutError, OpenAIError
-
-    cause = error.__cause__ if isinstance(error.__cause__, OpenAIError) else error
-    if isinstance(error, IncompleteOutputException):
-        return AnswerCut(
-            f"{place}: the answer was cut at its length limit; take a model with more room, or ask for less"
-        )
-    if isinstance(cause, APIStatusError):
-        return _refused_request(cause, place)
-    if isinstance(cause, APITimeoutError):
-        return EndpointUnavailable(f"{place}: no answer in time; the session is tried again, or raise the timeout")
-    if isinstance(cause, APIConnectionError):
-        return EndpointUnavailable(f"{place}: no connection; check that the endpoint runs and can be reached")
-    if isinstance(cause, OpenAIError):
-        return EndpointMisconfigured(
-            f"{place}: no request could be made; set an API key, or a base URL that needs none"
-        )
-    return _unusable_answer(error, place)
-
-
-def _refused_request(error: APIStatusError, place: str) -> ExtractionError:
-    status = error.status_code
-    if status == 413 or str(error.code) in WINDOW_TOO_LONG:
-        return AnswerCut(
-            f"{place}: HTTP {status}, the request is too long; take a model with more room, or ask for less"
-        )
-    if status in PASSING_STATUSES or status >= 500:
-        return EndpointUnavailable(f"{place}: HTTP {status} after all retries; the session is tried again later")
-    todo = {
-        401: "check the API key",
-        403: "check what the API key may use",
-        404: "check the model's name and the base URL",
-    }.get(status, "check the model's name, and with `afterword doctor --probe` which mode the endpoint knows")
-    return EndpointMisconfigured(f"{place}: HTTP {status}; {todo}", status=status)
-
-
-def _unusable_answer(error: Exception, place: str) -> ExtractionError:
-    # With forced tools instructor gives up at a refusal before it keeps the completion; this is how it shows.
-    if isinstance(error.__cause__, AssertionError) or _is_declined(getattr(error, "last_completion", None)):
-        return _declined(place)
-    attempts = getattr(error, "n_attempts", 1)
-    return AnswerInvalid(
-        f"{place}: no answer fitted the schema in {attempts} attempts; try another mode or a more capable model"
-    )
-
-
-def _declined(place: str) -> AnswerRefused:
-    return AnswerRefused(f"{place}: the model declined to answer; look at the session, or try another model")
-
-
-def _is_declined(completion: Any) -> bool:
-    return any(
-        getattr(getattr(choice, "message", None), "refusal", None)
-        or getattr(choice, "finish_reason", None) == "content_filter"
-        for choice in getattr(completion, "choices", None) or []
-    )
+            logging.getLogger(name).addFilter(_is_harmless)

@@ -1,4 +1,4 @@
-"""Vectors of texts from any OpenAI-compatible endpoint. The openai package is loaded at the first question."""
+"""Vectors of texts from any OpenAI-compatible endpoint. The openai package is imported at the first request."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Self
 from weakref import WeakKeyDictionary
 
 from afterword.extractors.extractor import Usage
-from afterword.extractors.model.client import ModelSettings
-from afterword.extractors.model.metering import Bill, Question, metered
+from afterword.extractors.model.client import ModelSettings, open_connection
+from afterword.extractors.model.metering import Bill, ModelRequest, metered
 from afterword.recall.tokens import estimated_tokens
 from afterword.recall.vectors import EmbeddingUnavailable, Vector
 
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
 
 PURPOSE = "embedding"
 LONGEST = 6_000
-"""How many characters of a text count: endpoints refuse what is longer than their model's window."""
+"""How many characters of a text are sent: endpoints refuse a text that is longer than their model's window."""
 SHORTEST = 500
-"""A text that is refused is asked for again with its first half, down to this length."""
-TOO_MUCH = frozenset({400, 413, 422})
+"""A text that is refused is sent again with its first half only, down to this length."""
+TOO_LONG = frozenset({400, 413, 422})
 
 
 @dataclass(frozen=True, slots=True)
-class _Fault:
-    """Why no vectors came; `is_too_much` where fewer or shorter texts may do."""
+class _Failure:
+    """Why there are no vectors. `is_too_long`: fewer or shorter texts may be accepted."""
 
     reason: str
-    is_too_much: bool = False
+    is_too_long: bool = False
 
 
 class EndpointEmbedder:
-    """Makes vectors with the model and at the address of `settings`, `dimension` numbers each.
+    """Makes vectors of `dimension` numbers with the model and the endpoint of `settings`.
 
-    Close it, or use `async with`. With `is_shortened` the endpoint is asked for so many numbers, which not every model
-    can; else its vectors must have that many by themselves. Of a text the first 6,000 characters count. It may be used
-    from several event loops, and each has connections of its own. Where a meter is set, it is asked before each
-    question, and told what the question has cost.
+    Close it, or use `async with`. With `is_shortened` the endpoint is asked for vectors of that length, which not every
+    model supports; otherwise its vectors must have that length already. Only the first 6,000 characters of a text count.
+    The embedder may be used from several event loops, and has separate connections for each. If a meter is set, it
+    must admit each request and is given the bill afterwards.
     """
 
     def __init__(self, settings: ModelSettings, dimension: int, *, is_shortened: bool = False) -> None:
@@ -51,7 +51,7 @@ class EndpointEmbedder:
 
     @property
     def model(self) -> str:
-        """The name of the model, as the store keeps it."""
+        """The name of the model, under which the store keeps its vectors."""
         return self.settings.model
 
     async def __aenter__(self) -> Self:
@@ -63,56 +63,50 @@ class EndpointEmbedder:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections of the running loop; the next question would open new ones."""
+        """Close the connections of the running event loop. A later request would open new ones."""
         client = self._clients.pop(asyncio.get_running_loop(), None)
         if client is not None:
             await client.close()
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """Return one vector a text, in order.
+        """Return one vector for each text, in order.
 
-        Raises `EmbeddingUnavailable` where the endpoint does not answer, or with other vectors than asked for. Texts
-        that are refused as too much at once are asked for in halves, which ends with the first that is refused alone.
+        Raises `EmbeddingUnavailable` if the endpoint does not answer, or answers with other vectors than asked for.
+        Texts that are refused as too long are sent again in halves, until a single text is refused at its shortest.
         """
-        found = await self._found([text[:LONGEST] for text in texts])
-        # Raised here, outside of any handler: the original exception may hold the texts.
-        if isinstance(found, _Fault):
-            raise EmbeddingUnavailable(f"no vectors from {self.settings.place}: {found.reason}")
-        if [len(one) for one in found] != [self.dimension] * len(texts):
-            sizes = sorted({len(one) for one in found})
-            reason = f"{len(texts)} vectors of {self.dimension} numbers were asked for, {len(found)} of {sizes} came"
+        vectors = await self._vectors([text[:LONGEST] for text in texts])
+        # Raised outside of any handler, because the original exception may contain the texts.
+        if isinstance(vectors, _Failure):
+            raise EmbeddingUnavailable(f"no vectors from {self.settings.place}: {vectors.reason}")
+        if [len(vector) for vector in vectors] != [self.dimension] * len(texts):
+            sizes = sorted({len(vector) for vector in vectors})
+            reason = f"{len(texts)} vectors of {self.dimension} numbers were asked for, {len(vectors)} of {sizes} came"
             raise EmbeddingUnavailable(f"{self.settings.place}: {reason}; set the model's own dimension")
-        return found
+        return vectors
 
-    async def _found(self, texts: Sequence[str]) -> list[Vector] | _Fault:
-        found = await self._asked(texts)
-        if not isinstance(found, _Fault) or not found.is_too_much:
-            return found
+    async def _vectors(self, texts: Sequence[str]) -> list[Vector] | _Failure:
+        vectors = await self._metered_request(texts)
+        if not isinstance(vectors, _Failure) or not vectors.is_too_long:
+            return vectors
         if len(texts) > 1:
-            first = await self._found(texts[: len(texts) // 2])
-            second = first if isinstance(first, _Fault) else await self._found(texts[len(texts) // 2 :])
-            return second if isinstance(first, _Fault) or isinstance(second, _Fault) else first + second
+            first = await self._vectors(texts[: len(texts) // 2])
+            second = first if isinstance(first, _Failure) else await self._vectors(texts[len(texts) // 2 :])
+            return second if isinstance(first, _Failure) or isinstance(second, _Failure) else first + second
         half = texts[0][: len(texts[0]) // 2]
-        return await self._found([half]) if len(half) >= SHORTEST else found
+        return await self._vectors([half]) if len(half) >= SHORTEST else vectors
 
-    async def _asked(self, texts: Sequence[str]) -> list[Vector] | _Fault:
-        question = Question(
-            self.model,
-            PURPOSE,
-            sum(map(estimated_tokens, texts)),
-            completion_limit=0,
-            answers=1,
-            operation="embeddings",
-        )
-        async with metered(question) as bill:
-            return await self._answer(texts, question, bill)
+    async def _metered_request(self, texts: Sequence[str]) -> list[Vector] | _Failure:
+        tokens = sum(map(estimated_tokens, texts))
+        request = ModelRequest(self.model, PURPOSE, tokens, completion_limit=0, answers=1, operation="embeddings")
+        async with metered(request) as bill:
+            return await self._request(texts, request, bill)
 
-    async def _answer(self, texts: Sequence[str], question: Question, bill: Bill) -> list[Vector] | _Fault:
+    async def _request(self, texts: Sequence[str], request: ModelRequest, bill: Bill) -> list[Vector] | _Failure:
         from openai import APIStatusError, APITimeoutError, OpenAIError, omit
 
         bill.usage = Usage(calls=1)
         try:
-            answer = await self._opened().embeddings.create(
+            answer = await self._connection().embeddings.create(
                 model=self.settings.model,
                 input=list(texts),
                 dimensions=self.dimension if self._is_shortened else omit,
@@ -120,25 +114,17 @@ class EndpointEmbedder:
             )
         except OpenAIError as error:
             if isinstance(error, APITimeoutError):
-                bill.usage, bill.is_estimate = question.bound, True
+                bill.usage, bill.is_estimate = request.worst_case, True
             bill.fault = type(error).__name__
             status = error.status_code if isinstance(error, APIStatusError) else None
-            return _Fault(bill.fault, is_too_much=status in TOO_MUCH)
-        told = getattr(answer.usage, "prompt_tokens", None)
-        bill.usage = Usage(1, told) if told else question.bound
-        bill.is_estimate, bill.is_answered = not told, True
-        return [one.embedding for one in sorted(answer.data, key=lambda one: one.index)]
+            return _Failure(bill.fault, is_too_long=status in TOO_LONG)
+        reported = getattr(answer.usage, "prompt_tokens", None)
+        bill.usage = Usage(1, reported) if reported else request.worst_case
+        bill.is_estimate, bill.is_answered = not reported, True
+        return [entry.embedding for entry in sorted(answer.data, key=lambda entry: entry.index)]
 
-    def _opened(self) -> AsyncOpenAI:
+    def _connection(self) -> AsyncOpenAI:
         loop = asyncio.get_running_loop()
-        client = self._clients.get(loop)
-        if client is None:
-            from openai import AsyncOpenAI
-
-            settings = self.settings
-            # The key that openai finds in the environment belongs to its own endpoint; others get none by accident.
-            key = settings.api_key or (None if settings.base_url is None else "none")
-            client = self._clients[loop] = AsyncOpenAI(
-                api_key=key, base_url=settings.base_url, timeout=settings.timeout_s, max_retries=settings.max_retries
-            )
-        return client
+        if loop not in self._clients:
+            self._clients[loop] = open_connection(self.settings)
+        return self._clients[loop]

@@ -1,4 +1,4 @@
-"""The extractor that asks a language model. Of the window alone: no store, no clock, no other session."""
+"""The extractor that asks a language model. It sees the window alone: no store, no clock, no other session."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from afterword.extractors.candidates import Answer
 from afterword.extractors.extractor import Extraction, Rejection, Window
 from afterword.extractors.model.client import Message, ModelClient
-from afterword.extractors.model.metering import Question
+from afterword.extractors.model.metering import ModelRequest
 from afterword.extractors.model.prompts import Prompt, load_prompt, render
 from afterword.extractors.model.prompts.rendering import neutralised
 
@@ -20,10 +20,10 @@ IN_ONE_LANGUAGE = (
 
 
 class ModelExtractor:
-    """Proposes what a language model finds in a window: one question a window, one more to mend what was refused.
+    """Proposes the facts that a language model finds in a window, and repairs refused candidates in a second request.
 
-    The client is shared with whoever else asks the same endpoint; whoever made it closes it. Statements are in the
-    session's own language, or in `language` ("English"), where one memory serves sessions in several.
+    The client may be shared, and whoever opened it closes it. Statements are in the session's own language, or in
+    `language` (for example "English") if one memory serves sessions in several languages.
     """
 
     def __init__(
@@ -34,49 +34,57 @@ class ModelExtractor:
 
     @property
     def version(self) -> str:
-        """Model and prompts, for example `model:gpt-4o-mini:extract-2+repair-1`, and the language where one is set."""
-        told = f"+{self._language}" if self._language else ""
-        return f"model:{self._client.settings.model}:{self._extract.id}+{self._repair.id}{told}"
+        """Model and prompts, for example `model:gpt-4o-mini:extract-2+repair-1`, and the language if one is set."""
+        language = f"+{self._language}" if self._language else ""
+        return f"model:{self._client.settings.model}:{self._extract.id}+{self._repair.id}{language}"
 
     async def extract(self, window: Window) -> Extraction:
         """Return the candidates that the model finds in the window.
 
-        Raises an `ExtractionError` where no answer was had: that is never the same as "no facts".
+        Raises an `ExtractionError` if there was no answer, which is never the same as "no facts".
         """
-        return await self._ask(opening(self._extract, window, self._language))
+        return await self._ask(extraction_messages(self._extract, window, self._language))
 
     async def repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:
-        """Return mended candidates in place of the rejected ones; without any, nothing is asked.
+        """Return repaired candidates in place of the rejected ones. Without any, no request is sent.
 
-        Raises an `ExtractionError` where no answer was had.
+        Raises an `ExtractionError` if there was no answer.
         """
         if not rejections:
             return Extraction(())
-        messages = [*opening(self._extract, window, self._language), *objection(self._repair, rejections)]
+        messages = [
+            *extraction_messages(self._extract, window, self._language),
+            *repair_messages(self._repair, rejections),
+        ]
         return await self._ask(messages, purpose="repair")
 
-    def foreseen(self, window: Window) -> Question:
-        """Return what asking for the facts of the window would be, without asking."""
-        return self._client.question(opening(self._extract, window, self._language), Answer, "extraction")
+    def planned_request(self, window: Window) -> ModelRequest:
+        """Return the request for the facts of the window, without sending it."""
+        return self._client.planned_request(
+            extraction_messages(self._extract, window, self._language), Answer, "extraction"
+        )
 
     async def _ask(self, messages: Sequence[Message], purpose: str = "extraction") -> Extraction:
         answer, usage = await self._client.ask(messages, Answer, purpose=purpose)
         return Extraction(tuple(answer.facts), usage)
 
 
-def opening(prompt: Prompt, window: Window, language: str | None = None) -> list[Message]:
-    """Return the messages that ask for the facts of a window, told in the session's language or in the one given."""
-    told = f"{prompt.text}\n\n{IN_ONE_LANGUAGE.format(language)}" if language else prompt.text
-    return [{"role": "system", "content": told}, {"role": "user", "content": render(window)}]
+def extraction_messages(prompt: Prompt, window: Window, language: str | None = None) -> list[Message]:
+    """Return the messages that ask for the facts of a window, in the session's language or in `language`."""
+    instructions = f"{prompt.text}\n\n{IN_ONE_LANGUAGE.format(language)}" if language else prompt.text
+    return [{"role": "system", "content": instructions}, {"role": "user", "content": render(window)}]
 
 
-def objection(prompt: Prompt, rejections: Sequence[Rejection]) -> list[Message]:
-    """Return the messages that show the refused candidates as the model's own answer, and why they were refused.
+def repair_messages(prompt: Prompt, rejections: Sequence[Rejection]) -> list[Message]:
+    """Return the messages that show the refused candidates as the model's own answer, with the reasons.
 
-    They follow `opening`, so that a provider's prompt cache serves the long part a second time.
+    They are sent after `extraction_messages`, so that the provider's prompt cache serves the long part again.
     """
     answer = Answer(facts=[rejection.candidate for rejection in rejections])
-    reasons = [f"{number}. {item.reason}: {neutralised(item.detail)}" for number, item in enumerate(rejections, 1)]
+    reasons = [
+        f"{number}. {rejection.reason}: {neutralised(rejection.detail)}"
+        for number, rejection in enumerate(rejections, 1)
+    ]
     return [
         {"role": "assistant", "content": answer.model_dump_json(exclude_defaults=True)},
         {"role": "user", "content": prompt.text.replace("{refusals}", "\n".join(reasons))},

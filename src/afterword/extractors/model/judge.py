@@ -1,4 +1,4 @@
-"""The judge that asks a language model: all pairs in one question, shown without ids, each answered exactly once."""
+"""The judge that asks a language model. All pairs are in one request, without ids, and each is answered once."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from afterword.facts.assertions import OWNER, Assertion, Cue, Relation, SpeechAc
 from afterword.facts.words import folded
 
 PAIRS_A_CALL = 40
-"""How many pairs one question may hold."""
+"""How many pairs one request may hold."""
 
 JUDGE = "judge-2"
 OPENING, CLOSING = "<statements>", "</statements>"
 LONGEST_QUOTE = 120
 TAKING_BACK = frozenset({Relation.RETRACTS, Relation.BESIDE})
-"""What may become of a pair whose later side takes something back."""
+"""The relations that are allowed for a pair whose later statement takes something back."""
 
 _ACTS = {SpeechAct.RETRACT: "takes back", SpeechAct.ERASE: "asks to forget"}
 _CUES = {Cue.CHANGE: "said as a change", Cue.CORRECTION: "said as a correction"}
 
 
+# Names, docstrings and descriptions of the next two classes are sent to the model: they belong to the prompt's version.
 class Finding(BaseModel):
     """What the model says of one pair."""
 
@@ -52,16 +53,16 @@ class Findings(Shape):
 
 
 @dataclass(slots=True)
-class _Spent:
-    """What the questions about one list of pairs have cost so far."""
+class _RunningUsage:
+    """The usage of all requests about one list of pairs so far."""
 
     usage: Usage = field(default_factory=Usage)
 
 
 class ModelJudge:
-    """Relates pairs as a language model reads them.
+    """Relates pairs of statements by asking a language model.
 
-    The client is shared with whoever else asks the same endpoint; whoever made it closes it.
+    The client may be shared, and whoever opened it closes it.
     """
 
     pairs_a_call: int | None = PAIRS_A_CALL
@@ -76,41 +77,44 @@ class ModelJudge:
         return f"model:{self._client.settings.model}:{self._prompt.id}"
 
     async def judge(self, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
-        """Return a verdict for every pair, those that stand beside each other included; no pairs, no question.
+        """Return a verdict for every pair, also for unrelated ones. Without pairs no request is sent.
 
-        Where the question or its answer is too long, it is asked in halves. Raises ValueError for more than
-        `PAIRS_A_CALL` pairs, `AnswerInvalid` where a pair was left out, made up or answered in a way that it does not
-        allow, twice in a row, and any other `ExtractionError` of the client; its `usage` is all that was spent.
+        If the request or its answer is too long, the pairs are sent in halves.
+
+        Raises ValueError for more than `PAIRS_A_CALL` pairs, `AnswerInvalid` if two answers in a row leave out or
+        invent a pair or give a relation that is not allowed, and every other `ExtractionError` of the client. The
+        `usage` of the error is the sum of all requests.
         """
         if len(pairs) > PAIRS_A_CALL:
             raise ValueError(f"{len(pairs)} pairs; at most {PAIRS_A_CALL} fit one question")
         if not pairs:
             return [], Usage()
-        spent = _Spent()
+        running = _RunningUsage()
         try:
-            return await self._judged(list(_numbered(pairs).values()), spent), spent.usage
+            return await self._verdicts_in_halves(list(_numbered(pairs).values()), running), running.usage
         except ExtractionError as error:
-            error.usage = spent.usage
+            error.usage = running.usage
             raise
 
-    async def _judged(self, pairs: Sequence[Pair], spent: _Spent) -> list[Verdict]:
+    async def _verdicts_in_halves(self, pairs: Sequence[Pair], running: _RunningUsage) -> list[Verdict]:
         try:
-            return await self._related(_numbered(pairs), spent)
+            return await self._ask_once_or_twice(_numbered(pairs), running)
         except AnswerCut:
             if len(pairs) == 1:
                 raise
         middle = len(pairs) // 2
-        return [one for half in (pairs[:middle], pairs[middle:]) for one in await self._judged(half, spent)]
+        first = await self._verdicts_in_halves(pairs[:middle], running)
+        return first + await self._verdicts_in_halves(pairs[middle:], running)
 
-    async def _related(self, numbered: Mapping[int, Pair], spent: _Spent) -> list[Verdict]:
+    async def _ask_once_or_twice(self, numbered: Mapping[int, Pair], running: _RunningUsage) -> list[Verdict]:
         messages: list[Message] = [
             {"role": "system", "content": self._prompt.text},
-            {"role": "user", "content": shown(numbered)},
+            {"role": "user", "content": pairs_block(numbered)},
         ]
-        answer = await self._ask(messages, spent)
+        answer = await self._ask(messages, running)
         if faults := _faults(answer, numbered):
             messages += _objection(answer, faults)
-            answer = await self._ask(messages, spent)
+            answer = await self._ask(messages, running)
             if faults := _faults(answer, numbered):
                 raise AnswerInvalid(
                     f"{self._client.settings.place}: the judge's answer stayed wrong ({'; '.join(faults)}); "
@@ -118,18 +122,18 @@ class ModelJudge:
                 )
         return self._verdicts(answer, numbered)
 
-    async def _ask(self, messages: Sequence[Message], spent: _Spent) -> Findings:
+    async def _ask(self, messages: Sequence[Message], running: _RunningUsage) -> Findings:
         try:
             answer, usage = await self._client.ask(messages, Findings, purpose="judging")
         except ExtractionError as error:
-            spent.usage += error.usage
+            running.usage += error.usage
             raise
-        spent.usage += usage
+        running.usage += usage
         return answer
 
     def _verdicts(self, answer: Findings, numbered: Mapping[int, Pair]) -> list[Verdict]:
         verdicts = []
-        for finding in sorted(answer.findings, key=lambda one: one.pair):
+        for finding in sorted(answer.findings, key=lambda finding: finding.pair):
             earlier, later = numbered[finding.pair]
             label = folded(later.subject)
             is_one_label = folded(earlier.subject) == label
@@ -140,11 +144,11 @@ class ModelJudge:
         return verdicts
 
 
-def shown(numbered: Mapping[int, Pair]) -> str:
-    """Return the pairs as a delimited list: each later-said statement once, under it the earlier-said ones by number.
+def pairs_block(numbered: Mapping[int, Pair]) -> str:
+    """Return the pairs as a delimited list: each later statement once, and below it the earlier ones by number.
 
-    Without ids, scopes or sessions: the same pairs always give the same text. The words of an earlier statement are
-    quoted where it first stands.
+    The list has no ids, scopes or sessions, so that the same pairs always give the same text. An earlier statement is
+    quoted only where it occurs first.
     """
     lines = [OPENING]
     later_id = None
@@ -159,7 +163,7 @@ def shown(numbered: Mapping[int, Pair]) -> str:
 
 
 def _numbered(pairs: Sequence[Pair]) -> dict[int, Pair]:
-    """Return the pairs numbered from 1, those with one later side together."""
+    """Return the pairs numbered from 1, and grouped by their later statement."""
     by_later: dict[str, list[Pair]] = defaultdict(list)
     for pair in pairs:
         by_later[pair[1].id].append(pair)
@@ -168,18 +172,18 @@ def _numbered(pairs: Sequence[Pair]) -> dict[int, Pair]:
     return dict(enumerate(grouped, 1))
 
 
-def _side(one: Assertion, *, with_quotes: bool) -> str:
+def _side(assertion: Assertion, *, with_quotes: bool) -> str:
     marks = [
-        _ACTS.get(one.act, ""),
-        _CUES[one.cue] if one.cue else "",
-        f"holds from {one.valid_from:%Y-%m-%d}" if one.valid_from else "",
-        f"holds until {one.valid_to:%Y-%m-%d}" if one.valid_to else "",
-        f"limited to {as_data(one.limited_to)}" if one.limited_to else "",
+        _ACTS.get(assertion.act, ""),
+        _CUES[assertion.cue] if assertion.cue else "",
+        f"holds from {assertion.valid_from:%Y-%m-%d}" if assertion.valid_from else "",
+        f"holds until {assertion.valid_to:%Y-%m-%d}" if assertion.valid_to else "",
+        f"limited to {as_data(assertion.limited_to)}" if assertion.limited_to else "",
     ]
-    told = [as_data(item.quote[:LONGEST_QUOTE]) for item in one.evidence if item.quote] if with_quotes else []
-    head = f"({_day(one.said_at)}, {one.kind.value}) {as_data(one.subject)}, {one.attribute}: {as_data(one.statement)}"
-    words = f"in their words {' / '.join(told)}" if told else ""
-    return "; ".join(part for part in (head, *marks, words) if part)
+    label = f"({_day(assertion.said_at)}, {assertion.kind.value}) {as_data(assertion.subject)}, {assertion.attribute}"
+    quotes = [as_data(evidence.quote[:LONGEST_QUOTE]) for evidence in assertion.evidence if evidence.quote]
+    words = f"in their words {' / '.join(quotes)}" if with_quotes and quotes else ""
+    return "; ".join(part for part in (f"{label}: {as_data(assertion.statement)}", *marks, words) if part)
 
 
 def _day(at: datetime) -> str:
@@ -187,27 +191,30 @@ def _day(at: datetime) -> str:
 
 
 def _faults(answer: Findings, numbered: Mapping[int, Pair]) -> list[str]:
-    """Return what is wrong with an answer as a whole, in words that hold numbers only."""
+    """Return what is wrong with an answer, without any words of a user."""
     counts = Counter(finding.pair for finding in answer.findings)
-    unfitting = {
+    not_allowed = {
         finding.pair
         for finding in answer.findings
         if finding.pair in numbered
         and numbered[finding.pair][1].act is not SpeechAct.STATE
         and finding.relation not in TAKING_BACK
     }
-    found = {
+    pairs_by_fault = {
         "not answered": set(numbered) - set(counts),
         "no such pair": set(counts) - set(numbered),
         "answered more than once": {number for number, count in counts.items() if count > 1},
-        "can only be retracts or beside": unfitting,
+        "can only be retracts or beside": not_allowed,
     }
-    return [f"{what}: {', '.join(map(str, sorted(numbers)))}" for what, numbers in found.items() if numbers]
+    return [f"{fault}: {', '.join(map(str, sorted(pairs)))}" for fault, pairs in pairs_by_fault.items() if pairs]
 
 
 def _objection(answer: Findings, faults: Sequence[str]) -> list[Message]:
-    told = "\n".join(f"- {fault}" for fault in faults)
+    fault_lines = "\n".join(f"- {fault}" for fault in faults)
     return [
         {"role": "assistant", "content": answer.model_dump_json()},
-        {"role": "user", "content": f"Some numbers are wrong:\n{told}\nAnswer again, with every pair exactly once."},
+        {
+            "role": "user",
+            "content": f"Some numbers are wrong:\n{fault_lines}\nAnswer again, with every pair exactly once.",
+        },
     ]

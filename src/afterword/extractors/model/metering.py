@@ -1,7 +1,7 @@
-"""The border at which a question to a model meets whoever pays for it.
+"""Meter the cost of requests to models.
 
-A client asks nobody's leave as long as nobody meters it. Where a meter is set (`metering`), each question reserves what
-it may cost before it is asked, and settles what it did cost afterwards, also where no answer was had.
+Without a meter every request is sent. If a meter is set (`metering`), each request reserves its worst-case cost before
+it is sent, and settles its actual cost afterwards, also if it failed.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from opentelemetry.trace import Span
 
 from afterword import telemetry
 from afterword.extractors.extractor import Usage
-from afterword.telemetry import ERROR, Measure, Value
+from afterword.telemetry import ERROR, AttributeValue, Measure
 
 REASK_TOKENS = 300
-"""What a re-ask adds to a prompt besides the answer that it objects to."""
+"""How many tokens a repeated question adds to the prompt, besides the answer that it rejects."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A question about to be asked: an estimate of its prompt, and the limit of its answer (0 where there is none).
+class ModelRequest:
+    """A request that is about to be sent: an estimate of its prompt, and the limit of its answer (0 for no limit).
 
-    `answers` is how many answers may be paid for: one that does not fit its shape is asked for again. `operation` is
-    what the conventions of OpenTelemetry call it.
+    `answers` is how many answers may have to be paid for, since an answer that does not fit its schema is asked for
+    again. `operation` is the name of the request in OpenTelemetry's conventions.
     """
 
     model: str
@@ -39,17 +39,19 @@ class Question:
     operation: str = "chat"
 
     @property
-    def bound(self) -> Usage:
-        """What it may cost: every answer at its limit, each shown again to the model with the objection to it."""
-        again = self.answers - 1
-        prompt = self.prompt_tokens * self.answers + again * (self.completion_limit + REASK_TOKENS)
+    def worst_case(self) -> Usage:
+        """The largest usage: every answer at its limit, each shown to the model again with the objection to it."""
+        repeated = self.answers - 1
+        prompt = self.prompt_tokens * self.answers + repeated * (self.completion_limit + REASK_TOKENS)
         return Usage(self.answers, prompt, self.completion_limit * self.answers)
 
 
 @dataclass(slots=True)
 class Bill:
-    """What a question has cost. What the endpoint did not report `is_estimate`; `fault` is the type of the error that
-    came in place of an answer."""
+    """What a request has cost.
+
+    `is_estimate` is set if the endpoint did not report all of its usage. `fault` is the type of the error, if any.
+    """
 
     usage: Usage = field(default_factory=Usage)
     is_answered: bool = False
@@ -58,37 +60,37 @@ class Bill:
 
 
 class Meter(Protocol):
-    """Whoever pays: lets questions pass within what is left, and keeps what they cost."""
+    """Admits requests within a budget, and records what they cost."""
 
     @property
     def completion_limit(self) -> int | None:
-        """The longest answer, in tokens, that is asked for where the client sets no limit itself; None for any."""
+        """The limit of an answer in tokens, if the client sets none itself; None for no limit."""
         ...
 
-    async def reserve(self, question: Question) -> int:
-        """Set aside what the question may cost and return a ticket for it, or raise: then it is not asked."""
+    async def reserve(self, request: ModelRequest, /) -> int:
+        """Reserve the worst-case cost of the request and return a ticket for it. If this raises, nothing is sent."""
         ...
 
     async def settle(self, ticket: int, bill: Bill) -> None:
-        """Put what the question has cost in place of what it might have."""
+        """Replace the reserved cost by the actual cost."""
         ...
 
-    def forsake(self, ticket: int) -> None:
-        """Take note that the question was cut short: it counts at what it may have cost."""
+    def abandon(self, ticket: int) -> None:
+        """Note that the request was cancelled: it counts with its worst-case cost."""
         ...
 
 
 _meter: ContextVar[Meter | None] = ContextVar("meter", default=None)
 
 
-def current() -> Meter | None:
+def current_meter() -> Meter | None:
     """Return the meter of the running task."""
     return _meter.get()
 
 
 @contextmanager
 def metering(meter: Meter) -> Iterator[None]:
-    """Meter every question that is asked inside, by this task and those that it starts."""
+    """Meter every request that is sent inside, by this task and by the tasks that it starts."""
     token = _meter.set(meter)
     try:
         yield
@@ -97,50 +99,47 @@ def metering(meter: Meter) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def metered(question: Question) -> AsyncIterator[Bill]:
-    """Reserve before, and settle afterwards what stands on the bill by then."""
-    meter, bill = current(), Bill()
+async def metered(request: ModelRequest) -> AsyncIterator[Bill]:
+    """Reserve the cost of the request, yield an empty bill, and settle what is on the bill afterwards."""
+    meter, bill = current_meter(), Bill()
     if meter is None:
-        with _told(question, bill):
+        with _traced(request, bill):
             yield bill
         return
-    ticket = await meter.reserve(question)
+    ticket = await meter.reserve(request)
     try:
-        with _told(question, bill):
+        with _traced(request, bill):
             yield bill
-    except BaseException:  # cut short, also by a cancellation, it is counted at what it may have cost
-        meter.forsake(ticket)
+    except BaseException:  # also a cancellation: the request counts with its worst-case cost
+        meter.abandon(ticket)
         raise
     await meter.settle(ticket, bill)
 
 
 @contextmanager
-def _told(question: Question, bill: Bill) -> Iterator[None]:
-    """Tell of a question as OpenTelemetry's conventions for generative AI do, in none of its words."""
-    begun, asked = perf_counter(), asked_of(question)
-    limits = {"gen_ai.request.max_tokens": question.completion_limit} if question.completion_limit else {}
-    purpose = {"afterword.purpose": question.purpose}
-    if question.operation == "chat":
-        purpose["gen_ai.output.type"] = "json"
-    with telemetry.client_span(f"{question.operation} {question.model}", {**asked, **limits, **purpose}) as span:
-        yield
-        _tell_bill(span, bill)
-    ended = {**asked, ERROR: bill.fault} if bill.fault else asked
-    telemetry.measure(Measure.GEN_AI_DURATION, perf_counter() - begun, ended)
-    for kind, tokens in (("input", bill.usage.prompt_tokens), ("output", bill.usage.completion_tokens)):
-        telemetry.measure(Measure.GEN_AI_TOKENS, tokens, {**asked, "gen_ai.token.type": kind})
-
-
-def asked_of(question: Question) -> dict[str, Value]:
-    """Return what the conventions tell of any question to a model."""
-    return {
-        "gen_ai.operation.name": question.operation,
+def _traced(request: ModelRequest, bill: Bill) -> Iterator[None]:
+    """Report the request as OpenTelemetry's conventions for generative AI ask for, without any of its text."""
+    began = perf_counter()
+    attributes: dict[str, AttributeValue] = {
+        "gen_ai.operation.name": request.operation,
         "gen_ai.provider.name": "openai",
-        "gen_ai.request.model": question.model,
+        "gen_ai.request.model": request.model,
     }
+    span_attributes = {**attributes, "afterword.purpose": request.purpose}
+    if request.completion_limit:
+        span_attributes["gen_ai.request.max_tokens"] = request.completion_limit
+    if request.operation == "chat":
+        span_attributes["gen_ai.output.type"] = "json"
+    with telemetry.client_span(f"{request.operation} {request.model}", span_attributes) as span:
+        yield
+        _add_bill(span, bill)
+    outcome = {**attributes, ERROR: bill.fault} if bill.fault else attributes
+    telemetry.measure(Measure.GEN_AI_DURATION, perf_counter() - began, outcome)
+    for kind, tokens in (("input", bill.usage.prompt_tokens), ("output", bill.usage.completion_tokens)):
+        telemetry.measure(Measure.GEN_AI_TOKENS, tokens, {**attributes, "gen_ai.token.type": kind})
 
 
-def _tell_bill(span: Span, bill: Bill) -> None:
+def _add_bill(span: Span, bill: Bill) -> None:
     span.set_attributes(
         {
             "gen_ai.usage.input_tokens": bill.usage.prompt_tokens,
@@ -150,4 +149,4 @@ def _tell_bill(span: Span, bill: Bill) -> None:
         }
     )
     if bill.fault:
-        telemetry.fail(span, bill.fault)
+        telemetry.mark_failed(span, bill.fault)

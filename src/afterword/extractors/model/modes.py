@@ -1,4 +1,4 @@
-"""How the shape of an answer is asked for, and which way an endpoint understands: tried once, then remembered."""
+"""The ways to ask for an answer that fits a schema, and which of them an endpoint supports: tried once, then saved."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ PROBE = (
 _log = telemetry.logs(__name__)
 
 
+# Names and docstrings of the next three classes are sent to the model.
 class _Sort(StrEnum):
     PLANT = "plant"
     ANIMAL = "animal"
@@ -45,44 +46,44 @@ class Probe(BaseModel):
     noted: list[_Noted]
 
 
-async def first_that_works(tried: Callable[[Mode], Awaitable[ExtractionError | None]]) -> Mode | ExtractionError:
-    """Return the first mode in which the endpoint gave the answer, else why it gave none.
+async def first_that_works(try_mode: Callable[[Mode], Awaitable[ExtractionError | None]]) -> Mode | ExtractionError:
+    """Return the first mode that works, or else the error of the first mode.
 
-    An endpoint that is down, or refuses the key, says nothing about modes: then no other one is tried.
+    If the endpoint is down or refuses the key, its error is returned at once: no other mode would work.
     """
-    faults: list[ExtractionError] = []
+    errors: list[ExtractionError] = []
     for mode in MODES:
-        fault = await tried(mode)
-        if fault is None:
+        error = await try_mode(mode)
+        if error is None:
             return mode
-        if not is_about_mode(fault):
-            return fault
-        faults.append(fault)
-    return faults[0]
+        if not _is_about_mode(error):
+            return error
+        errors.append(error)
+    return errors[0]
 
 
-def is_about_mode(fault: ExtractionError) -> bool:
-    """Whether another mode may fare better."""
-    if isinstance(fault, EndpointMisconfigured):
-        return fault.status not in (None, 401, 403)
-    return not isinstance(fault, EndpointUnavailable)
+def _is_about_mode(error: ExtractionError) -> bool:
+    """Return whether another mode may work."""
+    if isinstance(error, EndpointMisconfigured):
+        return error.status not in (None, 401, 403)
+    return not isinstance(error, EndpointUnavailable)
 
 
-def remembered(path: Path, place: str) -> Mode | None:
-    """Return the mode that was found for a model at an address, None where none was, or the file cannot be read."""
-    mode = _kept(path).get(place)
-    return next((one for one in MODES if one == mode), None)
+def saved_mode(path: Path, place: str) -> Mode | None:
+    """Return the saved mode of a model at an address, None if there is none or the file cannot be read."""
+    saved = _saved_modes(path).get(place)
+    return next((mode for mode in MODES if mode == saved), None)
 
 
-def remember(path: Path, place: str, mode: Mode) -> bool:
-    """Keep the mode that was found for a model at an address; return whether it could be kept."""
+def save_mode(path: Path, place: str, mode: Mode) -> bool:
+    """Save the mode of a model at an address. Return whether the file could be written."""
     draft = path.with_name(f"{path.name}.{uuid4().hex}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(json.dumps({**_kept(path), place: mode}, indent=1, sort_keys=True), encoding="utf-8")
+        draft.write_text(json.dumps({**_saved_modes(path), place: mode}, indent=1, sort_keys=True), encoding="utf-8")
         draft.replace(path)
     except OSError as error:
-        # A read-only home costs a probe for each process, nothing else.
+        # With a read-only home folder each process tries the modes again; nothing else is lost.
         _log.info("the mode that was found is not kept (%s)", type(error).__name__)
         with suppress(OSError):
             draft.unlink(missing_ok=True)
@@ -90,9 +91,9 @@ def remember(path: Path, place: str, mode: Mode) -> bool:
     return True
 
 
-def _kept(path: Path) -> dict[str, object]:
+def _saved_modes(path: Path) -> dict[str, object]:
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
+        modes = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return kept if isinstance(kept, dict) else {}
+    return modes if isinstance(modes, dict) else {}

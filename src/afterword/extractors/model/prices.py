@@ -1,4 +1,4 @@
-"""What a model's tokens cost: a dated table that comes along, which a profile overrides row by row."""
+"""Prices of models: a dated table that is shipped with the package. A profile can override single models."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from afterword.extractors.extractor import Usage
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars for a million tokens; 0 is said, never assumed.
+    """US dollars for a million tokens. A price of 0 must be set; it is never a default.
 
-    Without `cached_usd`, prompt tokens served from the provider's cache cost what others do. `as_of` and `source` say
-    when and where the price was found.
+    Without `cached_usd`, prompt tokens from the provider's cache cost the same as others. `as_of` and `source` say when
+    and where the price was published.
     """
 
     prompt_usd: Decimal
@@ -29,10 +29,10 @@ class Price:
     source: str = ""
 
     def micro_usd(self, usage: Usage) -> int:
-        """Return what a usage costs in millionths of a dollar, rounded once."""
+        """Return the cost of a usage in millionths of a dollar, rounded once."""
         cached = min(usage.cached_tokens, usage.prompt_tokens)
         cached_usd = self.prompt_usd if self.cached_usd is None else self.cached_usd
-        # Dollars a million tokens are millionths of a dollar a token.
+        # A price in dollars for a million tokens is the price in millionths of a dollar for one token.
         exact = (usage.prompt_tokens - cached) * self.prompt_usd + cached * cached_usd
         exact += usage.completion_tokens * self.completion_usd
         return int(exact.to_integral_value(ROUND_HALF_UP))
@@ -52,5 +52,5 @@ def _price(row: Mapping[str, str | date]) -> Price:
     usd = {name: Decimal(str(value)) for name, value in row.items() if name.endswith("_usd")}
     as_of = row["as_of"]
     if not isinstance(as_of, date):
-        raise TypeError(f"{as_of!r} is no date")
+        raise TypeError(f"prices.toml: as_of = {as_of!r} is not a date")
     return Price(**usd, as_of=as_of, source=str(row["source"]))

@@ -1,7 +1,7 @@
-"""Put right the wrapping of a model's reply before it is read, never what it says. Pure.
+"""Clean the form of a model's reply before it is read; its content is never changed. Pure.
 
-Small models put JSON into a fence or a sentence, and split one answer over several tool calls; instructor would ask
-again for the first, and take one part of the second without a word.
+Small models put JSON into a code fence or a sentence, and split one answer over several tool calls. Without this module
+instructor would ask again for the first, and silently use only a part of the second.
 """
 
 from __future__ import annotations
@@ -11,61 +11,63 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 LONGEST_REPLY = 250_000
-"""How many characters of a reply are read. No answer to one window is as long; what is longer is shown to nobody, not
-even to the model that is asked again."""
+"""How many characters of a reply are read. No answer to one window is that long. A longer reply is dropped: not even
+the model that is asked again sees it."""
 
-_STARTS = 50
+_MOST_BRACES = 50
 
 
-def mended(completion: object) -> None:
-    """Put the answer of a chat completion, as the openai package reads it, into the form in which it was asked for.
+def clean_completion(completion: object) -> None:
+    """Reduce the answer in a chat completion of the openai package to the JSON that was asked for, in place.
 
-    Whatever has another shape is left as it is.
+    A completion of any other form is left unchanged.
     """
     choices = getattr(completion, "choices", None)
     message = getattr(choices[0], "message", None) if isinstance(choices, list) and choices else None
     if isinstance(content := getattr(message, "content", None), str):
-        setattr(message, "content", unwrapped(content))  # noqa: B010 - the message is of unknown type
+        setattr(message, "content", unwrapped_json(content))  # noqa: B010 - the message is of unknown type
     calls = getattr(message, "tool_calls", None)
     functions = [getattr(call, "function", None) for call in calls] if isinstance(calls, list) else []
     arguments = [getattr(function, "arguments", None) for function in functions]
-    texts = [unwrapped(text) for text in arguments if isinstance(text, str)]
+    texts = [unwrapped_json(text) for text in arguments if isinstance(text, str)]
     if functions and len(texts) == len(functions):
-        setattr(functions[0], "arguments", joined(texts))  # noqa: B010 - the function is of unknown type
+        setattr(functions[0], "arguments", joined_arguments(texts))  # noqa: B010 - the function is of unknown type
 
 
-def unwrapped(text: str) -> str:
-    """Return the one JSON object that a text holds, without fence and prose; the text itself where that is not clear.
+def unwrapped_json(text: str) -> str:
+    """Return the single JSON object in a text, without fence and prose, or the text itself if that is not clear.
 
-    Two objects, or one that holds nothing, may be examples: they are left for the model to say again.
+    Two objects, or an empty one, may be examples: the model is then asked again.
     """
     if len(text) > LONGEST_REPLY:
         return ""
     if text.lstrip().startswith("{") and _is_json(text):
         return text
-    found = _objects(text)
-    is_clear = len(found) == 1 and any(found[0].values())
-    return json.dumps(found[0], ensure_ascii=False) if is_clear else text
+    objects = _objects(text)
+    is_clear = len(objects) == 1 and any(objects[0].values())
+    return json.dumps(objects[0], ensure_ascii=False) if is_clear else text
 
 
-def joined(arguments: Sequence[str]) -> str:
-    """Return the arguments of several calls of one tool as those of one call, their lists one after the other.
+def joined_arguments(arguments: Sequence[str]) -> str:
+    """Return the arguments of several calls of one tool as those of one call, with their lists concatenated.
 
-    Where they cannot be joined, nothing is returned, so that the model is asked again and no part is lost in silence.
+    Returns an empty text if they cannot be joined: the model is then asked again, and no part is silently lost.
     """
     if len(arguments) == 1:
         return arguments[0]
-    parts = [_objects(text) for text in arguments]
-    if any(len(found) != 1 for found in parts):
+    parsed = [_objects(text) for text in arguments]
+    if any(len(objects) != 1 for objects in parsed):
         return ""
-    first, *others = [found[0] for found in parts]
-    if not all(_is_joinable(first, other) for other in others):
+    calls = [objects[0] for objects in parsed]
+    if not all(_is_joinable(calls[0], other) for other in calls[1:]):
         return ""
-    return json.dumps({name: [item for part in parts for item in part[0][name]] for name in first}, ensure_ascii=False)
+    joined = {name: [entry for call in calls for entry in call[name]] for name in calls[0]}
+    return json.dumps(joined, ensure_ascii=False)
 
 
-def _is_joinable(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return one.keys() == other.keys() and all(isinstance(value, list) for value in (*one.values(), *other.values()))
+def _is_joinable(first: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    lists = (*first.values(), *other.values())
+    return first.keys() == other.keys() and all(isinstance(value, list) for value in lists)
 
 
 def _is_json(text: str) -> bool:
@@ -77,18 +79,18 @@ def _is_json(text: str) -> bool:
 
 
 def _objects(text: str) -> list[dict[str, Any]]:
-    """Return the JSON objects that stand in a text side by side; none where it has too many braces to be sure."""
+    """Return the JSON objects in a text, outermost ones only. Return none if the text has too many braces."""
     decoder = json.JSONDecoder()
-    found: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
     place = text.find("{")
-    for _ in range(_STARTS):
+    for _ in range(_MOST_BRACES):
         if place < 0:
-            return found
+            return objects
         try:
             value, end = decoder.raw_decode(text, place)
         except (ValueError, RecursionError):
             end = place + 1
         else:
-            found.append(value)
+            objects.append(value)
         place = text.find("{", end)
     return []

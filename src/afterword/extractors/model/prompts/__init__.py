@@ -1,6 +1,6 @@
-"""The prompts, as versioned text files, and how a window is shown in them.
+"""The prompts, as versioned text files, and the rendering of a window.
 
-A prompt file is never edited once it has been released: its name is kept with every run, so a change is a new file.
+A released prompt file is never edited, because its name is stored with every run. A change is a new file.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Prompt:
 
 @cache
 def load_prompt(name: str) -> Prompt:
-    """Return the prompt that `name` and version name, for example `load_prompt("extract-1")`.
+    """Return the prompt with this name and version, for example `load_prompt("extract-1")`.
 
-    Raises `LookupError` where the package holds no such prompt.
+    Raises `LookupError` if the package has no such prompt.
     """
     kind, _, version = name.rpartition("-")
     file = resources.files(__name__) / f"{name}.txt"

@@ -1,7 +1,7 @@
-"""Show what was said to a model: delimited, so that nobody inside can forge or close it.
+"""Render a window as a delimited transcript, in which no text can forge a turn or close the transcript. Pure.
 
-Pure. A transcript is of the window alone: the same window gives the same text whatever the store holds and whatever day
-it is. The text is part of what a prompt version stands for; change it together with the version.
+The same window always gives the same text, whatever the store holds and whatever day it is. The text belongs to the
+version of a prompt: change it only together with the version.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ BRACKETS = str.maketrans({"[": "(", "]": ")", "<": "(", ">": ")", ":": " "})
 
 
 def render(window: Window) -> str:
-    """Return the window as a delimited transcript: numbered turns with role, speaker and time, context marked as read.
+    """Return the window as a delimited transcript: numbered turns with role, speaker and time.
 
-    Every turn starts its own line; further lines of a turn are indented, so that no text can pass for a turn.
+    Turns that were read before are marked. Each turn starts a new line and its further lines are indented, so that no
+    text can look like another turn.
     """
     context = [_turn(turn, window.owners, note=", already read") for turn in window.context]
     turns = [_turn(turn, window.owners) for turn in window.turns]
@@ -37,12 +38,12 @@ def render(window: Window) -> str:
 
 
 def neutralised(text: str) -> str:
-    """Return the text with the characters that could close the block, or start a control token, made harmless."""
+    """Return the text with every character replaced that could close the transcript or begin a control token."""
     return DELIMITERS.sub("\u2039", text)
 
 
 def as_data(text: str) -> str:
-    """Return the text as a quoted string on one line, in which nothing can close a list or start a control token."""
+    """Return the text as a quoted string on one line, which cannot close a list or begin a control token."""
     return json.dumps(" ".join(text.split()), ensure_ascii=False).replace("<", "\u2039")
 
 
