@@ -1,4 +1,4 @@
-"""`python -m afterword` is the command line."""
+"""Run the command line as `python -m afterword`."""
 
 from afterword.cli import main
 

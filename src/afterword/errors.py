@@ -1,61 +1,64 @@
-"""What can go wrong in the store, one leaf for each reaction of the caller."""
+"""The base of all errors, and the errors of the store: one class for each reaction of the caller."""
 
 
 class AfterwordError(Exception):
-    """The base of every error that afterword raises on purpose. `is_usage`: what was asked for cannot be meant so."""
+    """The base of every error that afterword raises on purpose. Show its message: it says what to do next.
+
+    `is_usage` is set if the request itself was wrong. Correct it before you try again.
+    """
 
     is_usage = False
 
 
 class StoreError(AfterwordError):
-    """Something about the store; the message says what to do."""
+    """The base of the errors of the store. Follow the message, which says what to do next."""
 
 
 class ScopeInvalid(StoreError, ValueError):
-    """A scope's name cannot be used."""
+    """The name of a scope is not allowed. Choose another name."""
 
     is_usage = True
 
 
 class StoreInvalid(StoreError):
-    """A store's URL names no database that facts can be kept in."""
+    """The URL of a store names no database that afterword supports. Correct the URL."""
 
     is_usage = True
 
 
 class FileInvalid(StoreError):
-    """A file is not what it should be, is damaged or cut short, or stands where a new one was to be made."""
+    """A file is damaged, cut short, of another kind, or exists where a new one was to be made. Name another file."""
 
     is_usage = True
 
 
 class StoreUnreachable(StoreError):
-    """The database did not answer, or refuses to be opened."""
+    """The database did not answer, or could not be opened. Start it or correct its address, then try again."""
 
 
 class StoreMissing(StoreError):
-    """There is no store at the place that was named; nothing was made."""
+    """There is no store at this address, and none was made. Correct the address, or process a session first."""
 
 
 class StoreOutdated(StoreError):
-    """The store's tables are older than this program; `afterword migrate` brings them up to date."""
+    """The tables of the store are older than this program. Run `afterword migrate`."""
 
 
 class StoreTooNew(StoreError):
-    """The store was written by a newer afterword; upgrade the program, the store is left alone."""
+    """A newer version of afterword wrote the store. Upgrade the program; the store was not changed."""
 
 
 class NotFound(StoreError, LookupError):
-    """No such fact, session or run in this scope."""
+    """This scope has no such fact, session or run. Check the id and the scope."""
 
 
 class StateConflict(StoreError):
-    """A saved state belongs to another scope or another kind of agent than the one that asks for it."""
+    """A saved state belongs to another scope or another kind of agent. Load it where it was saved."""
 
 
 class Overtaken(StoreError):
-    """Another process changed the same rows first; the transaction was rolled back and can be tried again."""
+    """Another process changed the same rows first, and the transaction was rolled back. Try again."""
 
 
 class ScopeMoved(Overtaken):
-    """The scope has changed since a proposal was judged; judge it again and retry."""
+    """The scope has changed since a proposal was judged. Judge the proposal again, then try again."""

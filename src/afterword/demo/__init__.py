@@ -1,1 +1,1 @@
-"""The main job on bundled sessions, as AutoGen 0.7.5 saved them; the user is invented, the times were set by hand."""
+"""The demo with its bundled sessions, saved by AutoGen 0.7.5. The user is invented and the times were set by hand."""

@@ -1,4 +1,4 @@
-"""Tell the main job offline: saved sessions become facts, each with its words, and a real agent recalls them."""
+"""The demo, which runs offline: saved sessions become facts with their quotes, and a real agent recalls them."""
 
 from __future__ import annotations
 
@@ -43,58 +43,59 @@ CAPABILITIES = ModelInfo(
 
 
 class DemoFailed(AfterwordError):
-    """A bundled session could not be processed: the installation is damaged."""
+    """A bundled session could not be processed. The installation is damaged: install afterword again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What the demo did: each session, the facts after them, and what the live agent's model was shown."""
+class DemoResult:
+    """The processed sessions, the facts after them, the block that the live agent's model was shown, and its reply."""
 
     outcomes: Sequence[SessionOutcome]
     facts: Sequence[Fact]
-    shown: str
+    block: str
     reply: str
 
 
-def tell(out: Path | None, *, as_json: bool) -> None:
-    """Run the demo in `out` (a temporary folder where None) and print its story.
+def show_demo(out: Path | None, *, as_json: bool) -> None:
+    """Run the demo in the folder `out`, or in a temporary folder, and print it.
 
-    Raises `DemoFailed` where a bundled session fails.
+    Raises `DemoFailed` if a bundled session fails.
     """
     if out is not None:
-        told = asyncio.run(_live(out / "afterword.db"))
+        demo = asyncio.run(_run(out / "afterword.db"))
     else:
         with tempfile.TemporaryDirectory(prefix="afterword-demo-") as folder:
-            told = asyncio.run(_live(Path(folder) / "afterword.db"))
+            demo = asyncio.run(_run(Path(folder) / "afterword.db"))
     if as_json:
-        sessions, facts = [outcome_json(one) for one in told.outcomes], [fact_json(one) for one in told.facts]
-        print_json({"sessions": sessions, "facts": facts, "block": told.shown, "reply": told.reply})
+        sessions = [outcome_json(outcome) for outcome in demo.outcomes]
+        facts = [fact_json(fact) for fact in demo.facts]
+        print_json({"sessions": sessions, "facts": facts, "block": demo.block, "reply": demo.reply})
         return
-    _print(told)
+    _print(demo)
     if out is not None:
         url = f"sqlite:///{out}/afterword.db"
         console().print(f"\nThe store is kept: AFTERWORD_STORE__URL={url} afterword facts --user mira")
 
 
-async def _live(path: Path) -> Told:
+async def _run(path: Path) -> DemoResult:
     async with await open_store(f"sqlite:///{path}") as store:
         outcomes = await _process(store)
         facts = await store.read(lambda db: lookup.read_facts(db, OWNER, at=datetime.now(UTC)))
-        shown, reply = await _recall(store)
-    return Told(outcomes, facts, shown, reply)
+        block, reply = await _recall(store)
+    return DemoResult(outcomes, facts, block, reply)
 
 
 async def _process(store: Store) -> list[SessionOutcome]:
     with as_file(files("afterword.demo") / "sessions") as folder:
-        ended = await run_batch(store, find_sessions([folder]), extractor=RulesExtractor())
-    for one in ended:
-        if isinstance(one, Failure):
-            raise DemoFailed(f"session {one.session_id}: {one.reason}")
-    return [one for one in ended if isinstance(one, SessionOutcome)]
+        outcomes = await run_batch(store, find_sessions([folder]), extractor=RulesExtractor())
+    for outcome in outcomes:
+        if isinstance(outcome, Failure):
+            raise DemoFailed(f"session {outcome.session_id}: {outcome.reason}; install afterword again")
+    return [outcome for outcome in outcomes if isinstance(outcome, SessionOutcome)]
 
 
 async def _recall(store: Store) -> tuple[str, str]:
-    """Ask a real AssistantAgent with a replayed model; return the block that its model was shown, and its reply."""
+    """Ask a real AssistantAgent with a replayed model. Return the block that its model was shown, and its reply."""
     client = ReplayChatCompletionClient([REPLY], model_info=CAPABILITIES)
     memory = FactMemory(scope=OWNER, store=store)
     agent = AssistantAgent("travel_assistant", client, memory=[memory], system_message="You plan trips by train.")
@@ -106,36 +107,36 @@ async def _recall(store: Store) -> tuple[str, str]:
     return block, answer.to_text() if isinstance(answer, BaseChatMessage) else ""
 
 
-def _print(told: Told) -> None:
+def _print(demo: DemoResult) -> None:
     out = console()
     out.print("Offline rules read three saved sessions of Mira, an invented user; no model, no key, no network.\n")
-    for one in told.outcomes:
-        _print_session(one)
-    out.print(fact_table(told.facts, title="What is known of Mira now, and what was"))
+    for outcome in demo.outcomes:
+        _print_session(outcome)
+    out.print(fact_table(demo.facts, title="What is known of Mira now, and what was"))
     out.print(f"\nA new session: a real AssistantAgent with FactMemory is asked: {QUESTION}")
-    out.print(f"What its model is shown first:\n\n{told.shown}\n")
-    out.print(f"Its answer (replayed): {told.reply}")
+    out.print(f"What its model is shown first:\n\n{demo.block}\n")
+    out.print(f"Its answer (replayed): {demo.reply}")
 
 
-def _print_session(one: SessionOutcome) -> None:
+def _print_session(outcome: SessionOutcome) -> None:
     out = console()
-    turns = one.transcript.turns
+    turns = outcome.transcript.turns
     ignored = [turn for turn in turns if turn.role in (Role.TOOL, Role.MEMORY, Role.SYSTEM, Role.THOUGHT)]
-    people = ", ".join(one.transcript.humans)
-    out.print(f"{one.session_id} ({one.transcript.layout}, {day(one.transcript.started_at)})")
+    people = ", ".join(outcome.transcript.humans)
+    out.print(f"{outcome.session_id} ({outcome.transcript.layout}, {day(outcome.transcript.started_at)})")
     out.print(f"  read      {len(turns)} turns; taken for a person: {people}; never evidence: {_roles(ignored)}")
-    for fact in one.changes.learned:
+    for fact in outcome.changes.learned:
         out.print(f"  kept      {fact.statement}  <- {fact.evidence[0].speaker}: “{fact.evidence[0].quote}”")
-    for fact in one.changes.repeated:
+    for fact in outcome.changes.repeated:
         out.print(f"  again     {fact.statement}")
-    for old, new in one.changes.retired:
+    for old, new in outcome.changes.retired:
         reason = f"now: {new.statement}" if new else "taken back"
         out.print(f"  replaced  {old.statement}  -> {reason}")
-    if one.changes.hidden:
+    if outcome.changes.hidden:
         out.print(
-            f"  hidden    {one.changes.hidden} fact that she asked to be forgotten; no read shows its words again"
+            f"  hidden    {outcome.changes.hidden} fact that she asked to be forgotten; no read shows its words again"
         )
-    for reason, count in sorted(one.rejected.items()):
+    for reason, count in sorted(outcome.rejected.items()):
         out.print(f"  refused   {count} ({reason})")
     out.print("")
 

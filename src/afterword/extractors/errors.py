@@ -7,11 +7,11 @@ from afterword.extractors.extractor import Usage
 
 
 class ReadError(AfterwordError):
-    """A saved state cannot be read. The file is not changed and the session is not marked done."""
+    """A saved state cannot be read. Correct the file: it is not changed, and the session is not marked done."""
 
 
 class StateBroken(ReadError):
-    """The file is not JSON, is cut, or holds values that no reader accepts."""
+    """The file is not JSON, is cut, or holds values that no reader accepts. Save the state again."""
 
 
 class StateTooLarge(ReadError):
@@ -19,11 +19,11 @@ class StateTooLarge(ReadError):
 
 
 class LayoutUnknown(ReadError):
-    """The JSON is valid, but nothing in it looks like a saved conversation."""
+    """The JSON is valid, but nothing in it looks like a saved conversation. Pass a saved state of an agent or team."""
 
 
 class ExtractionError(AfterwordError):
-    """The extractor or judge gave no answer. The session stays queued with the reason.
+    """The extractor or judge gave no answer. The session stays queued with the reason, and can be run again.
 
     `usage` is what was spent nevertheless: requests, and the tokens of useless answers if the endpoint told.
     """
@@ -34,7 +34,7 @@ class ExtractionError(AfterwordError):
 
 
 class AnswerInvalid(ExtractionError):
-    """No answer of the model fitted the schema."""
+    """No answer of the model fitted the schema. Try another mode or a more capable model."""
 
 
 class AnswerCut(ExtractionError):
@@ -42,15 +42,15 @@ class AnswerCut(ExtractionError):
 
 
 class AnswerRefused(ExtractionError):
-    """The model declined to answer."""
+    """The model declined to answer. Look at the session, or try another model."""
 
 
 class EndpointUnavailable(ExtractionError):
-    """The endpoint did not answer after all retries: connection error, timeout, 429 or 5xx."""
+    """The endpoint did not answer after all retries: connection error, timeout, 429 or 5xx. Try again later."""
 
 
 class EndpointMisconfigured(ExtractionError):
-    """The endpoint refuses every request: the key, the model name or the address is wrong.
+    """The endpoint refuses every request. Correct the key, the model name or the address.
 
     `status` is the HTTP status, or None if no request was made.
     """

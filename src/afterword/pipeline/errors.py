@@ -1,37 +1,40 @@
-"""What can go wrong in the pipeline, one leaf for each reaction of the caller."""
+"""Errors of the pipeline: one class for each reaction of the caller."""
 
 from afterword.errors import AfterwordError
 
 
 class PipelineError(AfterwordError):
-    """Something about what the pipeline was asked to process; the message says what to do."""
+    """The base of the errors of the pipeline. Follow the message, which says what to do next."""
 
 
 class SourceInvalid(PipelineError):
-    """A path, manifest or layout that holds no sessions as they are looked for."""
+    """A path, manifest or file holds no sessions in the expected form. Correct the path or the file."""
 
     is_usage = True
 
 
 class ScopeBusy(PipelineError):
-    """Others kept changing the scope while this session was judged; it stays queued, run again."""
+    """Other runs kept changing the scope while this session was judged. It stays queued: run again."""
 
 
 class ProposalOutdated(PipelineError):
-    """The session of a proposal has been read further since; a new run says all of it."""
+    """The session has grown since the proposal was made. Run the session again for a new proposal."""
 
 
 class BudgetReached(PipelineError):
-    """The next question to the model could pass a budget, so it was not asked; the session stays as it was."""
+    """The worst-case cost of the next request exceeds a budget, so it was not sent. Raise the budget or run later.
+
+    The session is unchanged.
+    """
 
 
 class PriceUnknown(PipelineError):
-    """A budget in dollars was set for a model whose price is not known."""
+    """A budget in dollars is set for a model whose price is not known. Set its price, or a budget in tokens."""
 
     is_usage = True
 
 
 class RhythmInvalid(PipelineError):
-    """What says how often a job is due is neither seconds nor a cron expression."""
+    """The interval of a job is neither seconds nor a cron expression. Correct the setting."""
 
     is_usage = True

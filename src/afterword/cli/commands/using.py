@@ -18,7 +18,7 @@ def demo(
     """Show the main job offline: three saved sessions become facts, and a real agent recalls them."""
     from afterword.demo import story
 
-    story.tell(out, as_json=as_json)
+    story.show_demo(out, as_json=as_json)
 
 
 @app.command()

@@ -38,9 +38,9 @@ class EndpointEmbedder:
     """Makes vectors of `dimension` numbers with the model and the endpoint of `settings`.
 
     Close it, or use `async with`. With `is_shortened` the endpoint is asked for vectors of that length, which not every
-    model supports; otherwise its vectors must have that length already. Only the first 6,000 characters of a text count.
-    The embedder may be used from several event loops, and has separate connections for each. If a meter is set, it
-    must admit each request and is given the bill afterwards.
+    model supports; otherwise its vectors must have that length already. Of a text only the first 6,000 characters
+    count. The embedder may be used from several event loops, and has separate connections for each. If a meter is set,
+    it must admit each request and is given the bill afterwards.
     """
 
     def __init__(self, settings: ModelSettings, dimension: int, *, is_shortened: bool = False) -> None:
