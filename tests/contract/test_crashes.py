@@ -14,7 +14,6 @@ from sqlalchemy import make_url
 from afterword.facts.scopes import Scope
 from afterword.store.database.engine import Store
 from batches import (
-    BACKWARDS,
     SCOPES,
     SESSIONS_EACH,
     Calm,
@@ -33,6 +32,7 @@ from batches import (
     wait_until,
     write_batch,
 )
+from programs import run_backwards
 
 T = TypeVar("T")
 
@@ -117,5 +117,5 @@ def test_a_process_that_goes_backwards_meets_another_without_harm(
     server: Server, calm: Calm, canonical: Canonical
 ) -> None:
     url = server.make()
-    ended(start_run(url, calm.folder), start(url, "-c", BACKWARDS, str(calm.folder)))
+    ended(start_run(url, calm.folder), start(url, calm.folder.parent, str(calm.folder), program=run_backwards))
     assert audit(url, calm, canonical) == (ALL_DONE, [])

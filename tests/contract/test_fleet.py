@@ -22,41 +22,11 @@ from afterword.store.database.engine import Store
 from batches import faults, wait_until
 from chaos import ran
 from nursery import Child
+from programs import work
 
 USERS = ("mira", "jon", "lena")
 SESSIONS_EACH = 4
 CLEAN_STOP_S = 10.0
-
-PROGRAM = """
-import asyncio, os, sys, time
-from afterword.extractors.rules import RulesExtractor, RulesJudge
-from afterword.pipeline.background import workers as fleet
-from afterword.pipeline.budget import Budget, CostTracker
-from afterword.store.database.engine import open_store
-from afterword.store.retry_schedule import Retries
-
-url, log, pause_s, once = sys.argv[1:]
-notes = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-
-def note(what, window):
-    who = window.turns[0].text.split()[-1].strip(".")
-    os.write(notes, f"{who} {what} {time.time()}\\n".encode())
-
-class Slow(RulesExtractor):
-    async def extract(self, window):
-        note("begin", window)
-        await asyncio.sleep(float(pause_s))
-        note("end", window)
-        return await super().extract(window)
-
-async def main():
-    async with await open_store(url) as store, fleet.open_queue(store) as app:
-        tracker = lambda: CostTracker(Budget())
-        worker = fleet.Worker(store, extractor=Slow(), judge=RulesJudge(), new_tracker=tracker, retries=Retries())
-        await worker.run(app, concurrency=2, once=once == "once")
-
-asyncio.run(main())
-"""
 
 
 class Workers:
@@ -68,7 +38,7 @@ class Workers:
     def start(self, pause_s: float, *, once: bool) -> Child:
         arguments = [self.url, str(self.log), str(pause_s), "once" if once else "on"]
         printed = self.log.with_name(f"worker-{len(self.processes)}.txt")
-        self.processes.append(Child(arguments, os.environ, printed, program=PROGRAM))
+        self.processes.append(Child(arguments, os.environ, printed, program=work))
         return self.processes[-1]
 
     def notes(self) -> list[tuple[str, str, float]]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,8 +28,10 @@ from afterword.store.forgetting import erasure as forgetting
 from afterword.store.reading.scope_vectors import refresh_vectors
 from afterword.store.tables import AssertionRow, EvidenceRow, RejectionRow, VectorRow
 from afterword.store.transfer import exports, imports
-from batches import state
+from batches import state, wait_until
 from deciding_words import find
+from nursery import Child
+from programs import recall_for_ever
 
 LENA = Scope.user("lena")
 NOW, LATER = datetime(2026, 4, 1, tzinfo=UTC), datetime(2026, 5, 1, tzinfo=UTC)
@@ -165,34 +166,23 @@ async def _nothing() -> None:
     return None
 
 
-LIVE = """
-import asyncio, sys
-from afterword import FactMemory
-
-async def main(url):
-    memory = FactMemory(user="lena", store=url, timeout_s=60)
-    for _ in sys.stdin:
-        print([fact.value for fact in (await memory.recall()).facts], flush=True)
-    await memory.close()
-
-asyncio.run(main(sys.argv[1]))
-"""
-
-
 async def test_a_live_memory_of_another_process_serves_it_no_more_and_is_not_in_the_way(
-    store: Store, shared_url: str
+    store: Store, shared_url: str, tmp_path: Path
 ) -> None:
-    command = [sys.executable, "-c", LIVE, shared_url]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as live:  # noqa: ASYNC220
+    questions = tmp_path / "questions.txt"
+    questions.touch()
+    live = Child([shared_url, str(questions)], os.environ, tmp_path / "live.txt", program=recall_for_ever)
 
-        def ask() -> str:
-            assert live.stdin is not None
-            assert live.stdout is not None
-            live.stdin.write("ask\n")
-            live.stdin.flush()
-            return live.stdout.readline()
+    def ask(number: int) -> str:
+        questions.write_text("ask\n" * number)
+        wait_until(lambda: len(live.printed().splitlines()) == number)
+        return live.printed().splitlines()[-1]
 
-        assert WORD in await asyncio.to_thread(ask)
+    try:
+        assert WORD in await asyncio.to_thread(ask, 1)
         await forget(store)
         assert WORD not in await everything(store)
-        assert (await asyncio.to_thread(ask)).strip() == "['oolong']"
+        assert await asyncio.to_thread(ask, 2) == "['oolong']"
+    finally:
+        live.kill()
+        live.wait()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import psycopg
@@ -19,6 +18,8 @@ from afterword.errors import StoreError, StoreOutdated, StoreTooNew, StoreUnreac
 from afterword.store import migrations, tables
 from afterword.store.database.engine import Store, open_store
 from afterword.store.database.urls import shown_url
+from nursery import Child
+from programs import migrate
 
 
 def differences(connection: Connection) -> list[object]:
@@ -97,35 +98,20 @@ async def test_a_database_that_is_not_there_is_a_clear_error(tmp_path: Path) -> 
         await open_store("postgresql://nobody@127.0.0.1:1/none")
 
 
-DEPLOYER = """
-import asyncio, sys
-from afterword.store.database.engine import Store
-
-async def main():
-    async with Store(sys.argv[1]) as store:
-        print(await store.migrate(), flush=True)
-
-asyncio.run(main())
-"""
-
-
-def _started(command: list[str]) -> subprocess.Popen[str]:
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-async def test_two_deployers_at_once_migrate_once(empty_postgres: str) -> None:
+async def test_two_deployers_at_once_migrate_once(empty_postgres: str, tmp_path: Path) -> None:
     """Both wait at the door, so that they meet; the second finds nothing left to do."""
-    command = [sys.executable, "-c", DEPLOYER, empty_postgres]
     with psycopg.connect(empty_postgres) as door:
         door.execute("SELECT pg_advisory_lock(%s)", (migrations.ADVISORY_LOCK,))
-        deployers = [_started(command) for _ in "12"]
+        deployers = [Child([empty_postgres], os.environ, tmp_path / f"{name}.txt", program=migrate) for name in "ab"]
         waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = current_database()"
         async with asyncio.timeout(100):
             while door.execute(waiting).fetchone() != (2,):
-                assert all(one.poll() is None for one in deployers)
+                assert all(deployer.poll() is None for deployer in deployers)
                 await asyncio.sleep(0.05)
                 door.rollback()
-    told = [one.communicate(timeout=100) for one in deployers]
-    assert [one.returncode for one in deployers] == [0, 0], told
+    assert [deployer.wait() for deployer in deployers] == [0, 0], [deployer.printed() for deployer in deployers]
     newest = migrations.newest_version()
-    assert sorted(out.strip() for out, _ in told) == [f"('{newest}', '{newest}')", f"(None, '{newest}')"]
+    assert sorted(deployer.printed().strip() for deployer in deployers) == [
+        f"('{newest}', '{newest}')",
+        f"(None, '{newest}')",
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import subprocess
+import signal
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -19,33 +19,13 @@ from afterword.facts.scopes import Scope
 from afterword.store import ledger, migrations
 from afterword.store.database.engine import Store
 from commands import Commands
+from nursery import Child
 from old_stores import MADE_BY, answers, maker, postgres_at, sqlite_at
+from programs import die_in_migration
 
 Ask = Callable[..., Any]
 USERS = ("mira", "jon")
 HELD = ("kind", "subject", "attribute", "value", "statement", "status", "valid_from", "valid_to", "support")
-KILLED = """
-import asyncio, os, signal, sys
-from sqlalchemy import event
-from sqlalchemy.engine import Engine
-from afterword.store.database.engine import Store
-
-left = int(sys.argv[2])
-
-@event.listens_for(Engine, "after_cursor_execute")
-def count(_connection, _cursor, statement, *_):
-    global left
-    if statement.lstrip().upper().startswith(("CREATE", "ALTER", "INSERT", "UPDATE", "DROP")):
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-async def main():
-    async with Store(sys.argv[1]) as store:
-        await store.migrate()
-
-asyncio.run(main())
-"""
 
 
 @pytest.fixture(params=["file", "postgres"])
@@ -192,7 +172,9 @@ def test_a_store_of_a_newer_program_is_refused_by_every_command(
 
 
 @pytest.mark.parametrize("at", [1, 3, 8, 12])
-async def test_a_migration_that_is_killed_leaves_the_store_as_it_was(at: int, made: Callable[[str], str]) -> None:
+async def test_a_migration_that_is_killed_leaves_the_store_as_it_was(
+    at: int, made: Callable[[str], str], tmp_path: Path
+) -> None:
     """Killed after its first statement, in the middle, or near its end: all or nothing, and it can be done again."""
     url = made("0001")
 
@@ -203,9 +185,8 @@ async def test_a_migration_that_is_killed_leaves_the_store_as_it_was(at: int, ma
                 return migrations.version_of(db), names
 
     before = await state()
-    command = [sys.executable, "-c", KILLED, url, str(at)]
-    killed = await asyncio.to_thread(subprocess.run, command, capture_output=True, check=False)
-    assert killed.returncode == -9, killed.stderr
+    killed = Child([url, str(at)], os.environ, tmp_path / "killed.txt", program=die_in_migration)
+    assert killed.wait() == -signal.SIGKILL, killed.printed()
     assert await state() == before
     async with Store(url) as store:
         assert await store.migrate() == ("0001", migrations.newest_version())

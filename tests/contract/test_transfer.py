@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +30,8 @@ from afterword.store.forgetting.erasure import Erasure
 from afterword.store.runs import Policy
 from afterword.store.transfer import exports, imports
 from deciding_words import find
+from nursery import Child
+from programs import die_in_import
 
 LENA, TOM = Scope.user("lena"), Scope.user("tom")
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
@@ -176,28 +177,6 @@ async def test_damaged_and_foreign_files_are_refused_and_a_whole_one_goes_on(
     assert whole.stat().st_mode & 0o777 == 0o600
 
 
-KILLED = """
-import asyncio, os, signal, sys
-from pathlib import Path
-from sqlalchemy import event
-from sqlalchemy.engine import Engine
-from afterword.store.transfer import export_file, imports
-from afterword.store.database.engine import Store
-
-statements = 0
-
-@event.listens_for(Engine, "before_cursor_execute")
-def count(*_):
-    global statements
-    statements += 1
-    if statements == int(sys.argv[3]):
-        os.kill(os.getpid(), signal.SIGKILL)
-
-export_file.LINES_AT_ONCE = int(sys.argv[4])
-asyncio.run(imports.import_file(Store(sys.argv[1]), Path(sys.argv[2])))
-"""
-
-
 @pytest.mark.parametrize("lines_at_once", [1, 1000])
 async def test_an_import_that_was_killed_goes_on_where_it_stopped(
     shared_url: str, tmp_path: Path, canonical: Canonical, lines_at_once: int
@@ -210,9 +189,9 @@ async def test_an_import_that_was_killed_goes_on_where_it_stopped(
         await exports.export_scopes(here, tmp_path / "all.jsonl")
         for last in (30, 50, 60):
             at = str(chance.randrange(last // 2, last))
-            command = [sys.executable, "-c", KILLED, shared_url, str(tmp_path / "all.jsonl"), at, str(lines_at_once)]
-            done = subprocess.run(command, check=False, timeout=120)  # noqa: ASYNC221 - nothing else runs
-            assert done.returncode == -signal.SIGKILL
+            arguments = [shared_url, str(tmp_path / "all.jsonl"), at, str(lines_at_once)]
+            process = Child(arguments, os.environ, tmp_path / "killed.txt", program=die_in_import)
+            assert process.wait() == -signal.SIGKILL, process.printed()
         await imports.import_file(there, tmp_path / "all.jsonl")
         for scope in (LENA, TOM):
             assert await canonical(there, scope) == await canonical(here, scope)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sqlite3
 import stat
-import subprocess
 import sys
 from collections import Counter
 from dataclasses import dataclass
@@ -23,7 +21,6 @@ from afterword.facts.scopes import Scope
 from afterword.store import lookup
 from afterword.store.database.engine import Store, open_store
 from batches import (
-    BACKWARDS,
     SCOPES,
     SESSIONS_EACH,
     Calm,
@@ -39,34 +36,15 @@ from batches import (
     sessions_done,
     start,
     start_run,
+    wait_until,
     write_batch,
 )
+from programs import run_backwards, write_for_ever
 
 SEED = 20261121
 PRIVATE = 0o600
+FACTS = ("facts", "--user", "mira", "--json")
 ALL_DONE = dict.fromkeys(SCOPES, SESSIONS_EACH)
-DURING_A_WRITE = """
-import asyncio, sys
-from datetime import datetime, UTC
-from sqlalchemy import text
-from afterword.store import sessions
-from afterword.store.database.engine import open_store
-from afterword.facts.scopes import Scope
-
-async def main():
-    async with await open_store() as store, store.write() as db:
-        # With so small a cache, SQLite writes pages of the open transaction into the file beside the store.
-        await db.exec(text("PRAGMA cache_size=2"))
-        for number in range(300):
-            state = {"number": number, "said": [str(place * number) for place in range(500)]}
-            at = datetime.now(UTC)
-            await sessions.save_state(db, Scope.user("mira"), f"s{number}", component="x", state=state, at=at)
-        sys.stdout.write("writing\\n")
-        sys.stdout.flush()
-        await asyncio.sleep(600)
-
-asyncio.run(main())
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +182,7 @@ def test_a_process_that_goes_backwards_meets_another_without_harm(
     tmp_path: Path, calm: Calm, canonical: Canonical
 ) -> None:
     path = tmp_path / "store.db"
-    ended(start_run(url_of(path), calm.folder), start(url_of(path), "-c", BACKWARDS, str(calm.folder)))
+    ended(start_run(url_of(path), calm.folder), start(url_of(path), tmp_path, str(calm.folder), program=run_backwards))
     assert asyncio.run(audit(path, calm, canonical)) == (ALL_DONE, [])
 
 
@@ -245,15 +223,10 @@ async def notes(store: Store) -> list[Fact]:
 def killed_while_writing(tmp_path: Path) -> Path:
     """A store whose writer was killed between the beginning and the end of a transaction, with the widest umask."""
     path = tmp_path / "store.db"
-    usual = os.umask(0)
-    try:
-        process = start(url_of(path), "-c", DURING_A_WRITE)
-    finally:
-        os.umask(usual)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "writing\n"
+    process = start(url_of(path), tmp_path, program=write_for_ever)
+    wait_until(lambda: process.printed() == "writing\n")
     process.kill()
-    process.communicate(timeout=60)
+    process.wait()
     return path
 
 
@@ -275,28 +248,20 @@ async def test_a_transaction_cut_short_leaves_nothing_and_blocks_nobody(
 def test_every_file_of_a_store_is_its_owners_alone_also_after_a_kill(killed_while_writing: Path) -> None:
     """What a transaction wrote lies in the file beside the store until somebody opens it: as private as the store."""
     assert modes(killed_while_writing) == dict.fromkeys(("store.db", "store.db-shm", "store.db-wal"), PRIVATE)
-    opened = subprocess.run(
-        [sys.executable, "-m", "afterword", "facts", "--user", "mira", "--json"],
-        env={**os.environ, "AFTERWORD_STORE__URL": url_of(killed_while_writing)},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert opened.stdout.strip() == "[]"
+    (printed,) = ended(start(url_of(killed_while_writing), killed_while_writing.parent, *FACTS))
+    assert printed.strip() == "[]"
 
 
 def test_a_reader_is_served_while_a_writer_is_at_work(tmp_path: Path) -> None:
     """A live agent recalls while a batch commits: it sees the state before, and at once."""
     path = tmp_path / "store.db"
-    process = start(url_of(path), "-c", DURING_A_WRITE)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "writing\n"
+    process = start(url_of(path), tmp_path, program=write_for_ever)
+    wait_until(lambda: process.printed() == "writing\n")
     try:
         connection = sqlite3.connect(path, timeout=0)
         assert connection.execute("SELECT count(*) FROM sessions").fetchone() == (0,)
         connection.close()
     finally:
         process.kill()
-        process.communicate(timeout=60)
+        process.wait()
     assert damage(path) == []

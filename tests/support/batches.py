@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import subprocess
-import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from sqlmodel import Session, col, select
 
@@ -26,6 +25,8 @@ from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus, session_source
 from afterword.store.tables import RunWindowRow, WindowRow
 from commands import clean_environment
+from nursery import Child
+from programs import run_command
 
 Dump = list[tuple[object, ...]]
 Canonical = Callable[[Store, Scope], Awaitable[Dump]]
@@ -43,24 +44,6 @@ _SAID = (
     ("I moved to Villach.", "I now work as a teacher.", "Actually, we will use SQLite instead of Postgres."),
     ("I moved to Graz.", "Please always answer in German.", "Forget what I said about the aisle seat."),
 )
-
-BACKWARDS = """
-import asyncio, os, sys
-from pathlib import Path
-from afterword.extractors.rules import RulesExtractor
-from afterword.pipeline.batch import Failure, run_batch
-from afterword.pipeline.sources.folders import find_sessions
-from afterword.store.database.engine import open_store
-
-async def main():
-    async with await open_store(os.environ["AFTERWORD_STORE__URL"]) as store:
-        found = find_sessions([Path(sys.argv[1])])[::-1]
-        ended = await run_batch(store, found, extractor=RulesExtractor())
-        sys.exit(any(isinstance(one, Failure) for one in ended))
-
-asyncio.run(main())
-"""
-"""A program that runs the folder from its last session to its first; the command line sorts by time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,42 +81,37 @@ def state(*said: str) -> dict[str, Any]:
     return {"type": "AssistantAgentState", "version": "1.0.0", "llm_context": {"messages": messages}}
 
 
-def start(url: str, *arguments: str) -> subprocess.Popen[str]:
-    """Start Python with these arguments, on the store at the URL."""
-    return subprocess.Popen(
-        [sys.executable, *arguments],
-        env={**clean_environment(), "AFTERWORD_STORE__URL": url},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def start(url: str, folder: Path, *arguments: str, program: Callable[[Sequence[str]], None] = run_command) -> Child:
+    """Start a program on the store at the URL, by default `afterword` itself. What it prints is kept in the folder."""
+    log = folder / f"process-{uuid4().hex}.txt"
+    environment = {**clean_environment(), "AFTERWORD_STORE__URL": url}
+    return Child(arguments, environment, log, program=program, errors=log.with_suffix(".errors"))
 
 
-def start_run(url: str, folder: Path) -> subprocess.Popen[str]:
+def start_run(url: str, folder: Path) -> Child:
     """Start `afterword run` over the folder."""
-    return start(url, "-m", "afterword", "run", str(folder), "--json")
+    return start(url, folder.parent, "run", str(folder), "--json")
 
 
-def ended(*processes: subprocess.Popen[str]) -> list[str]:
+def ended(*processes: Child) -> list[str]:
     """Wait for the processes and return what each printed; all must have ended well."""
-    told = [process.communicate(timeout=LONGEST_S) for process in processes]
-    for process, (output, errors) in zip(processes, told, strict=True):
-        assert process.returncode == 0, output + errors
-    return [output for output, _ in told]
+    for process in processes:
+        assert process.wait() == 0, process.printed() + process.log.with_suffix(".errors").read_text()
+    return [process.printed() for process in processes]
 
 
-def results(*processes: subprocess.Popen[str]) -> list[str]:
+def results(*processes: Child) -> list[str]:
     """Wait for processes of `afterword run` and return what became of each session in each of them."""
-    return [one["result"] for told in ended(*processes) for one in json.loads(told)]
+    return [session["result"] for printed in ended(*processes) for session in json.loads(printed)]
 
 
-def killed(process: subprocess.Popen[str], has_begun: Callable[[], bool], after_s: float) -> bool:
+def killed(process: Child, has_begun: Callable[[], bool], after_s: float) -> bool:
     """Kill a process so long after it has begun to work; return whether it was still at it."""
     wait_until(lambda: process.poll() is not None or has_begun())
     time.sleep(after_s)
     is_alive = process.poll() is None
     process.kill()
-    process.communicate(timeout=LONGEST_S)
+    process.wait()
     return is_alive
 
 

@@ -8,21 +8,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-LOADED = (
-    "pytest",
-    "openai",
-    "instructor",
-    "procrastinate",
-    "afterword.cli",
-    "afterword.cli.fleet",
-    "afterword.cli.processing",
-    "afterword.cli.scheduling",
-    "afterword.pipeline.background.workers",
-)
+from programs import run_command
+
+# `openai` and `instructor` are what a command loads last, and what takes longest.
+LOADED = ("pytest", "openai", "instructor", "procrastinate", "programs", "afterword.cli.processing")
 LONGEST_S = 120.0
 
 _context = multiprocessing.get_context("forkserver")
@@ -30,28 +22,39 @@ _context.set_forkserver_preload(list(LOADED))
 
 
 class Child:
-    """A process that runs `afterword` with these arguments, or a program where one is given, with this environment.
+    """A process that runs `afterword` with these arguments, or another program, with this environment.
 
-    What it prints is written to the file `log`.
+    What it prints is written to the file `log`; its errors to the file `errors` where one is named, else to `log` too.
     """
 
     def __init__(
-        self, arguments: Sequence[str], environment: Mapping[str, str], log: Path, *, program: str | None = None
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        log: Path,
+        *,
+        program: Callable[[Sequence[str]], None] = run_command,
+        errors: Path | None = None,
     ) -> None:
-        given = (list(arguments), dict(environment), str(log), program)
-        self._process = _context.Process(target=_live, args=given, daemon=True)
+        started_with = (program, list(arguments), dict(environment), str(log), str(errors or log))
+        self._process = _context.Process(target=_live, args=started_with, daemon=True)
         self._process.start()
+        self.log = log
 
     def poll(self) -> int | None:
         """Return how it has ended, None while it lives; minus the number of the signal that killed it."""
         return self._process.exitcode
 
-    def wait(self, timeout: float = LONGEST_S) -> int:
+    def wait(self, timeout_s: float = LONGEST_S) -> int:
         """Wait until it has ended, and return how."""
-        self._process.join(timeout)
+        self._process.join(timeout_s)
         code = self.poll()
         assert code is not None, "it did not end in time"
         return code
+
+    def printed(self) -> str:
+        """Return what it has printed so far."""
+        return self.log.read_text() if self.log.exists() else ""
 
     def kill(self) -> None:
         """Send SIGKILL."""
@@ -62,18 +65,17 @@ class Child:
         self._process.terminate()
 
 
-def _live(arguments: list[str], environment: dict[str, str], log: str, program: str | None) -> None:
+def _live(
+    program: Callable[[Sequence[str]], None],
+    arguments: list[str],
+    environment: dict[str, str],
+    log: str,
+    errors: str,
+) -> None:
     """Become the process."""
-    printed = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.dup2(printed, 1)
-    os.dup2(printed, 2)
+    for descriptor, path in ((1, log), (2, errors)):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), descriptor)
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(Path(log).parent)
-    sys.argv = ["afterword", *arguments]
-    if program is not None:
-        exec(compile(program, "<program>", "exec"), {"__name__": "__main__"})
-        return
-    from afterword.cli import main
-
-    main()
+    program(arguments)

@@ -14,50 +14,10 @@ from sqlalchemy import text
 
 from afterword.store.database.engine import Store
 from nursery import Child
+from programs import schedule
 
 PERIOD_S, LEASE_S, SPEED = 60.0, 90.0, 30.0
 """Of the job: every minute, under a lease of a minute and a half, by a clock that runs thirty times as fast."""
-
-PROGRAM = """
-import asyncio, os, random, signal, sys, time
-from datetime import datetime
-from afterword.extractors.rules import RulesExtractor, RulesJudge
-from afterword.pipeline.budget import Budget, CostTracker
-from afterword.pipeline.background.periodic_jobs import PeriodicJobs
-from afterword.pipeline.background.leases import Job
-from afterword.pipeline.background.due_times import Clock, Rhythm
-from afterword.pipeline.background.schedule import Halt, Schedule, Timing
-from afterword.store.database.engine import open_store
-
-url, log, origin, speed, period_s, lease_s, longest_s, name = sys.argv[1:]
-notes = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-
-def note(what):
-    os.write(notes, f"{name} {what} {time.time()}\\n".encode())
-
-async def main():
-    clock, halt = Clock(datetime.fromisoformat(origin), float(speed)), Halt()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, halt.stop, "SIGTERM")
-    async with await open_store(url) as store:
-        tracker = lambda: CostTracker(Budget())
-        chores = PeriodicJobs(store, RulesExtractor(), RulesJudge(), tracker, clock=clock, stop=halt)
-
-        async def work():
-            note("begin")
-            try:
-                await asyncio.sleep(random.uniform(0.4, 1.0) * float(longest_s))
-                await chores.pending()
-            finally:
-                note("end")
-
-        timing = Timing(jitter_s=5.0, lease_s=float(lease_s))
-        told = lambda job, ending: note(f"ending-{ending.name}")
-        job = Job("pending", Rhythm(every_s=float(period_s)), work)
-        note("up")
-        await Schedule(store, [job], clock=clock, timing=timing, halt=halt, on_end=told).run()
-
-asyncio.run(main())
-"""
 
 WATCHED = {
     "sqlite": [
@@ -101,7 +61,7 @@ class Schedulers:
         name = f"s{len(self.processes)}"
         numbers = map(str, (SPEED, PERIOD_S, LEASE_S, self.longest_s))
         arguments = [self.url, str(self.log), self.origin.isoformat(), *numbers, name]
-        self.processes[name] = Child(arguments, os.environ, self.log.with_name(f"{name}.txt"), program=PROGRAM)
+        self.processes[name] = Child(arguments, os.environ, self.log.with_name(f"{name}.txt"), program=schedule)
         return name
 
     def kill(self, name: str) -> None:
