@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from afterword.agents.memory import FactMemory
     from afterword.agents.recorder import record_session, resume
     from afterword.agents.tools import memory_tools
+    from afterword.client import Afterword, ScopeMemory, open  # noqa: A004 - as in gzip.open
+    from afterword.client.processing import ProcessingOptions
     from afterword.composition import embedder
     from afterword.extractors.model.client import ModelClient, ModelSettings
     from afterword.extractors.model.extractor import ModelExtractor
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Afterword",
     "Budget",
     "ExtractorAgent",
     "FactMemory",
@@ -35,12 +38,15 @@ __all__ = [
     "ModelExtractor",
     "ModelSettings",
     "Price",
+    "ProcessingOptions",
     "RulesExtractor",
     "Saved",
     "Scope",
+    "ScopeMemory",
     "__version__",
     "embedder",
     "memory_tools",
+    "open",
     "open_store",
     "process_session",
     "record_session",
@@ -48,6 +54,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Afterword": "afterword.client",
     "Budget": "afterword.pipeline.budget",
     "ExtractorAgent": "afterword.agents.extractor_agent",
     "FactMemory": "afterword.agents.memory",
@@ -55,11 +62,14 @@ _HOMES = {
     "ModelExtractor": "afterword.extractors.model.extractor",
     "ModelSettings": "afterword.extractors.model.client",
     "Price": "afterword.extractors.model.prices",
+    "ProcessingOptions": "afterword.client.processing",
     "RulesExtractor": "afterword.extractors.rules",
     "Saved": "afterword.pipeline.session",
     "Scope": "afterword.facts.scopes",
+    "ScopeMemory": "afterword.client",
     "embedder": "afterword.composition",
     "memory_tools": "afterword.agents.tools",
+    "open": "afterword.client",
     "open_store": "afterword.store.database.engine",
     "process_session": "afterword.pipeline.session",
     "record_session": "afterword.agents.recorder",

@@ -10,6 +10,12 @@ class AfterwordError(Exception):
     is_usage = False
 
 
+class ArgumentInvalid(AfterwordError, ValueError):
+    """An argument cannot be used; the message says which one, and what would fit."""
+
+    is_usage = True
+
+
 class StoreError(AfterwordError):
     """The base of the errors of the store. Follow the message, which says what to do next."""
 
@@ -50,6 +56,12 @@ class StoreTooNew(StoreError):
 
 class NotFound(StoreError, LookupError):
     """This scope has no such fact, session or run. Check the id and the scope."""
+
+
+class Ambiguous(StoreError, LookupError):
+    """Several scopes have what was named; name the scope as well."""
+
+    is_usage = True
 
 
 class StateConflict(StoreError):

@@ -21,15 +21,24 @@ from afterword.agents.recall_results import (
     FactMatch,
     FactQueryResult,
     RecallResult,
-    matched_words,
     merge_results,
     recall_result,
 )
-from afterword.agents.store_reference import FromEnvironment, beside, named_scope, reference, referred, url_of
+from afterword.agents.store_reference import (
+    FromEnvironment,
+    SharedStore,
+    StoreReference,
+    beside,
+    named_scope,
+    reference,
+    referred,
+    url_of,
+)
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.recall.block import opening_tag, render_block, scope_label
+from afterword.recall.matched_words import matched_words
 from afterword.recall.tokens import token_upper_bound
 from afterword.recall.vectors import Embedder
 from afterword.store import entries
@@ -90,7 +99,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         user: str | None = None,
         scope: Scope | str | None = None,
         also: Collection[Scope | str] = (),
-        store: Store | str | FromEnvironment | None = None,
+        store: StoreReference | None = None,
         budget_tokens: int = BUDGET_TOKENS,
         timeout_s: float = TIMEOUT_S,
         clock: Callable[[], datetime] = utc_now,
@@ -233,8 +242,8 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         )
 
     async def _store(self) -> Store:
-        if isinstance(self._given, Store):
-            return self._given
+        if isinstance(self._given, Store | SharedStore):
+            return await self._given.open() if isinstance(self._given, SharedStore) else self._given
         if self._opened is None:
             opened = await open_store(url_of(self._given))
             if self._opened is None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from autogen_core.memory import MemoryQueryResult
 
-from afterword.facts.assertions import OWNER
 from afterword.facts.fact import Fact
-from afterword.facts.words import terms
 
 
 class RecallOutcome(StrEnum):
@@ -71,11 +68,3 @@ def recall_result(found: Sequence[FactMatch], stored: int) -> RecallResult:
     if found:
         return RecallResult(RecallOutcome.FOUND, tuple(found), stored)
     return RecallResult(RecallOutcome.NOTHING_RELEVANT if stored else RecallOutcome.NOTHING_STORED, (), stored)
-
-
-def matched_words(query: str, fact: Fact) -> tuple[str, ...]:
-    """Return the words of a question, as they were asked, whose stems the fact holds."""
-    subject = "" if fact.subject == OWNER else fact.subject
-    held = set(terms(f"{fact.statement} {subject} {fact.attribute.replace('_', ' ')} {fact.value}"))
-    words = dict.fromkeys(re.findall(r"[^\W_]+", query))
-    return tuple(word for word in words if held & set(terms(word)))

@@ -12,13 +12,12 @@ from typing import Any, Protocol, TypeVar
 from sqlmodel import Session
 
 from afterword import telemetry
-from afterword.agents.store_reference import FromEnvironment, named_scope, opened_store
+from afterword.agents.store_reference import StoreReference, named_scope, opened_store
 from afterword.errors import NotFound, StateConflict
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript, Turn
 from afterword.privacy.policy import Privacy, with_privacy_counts
 from afterword.store import sessions
-from afterword.store.database.engine import Store
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.telemetry import Stage
 
@@ -50,7 +49,7 @@ async def record_session(
     user: str | None = None,
     scope: Scope | str | None = None,
     session_id: str,
-    store: Store | str | FromEnvironment | None = None,
+    store: StoreReference | None = None,
     humans: Collection[str] = (),
     off_the_record: bool = False,
 ) -> AsyncIterator[AgentOrTeam]:
@@ -87,7 +86,7 @@ async def resume(
     user: str | None = None,
     scope: Scope | str | None = None,
     session_id: str,
-    store: Store | str | FromEnvironment | None = None,
+    store: StoreReference | None = None,
     missing_ok: bool = False,
 ) -> bool:
     """Load the saved state of a session into an agent or team of the same make; return whether there was one.
@@ -122,7 +121,7 @@ class _Session:
     recorded: Recordable
     scope: Scope
     session_id: str
-    store: Store | str | FromEnvironment | None
+    store: StoreReference | None
     humans: tuple[str, ...]
 
     async def save(self) -> None:

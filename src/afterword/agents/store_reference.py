@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from pydantic import BaseModel
 from sqlalchemy import make_url
@@ -22,6 +23,18 @@ class FromEnvironment(BaseModel):
     """A store's URL that stands in an environment variable, for example because it holds a password."""
 
     env: str
+
+
+@dataclass(frozen=True, slots=True)
+class SharedStore:
+    """A store that its owner opens when it is first needed, and closes. `url` is its address."""
+
+    url: str
+    open: Callable[[], Awaitable[Store]]
+
+
+StoreReference = Store | SharedStore | FromEnvironment | str
+"""An opened store, one that its owner opens, or the address of one."""
 
 
 def named_scope(user: str | None, scope: Scope | str | None) -> Scope:
@@ -55,11 +68,11 @@ def url_of(given: str | FromEnvironment | None) -> str | None:
     return url
 
 
-def reference(given: Store | str | FromEnvironment | None) -> str | FromEnvironment | None:
+def reference(given: StoreReference | None) -> str | FromEnvironment | None:
     """Return what a dump says about the store: no password, and nothing that may hold one."""
     if given is None or isinstance(given, FromEnvironment):
         return given
-    shown = given.shown_url if isinstance(given, Store) else shown_url(given)
+    shown = given.shown_url if isinstance(given, Store) else shown_url(_address(given))
     url = make_url(shown)
     if url.get_backend_name() == "sqlite" or (url.password is None and not url.query):
         return shown
@@ -69,6 +82,10 @@ def reference(given: Store | str | FromEnvironment | None) -> str | FromEnvironm
     # A password shows, masked too, only beside a user's name.
     masked = url.set(username=url.username or "user", password=_MASK, query={})
     return masked.render_as_string(hide_password=True)
+
+
+def _address(given: SharedStore | str) -> str:
+    return given.url if isinstance(given, SharedStore) else given
 
 
 def referred(store: str | FromEnvironment | None) -> str | FromEnvironment | None:
@@ -81,10 +98,10 @@ def referred(store: str | FromEnvironment | None) -> str | FromEnvironment | Non
 
 
 @asynccontextmanager
-async def opened_store(given: Store | str | FromEnvironment | None) -> AsyncIterator[Store]:
+async def opened_store(given: StoreReference | None) -> AsyncIterator[Store]:
     """Give the store that is meant; one that is opened here is closed at the end. Raises `StoreError`."""
-    if isinstance(given, Store):
-        yield given
+    if isinstance(given, Store | SharedStore):
+        yield await given.open() if isinstance(given, SharedStore) else given
         return
     store = await open_store(url_of(given))
     try:

@@ -52,6 +52,11 @@ class Contest:
     judged_because: str
     refused_because: str
 
+    @property
+    def id(self) -> str:
+        """The two assertions, as a person names them to decide."""
+        return f"{self.earlier.id}:{self.later.id}"
+
 
 def read_contests(transaction: Session, scope: Scope) -> list[Contest]:
     """Return what awaits a person's decision in a scope, in the order of saying."""
@@ -113,6 +118,20 @@ async def confirm_fact(store: Store, scope: Scope, fact: Fact, *, at: datetime) 
         members = [by_id[one] for one in fact.assertion_ids]
         said = _by_person(members[0], SpeechAct.STATE, Authority.CONFIRMED, members, at)
         return [said], [Verdict(members[-1].id, said.id, Relation.SAME, "confirmed by a person", PERSON)]
+
+    return await _act(store, scope, decide, at)
+
+
+async def withdraw_fact(store: Store, scope: Scope, fact: Fact, *, at: datetime) -> int:
+    """Withdraw a fact on a person's word: it no longer holds from `at` on. Return the run. Nothing is erased."""
+
+    def decide(_: Knowledge, by_id: dict[str, Assertion]) -> tuple[list[Assertion], list[Verdict]]:
+        members = [by_id[id_] for id_ in fact.assertion_ids]
+        statement = f"Withdrawn: {fact.statement}"
+        withdrawn = replace(members[0], statement=statement, valid_from=at, valid_to=None, cue=None)
+        said = _by_person(withdrawn, SpeechAct.RETRACT, Authority.STATED, members, at)
+        reason = "withdrawn by a person"
+        return [said], [Verdict(member.id, said.id, Relation.RETRACTS, reason, PERSON) for member in members]
 
     return await _act(store, scope, decide, at)
 

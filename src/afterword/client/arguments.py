@@ -1,0 +1,121 @@
+"""Arguments as callers give them, turned into the values that the packages take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from enum import StrEnum
+from typing import TypeVar
+
+from afterword.errors import ArgumentInvalid
+from afterword.facts.assertions import OWNER, Kind
+from afterword.facts.fact import Fact, Status
+from afterword.facts.scopes import Scope
+from afterword.facts.words import folded
+
+Row = TypeVar("Row")
+Choice = TypeVar("Choice", bound=StrEnum)
+
+Instant = datetime | date | str
+"""An instant: aware, or in UTC. A date is its last instant; a text is ISO 8601."""
+Several = Collection[str] | str
+
+EVERY_STATUS = "all"
+SERVED = frozenset({Status.CURRENT, Status.CONTESTED})
+
+
+def scope_of(scope: Scope | str) -> Scope:
+    """Return the scope that is named. Raises `ScopeInvalid`."""
+    return scope if isinstance(scope, Scope) else Scope.parse(scope)
+
+
+def instant(value: Instant, *, day_time: time = time.max) -> datetime:
+    """Return an instant as aware UTC; of a date the instant at `day_time`. Raises `ArgumentInvalid`."""
+    try:
+        if isinstance(value, str):
+            is_day = len(value) == len("2026-01-01")
+            value = date.fromisoformat(value) if is_day else datetime.fromisoformat(value)
+    except ValueError:
+        raise ArgumentInvalid(f"{value!r} is no instant; write 2026-01-31 or 2026-01-31T18:00:00Z") from None
+    if not isinstance(value, datetime):
+        return datetime.combine(value, day_time, tzinfo=UTC)
+    return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+def start_of(value: Instant) -> datetime:
+    """Return an instant as aware UTC; of a date its first instant. Raises `ArgumentInvalid`."""
+    return instant(value, day_time=time.min)
+
+
+def choices(kind: type[Choice], value: Several, argument: str) -> frozenset[Choice]:
+    """Return the members that are named. Raises `ArgumentInvalid` for a name that is none."""
+    names = {value} if isinstance(value, str) else set(value)
+    unknown = names - set(kind)
+    if unknown:
+        raise ArgumentInvalid(f"{argument}={sorted(unknown)[0]!r} is unknown; use one of {', '.join(kind)}")
+    return frozenset(kind(name) for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class FactFilter:
+    """Which facts are asked for; None is no limit. `about` are the folded words of a subject."""
+
+    statuses: frozenset[Status] | None
+    kinds: frozenset[Kind] | None
+    about: frozenset[str] | None
+
+    @classmethod
+    def of(cls, status: Several | None, kind: Several | None, about: str | None) -> FactFilter:
+        """Return the filter of these arguments; without a status the facts that hold. Raises `ArgumentInvalid`."""
+        statuses: frozenset[Status] | None = SERVED
+        if status is not None:
+            statuses = None if status == EVERY_STATUS else choices(Status, status, "status")
+        if about is not None and not about.strip():
+            raise ArgumentInvalid("about is empty; name whom or what the facts are about")
+        words = frozenset(folded(about).split()) if about is not None else None
+        return cls(statuses, None if kind is None else choices(Kind, kind, "kind"), words)
+
+    def fits(self, fact: Fact) -> bool:
+        """Whether a fact is of the kind and the subject that are asked for."""
+        if self.kinds is not None and fact.kind not in self.kinds:
+            return False
+        return self.about is None or self.about <= self._subject_words(fact)
+
+    def has_status(self, fact: Fact) -> bool:
+        """Whether a fact has a status that is asked for."""
+        return self.statuses is None or fact.status in self.statuses
+
+    @staticmethod
+    def _subject_words(fact: Fact) -> frozenset[str]:
+        names = (fact.subject, *fact.may_be, *((fact.scope.id,) if fact.subject == OWNER else ()))
+        return frozenset(word for name in names for word in folded(name).split())
+
+
+def page(
+    rows: Sequence[Row], cursor: Callable[[Row], str], *, limit: int | None, after: str | None
+) -> tuple[list[Row], str | None]:
+    """Return the rows after a cursor, at most `limit`, and the cursor of the next page.
+
+    A cursor whose row is gone goes on with the rows that come after it in the order of cursors. Raises
+    `ArgumentInvalid` for a limit below 1.
+    """
+    if limit is not None and limit < 1:
+        raise ArgumentInvalid(f"limit={limit} is too small; give 1 or more, or None for all")
+    start = 0
+    if after is not None:
+        places = [place for place, row in enumerate(rows) if cursor(row) == after]
+        start = places[0] + 1 if places else sum(cursor(row) <= after for row in rows)
+    chosen = list(rows[start : None if limit is None else start + limit])
+    has_more = start + len(chosen) < len(rows)
+    return chosen, cursor(chosen[-1]) if chosen and has_more else None
+
+
+def fact_cursor(fact: Fact) -> str:
+    """Return where a fact stands in the order of saying."""
+    return f"{fact.said_at.astimezone(UTC).isoformat(timespec='microseconds')} {fact.id}"
+
+
+def run_cursor(run_id: int) -> str:
+    """Return where a run or a session with this number stands."""
+    return f"{run_id:012d}"

@@ -1,0 +1,142 @@
+"""Work that goes on by itself: the schedule, and the workers that share a PostgreSQL store."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from afterword.client.resources import Resources
+from afterword.errors import ArgumentInvalid
+from afterword.pipeline.background.due_times import Rhythm
+from afterword.pipeline.background.periodic_jobs import (
+    CONSOLIDATION,
+    EMBEDDING,
+    PENDING,
+    RETRIES,
+    ConsolidationRule,
+    PeriodicJobs,
+)
+from afterword.settings import ScheduleOptions
+from afterword.store.database.engine import Store
+
+if TYPE_CHECKING:
+    from afterword.pipeline.background.leases import Ending, Job
+    from afterword.pipeline.background.schedule import Halt, Schedule
+
+WORKER_LIBRARY = "procrastinate"
+
+
+@asynccontextmanager
+async def open_schedule(
+    resources: Resources, halt: Halt, on_end: Callable[[Job, Ending], None]
+) -> AsyncIterator[Schedule]:
+    """Yield the schedule of the configured jobs. Raises `RhythmInvalid` for a due time that cannot be read."""
+    from afterword.pipeline.background.schedule import Schedule, Timing
+
+    settings, options = resources.settings, resources.settings.schedule
+    rhythms = rhythms_of(options)
+    store = await resources.store()
+    async with resources.extractor_and_judge() as workers, handing_over(store, is_wanted=options.defer) as defer:
+        refresher = await resources.refresher(stop=halt)
+        chores = PeriodicJobs(
+            store,
+            workers.extractor,
+            workers.judge,
+            resources.tracker,
+            retries=settings.retry.policy(),
+            ripe=ConsolidationRule(options.new_sessions, options.idle_s, options.apart_s),
+            stop=halt,
+            defer=defer,
+            refresher=refresher,
+            erases=settings.privacy.erases,
+            concurrency=settings.concurrency,
+        )
+        timing = Timing(options.jitter_s, options.lease_s)
+        yield Schedule(store, chores.jobs(rhythms), timing=timing, halt=halt, on_end=on_end)
+
+
+def rhythms_of(options: ScheduleOptions) -> Mapping[str, Rhythm]:
+    """Return the rhythm of each job. Raises `RhythmInvalid`."""
+    due_times = {
+        PENDING: options.pending,
+        RETRIES: options.retries,
+        CONSOLIDATION: options.consolidation,
+        EMBEDDING: options.embedding,
+    }
+    return {name: Rhythm.parse(text, options.timezone) for name, text in due_times.items()}
+
+
+async def work(resources: Resources, *, concurrency: int, once: bool, on_begin: Callable[[str], None]) -> None:
+    """Process what is in the workers' queue, until stopped or, with `once`, until it is empty."""
+    store = await resources.store()
+    check_workers(store)
+    from afterword.pipeline.background import workers as fleet
+
+    settings = resources.settings
+    async with resources.extractor_and_judge() as configured:
+        worker = fleet.Worker(
+            store,
+            extractor=configured.extractor,
+            judge=configured.judge,
+            new_tracker=resources.tracker,
+            retries=settings.retry.policy(),
+            refresher=await resources.refresher(),
+            erases=settings.privacy.erases,
+        )
+        async with fleet.open_queue(store) as app:
+            on_begin(store.shown_url)
+            await worker.run(app, concurrency=concurrency, once=once)
+
+
+@asynccontextmanager
+async def handing_over(store: Store, *, is_wanted: bool) -> AsyncIterator[Callable[[], Awaitable[int]] | None]:
+    """Yield what puts the sessions that wait into the workers' queue, None if that is not wanted."""
+    if not is_wanted:
+        yield None
+        return
+    check_workers(store)
+    from afterword.pipeline.background import workers as fleet
+
+    async with fleet.open_queue(store) as app:
+        yield partial(fleet.enqueue, app, store)
+
+
+async def defer(resources: Resources) -> int:
+    """Put the recorded sessions that wait into the workers' queue; return how many."""
+    async with handing_over(await resources.store(), is_wanted=True) as hand_over:
+        return await hand_over() if hand_over else 0
+
+
+async def migrate(resources: Resources) -> tuple[str | None, str]:
+    """Bring the tables up to date, those of the workers' queue too; return the versions before and after."""
+    if resources.given_store is not None:
+        return await _migrate(resources.given_store)
+    async with Store(resources.settings.store.url) as store:
+        return await _migrate(store)
+
+
+async def _migrate(store: Store) -> tuple[str | None, str]:
+    versions = await store.migrate()
+    if store.dialect == "postgresql" and are_workers_installed():
+        from afterword.pipeline.background.workers import prepare
+
+        await prepare(store)
+    return versions
+
+
+def check_workers(store: Store) -> None:
+    """Raise `ArgumentInvalid` if workers cannot share this store, or their library is not installed."""
+    if store.dialect != "postgresql":
+        raise ArgumentInvalid(
+            f"workers share a PostgreSQL store, and this is {store.shown_url}; use `afterword schedule`"
+        )
+    if not are_workers_installed():
+        raise ArgumentInvalid("workers need the extra: pip install 'afterword[workers]'")
+
+
+def are_workers_installed() -> bool:
+    """Whether the library that the workers need is installed."""
+    return find_spec(WORKER_LIBRARY) is not None

@@ -1,0 +1,86 @@
+"""Forgetting for the door: what is named is erased in one transaction of each scope, then the files are cleared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlmodel import Session
+
+from afterword.client.arguments import Instant, start_of
+from afterword.client.resources import Resources
+from afterword.errors import ArgumentInvalid
+from afterword.facts.scopes import Scope
+from afterword.store import lookup
+from afterword.store.database.engine import Store
+from afterword.store.forgetting import erasure
+from afterword.store.forgetting.erasure import Erasure, ErasureWork, Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetTarget:
+    """What is to be forgotten: exactly one of these. Raises `ArgumentInvalid` otherwise."""
+
+    fact: str | None = None
+    session: str | None = None
+    before: Instant | None = None
+    everything: bool = False
+    asked: bool = False
+
+    def __post_init__(self) -> None:
+        named = [self.fact is not None, self.session is not None, self.before is not None, self.everything, self.asked]
+        if sum(named) != 1:
+            raise ArgumentInvalid("name exactly one of fact, session, before, everything and asked")
+
+
+async def forget(
+    resources: Resources, scopes: Sequence[Scope], target: ForgetTarget, *, is_preview: bool
+) -> list[Receipt]:
+    """Forget in these scopes what is named, and return a receipt for each in which there was something.
+
+    With `is_preview` nothing is changed, and `is_clean` of each receipt is None.
+    """
+    store, at = await resources.store(), resources.now()
+    receipts = []
+    for scope in scopes:
+        if target.asked:
+            receipt = await erasure.erase_requested(store, scope, at=at, is_preview=is_preview)
+        else:
+            work = await _work(resources, store, scope, target)
+            receipt = await erasure.erase_in_scope(store, scope, work, at=at, is_preview=is_preview)
+        receipts += [receipt] if receipt is not None else []
+    if is_preview or not receipts:
+        return receipts
+    is_clean = await store.compact()
+    await _compare_again(resources, store, receipts)
+    # What was forgotten took the vectors of its whole scope along.
+    await resources.refresh_vectors([receipt.scope for receipt in receipts])
+    return [replace(receipt, is_clean=is_clean) for receipt in receipts]
+
+
+async def _compare_again(resources: Resources, store: Store, receipts: Sequence[Receipt]) -> None:
+    """Compare what was compared only with what is gone, by the offline judge; a model is not asked for it."""
+    if resources.settings.extractor != "rules":
+        return
+    from afterword.extractors.rules import RulesJudge
+    from afterword.pipeline.forget_requests import compare_again
+
+    await compare_again(store, [receipt.scope for receipt in receipts], RulesJudge())
+
+
+async def _work(resources: Resources, store: Store, scope: Scope, target: ForgetTarget) -> ErasureWork:
+    if target.session is not None:
+        session_id = target.session
+        return lambda erasure: erasure.forget_session(session_id)
+    if target.before is not None:
+        moment = start_of(target.before)
+        return lambda erasure: erasure.forget_before(moment)
+    if target.fact is None:
+        return Erasure.forget_everything
+    fact_id = target.fact
+
+    def statements(transaction: Session) -> tuple[str, ...]:
+        return lookup.read_fact(transaction, scope, fact_id, at=resources.now()).assertion_ids
+
+    ids = await store.read(statements)
+    return lambda erasure: erasure.forget_statements(ids)

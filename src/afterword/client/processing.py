@@ -1,0 +1,232 @@
+"""Processing sessions for the door: what is read by which extractor, within which budget, and what became of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlmodel import Session
+
+from afterword.client.resources import Resources
+from afterword.client.results import ProcessedSession, ProcessingReport
+from afterword.client.store_results import CostEstimate, CostRange, OutdatedSession
+from afterword.errors import Ambiguous, ArgumentInvalid, NotFound
+from afterword.facts.scopes import Scope
+from afterword.pipeline.batch import Failure, NotDue, NotStarted, queued_sessions, run_batch
+from afterword.pipeline.budget import CostTracker
+from afterword.pipeline.estimate import Estimate, estimate
+from afterword.pipeline.forget_requests import erase_requested
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.selection import Selection, select_paths, sessions_to_process
+from afterword.pipeline.session import SessionOutcome
+from afterword.store import lookup, runs, sessions
+from afterword.store.costs import Spending
+from afterword.store.database.engine import Store
+from afterword.store.ledger import RunStatus, session_source
+
+SESSION_SOURCE = session_source("")
+
+Progressed = Callable[[SessionOutcome | Failure, Spending], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessingOptions:
+    """How sessions are processed.
+
+    `extractor` is "rules" or "model" (default: as configured). With `apply` False proposals are stored and count for
+    nothing until `apply(run_id)`. `concurrency` is how many questions a model is asked at once. `stop` gives a reason
+    to begin no further session. `on_begin` is told how many sessions are processed, `on_done` of each as it ends, with
+    what the call has cost so far.
+    """
+
+    extractor: str | None = None
+    apply: bool = True
+    concurrency: int | None = None
+    stop: Callable[[], str | None] = lambda: None
+    on_begin: Callable[[int], None] = lambda _: None
+    on_done: Progressed = lambda *_: None
+
+
+async def process(resources: Resources, selection: Selection | None, options: ProcessingOptions) -> ProcessingReport:
+    """Process the selected sessions, or without a selection the recorded ones that wait."""
+    tracker, store = resources.tracker(options.extractor), await resources.store()
+    ended: list[SessionOutcome | Failure] = []
+
+    def note_end(outcome: SessionOutcome | Failure) -> None:
+        ended.append(outcome)
+        options.on_done(outcome, tracker.spent)
+
+    async with resources.extractor_and_judge(options.extractor) as workers:
+        taken, waiting = await sessions_to_process(store, selection, resources.now())
+        options.on_begin(len(taken))
+        results: Sequence[SessionOutcome | Failure | NotStarted]
+        try:
+            results = await run_batch(
+                store,
+                taken,
+                extractor=workers.extractor,
+                judge=workers.judge,
+                apply=options.apply,
+                budget=tracker,
+                stop=options.stop,
+                on_done=note_end,
+                retries=resources.settings.retry.policy(),
+                clock=resources.now,
+                concurrency=options.concurrency or resources.settings.concurrency,
+                is_brief=True,
+            )
+            if options.apply:
+                await _follow_up(resources, store, results, tracker, options, workers.judge)
+        except asyncio.CancelledError:
+            reason = options.stop()
+            if reason is None:
+                raise
+            # Whoever asked for an end and then cancelled the call is still told what became of each session.
+            results = _with_left(taken, ended, reason)
+    return _report([*results, *waiting], tracker)
+
+
+async def _follow_up(
+    resources: Resources,
+    store: Store,
+    results: Sequence[SessionOutcome | Failure | NotStarted],
+    tracker: CostTracker,
+    options: ProcessingOptions,
+    judge: Any,
+) -> None:
+    """Erase what people asked to be forgotten, where the settings say so, and make missing vectors."""
+    if resources.settings.privacy.erases:
+        await erase_requested(store, [result.scope for result in results], judge=judge, at=resources.now())
+    stored = [result.scope for result in results if isinstance(result, SessionOutcome)]
+    await resources.refresh_vectors(stored, tracker, options.stop)
+
+
+def _with_left(
+    taken: Sequence[Saved], ended: Sequence[SessionOutcome | Failure], reason: str
+) -> list[SessionOutcome | Failure | NotStarted]:
+    known = {(result.scope, result.session_id): result for result in ended}
+    return [
+        known.get((saved.scope, saved.session_id)) or NotStarted(saved.scope, saved.session_id, reason)
+        for saved in taken
+    ]
+
+
+def _report(
+    results: Sequence[SessionOutcome | Failure | NotStarted | NotDue], tracker: CostTracker
+) -> ProcessingReport:
+    processed = (
+        ProcessedSession(result, tracker.spent_on(result.scope, session_source(result.session_id)))
+        for result in results
+    )
+    return ProcessingReport(tuple(processed), tracker.spent, tracker.reached)
+
+
+def select(
+    source: str | Path | Sequence[str | Path] | Mapping[str, Any] | None,
+    *,
+    scope: Scope | None,
+    session_id: str | None,
+    manifest: Path | None,
+    humans: Sequence[str] = (),
+    started_at: datetime | None = None,
+    at: datetime,
+) -> Selection:
+    """Return the sessions that the arguments of `process` name. Raises `ArgumentInvalid` and `SourceInvalid`."""
+    if isinstance(source, Mapping):
+        if scope is None or session_id is None:
+            raise ArgumentInvalid("a state belongs to one session of one scope: give both")
+        saved = Saved(scope, session_id, state=source, humans=humans, started_at=started_at, file_time=at)
+        return Selection([saved], are_named=True)
+    paths = [] if source is None else [source] if isinstance(source, str | Path) else list(source)
+    if paths or manifest is not None:
+        if session_id is None and scope is not None and len(paths) == 1 and _is_session_id(paths[0]):
+            return Selection([Saved(scope, str(paths[0]))], are_named=True)
+        return select_paths([Path(path) for path in paths], session_id=session_id, scope=scope, manifest=manifest)
+    if scope is None or session_id is None:
+        raise ArgumentInvalid("say what to process: a path, a state, or a recorded session by scope and session id")
+    return Selection([Saved(scope, session_id)], are_named=True)
+
+
+def _is_session_id(text: str | Path) -> bool:
+    """Whether a text names no file or folder, and so a recorded session."""
+    return isinstance(text, str) and not Path(text).exists()
+
+
+async def reprocess(
+    resources: Resources, scope: Scope, session_id: str, options: ProcessingOptions
+) -> ProcessingReport:
+    """Read a session's stored turns again. Raises `NotFound` if the scope has no such session."""
+    store = await resources.store()
+    if await store.read(lambda transaction: sessions.find_session(transaction, scope, session_id)) is None:
+        raise NotFound(f"no session {session_id!r} in {scope}; see `afterword status`")
+    return await process(resources, Selection([Saved(scope, session_id, reread=True)], are_named=True), options)
+
+
+async def scope_of_session(store: Store, session_id: str) -> Scope:
+    """Return the one scope that has a session. Raises `NotFound`, and `Ambiguous` if several have one of this id."""
+    saved = await store.read(lambda transaction: sessions.read_sessions(transaction, session_id=session_id))
+    if not saved:
+        raise NotFound(f"no session {session_id!r} is kept; see `afterword status`")
+    if len(saved) > 1:
+        raise Ambiguous(f"{len(saved)} memories have a session {session_id!r}; name the scope")
+    return saved[0].scope
+
+
+async def outdated(resources: Resources, scope: Scope | None, kind: str | None) -> tuple[OutdatedSession, ...]:
+    """Return the sessions whose last applied reading is of another extractor than the present one."""
+    async with resources.extractor_and_judge(kind) as workers:
+        version = workers.extractor.version
+
+    def work(transaction: Session) -> tuple[OutdatedSession, ...]:
+        old: list[OutdatedSession] = []
+        for owner in [scope] if scope else lookup.read_scopes(transaction):
+            applied = runs.read_runs(transaction, owner, statuses=[RunStatus.APPLIED])
+            last = {run.source: run for run in applied if run.purpose == "session"}
+            old += (
+                OutdatedSession(owner, run.source.removeprefix(SESSION_SOURCE), run.extractor)
+                for run in last.values()
+                if run.extractor != version
+            )
+        return tuple(old)
+
+    return await (await resources.store()).read(work)
+
+
+async def estimate_costs(resources: Resources, selection: Selection | None, kind: str | None) -> CostEstimate:
+    """Return what processing would take; nothing is asked or stored."""
+    extractor = kind or resources.settings.extractor
+    async with _store_as_it_is(resources) as store, resources.extractor_and_judge(kind) as workers:
+        waiting = await queued_sessions(store) if selection is None else selection.sessions
+        estimates = await estimate(store, waiting, extractor=workers.extractor, judge=workers.judge)
+    # An estimate is told also where no price is known: nothing is asked.
+    tracker, model = resources.tracker("rules"), resources.settings.model.name
+
+    def priced(foreseen: Estimate) -> CostRange:
+        least, most = tracker.priced(model, foreseen.least), tracker.priced(model, foreseen.most)
+        return CostRange(foreseen.sessions, foreseen.windows, least, most)
+
+    total = sum(estimates.values(), start=Estimate())
+    by_scope = {scope: priced(foreseen) for scope, foreseen in estimates.items()}
+    return CostEstimate(extractor, model if extractor == "model" else None, priced(total), by_scope)
+
+
+@asynccontextmanager
+async def _store_as_it_is(resources: Resources) -> AsyncIterator[Store]:
+    """Yield the store without bringing its tables up to date; where there is none, an empty one in memory."""
+    if resources.is_store_open:
+        yield await resources.store()
+        return
+    store = Store(resources.settings.store.url)
+    if store.path is not None and not store.path.exists():
+        async with Store("sqlite://") as empty:
+            await empty.migrate()
+            yield empty
+        return
+    async with store:
+        await store.check()
+        yield store

@@ -1,0 +1,149 @@
+"""What the door opens and closes: the store, the embedder, and for single calls the extractor and the judge."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from afterword.facts.scopes import Scope
+from afterword.settings import Settings
+from afterword.store.database.engine import Store, open_store
+from afterword.store.database.urls import shown_url
+
+if TYPE_CHECKING:
+    from afterword.agents.store_reference import SharedStore
+    from afterword.composition import ExtractorAndJudge
+    from afterword.extractors.extractor import Extractor
+    from afterword.extractors.judge import Judge
+    from afterword.extractors.model.embeddings import EndpointEmbedder
+    from afterword.pipeline.budget import CostTracker
+    from afterword.pipeline.vector_refresh import RefreshResult, VectorRefresher
+    from afterword.recall.vectors import LocalEmbedder
+
+
+class Resources:
+    """The opened parts of one `Afterword`. Everything is opened when it is first needed."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        store: Store | None = None,
+        create: bool = True,
+        extractor: Extractor | None = None,
+        judge: Judge | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        on_vectors: Callable[[RefreshResult], None] = lambda _: None,
+    ) -> None:
+        self.settings, self.now, self.on_vectors = settings, clock, on_vectors
+        self._given_store, self._create = store, create
+        self._extractor, self._judge = extractor, judge
+        self._opened: Store | None = None
+        self._embedder: LocalEmbedder | EndpointEmbedder | None = None
+
+    async def store(self) -> Store:
+        """Return the store, opened. Raises `StoreMissing`, `StoreUnreachable`, `StoreOutdated` or `StoreTooNew`."""
+        if self._given_store is not None:
+            return self._given_store
+        if self._opened is None:
+            options, privacy = self.settings.store, self.settings.privacy.policy()
+            connections = options.connections()
+            opened = await open_store(options.url, create=self._create, privacy=privacy, connections=connections)
+            if self._opened is None:
+                self._opened = opened
+            else:
+                # Another call was faster; one store is enough.
+                await opened.close()
+        return self._opened
+
+    @property
+    def shown_url(self) -> str:
+        """The address of the store without a password."""
+        return shown_url(self.settings.store.url)
+
+    def shared_store(self) -> SharedStore:
+        """Return the store for those who open it at their first use."""
+        from afterword.agents.store_reference import SharedStore
+
+        return SharedStore(self.settings.store.url, self.store)
+
+    @property
+    def given_store(self) -> Store | None:
+        """The store that the caller opened, if any; it is not closed here."""
+        return self._given_store
+
+    @property
+    def is_store_open(self) -> bool:
+        """Whether the store is opened already."""
+        return self._given_store is not None or self._opened is not None
+
+    async def close(self) -> None:
+        """Close what was opened here; it is opened again at the next use."""
+        embedder, self._embedder = self._embedder, None
+        if embedder is not None:
+            from afterword.extractors.model.embeddings import EndpointEmbedder
+
+            if isinstance(embedder, EndpointEmbedder):
+                await embedder.close()
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.close()
+
+    @asynccontextmanager
+    async def extractor_and_judge(self, kind: str | None = None) -> AsyncIterator[ExtractorAndJudge]:
+        """Yield the extractor and the judge of a kind, by default the configured one; closed at the end."""
+        from afterword.composition import ExtractorAndJudge, open_extractor_and_judge
+
+        settings = self.settings
+        if kind is None and self._extractor is not None and self._judge is not None:
+            yield ExtractorAndJudge(self._extractor, self._judge)
+            return
+        async with open_extractor_and_judge(kind or settings.extractor, settings.model) as configured:
+            if kind is not None:
+                yield configured
+            else:
+                yield ExtractorAndJudge(self._extractor or configured.extractor, self._judge or configured.judge)
+
+    def tracker(self, kind: str | None = None) -> CostTracker:
+        """Return the tracker of one call. Raises `PriceUnknown` if a budget in dollars cannot be kept."""
+        from afterword.composition import configured_tracker
+
+        return configured_tracker(self.settings, kind or self.settings.extractor)
+
+    def embedder(self) -> LocalEmbedder | EndpointEmbedder | None:
+        """Return the configured embedder, None if there is none. It is made once."""
+        if self._embedder is None and self.settings.embedding.kind != "none":
+            from afterword.composition import embedder
+
+            self._embedder = embedder(self.settings.embedding)
+        return self._embedder
+
+    async def refresher(
+        self, tracker: CostTracker | None = None, stop: Callable[[], str | None] = lambda: None
+    ) -> VectorRefresher | None:
+        """Return what makes missing vectors, None if no embedder is configured. `tracker` pays for them."""
+        embedder = self.embedder()
+        if embedder is None:
+            return None
+        from afterword.pipeline.vector_refresh import VectorRefresher
+
+        batch = self.settings.embedding.batch
+        return VectorRefresher(
+            await self.store(), embedder, lambda: tracker or self.tracker("rules"), batch=batch, stop=stop
+        )
+
+    async def refresh_vectors(
+        self,
+        scopes: Sequence[Scope] | None,
+        tracker: CostTracker | None = None,
+        stop: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        """Make the vectors that these scopes lack (None: all), and tell `on_vectors` what came of it.
+
+        A fault of the embedder is told and not raised: until the next refresh recall goes by words there.
+        """
+        refresher = await self.refresher(tracker, stop)
+        if refresher is not None:
+            self.on_vectors(await refresher.refresh(scopes))

@@ -1,0 +1,270 @@
+"""What the methods of `Afterword` and `ScopeMemory` return: frozen values. Instants are aware, in UTC.
+
+Values of other packages are used as they are: `Fact`, `Run`, `SavedSession`, `SessionOutcome`, `Receipt`, `Spending`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from afterword.facts.assertions import Assertion, Verdict
+from afterword.facts.dependents import Dependent
+from afterword.facts.fact import Fact
+from afterword.facts.transcripts import SourceTurn, Turn
+from afterword.store.costs import Spending
+from afterword.store.reviews import Contest
+from afterword.store.runs import Run
+from afterword.store.sessions import SavedSession
+
+if TYPE_CHECKING:
+    from afterword.pipeline.batch import Failure, NotDue, NotStarted
+    from afterword.pipeline.session import SessionOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class FactPage:
+    """Facts in the order of saying. `total` counts all that fit, on every page.
+
+    `other_statuses` counts the facts that fit but for their status. `next` is the cursor of the page after this one:
+    give it as `after`; None on the last page.
+    """
+
+    facts: tuple[Fact, ...]
+    total: int
+    other_statuses: int = 0
+    next: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedVerdict:
+    """A judged pair of assertions, when the verdict was recorded, and the ids of the runs that stand on it."""
+
+    verdict: Verdict
+    earlier: Assertion
+    later: Assertion
+    recorded_at: datetime
+    run_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FactOrigin:
+    """How a fact came to be: its assertions in the order of saying, and every verdict on them."""
+
+    fact: Fact
+    assertions: tuple[Assertion, ...]
+    verdicts: tuple[RecordedVerdict, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFacts:
+    """A turn of a session, and the facts that cite it."""
+
+    turn: Turn
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedCandidate:
+    """What an extractor proposed and code refused, and why."""
+
+    reason: str
+    statement: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionDetails:
+    """A session with its transcript: of each turn the facts that cite it, and what was left out.
+
+    `facts` are all facts that the session supports, with their status now. `rejected` are the candidates that code
+    refused; `session.skipped` counts what could not be read or was not kept, by reason. `spent` is what models cost.
+    """
+
+    session: SavedSession
+    turns: tuple[TurnFacts, ...]
+    facts: tuple[Fact, ...]
+    rejected: tuple[RejectedCandidate, ...]
+    spent: Spending
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPage:
+    """Sessions, oldest first. `total` counts all that fit; `next` is the cursor of the page after this one."""
+
+    sessions: tuple[SavedSession, ...]
+    total: int
+    next: str | None = None
+
+
+class Layer(StrEnum):
+    """What a search hit is: a fact that holds now, one that held before, or a turn of a session."""
+
+    NOW = "now"
+    BEFORE = "before"
+    SAID = "said"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """One fact or turn that fits a query, and its score (0 if nothing was asked).
+
+    Of `fact` and `turn` one is set. `matched` are the words of the query that the fact contains. `parts` say what adds
+    up to the score of a fact: words, meaning, neighbours.
+    """
+
+    layer: Layer
+    score: float
+    fact: Fact | None = None
+    turn: SourceTurn | None = None
+    matched: tuple[str, ...] = ()
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResults:
+    """Hits, best first: facts, then turns. `stored` counts the facts that could have been found.
+
+    `without_vector` counts the texts that are not found by meaning yet, since their vectors are missing.
+    """
+
+    hits: tuple[SearchHit, ...]
+    stored: int
+    without_vector: int = 0
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts alone, best first."""
+        return tuple(hit.fact for hit in self.hits if hit.fact is not None)
+
+    def of_layer(self, layer: Layer | str) -> tuple[SearchHit, ...]:
+        """Return the hits of one layer, best first."""
+        return tuple(hit for hit in self.hits if hit.layer == layer)
+
+
+class Omission(StrEnum):
+    """Why an agent is not told a fact."""
+
+    NO_ROOM = "no room"
+    UNCLEAR_SUBJECT = "unclear subject"
+
+
+@dataclass(frozen=True, slots=True)
+class OmittedFact:
+    """A fact that an agent is not told, and why."""
+
+    fact: Fact
+    reason: Omission
+
+
+@dataclass(frozen=True, slots=True)
+class ContextBlock:
+    """What an agent is told for a query: the text exactly as it is put into the context, empty if nothing is known.
+
+    `tokens` is an upper bound of its tokens for every model. `facts` and `turns` are what the block contains,
+    `left_out` what it does not.
+    """
+
+    text: str
+    tokens: int
+    budget_tokens: int
+    facts: tuple[Fact, ...]
+    turns: tuple[SourceTurn, ...]
+    left_out: tuple[OmittedFact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """A run and what it cost."""
+
+    run: Run
+    spent: Spending
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """Runs, oldest first. `total` counts all that fit; `next` is the cursor of the page after this one."""
+
+    runs: tuple[RunRecord, ...]
+    total: int
+    next: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FactChange:
+    """A fact before and after a run: `before` is None if the fact is new, `after` if it is gone."""
+
+    before: Fact | None
+    after: Fact | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunEffect:
+    """A run and what it changed. A run that is held for a person has changed nothing yet: see `run.status`.
+
+    `facts` are the facts that the run is about, as they are now, changed or not.
+    """
+
+    run: Run
+    changes: tuple[FactChange, ...]
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRun:
+    """A run that waits for a person, and the statements in it."""
+
+    run: Run
+    statements: tuple[str, ...]
+
+    @property
+    def id(self) -> str:
+        """What `decide` takes."""
+        return f"run:{self.run.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What waits for a person: contested pairs, held runs, facts that may no longer fit, and unclear names.
+
+    The items of `contests` and `held` have an `id` that `decide` takes. `unclear` are facts whose subject may be
+    several: `edit(fact_id, about=...)` settles them.
+    """
+
+    contests: tuple[Contest, ...]
+    held: tuple[HeldRun, ...]
+    dependents: tuple[Dependent, ...]
+    unclear: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeCosts:
+    """What models cost in one scope: in all, by source (`session:ID` and the like), and by run.
+
+    `without_run` is what led to no run, for example failed tries.
+    """
+
+    total: Spending
+    by_source: Mapping[str, Spending]
+    by_run: Mapping[int, Spending]
+    without_run: Spending
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessedSession:
+    """What became of one session, and what models cost for it in this call."""
+
+    result: SessionOutcome | Failure | NotStarted | NotDue
+    spent: Spending
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessingReport:
+    """What became of each session, in order. `budget_reached` says which limit stopped the rest, if one did."""
+
+    sessions: tuple[ProcessedSession, ...]
+    spent: Spending
+    budget_reached: str | None = None

@@ -1,0 +1,238 @@
+"""What people and applications change in one scope: facts, runs, decisions, the policy. Each change is a run."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import time
+
+from sqlmodel import Session
+
+from afterword.client.arguments import Instant, choices, instant
+from afterword.client.results import FactChange, RunEffect
+from afterword.client.scope_reading import ScopeReading
+from afterword.errors import ArgumentInvalid, NotFound
+from afterword.facts.assertions import OWNER, Kind
+from afterword.facts.fact import Fact
+from afterword.store import entries, ledger, lookup, reviews, runs
+from afterword.store.database.engine import Store
+from afterword.store.entries import Entry
+from afterword.store.reviews import Decision, Wording
+from afterword.store.runs import Policy, Run
+
+HELD_RUN = "run:"
+"""How the id of a held run begins, where a person decides."""
+
+
+class ScopeChanges(ScopeReading):
+    """What can be changed in one scope. Use it through `ScopeMemory`."""
+
+    async def remember(
+        self,
+        statement: str,
+        *,
+        kind: Kind | str = Kind.ENTITY,
+        subject: str = OWNER,
+        attribute: str = "note",
+        value: str | None = None,
+        valid_from: Instant | None = None,
+        valid_to: Instant | None = None,
+    ) -> RunEffect:
+        """Keep a sentence on the application's word, and return its run and what that changed.
+
+        `subject` is whom it is about, "user" for the owner of the memory. The same sentence again supports the fact
+        that is there. Secrets in it are masked. A sentence that reads like an instruction to an assistant waits for
+        `review`: the run's status is "held". Raises `ArgumentInvalid`, and `Overtaken` if other writers were always
+        faster.
+        """
+        statement = " ".join(statement.split())
+        if not statement:
+            raise ArgumentInvalid("the statement is empty; say in one sentence what is to be remembered")
+        (known_kind,) = choices(Kind, kind, "kind")
+        entry = Entry(
+            statement,
+            known_kind,
+            subject,
+            attribute,
+            value,
+            None if valid_from is None else instant(valid_from, day_time=time.min),
+            None if valid_to is None else instant(valid_to, day_time=time(23, 59, 59)),
+        )
+        return await self._acted(lambda store: entries.add_entry(store, self.scope, entry, at=self._resources.now()))
+
+    async def edit(
+        self,
+        fact_id: str,
+        *,
+        statement: str | None = None,
+        value: str | None = None,
+        about: str | None = None,
+        changed: bool = False,
+    ) -> RunEffect:
+        """Put a fact right on a person's word, which outranks what was extracted.
+
+        Give at least one of `statement` (the sentence), `value` (the value alone) and `about` (whom it is about). With
+        `changed` the fact held until now; by default it was wrong from the start. Raises `NotFound` and
+        `ArgumentInvalid`.
+        """
+        if statement is None and about is None and value is None:
+            raise ArgumentInvalid("say what the fact should be: statement, value or about")
+
+        async def act(store: Store, fact: Fact) -> int:
+            new_value = value if value is not None else statement or fact.value
+            sentence = statement or (fact.statement if value is None else _with_value(fact, value))
+            wording = Wording(sentence, new_value, about or fact.subject)
+            return await reviews.edit_fact(
+                store, self.scope, fact, wording, is_change=changed, at=self._resources.now()
+            )
+
+        return await self._on_fact(fact_id, act)
+
+    async def confirm(self, fact_id: str) -> RunEffect:
+        """Mark a fact as confirmed by a person: it outranks what was extracted. Raises `NotFound`."""
+        return await self._on_fact(
+            fact_id, lambda store, fact: reviews.confirm_fact(store, self.scope, fact, at=self._resources.now())
+        )
+
+    async def withdraw(self, fact_id: str) -> RunEffect:
+        """Withdraw a fact on a person's word: it no longer holds from now on. Nothing is erased. Raises `NotFound`."""
+        return await self._on_fact(
+            fact_id, lambda store, fact: reviews.withdraw_fact(store, self.scope, fact, at=self._resources.now())
+        )
+
+    async def clear(self) -> RunEffect | None:
+        """Withdraw everything that holds, as one run; None if nothing holds. Nothing is erased: see `forget`."""
+        before = await self._facts_now()
+        run_id = await entries.withdraw_everything(await self._store(), self.scope, at=self._resources.now())
+        return None if run_id is None else await self._effect(run_id, before, lambda _: False)
+
+    async def decide(self, item_id: str, decision: Decision | str) -> RunEffect:
+        """Carry out a person's decision on an item of `review`, and return the run that it made or decided.
+
+        Of a contest, "approve" lets the later statement take the place of the earlier one, "reject" withdraws the later
+        one, and "keep-both" lets both stand. A held run ("run:12") is approved or rejected. `item_id` may also be the
+        place of a contest in the list, from 1. Raises `NotFound` and `ArgumentInvalid`.
+        """
+        (chosen,) = choices(Decision, decision, "decision")
+        if item_id.startswith(HELD_RUN):
+            return await self._decide_run(item_id.removeprefix(HELD_RUN), chosen)
+        contests = (await self.review()).contests
+        by_id = {str(number): contest for number, contest in enumerate(contests, 1)}
+        by_id |= {contest.id: contest for contest in contests}
+        if item_id not in by_id:
+            raise NotFound(f"no contest {item_id} in {self.scope}; see `afterword review`")
+        contest = by_id[item_id]
+        ids = {contest.earlier.id, contest.later.id}
+        return await self._acted(
+            lambda store: reviews.decide_contest(
+                store, self.scope, contest.earlier.id, contest.later.id, chosen, at=self._resources.now()
+            ),
+            lambda fact: not ids.isdisjoint(fact.assertion_ids),
+        )
+
+    async def set_policy(self, policy: Policy | str) -> Policy:
+        """Set which runs wait for a person from now on: "auto" (none), "hold-retirements" or "hold-all"."""
+        (chosen,) = choices(Policy, policy, "policy")
+        await (await self._store()).write(lambda transaction: runs.set_policy(transaction, self.scope, chosen))
+        return chosen
+
+    async def apply(self, run_id: int) -> RunEffect:
+        """Let a proposed or held run count, and return the run that was applied.
+
+        If the scope has changed since, the same assertions are judged against what is known now, and the run that is
+        applied is a new one. Raises `NotFound`, `ProposalOutdated` if its session was read further since, `ScopeBusy`,
+        and an `ExtractionError` if the judge gave no answer.
+        """
+        from afterword.pipeline.proposals import apply_proposal
+
+        await self._own_run(run_id)
+        before, tracker = await self._facts_now(), self._resources.tracker()
+        async with self._resources.extractor_and_judge() as workers:
+            applied = await apply_proposal(
+                await self._store(), run_id, judge=workers.judge, budget=tracker, clock=self._resources.now
+            )
+        await self._resources.refresh_vectors([self.scope], tracker)
+        return await self._effect(applied.id, before, lambda _: False)
+
+    async def undo(self, run_id: int) -> RunEffect:
+        """Leave an applied run out, as if it had never been, and return what that changed.
+
+        Raises `NotFound` if the scope has no such applied run.
+        """
+        from afterword.pipeline.proposals import undo_run
+
+        await self._own_run(run_id)
+        before = await self._facts_now()
+        async with self._resources.extractor_and_judge() as workers:
+            await undo_run(await self._store(), run_id, judge=workers.judge, clock=self._resources.now)
+        await self._resources.refresh_vectors([self.scope])
+        return await self._effect(run_id, before, lambda _: False)
+
+    async def _decide_run(self, number: str, decision: Decision) -> RunEffect:
+        if not number.isdecimal():
+            raise ArgumentInvalid(f"{number!r} is no number of a run; see `afterword review`")
+        if decision is Decision.KEEP_BOTH:
+            raise ArgumentInvalid("a held run is approved or rejected")
+        run_id = int(number)
+        if decision is Decision.APPROVE:
+            return await self.apply(run_id)
+        store = await self._store()
+        await store.write(lambda transaction: ledger.reject_run(transaction, self.scope, run_id))
+        return RunEffect(await self._own_run(run_id), (), ())
+
+    async def _own_run(self, run_id: int) -> Run:
+        """Return a run of this scope. Raises `NotFound`."""
+        run = await self._read(lambda transaction: runs.read_run(transaction, run_id))
+        if run.scope != self.scope:
+            raise NotFound(f"no run {run_id} in {self.scope}; see `afterword runs`")
+        return run
+
+    async def _facts_now(self) -> list[Fact]:
+        at = self._resources.now()
+        return await self._read(lambda transaction: lookup.read_facts(transaction, self.scope, at=at))
+
+    async def _on_fact(self, fact_id: str, act: Callable[[Store, Fact], Awaitable[int]]) -> RunEffect:
+        """Act on a fact; the facts of its slot are those that the run is about."""
+        fact = await self.fact(fact_id)
+        slot = (fact.subject, fact.attribute)
+        return await self._acted(lambda store: act(store, fact), lambda other: (other.subject, other.attribute) == slot)
+
+    async def _acted(
+        self, act: Callable[[Store], Awaitable[int]], concerns: Callable[[Fact], bool] = lambda _: False
+    ) -> RunEffect:
+        before = await self._facts_now()
+        run_id = await act(await self._store())
+        await self._resources.refresh_vectors([self.scope])
+        return await self._effect(run_id, before, concerns)
+
+    async def _effect(self, run_id: int, before: Sequence[Fact], concerns: Callable[[Fact], bool]) -> RunEffect:
+        at = self._resources.now()
+
+        def work(transaction: Session) -> tuple[Run, list[Fact]]:
+            return runs.read_run(transaction, run_id), lookup.read_facts(transaction, self.scope, at=at)
+
+        run, after = await self._read(work)
+        changes = fact_changes(before, after)
+        changed = {change.after.id for change in changes if change.after is not None}
+        return RunEffect(run, changes, tuple(fact for fact in after if fact.id in changed or concerns(fact)))
+
+
+def fact_changes(before: Sequence[Fact], after: Sequence[Fact]) -> tuple[FactChange, ...]:
+    """Return the facts that differ, each as it was and as it is: one fact if they share an assertion."""
+    former = {id_: fact for fact in before for id_ in fact.assertion_ids}
+    changes, continued = [], set()
+    for fact in after:
+        old = next((former[id_] for id_ in fact.assertion_ids if id_ in former), None)
+        if old is not None:
+            continued.add(old.id)
+        if old != fact:
+            changes.append(FactChange(old, fact))
+    gone = [FactChange(fact, None) for fact in before if fact.id not in continued]
+    return (*changes, *gone)
+
+
+def _with_value(fact: Fact, value: str) -> str:
+    """Return a fact's sentence with another value in it, or a plain one if the value does not stand in it."""
+    if fact.value and fact.value in fact.statement:
+        return fact.statement.replace(fact.value, value)
+    owner = "the user" if fact.subject == OWNER else fact.subject
+    return f"The {fact.attribute.replace('_', ' ')} of {owner} is {value}."

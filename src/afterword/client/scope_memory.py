@@ -1,0 +1,265 @@
+"""The memory of one scope: everything that a program may ask of it or do to it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from afterword.client.arguments import Instant, start_of
+from afterword.client.results import ProcessingReport
+from afterword.client.scope_changes import ScopeChanges
+from afterword.client.scope_reading import BUDGET_TOKENS
+from afterword.client.store_results import ExportedFile, OutdatedSession
+from afterword.errors import ArgumentInvalid
+from afterword.facts.scopes import Scope
+from afterword.store.forgetting.erasure import Receipt
+
+if TYPE_CHECKING:
+    from afterword.agents.memory import FactMemory
+    from afterword.agents.recorder import Recordable
+    from afterword.agents.tools import ToolOfAgent
+    from afterword.client.processing import ProcessingOptions
+    from afterword.pipeline.consolidation import ConsolidationResult
+    from afterword.pipeline.memory_import import Imported
+
+AgentOrTeam = TypeVar("AgentOrTeam", bound="Recordable")
+
+
+class ScopeMemory(ScopeChanges):
+    """The memory of one scope, from `Afterword.user` or `Afterword.scope`.
+
+    Making it reads and writes nothing; reading never makes a scope. It may be used from several event loops. Every
+    method raises `StoreError` if the store does not answer, besides the errors that it names. Facts, sessions and runs
+    of other scopes are unknown to it.
+    """
+
+    async def process(
+        self,
+        source: str | Path | Sequence[str | Path] | Mapping[str, Any] | None = None,
+        *,
+        session_id: str | None = None,
+        humans: Sequence[str] = (),
+        started_at: Instant | None = None,
+        options: ProcessingOptions | None = None,
+    ) -> ProcessingReport:
+        """Make facts of sessions, and return what became of each.
+
+        `source` is a saved state: a file, a folder of files, or the state itself (with `session_id`); or the id of a
+        session that was recorded. A text that names no file or folder is such an id. `humans` and `started_at` are
+        what is known of a given state: names of people, and when the session began. Processed again it costs nothing.
+
+        A session that fails is reported as a `Failure` and does not stop the others. Raises `ArgumentInvalid`,
+        `SourceInvalid`, and `NotFound` if a recorded session is named that the scope does not have.
+        """
+        from afterword.client.processing import ProcessingOptions, process, select
+
+        selection = select(
+            source,
+            scope=self.scope,
+            session_id=session_id,
+            manifest=None,
+            humans=humans,
+            started_at=None if started_at is None else start_of(started_at),
+            at=self._resources.now(),
+        )
+        return await process(self._resources, selection, options or ProcessingOptions())
+
+    async def reprocess(self, session_id: str, *, options: ProcessingOptions | None = None) -> ProcessingReport:
+        """Read the stored turns of a session again, by the present extractor.
+
+        With `ProcessingOptions(apply=False)` the result is proposed: its changes are shown and `apply(run_id)` lets
+        them count. Raises `NotFound` if the scope has no such session.
+        """
+        from afterword.client.processing import ProcessingOptions, reprocess
+
+        return await reprocess(self._resources, self.scope, session_id, options or ProcessingOptions())
+
+    async def outdated(self, *, extractor: str | None = None) -> tuple[OutdatedSession, ...]:
+        """Return the sessions that were last read by another extractor, or another version of it."""
+        from afterword.client.processing import outdated
+
+        return await outdated(self._resources, self.scope, extractor)
+
+    async def consolidate(self, *, apply: bool = True) -> ConsolidationResult:
+        """Judge what was left unjudged over all sessions, and let the verdicts count.
+
+        Held for a person if much would be retired, by the scope's policy, or with `apply` False. Raises an
+        `ExtractionError` if the judge gave no answer, and `ScopeBusy` if others kept changing the scope.
+        """
+        from afterword.pipeline.consolidation import consolidate_scope
+
+        tracker, store = self._resources.tracker(), await self._store()
+        async with self._resources.extractor_and_judge() as workers:
+            consolidated = await consolidate_scope(
+                store, self.scope, judge=workers.judge, apply=apply, budget=tracker, clock=self._resources.now
+            )
+        if apply:
+            await self._resources.refresh_vectors([self.scope], tracker)
+        return consolidated
+
+    async def preview_forget(
+        self,
+        *,
+        fact: str | None = None,
+        session: str | None = None,
+        before: Instant | None = None,
+        everything: bool = False,
+        asked: bool = False,
+    ) -> Receipt | None:
+        """Return what `forget` with the same arguments would erase, in counts. Nothing is changed."""
+        return await self._forget(fact, session, before, everything, asked, is_preview=True)
+
+    async def forget(
+        self,
+        *,
+        fact: str | None = None,
+        session: str | None = None,
+        before: Instant | None = None,
+        everything: bool = False,
+        asked: bool = False,
+    ) -> Receipt | None:
+        """Erase for good, keep it from coming back, and return what went, in counts. It cannot be undone.
+
+        Name exactly one: the id of a `fact` or a `session`; `before` an instant (of a date, its beginning);
+        `everything`; or what people `asked` to be forgotten (None if nobody did). What is said again later is new.
+        `is_clean` of the receipt says whether the words are gone from the database's files too. Raises `NotFound` if
+        there is nothing of that kind, and `ArgumentInvalid`.
+        """
+        return await self._forget(fact, session, before, everything, asked, is_preview=False)
+
+    async def _forget(
+        self,
+        fact: str | None,
+        session: str | None,
+        before: Instant | None,
+        everything: bool,
+        asked: bool,
+        *,
+        is_preview: bool,
+    ) -> Receipt | None:
+        from afterword.client.forgetting import ForgetTarget, forget
+
+        target = ForgetTarget(fact, session, before, everything, asked)
+        receipts = await forget(self._resources, [self.scope], target, is_preview=is_preview)
+        return receipts[0] if receipts else None
+
+    async def export(self, path: str | Path, *, readable: bool = False, even_asked: bool = False) -> ExportedFile:
+        """Write the scope to a new file of mode 0600, as of one moment.
+
+        It is a file for `import_`, or with `readable` the facts for people: JSON if the name ends in .json, else
+        Markdown. Raises `NotFound` if nothing was ever kept, and `FileInvalid` if the file exists, or if somebody has
+        asked for something to be forgotten (with `even_asked` it is exported, hidden as it is).
+        """
+        from afterword.client.transferring import export_readable, write_export
+
+        path = Path(path)
+        if readable:
+            return await export_readable(self._resources, self.scope, path)
+        return await write_export(self._resources, [self.scope], path, even_asked=even_asked)
+
+    async def import_(self, path: str | Path, *, kind: str) -> Imported:
+        """Take in what another library exported: `kind` is "mem0", "langmem" or "listmemory".
+
+        A file of `export` names its scopes itself: `Afterword.import_` takes it. Importing again changes nothing.
+        Raises `ArgumentInvalid` for a file that is not there or no JSON, an `ExtractionError` and `ScopeBusy`.
+        """
+        from afterword.pipeline.memory_import import import_memories
+        from afterword.pipeline.sources.other_libraries import Origin, memories
+
+        path = Path(path)
+        if kind not in set(Origin):
+            raise ArgumentInvalid(f"kind={kind!r} is unknown; use one of {', '.join(Origin)}")
+        try:
+            exported = json.loads(await asyncio.to_thread(path.read_text, encoding="utf-8"))
+            file_time = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        except OSError:
+            raise ArgumentInvalid(f"there is no file {path}") from None
+        except ValueError:
+            raise ArgumentInvalid(f"{path} is no JSON") from None
+        async with self._resources.extractor_and_judge() as workers:
+            imported = await import_memories(
+                await self._store(),
+                self.scope,
+                Origin(kind),
+                memories(Origin(kind), exported),
+                at=self._resources.now(),
+                file_time=file_time,
+                judge=workers.judge,
+                budget=self._resources.tracker(),
+            )
+        await self._resources.refresh_vectors([self.scope])
+        return imported
+
+    def record(
+        self,
+        agent_or_team: AgentOrTeam,
+        *,
+        session_id: str,
+        humans: Collection[str] = (),
+        off_the_record: bool = False,
+    ) -> AbstractAsyncContextManager[AgentOrTeam]:
+        """Save the state of an agent or team at the end of an `async with` block, and queue it for processing.
+
+        As `record_session`, in this memory: `run_pending` or `process(session_id)` makes facts of it. `humans` are
+        names of people, for speakers whose names do not say so. Raises `StateConflict` for an empty session id, or
+        if another kind of agent saved this session.
+        """
+        from afterword.agents.recorder import record_session
+
+        return record_session(
+            agent_or_team,
+            scope=self.scope,
+            session_id=session_id,
+            store=self._resources.shared_store(),
+            humans=humans,
+            off_the_record=off_the_record,
+        )
+
+    async def resume(self, agent_or_team: Recordable, *, session_id: str, missing_ok: bool = False) -> bool:
+        """Load the saved state of a session into an agent or team of the same make; return whether there was one.
+
+        Raises `NotFound` if the scope has no such session (False with `missing_ok`), and `StateConflict` if another
+        kind of agent saved it.
+        """
+        from afterword.agents.recorder import resume
+
+        store = self._resources.shared_store()
+        return await resume(agent_or_team, scope=self.scope, session_id=session_id, store=store, missing_ok=missing_ok)
+
+    def memory(
+        self,
+        *,
+        also: Collection[Scope | str] = (),
+        budget_tokens: int = BUDGET_TOKENS,
+        timeout_s: float | None = None,
+    ) -> FactMemory:
+        """Return the AutoGen memory of this scope, for `AssistantAgent(..., memory=[...])`.
+
+        It uses the store and the embedder of this `Afterword`, which must stay open. The arguments are those of
+        `FactMemory`. Raises `ScopeInvalid` if `also` names a scope of another tenant.
+        """
+        from afterword.agents.memory import TIMEOUT_S, FactMemory
+
+        return FactMemory(
+            scope=self.scope,
+            also=also,
+            store=self._resources.shared_store(),
+            budget_tokens=budget_tokens,
+            timeout_s=TIMEOUT_S if timeout_s is None else timeout_s,
+            clock=self._resources.now,
+            embedder=self._resources.embedder(),
+        )
+
+    def tools(self, *, humans: Collection[str] | None = None) -> list[ToolOfAgent]:
+        """Return the tools `remember`, `recall` and `withdraw` of this scope, for `AssistantAgent(..., tools=...)`.
+
+        The agent needs a `memory` of the same scope. `humans` are the speakers whose words count, as in `memory_tools`.
+        """
+        from afterword.agents.tools import memory_tools
+
+        return memory_tools(self.memory()) if humans is None else memory_tools(self.memory(), humans=humans)

@@ -1,0 +1,314 @@
+"""The reads of one scope. None of them makes a scope, and none asks a language model."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+from sqlmodel import Session
+
+from afterword.client.arguments import (
+    FactFilter,
+    Instant,
+    Several,
+    choices,
+    fact_cursor,
+    instant,
+    page,
+    run_cursor,
+)
+from afterword.client.resources import Resources
+from afterword.client.results import (
+    ContextBlock,
+    FactOrigin,
+    FactPage,
+    HeldRun,
+    Layer,
+    Omission,
+    OmittedFact,
+    RecordedVerdict,
+    RejectedCandidate,
+    Review,
+    RunPage,
+    RunRecord,
+    ScopeCosts,
+    SearchHit,
+    SearchResults,
+    SessionDetails,
+    SessionPage,
+    TurnFacts,
+)
+from afterword.errors import ArgumentInvalid, NotFound
+from afterword.facts.assertions import Kind
+from afterword.facts.dependents import dependents
+from afterword.facts.fact import Fact, Status
+from afterword.facts.scopes import Scope
+from afterword.recall.block import render_block, scope_label
+from afterword.recall.matched_words import matched_words
+from afterword.recall.tokens import token_upper_bound
+from afterword.store import costs, ledger, lookup, reviews, runs, sessions
+from afterword.store.costs import Spending
+from afterword.store.database.engine import Store
+from afterword.store.ledger import RunStatus
+from afterword.store.reading import recall
+from afterword.store.runs import Policy, Run
+from afterword.store.sessions import Progress, SavedSession
+
+T = TypeVar("T")
+
+BUDGET_TOKENS = 600
+"""How large a block is by default: the same as that of `FactMemory`."""
+
+
+class ScopeReading:
+    """What is known in one scope. Use it through `ScopeMemory`."""
+
+    def __init__(self, resources: Resources, scope: Scope) -> None:
+        self._resources = resources
+        self.scope = scope
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.scope)!r})"
+
+    async def _store(self) -> Store:
+        return await self._resources.store()
+
+    async def _read(self, work: Callable[[Session], T]) -> T:
+        return await (await self._store()).read(work)
+
+    async def facts(
+        self,
+        *,
+        status: Several | None = None,
+        kind: Several | None = None,
+        about: str | None = None,
+        as_of: Instant | None = None,
+        known_at: Instant | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> FactPage:
+        """Return the facts of the scope, in the order of saying, at most `limit` after the cursor `after`.
+
+        `status` is one or several of current, superseded, retracted, expired, contested and pending, or "all"; by
+        default the facts that hold: current and contested. `kind` is one or several of preference, entity and decision.
+        `about` is a person or thing by name, "user" for the owner. `as_of` asks for statuses at that instant, by
+        default now; `known_at` for what was believed then. Raises `ArgumentInvalid`.
+        """
+        at = self._resources.now() if as_of is None else instant(as_of)
+        believed_at = None if known_at is None else instant(known_at)
+        fact_filter = FactFilter.of(status, kind, about)
+        facts = await self._read(
+            lambda transaction: lookup.read_facts(transaction, self.scope, at=at, known_at=believed_at)
+        )
+        fitting = [fact for fact in facts if fact_filter.fits(fact)]
+        chosen = [fact for fact in fitting if fact_filter.has_status(fact)]
+        shown, next_cursor = page(chosen, fact_cursor, limit=limit, after=after)
+        return FactPage(tuple(shown), len(chosen), len(fitting) - len(chosen), next_cursor)
+
+    async def fact(self, fact_id: str, *, as_of: Instant | None = None) -> Fact:
+        """Return one fact by the id of any of its assertions, or by the first 6 digits or more of one.
+
+        Raises `NotFound` if there is no such fact, or several begin with these digits.
+        """
+        at = self._resources.now() if as_of is None else instant(as_of)
+        return await self._read(lambda transaction: lookup.read_fact(transaction, self.scope, fact_id, at=at))
+
+    async def history(self, fact_id: str) -> FactOrigin:
+        """Return how a fact came to be: every assertion of it, and every verdict on them. Raises `NotFound`."""
+        at = self._resources.now()
+
+        def work(transaction: Session) -> FactOrigin:
+            fact = lookup.read_fact(transaction, self.scope, fact_id, at=at)
+            verdicts = lookup.verdicts_on(transaction, self.scope, fact.assertion_ids)
+            ids = {end for verdict, _, _ in verdicts for end in (verdict.earlier_id, verdict.later_id)}
+            said = lookup.assertions_by_id(transaction, self.scope, [*fact.assertion_ids, *ids])
+            recorded = tuple(
+                RecordedVerdict(verdict, said[verdict.earlier_id], said[verdict.later_id], recorded_at, tuple(run_ids))
+                for verdict, recorded_at, run_ids in verdicts
+            )
+            return FactOrigin(fact, tuple(said[id_] for id_ in fact.assertion_ids), recorded)
+
+        return await self._read(work)
+
+    async def sessions(
+        self, *, state: Several | None = None, limit: int | None = None, after: str | None = None
+    ) -> SessionPage:
+        """Return the sessions of the scope, oldest first.
+
+        `state` is one or several of pending, done, failed and "set aside". Raises `ArgumentInvalid`.
+        """
+        saved = await self._read(lambda transaction: sessions.read_sessions(transaction, scope=self.scope))
+        return session_page(saved, state, limit, after)
+
+    async def session(self, session_id: str) -> SessionDetails:
+        """Return a session: its transcript, the facts that each turn supports, and what was left out and why.
+
+        Raises `NotFound` if the scope has no such session.
+        """
+        at = self._resources.now()
+
+        def work(transaction: Session) -> SessionDetails:
+            saved = sessions.find_session(transaction, self.scope, session_id)
+            if saved is None:
+                raise NotFound(f"no session {session_id!r} in {self.scope}; see `afterword status`")
+            cited: dict[int | None, list[Fact]] = defaultdict(list)
+            supported = []
+            for fact in lookup.read_facts(transaction, self.scope, at=at):
+                turns = {evidence.turn for evidence in fact.evidence if evidence.session_id == session_id}
+                supported += [fact] if turns else []
+                for number in turns:
+                    cited[number].append(fact)
+            spent = costs.spending_by_source(transaction, self.scope).get(ledger.session_source(session_id), Spending())
+            rejected = lookup.rejections(transaction, self.scope, session_id)
+            return SessionDetails(
+                saved,
+                tuple(
+                    TurnFacts(turn, tuple(cited[turn.number]))
+                    for turn in sessions.read_turns(transaction, self.scope, session_id)
+                ),
+                tuple(supported),
+                tuple(RejectedCandidate(*refusal) for refusal in rejected),
+                spent,
+            )
+
+        return await self._read(work)
+
+    async def search(
+        self,
+        query: str,
+        *,
+        limit: int | None = 10,
+        kind: Several | None = None,
+        turns: bool = False,
+        as_of: Instant | None = None,
+    ) -> SearchResults:
+        """Return the facts that fit a query, best first, each with its score and what adds up to it.
+
+        A question about the past also finds what held before. With `turns` the turns that facts rest on are found too,
+        within the same `limit`. An empty query finds every fact. With a configured embedder meaning counts beside
+        words. Raises `ArgumentInvalid`, and an `ExtractionError` is never raised: without an answer of the embedder
+        words alone count.
+        """
+        if limit is not None and limit < 1:
+            raise ArgumentInvalid(f"limit={limit} is too small; give 1 or more, or None for all")
+        kinds = None if kind is None else choices(Kind, kind, "kind")
+        at = self._resources.now() if as_of is None else instant(as_of)
+        asked = partial(recall.search, at=at, limit=limit, kinds=kinds, turns=turns, explain=True)
+        results = await self._recalled(partial(asked, query=query))
+        parts = results.parts or tuple({} for _ in results.facts)
+        facts = zip(results.facts, results.scores, parts, strict=True)
+        said = zip(results.turns, results.turn_scores, strict=True)
+        hits = [
+            SearchHit(
+                Layer.NOW if fact.is_served else Layer.BEFORE,
+                score,
+                fact=fact,
+                matched=matched_words(query, fact),
+                parts=shares,
+            )
+            for fact, score, shares in facts
+        ]
+        hits += [SearchHit(Layer.SAID, score, turn=turn) for turn, score in said]
+        return SearchResults(tuple(hits), results.stored, results.without_vector)
+
+    async def context(self, query: str = "", *, budget_tokens: int = BUDGET_TOKENS) -> ContextBlock:
+        """Return the block that an agent with this memory is told for a query, and what is left out of it and why.
+
+        It is the text that `FactMemory` puts into the context. Raises `ArgumentInvalid` for a budget below 1.
+        """
+        if budget_tokens < 1:
+            raise ArgumentInvalid(f"budget_tokens={budget_tokens} is too small; give 1 or more")
+        at = self._resources.now()
+        chosen = await self._recalled(partial(recall.recall, query=query, at=at, budget_tokens=budget_tokens))
+        facts = await self._read(lambda transaction: lookup.read_facts(transaction, self.scope, at=at))
+        text = render_block(chosen.facts, label=scope_label(self.scope), turns=chosen.turns)
+        told = {fact.id for fact in chosen.facts}
+        left_out = [OmittedFact(fact, Omission.NO_ROOM) for fact in facts if fact.is_served and fact.id not in told]
+        unclear = [OmittedFact(fact, Omission.UNCLEAR_SUBJECT) for fact in facts if fact.status is Status.PENDING]
+        return ContextBlock(
+            text, token_upper_bound(text), budget_tokens, chosen.facts, chosen.turns, (*left_out, *unclear)
+        )
+
+    async def _recalled(self, asked: Callable[..., Awaitable[recall.Recall]]) -> recall.Recall:
+        """Return what recall answers; what the embedder costs is charged to the scope."""
+        store, embedder = await self._store(), self._resources.embedder()
+        if embedder is None:
+            return await asked(store=store, scope=self.scope)
+        from afterword.extractors.model.embeddings import PURPOSE
+        from afterword.pipeline.budget import Account
+
+        with Account(self._resources.tracker("rules"), store, self.scope, PURPOSE, PURPOSE).open():
+            return await asked(store=store, scope=self.scope, embedder=embedder)
+
+    async def runs(
+        self, *, status: Several | None = None, limit: int | None = None, after: str | None = None
+    ) -> RunPage:
+        """Return the runs of the scope, oldest first, each with what models cost for it.
+
+        `status` is one or several of proposed, held, applied, undone and rejected. Raises `ArgumentInvalid`.
+        """
+        statuses = () if status is None else tuple(choices(RunStatus, status, "status"))
+
+        def work(transaction: Session) -> tuple[list[Run], dict[int | None, Spending]]:
+            return runs.read_runs(transaction, self.scope, statuses=statuses), costs.spending_by_run(
+                transaction, self.scope
+            )
+
+        fitting, spent = await self._read(work)
+        shown, next_cursor = page(fitting, lambda run: run_cursor(run.id), limit=limit, after=after)
+        return RunPage(tuple(RunRecord(run, run_cost(run, spent)) for run in shown), len(fitting), next_cursor)
+
+    async def review(self) -> Review:
+        """Return what waits for a person's decision; `decide` carries one out."""
+        at = self._resources.now()
+
+        def work(transaction: Session) -> Review:
+            held = runs.read_runs(transaction, self.scope, statuses=[RunStatus.HELD])
+            facts = lookup.read_facts(transaction, self.scope, at=at)
+            return Review(
+                tuple(reviews.read_contests(transaction, self.scope)),
+                tuple(HeldRun(run, _statements(transaction, run)) for run in held),
+                tuple(dependents(facts)),
+                tuple(fact for fact in facts if fact.status is Status.PENDING),
+            )
+
+        return await self._read(work)
+
+    async def policy(self) -> Policy:
+        """Return which runs wait for a person before they count: `auto` (none) if nothing was set."""
+        return await self._read(lambda transaction: runs.policy_of(transaction, self.scope))
+
+    async def costs(self) -> ScopeCosts:
+        """Return what models cost in this scope, by source and by run."""
+
+        def work(transaction: Session) -> ScopeCosts:
+            by_source = costs.spending_by_source(transaction, self.scope)
+            by_run = costs.spending_by_run(transaction, self.scope)
+            total = sum(by_source.values(), start=Spending())
+            of_runs = {run_id: spent for run_id, spent in by_run.items() if run_id is not None}
+            return ScopeCosts(total, by_source, of_runs, by_run.get(None, Spending()))
+
+        return await self._read(work)
+
+
+def session_page(
+    saved: Sequence[SavedSession], state: Several | None, limit: int | None, after: str | None
+) -> SessionPage:
+    """Return a page of the sessions in these states. Raises `ArgumentInvalid`."""
+    states = None if state is None else choices(Progress, state, "state")
+    fitting = [session for session in saved if states is None or session.progress in states]
+    shown, next_cursor = page(fitting, lambda session: run_cursor(session.key), limit=limit, after=after)
+    return SessionPage(tuple(shown), len(fitting), next_cursor)
+
+
+def run_cost(run: Run, spent: dict[int | None, Spending]) -> Spending:
+    """Return what a run cost; of a run from before costs were recorded its tokens, without a price."""
+    recorded = spent.get(run.id)
+    return recorded or Spending(run.calls, run.prompt_tokens, 0, run.completion_tokens, unpriced_calls=run.calls)
+
+
+def _statements(transaction: Session, run: Run) -> tuple[str, ...]:
+    proposal, _ = runs.read_proposal(transaction, run)
+    return tuple(assertion.statement for assertion in proposal.assertions)
