@@ -144,15 +144,15 @@ def _piece_end(text: str, start: int, limit: int) -> int:
 
 def _head(text: str, limit: int) -> str:
     """Return the longest beginning of a text that fits `limit` bytes."""
-    kept = text.encode("utf-8", "surrogatepass")[:limit]
-    while kept and (len(kept) < utf8_size(text)) and not _is_whole(kept):
-        kept = kept[:-1]
-    return kept.decode("utf-8", "surrogatepass")
+    encoded = text.encode("utf-8", "surrogatepass")[:limit]
+    while encoded and (len(encoded) < utf8_size(text)) and not _is_whole(encoded):
+        encoded = encoded[:-1]
+    return encoded.decode("utf-8", "surrogatepass")
 
 
-def _is_whole(data: bytes) -> bool:
+def _is_whole(encoded: bytes) -> bool:
     try:
-        data.decode("utf-8", "surrogatepass")
+        encoded.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         return False
     return True

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from afterword.facts.transcripts import Role, Turn
+from afterword.privacy.state_keys import NEVER_HIDDEN
 
 HIDDEN = "[off the record]"
 HIDDEN_FROM_HERE = "[off the record from now on]"
@@ -29,12 +30,6 @@ _BEFORE = (
 _FROM_NOW = r"[,:]?\s{1,3}(?:from (?:now|here) on(?:wards)?|for the rest|until (?:i|we|further)\b)"
 _ALONE = r"(?:\s(?:now|please|then|again))*\s*+[.!]*\s*+\Z"
 _NO_WORDS = frozenset({"SystemMessage", "MemoryQueryEvent"})
-_STRUCTURE = frozenset(
-    {
-        *("type", "source", "id", "created_at", "role", "name", "call_id", "tool_call_id", "models_usage", "version"),
-        *("mime_type", "target", "format_string", "is_error", "finish_reason", "full_message_id"),
-    }
-)
 _LONG = 20
 
 
@@ -126,7 +121,7 @@ class _StateHiding:
         if isinstance(value, str):
             return HIDDEN if value in self._texts else value
         if isinstance(value, Mapping):
-            return {key: inner if key in _STRUCTURE else self.without(inner) for key, inner in value.items()}
+            return {key: inner if key in NEVER_HIDDEN else self.without(inner) for key, inner in value.items()}
         if isinstance(value, list):
             return [
                 self.without(message) if placeholder is None else _hidden_message(message, placeholder)
@@ -196,9 +191,9 @@ def _message_text(message: Mapping[str, Any]) -> str:
 
 
 def _strings(value: Any, key: str = "") -> Iterable[str]:
-    if isinstance(value, str) and key not in _STRUCTURE:
+    if isinstance(value, str) and key not in NEVER_HIDDEN:
         yield value
-    elif isinstance(value, Mapping) and key not in _STRUCTURE:
+    elif isinstance(value, Mapping) and key not in NEVER_HIDDEN:
         for name, inner in value.items():
             yield from _strings(inner, name)
     elif isinstance(value, list):
@@ -207,7 +202,7 @@ def _strings(value: Any, key: str = "") -> Iterable[str]:
 
 
 def _hidden_message(message: Mapping[str, Any], placeholder: str) -> dict[str, Any]:
-    hidden = {key: value if key in _STRUCTURE else _hide(value, key, placeholder) for key, value in message.items()}
+    hidden = {key: value if key in NEVER_HIDDEN else _hide(value, key, placeholder) for key, value in message.items()}
     content = message.get("content")
     if isinstance(content, list) and not any(_is_tool_part(part) for part in content):
         # A list of words and pictures becomes a list of one placeholder.
@@ -225,7 +220,9 @@ def _hide(value: Any, key: str, placeholder: str) -> Any:
     if isinstance(value, Mapping):
         if key == "metadata":
             return {}
-        return {name: inner if name in _STRUCTURE else _hide(inner, name, placeholder) for name, inner in value.items()}
+        return {
+            name: inner if name in NEVER_HIDDEN else _hide(inner, name, placeholder) for name, inner in value.items()
+        }
     if isinstance(value, list):
         return [_hide(inner, key, placeholder) for inner in value]
     return value

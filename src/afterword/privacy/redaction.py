@@ -13,6 +13,7 @@ from typing import Any
 
 from afterword.privacy.secret_patterns import PATTERNS, Secret, kind_of_named_field
 from afterword.privacy.secret_values import is_distinct
+from afterword.privacy.state_keys import NEVER_MASKED
 
 ALL = frozenset(Secret)
 """Every kind of secret."""
@@ -23,21 +24,6 @@ _HINTS = tuple(dict.fromkeys(hint for pattern in PATTERNS for hint in pattern.hi
 _MOST_PASSES = 4
 _MOST_KNOWN = 100
 _DEEPEST_JSON = 3
-_UNMASKED_KEYS = frozenset(
-    {
-        "id",
-        "call_id",
-        "tool_call_id",
-        "message_id",
-        "thread_id",
-        "type",
-        "version",
-        "source",
-        "name",
-        "role",
-        "mime_type",
-    }
-)
 _IMAGE_DATA = re.compile(r"[A-Za-z0-9+/\s]{64,}={0,2}\s?|data:[\w.+-]{1,80}/[\w.+-]{1,80};base64,[A-Za-z0-9+/=_-]*")
 
 
@@ -165,7 +151,7 @@ class Masking:
         if isinstance(value, str):
             return (
                 value
-                if key in _UNMASKED_KEYS or (key == "data" and _IMAGE_DATA.fullmatch(value))
+                if key in NEVER_MASKED or (key == "data" and _IMAGE_DATA.fullmatch(value))
                 else self._mask_string(value, key, depth)
             )
         if isinstance(value, Mapping):

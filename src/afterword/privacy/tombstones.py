@@ -20,16 +20,10 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript, Turn
 from afterword.facts.words import folded
 from afterword.privacy.blanking import FORGOTTEN, Span, blank_spans, has_blanked_words, letters_and_digits
+from afterword.privacy.state_keys import NEVER_BLANKED
 
 _DIGITS = 32
 _SHORTEST_INSIDE = 4
-STRUCTURE = frozenset(
-    {
-        *("type", "source", "id", "created_at", "role", "name", "call_id", "tool_call_id", "version", "mime_type"),
-        *("target", "finish_reason", "full_message_id", "thread_id", "agent_id", "component_type", "provider"),
-    }
-)
-"""Keys of a saved state that hold names and ids, which AutoGen needs as they are."""
 
 
 class TombstoneKind(StrEnum):
@@ -235,7 +229,7 @@ class _StateBlanking:
     def blank(self, value: Any, key: str) -> Any:
         """Return a value of the state without forgotten words. Names and ids stay."""
         if isinstance(value, str):
-            return value if key in STRUCTURE else self._blank_text(value)
+            return value if key in NEVER_BLANKED else self._blank_text(value)
         if isinstance(value, Mapping):
             return {name: self.blank(inner, str(name)) for name, inner in value.items()}
         if isinstance(value, list):

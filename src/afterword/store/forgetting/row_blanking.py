@@ -24,7 +24,8 @@ from afterword.privacy.blanking import (
     mentions_phrase,
     spans_to_blank,
 )
-from afterword.privacy.tombstones import STRUCTURE, Forgotten, Key, Tombstone, TombstoneKind, keep_json_valid
+from afterword.privacy.state_keys import NEVER_BLANKED
+from afterword.privacy.tombstones import Forgotten, Key, Tombstone, TombstoneKind, keep_json_valid
 from afterword.store.forgetting.text_columns import SessionKeys
 from afterword.store.lookup import CHUNK
 from afterword.store.rows import pack_transcript, turn_of, unpack_transcript
@@ -305,7 +306,7 @@ def _strings_covered(value: Any, cover: Cover) -> Any:
         return cover(value)
     if isinstance(value, Mapping):
         return {
-            name: inner if isinstance(inner, str) and name in STRUCTURE else _strings_covered(inner, cover)
+            name: inner if isinstance(inner, str) and name in NEVER_BLANKED else _strings_covered(inner, cover)
             for name, inner in value.items()
         }
     if isinstance(value, list):

@@ -1,0 +1,27 @@
+"""Keys of AutoGen's saved states whose values are names, ids and types, which AutoGen needs unchanged."""
+
+from __future__ import annotations
+
+_IDENTIFIERS = frozenset({"type", "source", "id", "role", "name", "call_id", "tool_call_id", "version", "mime_type"})
+
+NEVER_MASKED = _IDENTIFIERS | {"message_id", "thread_id"}
+"""Keys whose values are not searched for secrets."""
+
+NEVER_HIDDEN = _IDENTIFIERS | {
+    *("created_at", "models_usage", "target", "format_string", "is_error", "finish_reason", "full_message_id"),
+}
+"""Keys whose values stay in a message that is off the record."""
+
+NEVER_BLANKED = _IDENTIFIERS | {
+    *(
+        "created_at",
+        "target",
+        "finish_reason",
+        "full_message_id",
+        "thread_id",
+        "agent_id",
+        "component_type",
+        "provider",
+    ),
+}
+"""Keys whose values stay when forgotten words are blanked."""
