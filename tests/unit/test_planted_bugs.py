@@ -28,7 +28,7 @@ def arrival_decides(patch: pytest.MonkeyPatch) -> None:
         values = list(values)
         return values if values and isinstance(values[0], Assertion) else builtins.sorted(values, **how)
 
-    patch.setattr(timeline, "sorted", in_arrival_order, raising=False)
+    patch.setattr(judged_pairs, "sorted", in_arrival_order, raising=False)
 
 
 def a_correction_is_a_change(patch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ The offline judge uses it. So does code that has to decide at once, where asking
 from __future__ import annotations
 
 from afterword.facts.assertions import EVERYTHING, Assertion, Cue, Relation, SpeechAct
-from afterword.facts.words import folded, word_set
+from afterword.facts.words import folded, plain_words, word_set
 
 RELATION_VERSION = "rules-1"
 """The judge's version that is stored with the verdicts decided here."""
@@ -75,4 +75,4 @@ def _withdrawal(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | 
 
 
 def _words(text: str) -> str:
-    return " ".join("".join(letter if letter.isalnum() else " " for letter in text.casefold()).split())
+    return " ".join(plain_words(text.casefold()))

@@ -32,28 +32,29 @@ class RefusedRetirement:
 
 
 class JudgedPairs:
-    """Which assertion retires or repeats which, for a list of assertions in order of saying.
+    """Which assertion retires or repeats which. Verdicts on other assertions are left out.
 
-    `roots` maps each assertion to the first-said one that it repeats, `members` each root to all assertions that repeat
-    it. `retirements` maps each assertion to the later ones that retire it, with their relation. `contests` holds the
-    pairs of roots between which a retirement was refused, `broader` the pairs (restatement, narrower statement) where
-    the restatement says again, later, what was narrowed before.
+    `ordered` holds the assertions in order of saying, `position` the place of each in it. `roots` maps each assertion
+    to the first-said one that it repeats, `members` each root to all assertions that repeat it. `retirements` maps each
+    assertion to the later ones that retire it, with their relation. `contests` holds the pairs of roots between which a
+    retirement was refused, `broader` the pairs (restatement, narrower statement) where the restatement says again what
+    was narrowed before.
 
     Raises ValueError if a verdict's pair is not in order of saying.
     """
 
     def __init__(
-        self, ordered: list[Assertion], verdicts: Iterable[Verdict], names: SubjectNames | None = None
+        self, assertions: Iterable[Assertion], verdicts: Iterable[Verdict], names: SubjectNames | None = None
     ) -> None:
-        self.ordered = ordered
-        self.by_id = {assertion.id: assertion for assertion in ordered}
-        self.position = {assertion.id: index for index, assertion in enumerate(ordered)}
+        self.by_id = {assertion.id: assertion for assertion in assertions}
+        self.ordered = sorted(self.by_id.values(), key=lambda assertion: assertion.order)
+        self.position = {assertion.id: index for index, assertion in enumerate(self.ordered)}
         self.decided = self._deciding_verdicts(verdicts)
         self.relations = {pair: verdict.relation for pair, verdict in self.decided.items()}
         self.subjects = Subjects(self.by_id, self.decided.values(), names)
         self.roots = self._roots()
         self.members: dict[str, list[Assertion]] = defaultdict(list)
-        for assertion in ordered:
+        for assertion in self.ordered:
             if assertion.act is SpeechAct.STATE:
                 self.members[self.roots[assertion.id]].append(assertion)
         self._settled = {self._contest(*pair) for pair, verdict in self.decided.items() if verdict.judge == PERSON}

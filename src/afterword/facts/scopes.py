@@ -21,7 +21,7 @@ class ScopeKind(StrEnum):
     AGENT = "agent"
 
 
-def _checked(part: str, name: str, *, slash_allowed: bool) -> str:
+def _check(part: str, name: str, *, slash_allowed: bool) -> None:
     if not isinstance(name, str) or not name.strip():
         raise ScopeInvalid(f"the {part} of a scope is empty; name whose memory it is, for example user 'lena'")
     if len(name) > LONGEST_NAME:
@@ -30,7 +30,6 @@ def _checked(part: str, name: str, *, slash_allowed: bool) -> str:
         raise ScopeInvalid(f"the {part} of a scope holds control characters or lone surrogates: {name!a}")
     if "/" in name and not slash_allowed:
         raise ScopeInvalid(f"the {part} of a scope may not hold a slash: {name!r}")
-    return name
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -45,8 +44,8 @@ class Scope:
     id: str
 
     def __post_init__(self) -> None:
-        _checked("tenant", self.tenant, slash_allowed=False)
-        _checked("id", self.id, slash_allowed=True)
+        _check("tenant", self.tenant, slash_allowed=False)
+        _check("id", self.id, slash_allowed=True)
 
     def __str__(self) -> str:
         return f"{self.tenant}/{self.kind}/{self.id}"

@@ -94,7 +94,7 @@ def fact_histories(
 
     Raises ValueError if a verdict's pair is not in order of saying.
     """
-    pairs = _judged_pairs(assertions, verdicts, names)
+    pairs = JudgedPairs(assertions, verdicts, names)
     corrected_by = _corrected_by(pairs)
     intervals = _stated_intervals(pairs, corrected_by)
     spans, undone = _validity(pairs, corrected_by, intervals)
@@ -111,21 +111,14 @@ def fact_histories(
 
 def refused_retirements(assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> list[RefusedRetirement]:
     """Return the retirements that code refused, for a person to settle."""
-    return _judged_pairs(assertions, verdicts).refused
+    return JudgedPairs(assertions, verdicts).refused
 
 
 def erased_ids(
     assertions: Iterable[Assertion], verdicts: Iterable[Verdict], names: SubjectNames | None = None
 ) -> frozenset[str]:
     """Return the ids of the assertions that someone asked to erase. No read, prompt, block or export contains them."""
-    return _judged_pairs(assertions, verdicts, names).erased()
-
-
-def _judged_pairs(
-    assertions: Iterable[Assertion], verdicts: Iterable[Verdict], names: SubjectNames | None = None
-) -> JudgedPairs:
-    by_id = {assertion.id: assertion for assertion in assertions}
-    return JudgedPairs(sorted(by_id.values(), key=lambda assertion: assertion.order), verdicts, names)
+    return JudgedPairs(assertions, verdicts, names).erased()
 
 
 def _corrected_by(pairs: JudgedPairs) -> dict[str, str]:

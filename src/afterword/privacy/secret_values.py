@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from stdnum import luhn
 
+from afterword.facts.words import plain_words
+
 Span = tuple[int, int]
 
 _ISSUERS: tuple[tuple[tuple[int, ...], tuple[range, ...]], ...] = (
@@ -236,7 +238,7 @@ def _bare(match: re.Match[str]) -> Span:
 
 def _are_no_sentence(value: str) -> bool:
     """Return whether the words are a passphrase: few of them are function words that make a sentence."""
-    words = re.findall(r"[^\W_]+", value.casefold())
+    words = plain_words(value.casefold())
     binding = sum(word in _NO_VALUE or bool(_NOUN.match(word)) for word in words)
     is_told = bool(_GRAMMAR.search(words[0]) or _ASKING.match(words[0])) if words else True
     return not is_told and binding * 3 <= len(words)
