@@ -12,12 +12,12 @@ from afterword.extractors.readers.utterances import (
     call_mark,
     call_text,
     compact_json,
-    content_text,
     id_in,
+    message_text,
     objects_in,
     output_text,
-    parse_instant,
     speaker_name,
+    utc_instant,
     without_base64,
 )
 from afterword.facts.transcripts import Role
@@ -35,7 +35,7 @@ class _Message(NamedTuple):
         return self.fields.get("content")
 
     def utterance(self, text: str, role: Role | None = None, mark: str = "") -> Utterance:
-        said_at = parse_instant(self.fields.get("created_at"), self.log)
+        said_at = utc_instant(self.fields.get("created_at"), self.log)
         return Utterance(self.source, text, role, said_at, id_in(self.fields), mark)
 
 
@@ -85,7 +85,7 @@ def _read_message(message: _Message) -> Iterable[Utterance]:
 
 
 def _read_words(message: _Message) -> Iterator[Utterance]:
-    yield message.utterance(content_text(message.content, message.log))
+    yield message.utterance(message_text(message.content, message.log))
 
 
 def _read_model_words(message: _Message) -> Iterator[Utterance]:
@@ -93,7 +93,7 @@ def _read_model_words(message: _Message) -> Iterator[Utterance]:
     if isinstance(message.content, list):
         yield from _read_calls(message)
     elif message.content != "":
-        yield message.utterance(content_text(message.content, message.log), Role.AGENT)
+        yield message.utterance(message_text(message.content, message.log), Role.AGENT)
 
 
 def _read_thought(message: _Message, thought: object) -> Iterator[Utterance]:
@@ -117,13 +117,13 @@ def _read_results(message: _Message) -> Iterator[Utterance]:
 
 def _read_memories(message: _Message) -> Iterator[Utterance]:
     memories = objects_in(message.content, message.log)
-    texts = [content_text(memory.get("content"), message.log) for memory in memories]
+    texts = [message_text(memory.get("content"), message.log) for memory in memories]
     message.log.injected.update(text.strip() for text in texts if text.strip())
     yield message.utterance("\n".join(texts), Role.MEMORY)
 
 
 def _read_system(message: _Message) -> Iterator[Utterance]:
-    yield message.utterance(content_text(message.content, message.log), Role.SYSTEM)
+    yield message.utterance(message_text(message.content, message.log), Role.SYSTEM)
 
 
 def _read_output(message: _Message) -> Iterator[Utterance]:

@@ -11,12 +11,12 @@ from afterword.extractors.readers.utterances import (
     Utterance,
     call_mark,
     call_text,
-    content_text,
     id_in,
+    message_text,
     name_in,
     objects_in,
     output_text,
-    parse_instant,
+    utc_instant,
 )
 from afterword.facts.transcripts import Role
 
@@ -57,7 +57,7 @@ def _read_message(message: JsonObject, log: ReadingLog, find_speaker: FindSpeake
     if not isinstance(role, str):
         return _read_bare_call(message, log)
     if role in _SYSTEM_ROLES:
-        return [_utterance(message, log, role, content_text(message.get("content"), log), Role.SYSTEM)]
+        return [_utterance(message, log, role, message_text(message.get("content"), log), Role.SYSTEM)]
     if role in _TOOL_ROLES:
         return _read_results(message, log)
     log.skip_type(role)
@@ -66,13 +66,13 @@ def _read_message(message: JsonObject, log: ReadingLog, find_speaker: FindSpeake
 
 def _utterance(message: JsonObject, log: ReadingLog, source: str, text: str, role: Role, mark: str = "") -> Utterance:
     created_at = message.get("created_at")
-    said_at = parse_instant(created_at, log) if isinstance(created_at, str) else None
+    said_at = utc_instant(created_at, log) if isinstance(created_at, str) else None
     return Utterance(source, text, role, said_at, id_in(message), mark)
 
 
 def _read_words(message: JsonObject, log: ReadingLog, find_speaker: FindSpeaker) -> Iterator[Utterance]:
     source, role = find_speaker(message)
-    text = content_text(message.get("content"), log)
+    text = message_text(message.get("content"), log)
     if text:
         yield _utterance(message, log, source, text, Role.TOOL if _CODE_OUTPUT.match(text) else role)
     caller = source if role is Role.AGENT else "assistant"

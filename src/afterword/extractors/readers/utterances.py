@@ -96,7 +96,7 @@ def id_in(message: JsonObject) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def parse_instant(value: object, log: ReadingLog) -> datetime | None:
+def utc_instant(value: object, log: ReadingLog) -> datetime | None:
     """Return an instant in UTC, or None. An instant without a zone is UTC, because AutoGen writes it so."""
     if value is None:
         return None
@@ -108,7 +108,7 @@ def parse_instant(value: object, log: ReadingLog) -> datetime | None:
         return None
 
 
-def content_text(content: object, log: ReadingLog) -> str:
+def message_text(content: object, log: ReadingLog) -> str:
     """Return the text of a message's content. Images become `[image]`."""
     if isinstance(content, str):
         return without_data_urls(content)
@@ -144,7 +144,7 @@ def call_text(name: object, arguments: object) -> str:
 
 def output_text(content: object, log: ReadingLog) -> str:
     """Return the text of a tool's output, without long runs of base64."""
-    return without_base64(content_text(content, log))
+    return without_base64(message_text(content, log))
 
 
 def call_mark(kind: str, call_id: object) -> str:
