@@ -37,7 +37,7 @@ from afterword.facts.assertions import Assertion, Authority, Evidence, EvidenceK
 from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
-from afterword.store import ledger
+from afterword.store import ledger, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.proposals import store_assertions
 from afterword.store.tables import RunRow, RunWindowRow, ScopeRow, WindowAssertionRow, WindowRow
@@ -92,7 +92,7 @@ async def seed(store: Store, scope: Scope, size: int, first: int) -> None:
     """Fill a scope with facts, ten a session, in bulk."""
     said = [replace(stored(number), id=f"a{first + number:08d}", scope=scope) for number in range(size)]
     with store.writing() as db:
-        scope_id = ledger.ensure_scope(db, scope)
+        scope_id = scope_rows.ensure_scope(db, scope)
         connection = db.connection()
         store_assertions(db, scope_id, said, START)
         sources = [(first + number, f"import:{number}") for number in range(0, size, 10)]

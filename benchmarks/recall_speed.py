@@ -34,7 +34,7 @@ from afterword.store import entries
 from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Store
 from afterword.store.database.urls import store_url
-from afterword.store.entries import Entry
+from afterword.store.entered_statements import Entry
 from afterword.store.reading.recall import recall, search
 from afterword.store.reading.view_cache import Remembered
 from afterword.store.tables import (

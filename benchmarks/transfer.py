@@ -34,7 +34,7 @@ from sqlmodel import SQLModel
 from afterword.facts.assertions import Assertion, Authority, Evidence, EvidenceKind, Kind, SpeechAct, assertion_id
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Turn
-from afterword.store import ledger, lookup
+from afterword.store import ledger, lookup, scope_rows
 from afterword.store.database.compaction import copy_file
 from afterword.store.database.engine import Store
 from afterword.store.database.inserts import insert_numbered, insert_rows
@@ -93,7 +93,7 @@ async def fill(store: Store, scope: Scope, facts: int) -> None:
     """Keep so many facts in one scope, by one run a session."""
 
     async def work(db: Any) -> None:
-        key = await ledger.ensure_scope(db, scope)
+        key = await scope_rows.ensure_scope(db, scope)
         for start in range(0, facts // FACTS_A_SESSION, SESSIONS_AT_ONCE):
             numbers = range(start, min(start + SESSIONS_AT_ONCE, facts // FACTS_A_SESSION))
             await keep(db, key, [(number, *session(scope, number)) for number in numbers])

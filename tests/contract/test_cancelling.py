@@ -15,7 +15,7 @@ import pytest
 from sqlmodel import Session, select
 
 from afterword.facts.scopes import Scope
-from afterword.store import ledger, lookup
+from afterword.store import scope_rows
 from afterword.store.database.cancellation import TransactionCancelled
 from afterword.store.database.engine import Store, open_store
 from afterword.store.tables import ScopeRow
@@ -37,7 +37,7 @@ async def test_a_cancelled_transaction_is_rolled_back_and_says_so(store: Store) 
     reached, free = threading.Event(), threading.Event()
 
     def work(db: Session) -> None:
-        ledger.ensure_scope(db, MIRA)
+        scope_rows.ensure_scope(db, MIRA)
         reached.set()
         free.wait(WAIT_S)
 
@@ -49,8 +49,8 @@ async def test_a_cancelled_transaction_is_rolled_back_and_says_so(store: Store) 
     with pytest.raises(TransactionCancelled) as cancelled:
         await asking
     assert not cancelled.value.is_committed
-    await store.write(lambda db: ledger.ensure_scope(db, BO))
-    assert await store.read(lookup.read_scopes) == [BO]
+    await store.write(lambda db: scope_rows.ensure_scope(db, BO))
+    assert await store.read(scope_rows.read_scopes) == [BO]
 
 
 async def test_who_waits_for_the_write_lock_is_cancelled_at_once(tmp_path: Path) -> None:
@@ -60,10 +60,10 @@ async def test_who_waits_for_the_write_lock_is_cancelled_at_once(tmp_path: Path)
             other.execute("BEGIN IMMEDIATE")
             begun = time.monotonic()
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(store.write(lambda db: ledger.ensure_scope(db, MIRA)), 0.1)
+                await asyncio.wait_for(store.write(lambda db: scope_rows.ensure_scope(db, MIRA)), 0.1)
             assert time.monotonic() - begun < 5
             other.execute("ROLLBACK")
-        assert await store.read(lookup.read_scopes) == []
+        assert await store.read(scope_rows.read_scopes) == []
 
 
 def test_a_transaction_ends_where_the_loop_of_its_caller_is_closed(
@@ -72,7 +72,7 @@ def test_a_transaction_ends_where_the_loop_of_its_caller_is_closed(
     path, reached, free = tmp_path / "store.db", threading.Event(), threading.Event()
 
     def work(db: Session) -> None:
-        ledger.ensure_scope(db, MIRA)
+        scope_rows.ensure_scope(db, MIRA)
         reached.set()
         free.wait(WAIT_S)
 

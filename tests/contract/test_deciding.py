@@ -21,11 +21,11 @@ from afterword.pipeline.errors import ProposalOutdated
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal, undo_run
 from afterword.pipeline.session import SessionOutcome, process_session
-from afterword.store import entries, ledger, lookup, reviews, runs, sessions
+from afterword.store import entries, ledger, lookup, reviews, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus
 from afterword.store.reviews import Decision, Wording
-from afterword.store.runs import Policy
+from afterword.store.scope_rows import Policy
 
 LENA = Scope.user("lena")
 Canonical = Callable[[Store, Scope], Awaitable[list[tuple[object, ...]]]]
@@ -76,7 +76,7 @@ async def statuses(store: Store) -> dict[str, str]:
 
 
 async def set_policy(store: Store, policy: Policy) -> None:
-    await store.write(lambda db: runs.set_policy(db, LENA, policy))
+    await store.write(lambda db: scope_rows.set_policy(db, LENA, policy))
 
 
 async def test_a_policy_holds_retirements_for_a_person_and_lets_the_rest_through(store: Store) -> None:

@@ -19,9 +19,9 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal
 from afterword.pipeline.session import SessionOutcome, process_session
-from afterword.store import entries, lookup, reviews, sessions
+from afterword.store import entries, lookup, reviews, scope_rows, sessions
 from afterword.store.database.engine import Store
-from afterword.store.entries import Entry
+from afterword.store.entered_statements import Entry
 from afterword.store.forgetting import erasure as forgetting
 from afterword.store.forgetting.erasure import Erasure, ErasureWork, Receipt
 from deciding_words import find
@@ -143,7 +143,7 @@ async def test_a_whole_memory_is_forgotten_and_no_other(store: Store) -> None:
     await process(store, "z", 4, "home: Gnarlsburg")
     assert await held(store) == {}, "said before it was forgotten"
     with store.reading() as db:
-        assert lookup.revision_of(db, LENA) > 0, "caches must see that it has changed"
+        assert scope_rows.revision_of(db, LENA) > 0, "caches must see that it has changed"
 
 
 async def test_what_was_said_before_a_day_is_forgotten(store: Store) -> None:

@@ -22,7 +22,7 @@ from afterword.pipeline import session
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
 from afterword.recall.vectors import Vector
-from afterword.store import lookup, sessions
+from afterword.store import lookup, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure as forgetting
 from afterword.store.reading.scope_vectors import refresh_vectors
@@ -124,7 +124,7 @@ async def test_no_writer_that_began_before_it_writes_after_it(store: Store, othe
 
     async def begun_before(work: Callable[[Session], object]) -> None:
         with store.writing() as db:
-            lookup.revision_of(db, LENA)
+            scope_rows.revision_of(db, LENA)
             await forgetting.erase_in_scope(other, LENA, lambda erasure: erasure.forget_before(day(1)), at=NOW)
             work(db)
 

@@ -22,7 +22,7 @@ from afterword.facts.assertions import (
 from afterword.facts.scopes import Scope
 from afterword.recall.block import render_block, scope_label
 from afterword.recall.tokens import token_upper_bound
-from afterword.store import ledger, lookup
+from afterword.store import ledger, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.erasure import erase_in_scope
 from afterword.store.proposals import Proposal, WindowReading
@@ -63,7 +63,7 @@ def judged(relation: Relation, earlier: Assertion = WINDOW, later: Assertion = A
 
 async def keep(store: Store, said: Sequence[Assertion], verdicts: Sequence[Verdict] = ()) -> int:
     with store.writing() as db:
-        revision = lookup.revision_of(db, LENA)
+        revision = scope_rows.revision_of(db, LENA)
         reading = WindowReading(f"window {revision}", 1, 9, tuple(said))
         run = Proposal(LENA, f"session:s{revision}", "session", "t", "t", BEGIN, revision, (reading,), tuple(verdicts))
         run_id = ledger.propose_run(db, run)

@@ -20,7 +20,7 @@ from afterword.facts.timeline import fact_histories
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import undo_run
 from afterword.pipeline.session import process_session
-from afterword.store import ledger, lookup, runs
+from afterword.store import ledger, lookup, runs, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.proposals import Proposal, WindowReading
 from histories import (
@@ -82,7 +82,7 @@ async def written(store: Store, run: Run) -> int:
     reading = WindowReading(digest([one.id for one in run.assertions]), 1, run.length, run.assertions)
     source = ledger.session_source(run.source)
     with store.writing() as db:
-        revision = lookup.revision_of(db, LENA)
+        revision = scope_rows.revision_of(db, LENA)
         proposal = Proposal(LENA, source, "session", "drawn", "drawn", day(30), revision, (reading,), run.verdicts)
         run_id = ledger.propose_run(db, proposal)
         ledger.apply_run(db, LENA, run_id, day(30))

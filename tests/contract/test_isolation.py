@@ -25,7 +25,7 @@ from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.pipeline.consolidation import judging_coverage
 from afterword.pipeline.intake import Saved
-from afterword.store import ledger, lookup, reviews, runs, sessions
+from afterword.store import ledger, lookup, reviews, runs, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.reading.recall import recall, search
 from conversing import replying
@@ -88,7 +88,7 @@ async def everything_read(store: Store, scope: Scope, ids: Sequence[str]) -> lis
             lookup.assertions_by_id(db, scope, ids),
             lookup.verdicts_on(db, scope, ids),
             lookup.rejections(db, scope, SESSION),
-            lookup.revision_of(db, scope),
+            scope_rows.revision_of(db, scope),
             ledger.last_window_keys(db, scope, ledger.session_source(SESSION)),
             reviews.read_contests(db, scope),
             runs.read_runs(db, scope),

@@ -11,7 +11,7 @@ from afterword.errors import NotFound, Overtaken, ScopeMoved
 from afterword.facts.assertions import Assertion, Authority, Evidence, EvidenceKind, Kind, Relation, SpeechAct, Verdict
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
-from afterword.store import ledger, lookup
+from afterword.store import ledger, lookup, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.proposals import Proposal, WindowReading
 
@@ -42,7 +42,7 @@ def said(name: str, number: int, value: str, scope: Scope = LENA) -> Assertion:
 
 async def propose(store: Store, source: str, *readings: WindowReading, verdicts: tuple[Verdict, ...] = ()) -> int:
     with store.writing() as db:
-        revision = lookup.revision_of(db, LENA)
+        revision = scope_rows.revision_of(db, LENA)
         return ledger.propose_run(
             db, Proposal(LENA, source, "session", "rules-1", "rules-1", day(20), revision, readings, verdicts)
         )
@@ -171,7 +171,7 @@ async def test_writers_of_one_scope_lose_nothing(store: Store) -> None:
         for _ in range(60):
             try:
                 with store.writing() as db:
-                    revision = lookup.revision_of(db, LENA)
+                    revision = scope_rows.revision_of(db, LENA)
                     reading = WindowReading(f"k{number}", 1, 1, (one,))
                     proposal = Proposal(LENA, f"session:{number}", "session", "x", "x", day(1), revision, (reading,))
                     ledger.apply_run(db, LENA, ledger.propose_run(db, proposal), day(20))
@@ -183,4 +183,4 @@ async def test_writers_of_one_scope_lose_nothing(store: Store) -> None:
     await asyncio.gather(*(write(number) for number in range(1, 9)))
     assert len(await held(store)) == 8
     with store.reading() as db:
-        assert lookup.revision_of(db, LENA) == 8
+        assert scope_rows.revision_of(db, LENA) == 8

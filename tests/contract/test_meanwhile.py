@@ -18,7 +18,7 @@ from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import PATIENT_TRIES, process_session
 from afterword.store import entries, ledger, lookup, runs, sessions
 from afterword.store.database.engine import Store
-from afterword.store.entries import Entry
+from afterword.store.entered_statements import Entry
 from batches import state
 
 LENA = Scope.user("lena")

@@ -13,7 +13,7 @@ from afterword.errors import Overtaken, StoreUnreachable
 from afterword.extractors.rules import RulesExtractor
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, queued_sessions, run_batch
-from afterword.store import ledger, lookup, sessions
+from afterword.store import lookup, scope_rows, sessions
 from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Connections, Store
 
@@ -27,7 +27,7 @@ async def test_a_statement_that_takes_too_long_is_given_up(postgres_store_url: s
         with pytest.raises(StoreUnreachable, match="QueryCanceled"), store.reading() as db:
             db.exec(text("SELECT pg_sleep(5)"))  # type: ignore[call-overload]  # SQLModel types no plain text
         with store.reading() as db:
-            assert lookup.read_scopes(db) == []
+            assert scope_rows.read_scopes(db) == []
 
 
 async def test_a_count_of_the_tables_is_taken_at_once(postgres_store_url: str) -> None:
@@ -72,10 +72,10 @@ async def test_where_a_sum_decides_one_of_two_is_refused(postgres_store_url: str
 
     async def take(store: Store, name: str, both_looked: asyncio.Barrier) -> None:
         with store.writing(strict=True) as db:
-            taken = lookup.read_scopes(db)
+            taken = scope_rows.read_scopes(db)
             await both_looked.wait()
             if not taken:
-                ledger.ensure_scope(db, Scope.user(name))
+                scope_rows.ensure_scope(db, Scope.user(name))
 
     async with Store(postgres_store_url) as store:
         both_looked = asyncio.Barrier(2)
@@ -88,7 +88,7 @@ async def test_where_a_sum_decides_one_of_two_is_refused(postgres_store_url: str
 async def test_writers_of_different_scopes_do_not_refuse_each_other(postgres_store_url: str) -> None:
     async def work(store: Store, scope: Scope, both_read: asyncio.Barrier) -> None:
         with store.writing() as db:
-            ledger.lock_scope(db, scope)
+            scope_rows.lock_scope(db, scope)
             lookup.read_knowledge(db, scope)
             sessions.read_sessions(db)
             await both_read.wait()
@@ -97,7 +97,7 @@ async def test_writers_of_different_scopes_do_not_refuse_each_other(postgres_sto
     async with Store(postgres_store_url) as store:
         for scope in (MIRA, JON):
             with store.writing() as db:
-                ledger.ensure_scope(db, scope)
+                scope_rows.ensure_scope(db, scope)
         both_read = asyncio.Barrier(2)
         await asyncio.gather(*(work(store, scope, both_read) for scope in (MIRA, JON)))
 

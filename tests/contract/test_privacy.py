@@ -28,7 +28,8 @@ from afterword.privacy.off_record import HIDDEN, HIDDEN_FROM_HERE
 from afterword.privacy.policy import OFF_THE_RECORD, SECRETS_MASKED, Privacy
 from afterword.store import lookup, reviews, sessions
 from afterword.store.database.engine import Store
-from afterword.store.entries import Entry, add_entry
+from afterword.store.entered_statements import Entry
+from afterword.store.entries import add_entry
 
 LENA = Scope.user("lena")
 AT = datetime(2026, 3, 1, tzinfo=UTC)

@@ -14,7 +14,7 @@ import pytest
 from afterword.facts.scopes import Scope
 from afterword.store import entries
 from afterword.store.database.engine import Store
-from afterword.store.entries import Entry
+from afterword.store.entered_statements import Entry
 from afterword.store.reading.recall import search
 from afterword.store.reading.view_cache import remembered
 

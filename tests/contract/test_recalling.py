@@ -27,7 +27,7 @@ from afterword.facts.transcripts import Role, Transcript, Turn
 from afterword.recall.block import render_block, scope_label
 from afterword.recall.tokens import token_upper_bound
 from afterword.recall.vectors import EmbeddingUnavailable, Vector
-from afterword.store import ledger, lookup, sessions
+from afterword.store import ledger, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.reading.recall import Recall, recall, search
@@ -68,7 +68,7 @@ def stated(number: int, statement: str, *, scope: Scope = LENA, **changes: Any) 
 
 async def keep(store: Store, *said: Assertion, verdicts: Sequence[Verdict] = (), scope: Scope = LENA) -> None:
     with store.writing() as db:
-        revision = lookup.revision_of(db, scope)
+        revision = scope_rows.revision_of(db, scope)
         reading = WindowReading(f"window {revision}", 1, 9, said)
         run = Proposal(scope, "session:s1", "session", "t", "t", NOON, revision, (reading,), tuple(verdicts))
         ledger.apply_run(db, scope, ledger.propose_run(db, run), NOON)

@@ -22,12 +22,12 @@ from afterword.pipeline.intake import Saved
 from afterword.pipeline.memory_import import import_memories
 from afterword.pipeline.session import SessionOutcome, process_session
 from afterword.pipeline.sources.other_libraries import Memory, Origin
-from afterword.store import entries, ledger, lookup, runs, sessions
+from afterword.store import entries, ledger, lookup, runs, scope_rows, sessions
 from afterword.store.database.engine import Store
-from afterword.store.entries import Entry
+from afterword.store.entered_statements import Entry
 from afterword.store.forgetting import erasure as forgetting
 from afterword.store.forgetting.erasure import Erasure
-from afterword.store.runs import Policy
+from afterword.store.scope_rows import Policy
 from afterword.store.transfer import exports, imports
 from deciding_words import find
 from nursery import Child
@@ -61,7 +61,7 @@ async def fill(store: Store) -> None:
     await store.write(lambda db: ledger.undo_run(db, LENA, undone, day(4)))
     await entries.add_entry(store, LENA, Entry("Allergic to quandongs."), at=day(5))
     await process(store, "a", 1, "tea: none", scope=TOM)
-    await store.write(lambda db: runs.set_policy(db, TOM, Policy.HOLD_ALL))
+    await store.write(lambda db: scope_rows.set_policy(db, TOM, Policy.HOLD_ALL))
     await process(store, "held", 6, "home: Graz", scope=TOM)
     state = {"type": "AssistantAgentState", "llm_context": {"messages": []}}
     await store.write(lambda db: sessions.save_state(db, LENA, "live", component="Agent", state=state, at=day(7)))
@@ -96,7 +96,7 @@ async def test_an_import_elsewhere_is_equal(
         for name in ("a", "b", "live"):
             assert sessions.read_turns(here, LENA, name) == sessions.read_turns(there, LENA, name)
         assert sessions.load_state(there, LENA, "live") == sessions.load_state(here, LENA, "live")
-        assert runs.policy_of(there, TOM) is Policy.HOLD_ALL
+        assert scope_rows.policy_of(there, TOM) is Policy.HOLD_ALL
     await process(elsewhere, "d", 8, "home: Lisbon")
     assert str((await held(elsewhere))["Linz"].status) == "superseded"
 

@@ -20,7 +20,7 @@ from afterword.pipeline.budget import CostTracker
 from afterword.pipeline.errors import BudgetReached
 from afterword.pipeline.vector_refresh import VectorRefresher
 from afterword.recall.vectors import EmbeddingUnavailable, Vector
-from afterword.store import ledger, lookup, sessions
+from afterword.store import ledger, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.erasure import Erasure, erase_in_scope
 from afterword.store.proposals import Proposal, WindowReading
@@ -78,7 +78,7 @@ def stated(number: int, statement: str, scope: Scope = LENA) -> Assertion:
 
 async def keep(store: Store, *said: Assertion, scope: Scope = LENA) -> int:
     with store.writing() as db:
-        revision = lookup.revision_of(db, scope)
+        revision = scope_rows.revision_of(db, scope)
         reading = WindowReading(f"window {revision}", 1, 9, said)
         run_id = ledger.propose_run(db, Proposal(scope, f"s{revision}", "x", "t", "t", NOON, revision, (reading,)))
         ledger.apply_run(db, scope, run_id, NOON)

@@ -18,7 +18,7 @@ from afterword import FactMemory
 from afterword.facts.assertions import EvidenceKind
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
-from afterword.store import lookup
+from afterword.store import lookup, scope_rows
 from afterword.store.database.engine import Store, open_store
 from batches import (
     SCOPES,
@@ -237,7 +237,7 @@ async def test_a_transaction_cut_short_leaves_nothing_and_blocks_nobody(
     assert log.stat().st_size > 100_000, "nothing of the transaction had reached the disk"
     async with await open_store(url_of(killed_while_writing)) as store:
         with store.reading() as db:
-            assert lookup.read_scopes(db) == []
+            assert scope_rows.read_scopes(db) == []
         async with asyncio.timeout(10):
             await store.write(lambda _: None)
     assert damage(killed_while_writing) == []

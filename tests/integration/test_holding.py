@@ -13,7 +13,7 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import SessionOutcome
-from afterword.store import ledger, lookup
+from afterword.store import scope_rows
 from afterword.store.database.engine import Store
 
 MIRA, BO = Scope.user("mira"), Scope.user("bo")
@@ -23,10 +23,10 @@ async def test_two_stores_write_one_file_in_turn(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/afterword.db"
     async with Store(url) as one, Store(url) as other:
         await one.migrate()
-        await one.write(lambda db: ledger.ensure_scope(db, MIRA))
-        counting = [store.write(lambda db: ledger.lock_scope(db, MIRA)) for store in (one, other) * 20]
-        await asyncio.gather(*counting, other.write(lambda db: ledger.ensure_scope(db, BO), lasting=False))
-        assert set(await one.read(lookup.read_scopes)) == {MIRA, BO}
+        await one.write(lambda db: scope_rows.ensure_scope(db, MIRA))
+        counting = [store.write(lambda db: scope_rows.lock_scope(db, MIRA)) for store in (one, other) * 20]
+        await asyncio.gather(*counting, other.write(lambda db: scope_rows.ensure_scope(db, BO), lasting=False))
+        assert set(await one.read(scope_rows.read_scopes)) == {MIRA, BO}
 
 
 async def test_a_batch_that_is_brief_hands_out_no_turns_but_their_number(tmp_path: Path) -> None:

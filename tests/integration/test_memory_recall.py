@@ -13,7 +13,7 @@ from afterword.agents.memory import FactMemory
 from afterword.facts.assertions import Kind
 from afterword.recall.block import render_block, scope_label
 from afterword.recall.tokens import token_upper_bound
-from afterword.store import ledger, lookup
+from afterword.store import ledger, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.reading.recall import recall, search
 from afterword.store.reading.view_cache import remembered
@@ -96,7 +96,7 @@ async def test_what_came_too_late_serves_the_next_turn(store: Store) -> None:
         if remembered(store).revision_of(LENA) is not None:
             break
     with store.reading() as db:
-        revision = lookup.revision_of(db, LENA)
+        revision = scope_rows.revision_of(db, LENA)
     assert remembered(store).revision_of(LENA) == revision
     assert len(await texts(FactMemory(user="lena", store=store))) == 1499
 

@@ -21,7 +21,7 @@ from afterword.facts.fact import Status
 from afterword.pipeline.batch import Failure, NotDue
 from afterword.pipeline.session import SessionOutcome
 from afterword.settings import Settings
-from afterword.store.runs import Policy
+from afterword.store.scope_rows import Policy
 from saved import write_manifest, write_state
 
 MONDAY, FRIDAY = "2026-03-02T10:00:00Z", "2026-03-06T10:00:00Z"

@@ -19,10 +19,10 @@ from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.fact import Status
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal, undo_run
-from afterword.store import ledger, runs
+from afterword.store import ledger, runs, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.requests import MAX_HELD_REQUESTS
-from afterword.store.runs import Policy
+from afterword.store.scope_rows import Policy
 from conversing import LENA, call, facts, held, know, replying, results, served, told
 
 
@@ -151,7 +151,7 @@ async def test_a_flood_of_requests_does_not_bury_the_reviewer(lena: FactMemory, 
 
 
 async def test_a_policy_that_holds_everything_holds_what_a_person_says_too(lena: FactMemory, store: Store) -> None:
-    await store.write(lambda db: runs.set_policy(db, LENA, Policy.HOLD_ALL))
+    await store.write(lambda db: scope_rows.set_policy(db, LENA, Policy.HOLD_ALL))
     (answer,) = await told(lena, "I like tea.", call("remember", statement="The user likes tea.", quote="I like tea"))
     assert "every change of this memory is reviewed" in answer
     assert (await served(store), len(await held(store))) == ([], 1)

@@ -17,7 +17,7 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import SessionOutcome
-from afterword.store import jobs, lookup, runs, sessions
+from afterword.store import jobs, lookup, runs, scope_rows, sessions
 from afterword.store.costs import CallStatus
 from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus
@@ -93,7 +93,7 @@ async def half_done(store: Store) -> list[str]:
     with store.reading() as db:
         aside = {f"{one.session_id} is {one.progress}" for one in sessions.failed_sessions(db) if one.failure}
         unread = {f"{one.session_id} is kept without a run" for one in sessions.failed_sessions(db)}
-        made = [one for scope in lookup.read_scopes(db) for one in runs.read_runs(db, scope)]
+        made = [one for scope in scope_rows.read_scopes(db) for one in runs.read_runs(db, scope)]
     twice = Counter((one.scope, one.source) for one in made if one.status == RunStatus.APPLIED)
     found = [f"{source} of {scope} counts {count} times" for (scope, source), count in twice.items() if count > 1]
     if store.path is not None:
@@ -109,7 +109,7 @@ async def ledger_faults(store: Store, asked: int) -> list[str]:
     """
     with store.reading() as db:
         entries = db.exec(select(SpendingRow)).all()
-        made = [one for scope in lookup.read_scopes(db) for one in runs.read_runs(db, scope)]
+        made = [one for scope in scope_rows.read_scopes(db) for one in runs.read_runs(db, scope)]
     answered = {one.source for one in entries if one.status == CallStatus.ANSWERED}
     read = {one.source for one in made if one.purpose == "session"}
     cut = [one for one in entries if one.status == CallStatus.OPEN]

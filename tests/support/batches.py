@@ -20,7 +20,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.timeline import fact_histories
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.sources.folders import find_sessions
-from afterword.store import lookup, runs, sessions
+from afterword.store import lookup, runs, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus, session_source
 from afterword.store.tables import RunWindowRow, WindowRow
@@ -183,7 +183,7 @@ async def faults(store: Store) -> list[str]:
     """Return what is half done in a store: sessions not done, runs not applied, facts that do not follow."""
     found: list[str] = []
     with store.reading() as db:
-        for scope in lookup.read_scopes(db):
+        for scope in scope_rows.read_scopes(db):
             found += _faults_of_sessions(db, scope) + _faults_of_facts(db, scope)
         ties = select(RunWindowRow.window_id)
         loose = db.exec(select(WindowRow.key).where(col(WindowRow.id).not_in(ties))).all()

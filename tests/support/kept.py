@@ -11,7 +11,7 @@ from sqlmodel import select
 from afterword.facts.assertions import OWNER, Assertion, Authority, Evidence, EvidenceKind, Kind, SpeechAct
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
-from afterword.store import ledger, lookup
+from afterword.store import ledger, lookup, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.tables import RunRow
@@ -55,7 +55,7 @@ def stated(statement: str, number: int = 1, **changes: Any) -> Assertion:
 
 async def keep(store: Store, *assertions: Assertion, scope: Scope = LENA) -> None:
     with store.writing() as db:
-        revision = lookup.revision_of(db, scope)
+        revision = scope_rows.revision_of(db, scope)
         reading = WindowReading(f"w{revision}", 1, 9, assertions)
         proposal = Proposal(scope, f"session:s{revision}", "session", "test", "test", SAID_AT, revision, (reading,))
         ledger.apply_run(db, scope, ledger.propose_run(db, proposal), SAID_AT)

@@ -41,7 +41,7 @@ from afterword.recall.block import opening_tag, render_block, scope_label
 from afterword.recall.matched_words import matched_words
 from afterword.recall.tokens import token_upper_bound
 from afterword.recall.vectors import Embedder
-from afterword.store import entries
+from afterword.store import entered_statements, entries
 from afterword.store.database.engine import Store, open_store
 from afterword.store.database.urls import store_url
 from afterword.store.reading.recall import Recall, recall, search
@@ -302,7 +302,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     def _scopes(self) -> tuple[Scope, ...]:
         return (self._scope, *self._also)
 
-    async def _enter(self, entry: entries.Entry) -> None:
+    async def _enter(self, entry: entered_statements.Entry) -> None:
         await entries.add_entry(await self._store(), self._scope, entry, at=self._clock())
 
     async def _put(self, model_context: ChatCompletionContext) -> Sequence[Fact]:

@@ -12,7 +12,7 @@ from autogen_core.memory import MemoryContent, MemoryMimeType
 from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.fact import Fact
 from afterword.recall.block import safe_line
-from afterword.store.entries import Entry
+from afterword.store.entered_statements import Entry
 
 
 def content_of(

@@ -34,7 +34,7 @@ from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.words import folded
 from afterword.recall.block import safe_line
 from afterword.store import requests, sessions
-from afterword.store.entries import Entry
+from afterword.store.entered_statements import Entry
 from afterword.store.requests import PersonQuote, RequestOutcome, RequestStatus
 
 NO_ANSWER = "The memory does not answer now; nothing was changed."

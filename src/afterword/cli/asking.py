@@ -28,7 +28,7 @@ from afterword.extractors.model.embeddings import PURPOSE
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.pipeline.budget import Account
-from afterword.store import costs, lookup, sessions
+from afterword.store import costs, lookup, scope_rows, sessions
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from afterword.store.ledger import session_source
@@ -81,7 +81,7 @@ def history(fact_id: str, user: str | None, scope: str | None, *, as_json: bool)
 
 
 def _history(db: Any, fact_id: str, whose: Scope | None) -> dict[str, Any]:
-    for one in [whose] if whose else lookup.read_scopes(db):
+    for one in [whose] if whose else scope_rows.read_scopes(db):
         try:
             fact = lookup.read_fact(db, one, fact_id, at=instant(None))
         except NotFound:

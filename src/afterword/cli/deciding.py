@@ -31,13 +31,14 @@ from afterword.facts.dependents import Dependent, dependents
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.pipeline.proposals import apply_proposal, undo_run
-from afterword.store import costs, ledger, lookup, reviews
+from afterword.store import costs, ledger, lookup, reviews, scope_rows
 from afterword.store import runs as ledger_runs
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus
 from afterword.store.reviews import Contest, Decision, Wording
-from afterword.store.runs import Policy, Run
+from afterword.store.runs import Run
+from afterword.store.scope_rows import Policy
 
 
 def now() -> datetime:
@@ -318,8 +319,8 @@ def policy(what: str | None, user: str | None, scope: str | None, *, as_json: bo
     async def work(store: Store) -> Policy:
         if what is not None:
             chosen = Policy(what)
-            await store.write(lambda db: ledger_runs.set_policy(db, whose, chosen))
-        return await store.read(lambda db: ledger_runs.policy_of(db, whose))
+            await store.write(lambda db: scope_rows.set_policy(db, whose, chosen))
+        return await store.read(lambda db: scope_rows.policy_of(db, whose))
 
     found = in_store(work, create=what is not None)
     if as_json:

@@ -18,7 +18,7 @@ from afterword.errors import NotFound
 from afterword.extractors.rules import RulesJudge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.forget_requests import compare_again
-from afterword.store import lookup
+from afterword.store import lookup, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure as forgetting
 from afterword.store.forgetting import tombstone_replay
@@ -64,7 +64,7 @@ async def _forget(what: Asked, *, is_preview: bool) -> list[Receipt]:
     at, configured = instant(None), settings.load()
     async with opened() as store:
         whose = chosen_scope(what.user, what.scope)
-        scopes = await store.read(lambda db: [whose] if whose is not None else lookup.read_scopes(db))
+        scopes = await store.read(lambda db: [whose] if whose is not None else scope_rows.read_scopes(db))
         receipts = [one for scope in scopes if (one := await _forgotten(store, scope, what, at, is_preview))]
         if is_preview or not receipts:
             return receipts

@@ -29,8 +29,8 @@ from afterword.pipeline.resolution import Changes
 from afterword.pipeline.session import SessionOutcome
 from afterword.pipeline.session_telemetry import result
 from afterword.settings import Settings
-from afterword.store import lookup, sessions
 from afterword.store import runs as ledger_runs
+from afterword.store import scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus, session_source
 
@@ -166,7 +166,7 @@ async def outdated(store: Store, version: str, whose: Scope | None) -> list[tupl
 
     def work(db: Session) -> list[tuple[Scope, str, str]]:
         found = []
-        for scope in [whose] if whose else lookup.read_scopes(db):
+        for scope in [whose] if whose else scope_rows.read_scopes(db):
             last = {one.source: one for one in ledger_runs.read_runs(db, scope, statuses=[RunStatus.APPLIED])}
             old = (one for one in last.values() if one.purpose == "session" and one.extractor != version)
             found += [(scope, one.source.removeprefix("session:"), one.extractor) for one in old]
@@ -182,7 +182,7 @@ def consolidate(user: str | None, scope: str | None, *, dry_run: bool, as_json: 
 
     async def work() -> list[ConsolidationResult]:
         async with opened() as store, open_extractor_and_judge(configured.extractor, configured.model) as workers:
-            scopes = await store.read(lambda db: [whose] if whose else lookup.read_scopes(db))
+            scopes = await store.read(lambda db: [whose] if whose else scope_rows.read_scopes(db))
             judge = workers.judge
             ended = [
                 await consolidate_scope(store, one, judge=judge, apply=not dry_run, budget=spending) for one in scopes

@@ -26,7 +26,7 @@ from afterword.composition import configured_tracker, open_extractor_and_judge
 from afterword.errors import NotFound, StoreInvalid
 from afterword.pipeline.memory_import import import_memories
 from afterword.pipeline.sources.other_libraries import Origin, memories
-from afterword.store import lookup
+from afterword.store import lookup, scope_rows
 from afterword.store.database.compaction import copy_file
 from afterword.store.database.engine import Store
 from afterword.store.database.private_files import opened_private
@@ -45,7 +45,7 @@ def export(path: Path, user: str | None, scope: str | None, *, readable: bool, e
         if whose is None or not readable:
             return await exports.export_scopes(store, path, None if whose is None else [whose], even_asked=even_asked)
         row, facts = await store.read(
-            lambda db: (lookup.scope_row(db, whose), lookup.read_facts(db, whose, at=instant(None)))
+            lambda db: (scope_rows.scope_row(db, whose), lookup.read_facts(db, whose, at=instant(None)))
         )
         if row is None:
             raise NotFound(f"nothing was ever kept for {whose}")

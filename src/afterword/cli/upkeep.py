@@ -25,7 +25,7 @@ from afterword.facts.fact import Status
 from afterword.facts.scopes import Scope
 from afterword.pipeline.consolidation import judging_coverage
 from afterword.privacy.policy import OFF_THE_RECORD, SECRETS_MASKED
-from afterword.store import costs, jobs, lookup, sessions
+from afterword.store import costs, jobs, lookup, scope_rows, sessions
 from afterword.store import runs as ledger_runs
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
@@ -119,7 +119,7 @@ def _kept_in(
 ) -> tuple[list[SavedSession], list[SavedSession], list[JobState], list[dict[str, Any]]]:
     scopes = []
     saved = sessions.read_sessions(db)
-    for scope in lookup.read_scopes(db):
+    for scope in scope_rows.read_scopes(db):
         held = lookup.read_facts(db, scope, at=at)
         waiting = ledger_runs.read_runs(db, scope, statuses=[RunStatus.HELD])
         scopes.append(

@@ -26,7 +26,7 @@ from afterword.client.store_results import (
 from afterword.errors import Ambiguous, ArgumentInvalid, NotFound
 from afterword.facts.scopes import Scope
 from afterword.settings import Settings
-from afterword.store import lookup, runs, sessions
+from afterword.store import lookup, runs, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import tombstone_replay
 from afterword.store.forgetting.erasure import Receipt
@@ -88,7 +88,7 @@ class Afterword:
 
     async def scopes(self, *, prefix: str = "", limit: int | None = None, after: str | None = None) -> ScopePage:
         """Return the scopes whose id, or whose long form tenant/kind/id, begins with `prefix`."""
-        kept = await self._read(lookup.read_scopes)
+        kept = await self._read(scope_rows.read_scopes)
         fitting = [scope for scope in kept if scope.id.startswith(prefix) or str(scope).startswith(prefix)]
         shown, next_cursor = page(fitting, str, limit=limit, after=after)
         return ScopePage(tuple(shown), len(fitting), next_cursor)
@@ -120,7 +120,7 @@ class Afterword:
         at = self._resources.now()
 
         def work(transaction: Session) -> Scope:
-            for scope in lookup.read_scopes(transaction):
+            for scope in scope_rows.read_scopes(transaction):
                 try:
                     lookup.read_fact(transaction, scope, fact_id, at=at)
                 except NotFound:
@@ -206,7 +206,7 @@ class Afterword:
 
     async def consolidate(self, *, apply: bool = True) -> tuple[ConsolidationResult, ...]:
         """Consolidate every scope, as `ScopeMemory.consolidate` does."""
-        kept = await self._read(lookup.read_scopes)
+        kept = await self._read(scope_rows.read_scopes)
         return tuple([await self.scope(scope).consolidate(apply=apply) for scope in kept])
 
     async def retry(
@@ -262,7 +262,7 @@ class Afterword:
         from afterword.client.forgetting import ForgetTarget, forget
 
         target = ForgetTarget(before=before, asked=asked)
-        scopes = await self._read(lookup.read_scopes)
+        scopes = await self._read(scope_rows.read_scopes)
         return tuple(await forget(self._resources, scopes, target, is_preview=is_preview))
 
     async def clean_files(self) -> bool:

@@ -24,7 +24,7 @@ from afterword.pipeline.forget_requests import erase_requested
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.selection import Selection, select_paths, sessions_to_process
 from afterword.pipeline.session import SessionOutcome
-from afterword.store import lookup, runs, sessions
+from afterword.store import runs, scope_rows, sessions
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus, session_source
@@ -184,7 +184,7 @@ async def outdated(resources: Resources, scope: Scope | None, kind: str | None) 
 
     def work(transaction: Session) -> tuple[OutdatedSession, ...]:
         old: list[OutdatedSession] = []
-        for owner in [scope] if scope else lookup.read_scopes(transaction):
+        for owner in [scope] if scope else scope_rows.read_scopes(transaction):
             applied = runs.read_runs(transaction, owner, statuses=[RunStatus.APPLIED])
             last = {run.source: run for run in applied if run.purpose == "session"}
             old += (

@@ -13,11 +13,12 @@ from afterword.client.scope_reading import ScopeReading
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.fact import Fact
-from afterword.store import entries, ledger, lookup, reviews, runs
+from afterword.store import entries, ledger, lookup, reviews, runs, scope_rows
 from afterword.store.database.engine import Store
-from afterword.store.entries import Entry
+from afterword.store.entered_statements import Entry
 from afterword.store.reviews import Decision, Wording
-from afterword.store.runs import Policy, Run
+from afterword.store.runs import Run
+from afterword.store.scope_rows import Policy
 
 HELD_RUN = "run:"
 """How the id of a held run begins, where a person decides."""
@@ -132,7 +133,7 @@ class ScopeChanges(ScopeReading):
     async def set_policy(self, policy: Policy | str) -> Policy:
         """Set which runs wait for a person from now on: "auto" (none), "hold-retirements" or "hold-all"."""
         (chosen,) = choices(Policy, policy, "policy")
-        await (await self._store()).write(lambda transaction: runs.set_policy(transaction, self.scope, chosen))
+        await (await self._store()).write(lambda transaction: scope_rows.set_policy(transaction, self.scope, chosen))
         return chosen
 
     async def apply(self, run_id: int) -> RunEffect:

@@ -48,12 +48,13 @@ from afterword.facts.scopes import Scope
 from afterword.recall.block import render_block, scope_label
 from afterword.recall.matched_words import matched_words
 from afterword.recall.tokens import token_upper_bound
-from afterword.store import costs, ledger, lookup, reviews, runs, sessions
+from afterword.store import costs, ledger, lookup, reviews, runs, scope_rows, sessions
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus
 from afterword.store.reading import recall
-from afterword.store.runs import Policy, Run
+from afterword.store.runs import Run
+from afterword.store.scope_rows import Policy
 from afterword.store.sessions import Progress, SavedSession
 
 T = TypeVar("T")
@@ -278,7 +279,7 @@ class ScopeReading:
 
     async def policy(self) -> Policy:
         """Return which runs wait for a person before they count: `auto` (none) if nothing was set."""
-        return await self._read(lambda transaction: runs.policy_of(transaction, self.scope))
+        return await self._read(lambda transaction: scope_rows.policy_of(transaction, self.scope))
 
     async def costs(self) -> ScopeCosts:
         """Return what models cost in this scope, by source and by run."""

@@ -16,7 +16,7 @@ from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.pipeline.consolidation import judging_coverage
 from afterword.privacy.policy import OFF_THE_RECORD, SECRETS_MASKED
-from afterword.store import costs, jobs, lookup, runs, sessions
+from afterword.store import costs, jobs, lookup, runs, scope_rows, sessions
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
@@ -85,7 +85,7 @@ def _content(transaction: Session, at: datetime) -> _StoreContent:
             len(runs.read_runs(transaction, scope, statuses=[RunStatus.HELD])),
             len(erasure.requested_ids(transaction, scope)),
         )
-        for scope in lookup.read_scopes(transaction)
+        for scope in scope_rows.read_scopes(transaction)
     ]
     return _StoreContent(
         sessions.read_sessions(transaction),

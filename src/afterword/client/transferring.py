@@ -16,7 +16,7 @@ from afterword.client.store_results import BackupFile, ExportedFile, TombstoneRe
 from afterword.errors import ArgumentInvalid, NotFound, StoreInvalid
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
-from afterword.store import lookup
+from afterword.store import lookup, scope_rows
 from afterword.store.database.compaction import copy_file
 from afterword.store.database.private_files import opened_private
 from afterword.store.forgetting import tombstone_replay
@@ -42,7 +42,7 @@ async def export_readable(resources: Resources, scope: Scope, path: Path) -> Exp
     at = resources.now()
 
     def work(transaction: Session) -> list[Fact]:
-        if lookup.scope_row(transaction, scope) is None:
+        if scope_rows.scope_row(transaction, scope) is None:
             raise NotFound(f"nothing was ever kept for {scope}")
         return lookup.read_facts(transaction, scope, at=at)
 

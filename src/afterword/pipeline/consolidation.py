@@ -22,7 +22,7 @@ from afterword.pipeline.errors import ScopeBusy
 from afterword.pipeline.judging import Docket, gone
 from afterword.pipeline.resolution import Changes, changes, required_pairs
 from afterword.pipeline.run_entry import entered
-from afterword.store import lookup, runs
+from afterword.store import lookup, runs, scope_rows
 from afterword.store.database.engine import Store, pause_s
 from afterword.store.proposals import Proposal
 from afterword.telemetry import Stage
@@ -136,7 +136,7 @@ async def _is_held(store: Store, scope: Scope, before: list[Fact], moved: Change
     served = sum(fact.is_served for fact in before)
     if served >= LARGE_SCOPE and len(moved.retired) > served * MOST_RETIRED:
         return True
-    policy = await store.read(lambda db: runs.policy_of(db, scope))
+    policy = await store.read(lambda db: scope_rows.policy_of(db, scope))
     return policy.holds(retires=bool(moved.retired))
 
 

@@ -22,7 +22,7 @@ from afterword.facts.transcripts import TimeBasis, Transcript, Turn
 from afterword.pipeline.errors import SourceInvalid
 from afterword.privacy.policy import with_privacy_counts
 from afterword.privacy.tombstones import Forgotten
-from afterword.store import ledger, lookup, sessions
+from afterword.store import ledger, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.telemetry import Stage
@@ -99,7 +99,7 @@ async def still(store: Store, saved: Saved, read: Read) -> Read | None:
     now = await store.read(
         lambda db: replace(
             kept,
-            revision=lookup.revision_of(db, scope),
+            revision=scope_rows.revision_of(db, scope),
             row=sessions.find_session(db, scope, session_id),
             last_keys=ledger.last_window_keys(db, scope, ledger.session_source(session_id)),
             forgotten=read_forgotten(db, scope, session_id),
@@ -118,7 +118,7 @@ async def _kept(store: Store, saved: Saved) -> Kept:
             state = sessions.load_state(db, scope, session_id)
         return Kept(
             # What is decided holds for the scope as it is now, when the session is read, not when it is judged.
-            revision=lookup.revision_of(db, scope),
+            revision=scope_rows.revision_of(db, scope),
             row=row,
             turns=sessions.read_turns(db, scope, session_id) if row else [],
             last_keys=ledger.last_window_keys(db, scope, ledger.session_source(session_id)),

@@ -38,12 +38,12 @@ from afterword.pipeline.run_entry import entered
 from afterword.pipeline.sources.other_libraries import Memory, Origin
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.privacy.tombstones import Forgotten
-from afterword.store import lookup, runs
+from afterword.store import lookup, runs, scope_rows
 from afterword.store.database.engine import Store, pause_s
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.ledger import RunStatus
 from afterword.store.proposals import Proposal, WindowReading
-from afterword.store.runs import Policy
+from afterword.store.scope_rows import Policy
 from afterword.telemetry import Stage
 
 TRIES = 20
@@ -104,7 +104,7 @@ class _Importing:
 
     def _kept(self, db: Session) -> tuple[bool, Knowledge, Forgotten, Policy]:
         known, hidden = lookup.read_knowledge(db, self.scope), read_forgotten(db, self.scope)
-        return _is_here(db, self.scope, self.source), known, hidden, runs.policy_of(db, self.scope)
+        return _is_here(db, self.scope, self.source), known, hidden, scope_rows.policy_of(db, self.scope)
 
     async def run(self) -> Imported:
         """Judge and write, again where others were faster."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlmodel import Session
 
 from afterword.errors import ScopeMoved
-from afterword.store import ledger, lookup
+from afterword.store import ledger, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.proposals import Proposal
 
@@ -17,7 +17,7 @@ async def entered(store: Store, proposal: Proposal, *, is_held: bool) -> int:
     """
 
     def work(db: Session) -> int:
-        if lookup.revision_of(db, proposal.scope) != proposal.revision:
+        if scope_rows.revision_of(db, proposal.scope) != proposal.revision:
             raise ScopeMoved(f"{proposal.scope} has changed since its {proposal.purpose} was judged")
         run_id = ledger.propose_run(db, proposal, is_held=is_held)
         if not is_held:

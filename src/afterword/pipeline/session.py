@@ -36,11 +36,11 @@ from afterword.pipeline.judging import Docket, Judged, gone
 from afterword.pipeline.resolution import Changes, moved_by, partners, required_pairs
 from afterword.pipeline.window_reader import Reader
 from afterword.privacy.policy import OFF_THE_RECORD
-from afterword.store import ledger, lookup, runs, sessions
+from afterword.store import ledger, lookup, scope_rows, sessions
 from afterword.store.database.engine import Store, pause_s
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.proposals import Proposal, WindowReading
-from afterword.store.runs import Policy
+from afterword.store.scope_rows import Policy
 from afterword.telemetry import Count, Stage, count
 
 PATIENT_TRIES, TRIES = 6, 20
@@ -198,11 +198,11 @@ class _Processing:
         scope, session_id = self.saved.scope, self.saved.session_id
 
         def work(db: Session) -> tuple[int, _Decided]:
-            ledger.lock_scope(db, scope)
+            scope_rows.lock_scope(db, scope)
             hidden = read_forgotten(db, scope, session_id)
             if hidden.size != read.kept.forgotten.size or sessions.read_turns(db, scope, session_id) != read.kept.turns:
                 raise ScopeMoved(f"session {session_id!r} of {scope} was read further, or forgotten, meanwhile")
-            known, self.policy = lookup.read_knowledge(db, scope), runs.policy_of(db, scope)
+            known, self.policy = lookup.read_knowledge(db, scope), scope_rows.policy_of(db, scope)
             told, pairs = self._to_judge(readings, self._others(known))
             judged = self.docket.judge_at_once(db, pairs, hidden=gone(told, pairs))
             decided = self._decision(readings, told, judged, known.revision)
@@ -254,7 +254,7 @@ class _Processing:
 
     def _keep_known(self, read: Read, db: Session) -> None:
         """Mark a session done in which there was nothing new; where others have changed the scope, leave it to them."""
-        if lookup.revision_of(db, self.saved.scope) == read.kept.revision:
+        if scope_rows.revision_of(db, self.saved.scope) == read.kept.revision:
             self._keep(db, read)
 
     async def _readings(self, read: Read) -> list[WindowReading]:
@@ -286,7 +286,7 @@ class _Processing:
         """Return what is known of the scope from everything but this session."""
         scope = self.saved.scope
         self.policy, known = await self.store.read(
-            lambda db: (runs.policy_of(db, scope), lookup.read_knowledge(db, scope))
+            lambda db: (scope_rows.policy_of(db, scope), lookup.read_knowledge(db, scope))
         )
         return self._others(known)
 
@@ -337,7 +337,7 @@ class _Processing:
     def _write(self, read: Read, decided: _Decided, db: Session) -> int:
         """Store what was decided, in one transaction. Raises `ScopeMoved` where the scope has changed since."""
         scope, proposal = self.saved.scope, decided.proposal
-        if lookup.revision_of(db, scope) != proposal.revision:
+        if scope_rows.revision_of(db, scope) != proposal.revision:
             raise ScopeMoved(f"{scope} has changed since session {self.saved.session_id!r} was judged")
         if not self.apply:
             run_id = ledger.propose_run(db, proposal, transcript=read.transcript)

@@ -1,6 +1,6 @@
-"""The write side: runs are proposed, applied and undone; facts follow.
+"""Runs are proposed, applied, undone and rejected here, and the facts are derived from the live ones.
 
-Nothing here deletes an assertion. A run that is undone is left out, and the facts are derived again.
+Nothing here deletes an assertion. An undone run is left out when the facts are derived again.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from sqlalchemy import bindparam, delete, update
-from sqlalchemy.orm.attributes import set_committed_value
+from sqlalchemy import bindparam, delete
 from sqlmodel import Session, col, select
 
 from afterword.errors import NotFound, ScopeMoved
@@ -22,39 +21,18 @@ from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.timeline import FactHistory, fact_histories
 from afterword.facts.transcripts import Transcript
-from afterword.store.database.inserts import insert_missing, insert_rows
-from afterword.store.database.statements import fetch_rows
-from afterword.store.lookup import (
-    CHUNK,
-    assertions_by_id,
-    knowledge_after_runs,
-    read_knowledge,
-    revision_of,
-    scope_row,
-    select_columns,
-    select_where_in,
-)
+from afterword.store.database.inserts import insert_rows
+from afterword.store.database.statements import chunks, fetch_rows, fetch_where_in, select_columns
+from afterword.store.lookup import assertions_by_id, knowledge_after_runs, read_knowledge
 from afterword.store.proposals import Proposal, store_verdicts, store_window
-from afterword.store.rows import (
-    Values,
-    fact_values,
-    member_values,
-    pack_transcript,
-)
-from afterword.store.tables import (
-    FactAssertionRow,
-    FactRow,
-    RunRow,
-    RunWindowRow,
-    ScopeRow,
-    WindowAssertionRow,
-    WindowRow,
-)
+from afterword.store.rows import fact_values, member_values, pack_transcript
+from afterword.store.scope_rows import lock_scope, raise_revision, revision_of, scope_key
+from afterword.store.tables import FactAssertionRow, FactRow, RunRow, RunWindowRow, WindowAssertionRow, WindowRow
 from afterword.telemetry import Stage, staged
 
 
 class RunStatus(StrEnum):
-    """Where a run stands: proposed by a dry run, held for a person, or decided."""
+    """The state of a run: proposed by a dry run, held for a person's approval, or decided."""
 
     PROPOSED = "proposed"
     HELD = "held"
@@ -71,57 +49,50 @@ def session_source(session_id: str) -> str:
     return f"session:{session_id}"
 
 
-def ensure_scope(transaction: Session, scope: Scope) -> int:
-    """Return the key of the scope's row, which is made where it is missing."""
-    row = scope_row(transaction, scope)
-    if row is None:
-        values = {"tenant": scope.tenant, "kind": str(scope.kind), "name": scope.id, "revision": 0, "policy": "auto"}
-        insert_missing(transaction, ScopeRow, [values])
-        row = scope_row(transaction, scope)
-    if row is None or row.id is None:
-        raise NotFound(f"the scope {scope} could not be made")
-    return row.id
-
-
 def read_windows(transaction: Session, scope: Scope, source: str) -> dict[str, tuple[Assertion, ...]]:
-    """Return the windows of a source that were ever read: of each key its assertions."""
-    row = scope_row(transaction, scope)
-    if row is None:
-        return {}
-    kept = fetch_rows(transaction, _windows_of(), {"scope_id": row.id, "source": source})
-    windows = {one.id: one.key for one in kept}
-    if not windows:
-        return {}
-    found: dict[str, list[str]] = {key: [] for key in windows.values()}
-    for tie in fetch_rows(transaction, select_where_in(WindowAssertionRow, "window_id"), {"keys": list(windows)}):
-        found[windows[tie.window_id]].append(tie.assertion_id)
-    said = assertions_by_id(transaction, scope, [one for ids in found.values() for one in ids])
-    return {key: tuple(said[one] for one in ids) for key, ids in found.items()}
+    """Return the assertions of every window of a source that was ever read, by the key of the window."""
+    values = {"scope_id": scope_key(transaction, scope), "source": source}
+    keys = {row.id: row.key for row in fetch_rows(transaction, _select_windows(), values)}
+    ids: dict[str, list[str]] = {key: [] for key in keys.values()}
+    for tie in fetch_where_in(transaction, WindowAssertionRow, "window_id", keys):
+        ids[keys[tie.window_id]].append(tie.assertion_id)
+    assertions = assertions_by_id(transaction, scope, [name for names in ids.values() for name in names])
+    return {key: tuple(assertions[name] for name in names) for key, names in ids.items()}
 
 
 @cache
-def _windows_of() -> Any:
-    of = (col(WindowRow.scope_id) == bindparam("scope_id"), col(WindowRow.source) == bindparam("source"))
-    return select_columns(WindowRow).where(*of)
+def _select_windows() -> Any:
+    is_of_scope = col(WindowRow.scope_id) == bindparam("scope_id")
+    return select_columns(WindowRow).where(is_of_scope, col(WindowRow.source) == bindparam("source"))
 
 
 def last_window_keys(transaction: Session, scope: Scope, source: str) -> list[str] | None:
-    """Return the keys of the windows that the last run over a source read, dry runs aside; None without a run."""
-    row = scope_row(transaction, scope)
-    if row is None:
+    """Return the keys of the windows of the last run over a source, dry runs excepted; None if there is no run."""
+    values = {"scope_id": scope_key(transaction, scope), "source": source}
+    last_runs = fetch_rows(transaction, _select_last_run(), values)
+    if not last_runs:
         return None
-    last = fetch_rows(transaction, _last_run(), {"scope_id": row.id, "source": source})
-    if not last:
-        return None
-    of_run = (col(WindowRow.id) == col(RunWindowRow.window_id), RunWindowRow.run_id == last[0].id)
-    return list(transaction.exec(select(WindowRow.key).where(*of_run).order_by(col(RunWindowRow.ordinal))))
+    query = select(WindowRow.key).where(
+        col(WindowRow.id) == col(RunWindowRow.window_id), RunWindowRow.run_id == last_runs[0].id
+    )
+    return list(transaction.exec(query.order_by(col(RunWindowRow.ordinal))))
 
 
 @cache
-def _last_run() -> Any:
-    of = (col(RunRow.scope_id) == bindparam("scope_id"), col(RunRow.source) == bindparam("source"))
-    found = select(RunRow.id).where(*of, RunRow.status != RunStatus.PROPOSED)
-    return found.order_by(col(RunRow.id).desc()).limit(1)
+def _select_last_run() -> Any:
+    query = _select_runs_of_source().where(RunRow.status != RunStatus.PROPOSED)
+    return query.order_by(col(RunRow.id).desc()).limit(1)
+
+
+@cache
+def _select_last_applied() -> Any:
+    query = _select_runs_of_source().where(RunRow.status == RunStatus.APPLIED)
+    return query.order_by(col(RunRow.applied_revision).desc()).limit(2)
+
+
+def _select_runs_of_source() -> Any:
+    is_of_scope = col(RunRow.scope_id) == bindparam("scope_id")
+    return select(RunRow.id).where(is_of_scope, col(RunRow.source) == bindparam("source"))
 
 
 @staged(Stage.PROPOSE)
@@ -133,11 +104,10 @@ def propose_run(
     is_held: bool = False,
     transcript: Transcript | None = None,
 ) -> int:
-    """Store a proposal and return its run's id. Nothing of it counts before it is applied.
+    """Store a proposal and return the id of its run. Nothing of it counts before it is applied.
 
-    With `is_held` it waits for a person. `transcript` is what a dry run has read, for when it is applied.
-
-    `session_pk` is the key of the session that it reads, None where the application or a person speaks.
+    With `is_held` it waits for a person's approval. `transcript` is what a dry run has read, to be stored when the run
+    is applied. `session_pk` is the key of the session that was read, None if the application or a person speaks.
     """
     scope_id = lock_scope(transaction, proposal.scope)
     run = RunRow(
@@ -159,158 +129,116 @@ def propose_run(
     transaction.flush()
     if run.id is None:
         raise NotFound("the run got no id")
-    transaction.info[RunRow] = run  # read again when applied in this transaction
-    windows = [store_window(transaction, scope_id, proposal, reading) for reading in proposal.readings]
-    read = [{"run_id": run.id, "ordinal": ordinal, "window_id": key} for ordinal, key in enumerate(windows)]
-    insert_rows(transaction, RunWindowRow, read)
+    # SQLAlchemy refers to rows weakly. This reference saves reading the run again if it is applied at once.
+    transaction.info[RunRow] = run
+    window_ids = [store_window(transaction, scope_id, proposal, reading) for reading in proposal.readings]
+    ties = [{"run_id": run.id, "ordinal": ordinal, "window_id": key} for ordinal, key in enumerate(window_ids)]
+    insert_rows(transaction, RunWindowRow, ties)
     store_verdicts(transaction, scope_id, run.id, proposal)
     return run.id
 
 
 @staged(Stage.APPLY, "scope", "run_id")
 def apply_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> int:
-    """Let a proposed run count; return the scope's new revision.
+    """Make a proposed run count and return the scope's new revision.
 
-    Raises `ScopeMoved` where the scope has changed since the run was judged, and `NotFound` where there is no such
-    proposal: then nothing is changed.
+    Raises `ScopeMoved` if the scope has changed since the run was judged, and `NotFound` if there is no such proposal.
+    Nothing is changed then.
     """
-    run = _run(transaction, scope, run_id, *UNDECIDED)
-    if revision_of(transaction, scope) != run.counts.get("revision", revision_of(transaction, scope)):
+    run = _require_run(transaction, scope, run_id, *UNDECIDED)
+    revision = revision_of(transaction, scope)
+    if run.counts.get("revision", revision) != revision:
         raise ScopeMoved(f"{scope} has changed since run {run_id} was judged; judge it again")
     before = read_knowledge(transaction, scope)
-    revision = _moved_on(transaction, run.scope_id)
-    run.status, run.applied_at, run.applied_revision = RunStatus.APPLIED, at, revision
+    run.status, run.applied_at = RunStatus.APPLIED, at
+    run.applied_revision = raise_revision(transaction, run.scope_id)
     transaction.add(run)
     transaction.flush()
-    _follow(transaction, scope, run.scope_id, before, _latest_of(transaction, run))
-    return revision
+    _update_facts(transaction, scope, run.scope_id, before, _last_applied(transaction, run))
+    return run.applied_revision
+
+
+def propose_and_apply(transaction: Session, proposal: Proposal) -> int:
+    """Store a proposal and make it count at once; return the id of its run."""
+    run_id = propose_run(transaction, proposal)
+    apply_run(transaction, proposal.scope, run_id, proposal.started_at)
+    return run_id
 
 
 @staged(Stage.UNDO, "scope", "run_id")
 def undo_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> int:
-    """Leave an applied run out, as if it had never been; return the scope's new revision.
+    """Leave an applied run out, as if it had never been applied; return the scope's new revision.
 
-    Raises `NotFound` where there is no such applied run.
+    Raises `NotFound` if there is no such applied run.
     """
-    run = _run(transaction, scope, run_id, RunStatus.APPLIED)
-    before, latest = read_knowledge(transaction, scope), _latest_of(transaction, run)
-    revision = _moved_on(transaction, run.scope_id)
+    run = _require_run(transaction, scope, run_id, RunStatus.APPLIED)
+    before, last_applied = read_knowledge(transaction, scope), _last_applied(transaction, run)
+    revision = raise_revision(transaction, run.scope_id)
     run.status, run.undone_at = RunStatus.UNDONE, at
     transaction.add(run)
     transaction.flush()
-    _follow(transaction, scope, run.scope_id, before, latest)
+    _update_facts(transaction, scope, run.scope_id, before, last_applied)
     return revision
 
 
-def _latest_of(transaction: Session, run: RunRow) -> list[int]:
-    """Return the applied runs of a run's source of which one counts, or does when the other is undone."""
-    found = fetch_rows(transaction, _applied(), {"scope_id": run.scope_id, "source": run.source})
-    return [one.id for one in found]
-
-
-@cache
-def _applied() -> Any:
-    of = (col(RunRow.scope_id) == bindparam("scope_id"), col(RunRow.source) == bindparam("source"))
-    found = select(RunRow.id).where(*of, RunRow.status == RunStatus.APPLIED)
-    return found.order_by(col(RunRow.applied_revision).desc()).limit(2)
-
-
-def _follow(transaction: Session, scope: Scope, scope_id: int, before: Knowledge, runs: Sequence[int]) -> None:
-    """Lay out what hangs together with what these runs say and judge, and write its facts."""
-    after, ids = knowledge_after_runs(transaction, scope, before, revision_of(transaction, scope), runs)
-    touched = after.affected_ids(before, ids)
-    kept: list[str] = []
-    members = list(touched)
-    for start in range(0, len(members), CHUNK):
-        ties = fetch_rows(
-            transaction, select_where_in(FactAssertionRow, "assertion_id"), {"keys": members[start : start + CHUNK]}
-        )
-        kept += [tie.fact_id for tie in ties]
-    _write(transaction, scope_id, list(dict.fromkeys(kept)), fact_histories(*after.excerpt(touched)))
-
-
-def derive_facts(transaction: Session, scope: Scope) -> None:
-    """Lay out all that is live and write the facts that differ from the kept ones, whatever was held in memory."""
-    row = scope_row(transaction, scope)
-    if row is None or row.id is None:
-        return
-    live = read_knowledge(transaction, scope, afresh=True)
-    kept = transaction.exec(select(FactRow.id).where(FactRow.scope_id == row.id))
-    _write(transaction, row.id, list(kept), fact_histories(live.assertions, live.verdicts))
-
-
-def _write(transaction: Session, scope_id: int, kept: Sequence[str], laid_out: Sequence[FactHistory]) -> None:
-    """Let these courses take the place of the kept facts; rows that say the same are left as they are."""
-    wanted = {course.id: course for course in laid_out}
-    rows: dict[str, Values] = {}
-    ties: dict[str, list[str]] = defaultdict(list)
-    for start in range(0, len(kept), CHUNK):
-        ids = kept[start : start + CHUNK]
-        for row in fetch_rows(transaction, select_where_in(FactRow, "id"), {"keys": ids}):
-            rows[row.id] = dict(row._mapping)
-        members = fetch_rows(transaction, select_where_in(FactAssertionRow, "fact_id"), {"keys": ids})
-        for tie in sorted(members, key=lambda tie: tie.ordinal):
-            ties[tie.fact_id].append(tie.assertion_id)
-    same = {
-        name
-        for name, course in wanted.items()
-        if (rows.get(name), ties[name]) == (fact_values(course, scope_id), [one.id for one in course.members])
-    }
-    gone = [name for name in rows if name not in same]
-    _rewrite(transaction, scope_id, gone, [course for name, course in wanted.items() if name not in same])
-
-
-def _rewrite(transaction: Session, scope_id: int, gone: list[str], new: list[FactHistory]) -> None:
-    for start in range(0, len(gone), CHUNK):
-        ids = gone[start : start + CHUNK]
-        transaction.exec(delete(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(ids)))
-        transaction.exec(delete(FactRow).where(col(FactRow.id).in_(ids)))
-    if new:
-        insert_rows(transaction, FactRow, [fact_values(course, scope_id) for course in new])
-        insert_rows(transaction, FactAssertionRow, [values for course in new for values in member_values(course)])
-
-
 def reject_run(transaction: Session, scope: Scope, run_id: int) -> None:
-    """Set a proposal aside for good. Raises `NotFound` where there is no such proposal."""
-    run = _run(transaction, scope, run_id, *UNDECIDED)
+    """Reject a proposal for good. Raises `NotFound` if there is no such proposal."""
+    run = _require_run(transaction, scope, run_id, *UNDECIDED)
     run.status = RunStatus.REJECTED
     transaction.add(run)
     transaction.flush()
 
 
-def _run(transaction: Session, scope: Scope, run_id: int, *statuses: str) -> RunRow:
-    row = scope_row(transaction, scope)
+def _require_run(transaction: Session, scope: Scope, run_id: int, *statuses: str) -> RunRow:
     run = transaction.get(RunRow, run_id)
-    if row is None or run is None or run.scope_id != row.id:
+    if run is None or run.scope_id != scope_key(transaction, scope):
         raise NotFound(f"no run {run_id} in {scope}; see `afterword runs`")
     if run.status not in statuses:
         raise NotFound(f"run {run_id} of {scope} is {run.status}, not {' or '.join(statuses)}")
     return run
 
 
-def lock_scope(transaction: Session, scope: Scope) -> int:
-    """Let every other writer of the scope wait until this transaction ends; return the key of the scope's row.
-
-    Whoever writes words of a scope does this, whether or not they count: what was forgotten since this transaction
-    began, and so unseen by it, would come back with them. Where something was, the transaction is refused.
-    """
-    scope_id = ensure_scope(transaction, scope)
-    _moved_on(transaction, scope_id, by=0)
-    return scope_id
+def _last_applied(transaction: Session, run: RunRow) -> list[int]:
+    """Return the last two applied runs of a run's source: the live one, and the one that is live if it is undone."""
+    values = {"scope_id": run.scope_id, "source": run.source}
+    return [row.id for row in fetch_rows(transaction, _select_last_applied(), values)]
 
 
-def _moved_on(transaction: Session, scope_id: int, *, by: int = 1) -> int:
-    """Count up the revision of a scope and return it. Writing it makes two writers of one scope queue up here, and not
-    at their commits."""
-    ((revision,),) = fetch_rows(transaction, _counting_up(), {"scope_key": scope_id, "by": by})
-    row = transaction.get(ScopeRow, scope_id)
-    if row is None:
-        raise NotFound(f"scope {scope_id} is gone")
-    set_committed_value(row, "revision", revision)
-    return int(revision)
+def _update_facts(transaction: Session, scope: Scope, scope_id: int, before: Knowledge, run_ids: Sequence[int]) -> None:
+    """Derive again the facts that these runs may have changed."""
+    after, ids = knowledge_after_runs(transaction, scope, before, revision_of(transaction, scope), run_ids)
+    affected_ids = after.affected_ids(before, ids)
+    ties = fetch_where_in(transaction, FactAssertionRow, "assertion_id", affected_ids)
+    stored_ids = list(dict.fromkeys(tie.fact_id for tie in ties))
+    _replace_facts(transaction, scope_id, stored_ids, fact_histories(*after.excerpt(affected_ids)))
 
 
-@cache
-def _counting_up() -> Any:
-    counted = update(ScopeRow).where(col(ScopeRow.id) == bindparam("scope_key"))
-    return counted.values(revision=col(ScopeRow.revision) + bindparam("by")).returning(col(ScopeRow.revision))
+def derive_facts(transaction: Session, scope: Scope) -> None:
+    """Derive all facts of a scope from what is stored, and write those that differ. Caches are bypassed."""
+    scope_id = scope_key(transaction, scope)
+    live = read_knowledge(transaction, scope, afresh=True)
+    stored_ids = list(transaction.exec(select(FactRow.id).where(FactRow.scope_id == scope_id)))
+    _replace_facts(transaction, scope_id, stored_ids, fact_histories(live.assertions, live.verdicts))
+
+
+def _replace_facts(
+    transaction: Session, scope_id: int, stored_ids: Sequence[str], histories: Sequence[FactHistory]
+) -> None:
+    """Store these facts in place of those with the `stored_ids`. Rows that stay equal are not written."""
+    rows = {row.id: dict(row._mapping) for row in fetch_where_in(transaction, FactRow, "id", stored_ids)}
+    members: dict[str, list[str]] = defaultdict(list)
+    ties = fetch_where_in(transaction, FactAssertionRow, "fact_id", stored_ids)
+    for tie in sorted(ties, key=lambda tie: tie.ordinal):
+        members[tie.fact_id].append(tie.assertion_id)
+    changed = [
+        history
+        for history in histories
+        if rows.get(history.id) != fact_values(history, scope_id)
+        or members[history.id] != [member.id for member in history.members]
+    ]
+    unchanged_ids = {history.id for history in histories} - {history.id for history in changed}
+    for ids in chunks([fact_id for fact_id in rows if fact_id not in unchanged_ids]):
+        transaction.exec(delete(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(ids)))
+        transaction.exec(delete(FactRow).where(col(FactRow.id).in_(ids)))
+    insert_rows(transaction, FactRow, [fact_values(history, scope_id) for history in changed])
+    insert_rows(transaction, FactAssertionRow, [values for history in changed for values in member_values(history)])

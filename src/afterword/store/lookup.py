@@ -1,4 +1,4 @@
-"""The read side: what is known of a scope, now or as it was known then. Every read names its scope."""
+"""Reading what is known of a scope, now or as it was known then. Every read names its scope."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar
 
-import sqlalchemy
-from sqlalchemy import BindParameter, ColumnElement, Select, and_, bindparam, exists, inspect, or_
+from sqlalchemy import BindParameter, ColumnElement, Select, and_, bindparam, exists, or_
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, SQLModel, col, select
-from sqlmodel.sql.expression import SelectOfScalar
 
 from afterword.errors import NotFound
 from afterword.facts.assertions import Assertion, Verdict
@@ -22,8 +20,10 @@ from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.timeline import FactHistory, erased_ids, fact_histories, facts_at
 from afterword.store.database.cache import Cache, Draft
-from afterword.store.database.statements import fetch_rows
+from afterword.store.database.statements import CHUNK as CHUNK
+from afterword.store.database.statements import fetch_rows, fetch_where_in, select_columns
 from afterword.store.rows import assertion_of, history_of, verdict_of
+from afterword.store.scope_rows import scope_key, scope_row
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -33,70 +33,34 @@ from afterword.store.tables import (
     RunRow,
     RunVerdictRow,
     RunWindowRow,
-    ScopeRow,
     VerdictRow,
     WindowAssertionRow,
 )
 
 Row = TypeVar("Row", bound=SQLModel)
 
-# Databases bound the number of parameters of one statement; this stays below every bound.
-CHUNK = 500
-
-
-def scope_row(transaction: Session, scope: Scope) -> ScopeRow | None:
-    """Return the scope's row, None where nothing was ever kept for it. One transaction reads it once."""
-    held = transaction.info.get(scope)
-    if isinstance(held, ScopeRow) and held in transaction and not inspect(held).expired:
-        return held
-    named = {"tenant": scope.tenant, "kind": str(scope.kind), "name": scope.id}
-    row = transaction.exec(_scope_query(), params=named).one_or_none()
-    transaction.info[scope] = row
-    return row
-
-
-@cache
-def _scope_query() -> SelectOfScalar[ScopeRow]:
-    return select(ScopeRow).where(
-        col(ScopeRow.tenant) == bindparam("tenant"),
-        col(ScopeRow.kind) == bindparam("kind"),
-        col(ScopeRow.name) == bindparam("name"),
-    )
-
-
-def revision_of(transaction: Session, scope: Scope) -> int:
-    """Return a number that grows whenever what is known of the scope changes; 0 for an unknown scope."""
-    row = scope_row(transaction, scope)
-    return row.revision if row else 0
-
-
-def read_scopes(transaction: Session) -> list[Scope]:
-    """Return every scope of the store. For those who run it, never for an agent."""
-    rows = transaction.exec(select(ScopeRow).order_by(ScopeRow.tenant, ScopeRow.kind, ScopeRow.name))
-    return [Scope.parse(f"{row.tenant}/{row.kind}/{row.name}") for row in rows]
-
 
 def live_runs(scope_id: int, known_at: datetime | None = None, *, source: str | None = None) -> Select[Any]:
-    """Select the ids of the runs that count: of each source the latest one applied and not undone (at `known_at`).
+    """Select the ids of the live runs: of each source the latest run that is applied and not undone (at `known_at`).
 
-    With `source` only the run of that one.
+    With `source`, select only the live run of that source.
     """
-    run = _other(RunRow, "one_run")
+    run = _alias(RunRow, "live_run")
     of_source = () if source is None else (col(run.source) == source,)
     return select(run.id).where(col(run.scope_id) == scope_id, _is_live(run, known_at), *of_source)
 
 
 def _is_live(run: type[RunRow], known_at: datetime | None = None) -> ColumnElement[bool]:
-    later = _other(RunRow, "later_run")
+    later = _alias(RunRow, "later_run")
     is_later = and_(
         col(later.scope_id) == col(run.scope_id),
         col(later.source) == col(run.source),
         col(later.applied_revision) > col(run.applied_revision),
     )
-    return and_(_counts(run, known_at), ~exists().where(is_later, _counts(later, known_at)))
+    return and_(_is_applied(run, known_at), ~exists().where(is_later, _is_applied(later, known_at)))
 
 
-def _counts(run: type[RunRow], known_at: datetime | None) -> ColumnElement[bool]:
+def _is_applied(run: type[RunRow], known_at: datetime | None) -> ColumnElement[bool]:
     if known_at is None:
         return col(run.status) == "applied"
     is_undone = and_(col(run.undone_at).is_not(None), col(run.undone_at) <= known_at)
@@ -106,64 +70,70 @@ def _counts(run: type[RunRow], known_at: datetime | None) -> ColumnElement[bool]
 def read_knowledge(
     transaction: Session, scope: Scope, known_at: datetime | None = None, *, afresh: bool = False
 ) -> Knowledge:
-    """Return the live assertions and verdicts of a scope, as known now or at an instant.
+    """Return the live assertions and verdicts of a scope, as known now or at `known_at`.
 
-    What is known now is held in memory while the scope's revision stays the same; `afresh` reads it all the same.
+    The knowledge of now is cached while the revision of the scope stays the same; `afresh` bypasses the cache.
     """
     row = scope_row(transaction, scope)
     if row is None or row.id is None:
         return Knowledge.of(0, (), ())
     if known_at is not None:
-        return _loaded(transaction, scope, row.id, row.revision, known_at)
+        return _load_knowledge(transaction, scope, row.id, row.revision, known_at)
     draft = _draft(transaction)
-    held = None if afresh else draft.find(scope, row.revision)
-    if held is None:
-        held = _loaded(transaction, scope, row.id, row.revision, None)
-        draft.keep(scope, held)
-    return held
+    cached = None if afresh else draft.find(scope, row.revision)
+    if cached is None:
+        cached = _load_knowledge(transaction, scope, row.id, row.revision, None)
+        draft.keep(scope, cached)
+    return cached
 
 
 def knowledge_after_runs(
-    transaction: Session, scope: Scope, before: Knowledge, revision: int, runs: Sequence[int]
+    transaction: Session, scope: Scope, before: Knowledge, revision: int, run_ids: Sequence[int]
 ) -> tuple[Knowledge, list[str]]:
-    """Return what is known now that some runs have come to count, or no longer do, and the ids of what they touch."""
-    said, ruled = _of_runs()
-    moved, judged = fetch_rows(transaction, said, {"runs": runs}), fetch_rows(transaction, ruled, {"runs": runs})
+    """Return the knowledge after these runs became live or ceased to be, and the ids of the assertions they concern."""
+    select_assertions, select_verdicts = _assertions_and_verdicts_of_runs()
+    assertion_rows = fetch_rows(transaction, select_assertions, {"run_ids": run_ids})
+    verdict_rows = fetch_rows(transaction, select_verdicts, {"run_ids": run_ids})
+    new_rows = [row for row in assertion_rows if row.is_live and row.id not in before.by_id]
     after = before.revised(
         revision,
-        removed=[before.by_id[one.id] for one in moved if not one[-1] and one.id in before.by_id],
-        added=_assertions(transaction, [one for one in moved if one[-1] and one.id not in before.by_id], scope),
-        removed_verdicts=[verdict_of(one) for one in judged if not one[-1]],
-        added_verdicts=[verdict_of(one) for one in judged if one[-1]],
+        removed=[before.by_id[row.id] for row in assertion_rows if not row.is_live and row.id in before.by_id],
+        added=_with_stored_evidence(transaction, new_rows, scope),
+        removed_verdicts=[verdict_of(row) for row in verdict_rows if not row.is_live],
+        added_verdicts=[verdict_of(row) for row in verdict_rows if row.is_live],
     )
     _draft(transaction).keep(scope, after)
-    return after, [*(one.id for one in moved), *(end for one in judged for end in (one.earlier_id, one.later_id))]
+    judged_ids = [end for row in verdict_rows for end in (row.earlier_id, row.later_id)]
+    return after, [*(row.id for row in assertion_rows), *judged_ids]
 
 
 @cache
-def _of_runs() -> tuple[Any, Any]:
-    """Select what some `runs` say, and the verdicts that they stand on, each with whether it is live."""
-    run, tie, reading = _other(RunRow, "one_run"), _other(WindowAssertionRow, "tie"), _other(RunWindowRow, "reading")
-    basis = _other(RunVerdictRow, "basis")
-    runs: BindParameter[int] = bindparam("runs", expanding=True)
-    windows = select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(runs))
-    keys = select(RunVerdictRow.verdict_key).where(col(RunVerdictRow.run_id).in_(runs))
-    # One within the other: a planner without statistics would begin with all runs, of which there are as many as
+def _assertions_and_verdicts_of_runs() -> tuple[Any, Any]:
+    """Select the assertions and the verdicts of some runs, each with whether it is live."""
+    run, reading = _alias(RunRow, "live_run"), _alias(RunWindowRow, "reading")
+    tie, support = _alias(WindowAssertionRow, "tie"), _alias(RunVerdictRow, "support")
+    run_ids: BindParameter[int] = bindparam("run_ids", expanding=True)
+    windows = select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(run_ids))
+    keys = select(RunVerdictRow.verdict_key).where(col(RunVerdictRow.run_id).in_(run_ids))
+    # The conditions are nested: without statistics a planner would begin with all runs, and there are as many as
     # sessions.
-    counts = exists().where(col(run.id) == col(reading.run_id), _is_live(run))
-    is_read = exists().where(col(reading.window_id) == col(tie.window_id), counts)
-    is_live = exists().where(col(tie.assertion_id) == col(AssertionRow.id), is_read)
-    stands = exists().where(col(run.id) == col(basis.run_id), _is_live(run))
-    in_force = exists().where(col(basis.verdict_key) == col(VerdictRow.key), stands)
-    said = select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(windows))
-    named = select_columns(AssertionRow).add_columns(is_live).where(col(AssertionRow.id).in_(said))
-    return named, select_columns(VerdictRow).add_columns(in_force).where(col(VerdictRow.key).in_(keys))
-
-
-def _loaded(transaction: Session, scope: Scope, scope_id: int, revision: int, known_at: datetime | None) -> Knowledge:
-    runs = live_runs(scope_id, known_at)
-    windows = select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(runs))
+    has_live_run = exists().where(col(run.id) == col(reading.run_id), _is_live(run))
+    is_window_read = exists().where(col(reading.window_id) == col(tie.window_id), has_live_run)
+    is_live = exists().where(col(tie.assertion_id) == col(AssertionRow.id), is_window_read)
+    has_supporting_run = exists().where(col(run.id) == col(support.run_id), _is_live(run))
+    is_in_force = exists().where(col(support.verdict_key) == col(VerdictRow.key), has_supporting_run)
     ids = select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(windows))
+    return (
+        select_columns(AssertionRow).add_columns(is_live.label("is_live")).where(col(AssertionRow.id).in_(ids)),
+        select_columns(VerdictRow).add_columns(is_in_force.label("is_live")).where(col(VerdictRow.key).in_(keys)),
+    )
+
+
+def _load_knowledge(
+    transaction: Session, scope: Scope, scope_id: int, revision: int, known_at: datetime | None
+) -> Knowledge:
+    runs = live_runs(scope_id, known_at)
+    ids = select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(_windows_of(runs)))
     keys = select(RunVerdictRow.verdict_key).where(col(RunVerdictRow.run_id).in_(runs))
     rows = transaction.exec(select_columns(AssertionRow).where(col(AssertionRow.id).in_(ids))).all()
     evidence = transaction.exec(select_columns(EvidenceRow).where(col(EvidenceRow.assertion_id).in_(ids))).all()
@@ -171,131 +141,107 @@ def _loaded(transaction: Session, scope: Scope, scope_id: int, revision: int, kn
     return Knowledge.of(revision, _with_evidence(rows, evidence, scope), map(verdict_of, verdicts))
 
 
+def _windows_of(runs: Select[Any]) -> Any:
+    return select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(runs))
+
+
 def _draft(transaction: Session) -> Draft:
-    """Return what this transaction has found out; one that no store has opened shares nothing."""
-    draft = transaction.info.setdefault(Draft, Draft(Cache()))
-    assert isinstance(draft, Draft)
+    """Return the cache entries of this transaction. A transaction that no store opened has a cache of its own."""
+    draft: Draft = transaction.info.setdefault(Draft, Draft(Cache()))
     return draft
 
 
 @cache
-def _other(table: type[Row], name: str) -> type[Row]:
+def _alias(table: type[Row], name: str) -> type[Row]:
     return aliased(table, name=name)
 
 
-def select_columns(table: type[SQLModel]) -> Any:
-    """Select the columns of a table: rows that are only read, which come faster than objects that may be changed."""
-    return sqlalchemy.select(sqlalchemy.inspect(table).local_table)
-
-
-@cache
-def select_where_in(table: type[SQLModel], column: str) -> Any:
-    """Select the rows of a table in which a column is one of the `keys`."""
-    selected = select_columns(table)
-    return selected.where(selected.selected_columns[column].in_(bindparam("keys", expanding=True)))
-
-
 def assertions_by_id(transaction: Session, scope: Scope, ids: Sequence[str]) -> dict[str, Assertion]:
-    """Return the assertions of this scope that bear these ids, live or not."""
-    row = scope_row(transaction, scope) if ids else None
-    found: list[AssertionRow] = []
-    for start in range(0, len(ids) if row else 0, CHUNK):
-        # By their ids alone: asked for the scope as well, a planner without statistics goes through all of it.
-        found += fetch_rows(transaction, select_where_in(AssertionRow, "id"), {"keys": ids[start : start + CHUNK]})
-    own = [one for one in found if row and one.scope_id == row.id]
-    return {one.id: one for one in _assertions(transaction, own, scope)}
+    """Return the assertions of this scope that have these ids, live or not."""
+    # The query asks for the ids alone: with the scope a planner without statistics would go through all of the scope.
+    rows = fetch_where_in(transaction, AssertionRow, "id", ids)
+    scope_id = scope_key(transaction, scope) if rows else 0
+    own = [row for row in rows if row.scope_id == scope_id]
+    return {said.id: said for said in _with_stored_evidence(transaction, own, scope)}
 
 
 def read_facts(transaction: Session, scope: Scope, *, at: datetime, known_at: datetime | None = None) -> list[Fact]:
     """Return every fact of a scope with its status at `at`, in the order of saying.
 
-    `known_at` answers from what was believed then; it is laid out anew, the rest is read as it is kept.
+    With `known_at`, return what was believed then. That is derived anew; otherwise the stored facts are read.
     """
-    if known_at is not None:
-        now, then = read_knowledge(transaction, scope), read_knowledge(transaction, scope, known_at)
-        gone = erased_ids(now.assertions, now.verdicts)
-        told = [one for one in then.assertions if one.id not in gone]
-        return facts_at(fact_histories(told, then.verdicts), at)
-    return facts_at(read_fact_histories(transaction, scope), at)
+    if known_at is None:
+        return facts_at(read_fact_histories(transaction, scope), at)
+    now, then = read_knowledge(transaction, scope), read_knowledge(transaction, scope, known_at)
+    erased = erased_ids(now.assertions, now.verdicts)
+    assertions = [said for said in then.assertions if said.id not in erased]
+    return facts_at(fact_histories(assertions, then.verdicts), at)
 
 
 def read_fact_histories(transaction: Session, scope: Scope) -> list[FactHistory]:
     """Return the facts of a scope through all time, in the order of saying."""
-    row = scope_row(transaction, scope)
-    if row is None:
-        return []
-    kept = transaction.exec(select_columns(FactRow).where(FactRow.scope_id == row.id)).all()
-    of_scope = select(FactRow.id).where(FactRow.scope_id == row.id)
-    ties = transaction.exec(select_columns(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(of_scope))).all()
+    of_scope = FactRow.scope_id == scope_key(transaction, scope)
+    fact_rows = transaction.exec(select_columns(FactRow).where(of_scope)).all()
+    is_member = col(FactAssertionRow.fact_id).in_(select(FactRow.id).where(of_scope))
     members: dict[str, list[FactAssertionRow]] = defaultdict(list)
-    for tie in ties:
+    for tie in transaction.exec(select_columns(FactAssertionRow).where(is_member)).all():
         members[tie.fact_id].append(tie)
-    said = select(FactAssertionRow.assertion_id).where(col(FactAssertionRow.fact_id).in_(of_scope))
-    rows = transaction.exec(select_columns(AssertionRow).where(col(AssertionRow.id).in_(said))).all()
-    assertions = {one.id: one for one in _assertions(transaction, rows, scope)}
-    recorded = {one.id: one.recorded_at for one in rows}
-    laid_out = [history_of(fact, members[fact.id], assertions) for fact in kept]
-    laid_out.sort(key=lambda course: course.members[0].order)
-    return [replace(one, recorded_at=min(recorded[said.id] for said in one.members)) for one in laid_out]
+    ids = select(FactAssertionRow.assertion_id).where(is_member)
+    rows = transaction.exec(select_columns(AssertionRow).where(col(AssertionRow.id).in_(ids))).all()
+    assertions = {said.id: said for said in _with_stored_evidence(transaction, rows, scope)}
+    recorded_at = {row.id: row.recorded_at for row in rows}
+    histories = [history_of(row, members[row.id], assertions) for row in fact_rows]
+    histories.sort(key=lambda history: history.members[0].order)
+    return [
+        replace(history, recorded_at=min(recorded_at[member.id] for member in history.members)) for history in histories
+    ]
 
 
 def read_fact(transaction: Session, scope: Scope, fact_id: str, *, at: datetime) -> Fact:
-    """Return one fact by the id of any of its assertions (or a beginning of 6 digits or more that only it has).
+    """Return a fact by the id of any of its assertions, or by the first 6 or more digits of such an id.
 
-    Raises `NotFound` where the scope has no such fact, or several.
+    Raises `NotFound` if the scope has no such fact, or several.
     """
     matching = [
-        one
-        for one in read_facts(transaction, scope, at=at)
-        if fact_id in one.assertion_ids
-        or (len(fact_id) >= 6 and any(known_id.startswith(fact_id) for known_id in one.assertion_ids))
+        fact
+        for fact in read_facts(transaction, scope, at=at)
+        if fact_id in fact.assertion_ids
+        or (len(fact_id) >= 6 and any(assertion_id.startswith(fact_id) for assertion_id in fact.assertion_ids))
     ]
     if len(matching) != 1:
-        many = f"{len(matching)} facts begin so; give more of the id" if matching else "see `afterword facts --all`"
-        raise NotFound(f"no single fact {fact_id!r} in {scope}: {many}")
+        hint = f"{len(matching)} facts begin so; give more of the id" if matching else "see `afterword facts --all`"
+        raise NotFound(f"no single fact {fact_id!r} in {scope}: {hint}")
     return matching[0]
 
 
 def verdicts_on(transaction: Session, scope: Scope, ids: Sequence[str]) -> list[tuple[Verdict, datetime, list[int]]]:
-    """Return the verdicts that touch any of these assertions: each with when it was recorded, and by which runs."""
-    row = scope_row(transaction, scope)
-    if row is None:
-        return []
+    """Return the verdicts on any of these assertions, each with when it was recorded and the ids of its runs."""
     query = select(VerdictRow, RunVerdictRow.run_id).where(
         col(VerdictRow.key) == col(RunVerdictRow.verdict_key),
-        VerdictRow.scope_id == row.id,
+        VerdictRow.scope_id == scope_key(transaction, scope),
         or_(col(VerdictRow.earlier_id).in_(ids), col(VerdictRow.later_id).in_(ids)),
     )
-    found: dict[str, tuple[Verdict, datetime, list[int]]] = {}
-    for verdict, run_id in transaction.exec(query).all():
-        found.setdefault(verdict.key, (verdict_of(verdict), verdict.recorded_at, []))[2].append(run_id)
-    return sorted(found.values(), key=lambda item: item[1])
+    verdicts: dict[str, tuple[Verdict, datetime, list[int]]] = {}
+    for row, run_id in transaction.exec(query).all():
+        verdicts.setdefault(row.key, (verdict_of(row), row.recorded_at, []))[2].append(run_id)
+    return sorted(verdicts.values(), key=lambda entry: entry[1])
 
 
 def rejections(transaction: Session, scope: Scope, session_id: str) -> list[tuple[str, str, str]]:
-    """Return what grounding refused in the session's live run: (reason, statement, detail) of each candidate."""
-    row = scope_row(transaction, scope)
-    if row is None or row.id is None:
-        return []
-    runs = live_runs(row.id, source=f"session:{session_id}")
-    windows = select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(runs))
-    query = select(RejectionRow).where(col(RejectionRow.window_id).in_(windows))
-    found = transaction.exec(query.order_by(col(RejectionRow.window_id), col(RejectionRow.ordinal)))
-    return [(one.reason, one.statement, one.detail) for one in found]
+    """Return the candidates that grounding refused in the live run of a session, as (reason, statement, detail)."""
+    runs = live_runs(scope_key(transaction, scope), source=f"session:{session_id}")
+    query = select(RejectionRow).where(col(RejectionRow.window_id).in_(_windows_of(runs)))
+    rows = transaction.exec(query.order_by(col(RejectionRow.window_id), col(RejectionRow.ordinal)))
+    return [(row.reason, row.statement, row.detail) for row in rows]
 
 
-def _assertions(transaction: Session, rows: Sequence[AssertionRow], scope: Scope) -> list[Assertion]:
-    evidence: list[EvidenceRow] = []
-    ids = [row.id for row in rows]
-    for start in range(0, len(ids), CHUNK):
-        evidence += fetch_rows(
-            transaction, select_where_in(EvidenceRow, "assertion_id"), {"keys": ids[start : start + CHUNK]}
-        )
+def _with_stored_evidence(transaction: Session, rows: Sequence[AssertionRow], scope: Scope) -> list[Assertion]:
+    evidence = fetch_where_in(transaction, EvidenceRow, "assertion_id", [row.id for row in rows])
     return _with_evidence(rows, evidence, scope)
 
 
 def _with_evidence(rows: Sequence[AssertionRow], evidence: Iterable[EvidenceRow], scope: Scope) -> list[Assertion]:
-    of: dict[str, list[EvidenceRow]] = defaultdict(list)
-    for item in evidence:
-        of[item.assertion_id].append(item)
-    return [assertion_of(row, of[row.id], scope) for row in rows]
+    by_assertion: dict[str, list[EvidenceRow]] = defaultdict(list)
+    for piece in evidence:
+        by_assertion[piece.assertion_id].append(piece)
+    return [assertion_of(row, by_assertion[row.id], scope) for row in rows]

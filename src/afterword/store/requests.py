@@ -1,13 +1,13 @@
-"""What an agent asks to be kept or taken back: done at once on a person's word, else held until a person decides.
+"""What an agent asks to remember or to withdraw: done at once on a person's word, otherwise held for a person.
 
-Each request is one run. Nothing here erases, and whatever was done is undone as one.
+Each request is one run, which can be undone. Nothing is erased.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from uuid import uuid4
 
@@ -24,7 +24,6 @@ from afterword.facts.assertions import (
     Relation,
     SpeechAct,
     Verdict,
-    assertion_id,
     digest,
 )
 from afterword.facts.fact import Fact
@@ -32,21 +31,27 @@ from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.store import ledger, lookup, runs
 from afterword.store.database.engine import Store
-from afterword.store.entries import Entry, is_same_statement, next_unused_moment
+from afterword.store.entered_statements import (
+    JUDGE,
+    Entry,
+    entered_statement,
+    entered_withdrawal,
+    is_same_statement,
+    moment_after,
+    next_unused_moment,
+)
 from afterword.store.ledger import RunStatus
 from afterword.store.proposals import Proposal, WindowReading
+from afterword.store.scope_rows import policy_of
 
 REMEMBER, WITHDRAW = "remember", "withdraw"
 AGENT = "agent"
-"""Who asked, where a run names its extractor."""
-JUDGE = "rules-1"
+"""The extractor of a run that an agent asked for."""
 MAX_HELD_REQUESTS = 100
-"""How many requests of agents may wait in one scope: a page that makes an agent ask and ask must not bury a person."""
-
-_TICK = timedelta(microseconds=1)
+"""How many requests of agents may wait in one scope. Otherwise a hostile page could flood the person's review."""
 
 Relate = Callable[[Assertion, Assertion], tuple[Relation, str] | None]
-"""How a later assertion relates to an earlier one, and why; None where they stand side by side."""
+"""How a later assertion relates to an earlier one, and why; None if they stand beside each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,7 @@ class RequestStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RequestOutcome:
-    """What became of a request, and its run; None where no run was made."""
+    """What became of a request, and the id of its run; None if no run was made."""
 
     answer: RequestStatus
     run_id: int | None = None
@@ -78,21 +83,27 @@ class RequestOutcome:
 async def request_statement(
     store: Store, scope: Scope, entry: Entry, *, word: PersonQuote | None, relate: Relate, at: datetime
 ) -> RequestOutcome:
-    """Keep a statement on a person's word, or hold it for review where there is none.
+    """Store a statement on a person's word, or hold it for review if there is none.
 
-    On a person's word it has the authority of that person, and takes the place of what `relate` says. Held, it counts
-    for nothing until a person approves its run. The scope's policy may hold the first kind too. The same request is
-    held once: `WAITING` where it is held already, `DECLINED` where a person has refused it, `FULL` where 100 requests
-    wait. Raises `Overtaken` where other writers were faster every time, and `StoreError` where the store does not
-    answer.
+    On a person's word it has the authority of that person, and replaces what `relate` says. A held statement does not
+    count before a person approves its run. The policy of the scope may hold statements on a person's word too. An equal
+    request is held once: the status is `WAITING` if it is held already, `DECLINED` if a person has rejected it, and
+    `FULL` if 100 requests wait. Raises `Overtaken` if other writers were faster every time, and `StoreError` if the
+    store does not answer.
     """
 
     def work(transaction: Session) -> RequestOutcome:
         known = lookup.read_knowledge(transaction, scope)
-        said = _stated(scope, entry, word, next_unused_moment(at, known.assertions))
+        said = entered_statement(
+            scope,
+            entry,
+            _evidence(entry.statement, word),
+            authority=_authority(word),
+            said_at=next_unused_moment(at, known.assertions),
+        )
         verdicts = _verdicts(known, said, relate)
         key = digest(REMEMBER, entry.kind, entry.subject, entry.statement)
-        return _granted(transaction, known, said, verdicts, purpose=REMEMBER, key=key, word=word, at=at)
+        return _propose(transaction, known, said, verdicts, purpose=REMEMBER, key=key, word=word, at=at)
 
     return await store.write(work)
 
@@ -100,27 +111,35 @@ async def request_statement(
 async def request_withdrawal(
     store: Store, scope: Scope, fact: Fact, *, word: PersonQuote | None, at: datetime
 ) -> RequestOutcome:
-    """Take a fact back on a person's word, or hold that for review where there is none; the fact is never erased.
+    """Withdraw a fact on a person's word, or hold the withdrawal for review if there is none. No fact is erased.
 
-    Raises `NotFound` where nothing is left of the fact, else like `remember`.
+    Raises `NotFound` if nothing is left of the fact, and otherwise like `request_statement`.
     """
 
     def work(transaction: Session) -> RequestOutcome:
         known = lookup.read_knowledge(transaction, scope)
-        members = sorted((one for one in known.assertions if one.id in fact.assertion_ids), key=lambda one: one.order)
+        members = [said for said in known.assertions if said.id in fact.assertion_ids]
         if not members:
             raise NotFound(f"nothing is left of the fact {fact.id!r} in {scope}")
-        said_at = max([at, *(one.said_at + _TICK for one in members)])
-        said = _withdrawn(scope, fact, word, said_at, at)
-        why = "withdrawn on the person's word" if word else "withdrawn, approved by a person"
-        verdict = Verdict(members[0].id, said.id, Relation.RETRACTS, why, JUDGE if word else PERSON)
+        statement = f"Withdrawn: {fact.statement}"
+        said = entered_withdrawal(
+            scope,
+            Entry(statement, fact.kind, fact.subject, fact.attribute, fact.value, valid_from=at),
+            _evidence(statement, word),
+            authority=_authority(word),
+            said_at=moment_after(at, members),
+            limited_to=fact.limited_to,
+        )
+        first = min(members, key=lambda member: member.order)
+        reason = "withdrawn on the person's word" if word else "withdrawn, approved by a person"
+        verdict = Verdict(first.id, said.id, Relation.RETRACTS, reason, JUDGE if word else PERSON)
         key = digest(WITHDRAW, fact.id)
-        return _granted(transaction, known, said, [verdict], purpose=WITHDRAW, key=key, word=word, at=at)
+        return _propose(transaction, known, said, [verdict], purpose=WITHDRAW, key=key, word=word, at=at)
 
     return await store.write(work)
 
 
-def _granted(
+def _propose(
     transaction: Session,
     known: Knowledge,
     said: Assertion,
@@ -131,12 +150,12 @@ def _granted(
     word: PersonQuote | None,
     at: datetime,
 ) -> RequestOutcome:
-    """Propose the run and let it count, or leave it to a person."""
+    """Propose the run of a request, and apply it unless it must be held."""
     scope = said.scope
-    # What is held goes by its content, so that asking again makes no second one; what counts is said each time anew.
+    # Equal held requests share one source, so that only one of them is held.
     source = f"{AGENT}:{uuid4().hex}" if word else f"{AGENT}:{key}"
-    if word is None and (refused := _refused(transaction, scope, source)):
-        return refused
+    if word is None and (outcome := _earlier_outcome(transaction, scope, source)):
+        return outcome
     proposal = Proposal(
         scope=scope,
         source=source,
@@ -148,91 +167,42 @@ def _granted(
         readings=(WindowReading(source if word else f"{source}:{uuid4().hex}", None, None, (said,)),),
         verdicts=tuple(verdicts),
     )
-    is_held = word is None or _is_policy(transaction, scope, verdicts)
-    run_id = ledger.propose_run(transaction, proposal, is_held=is_held)
-    if is_held:
-        return RequestOutcome(RequestStatus.HELD, run_id)
-    ledger.apply_run(transaction, scope, run_id, at)
-    return RequestOutcome(RequestStatus.DONE, run_id)
+    retires = any(verdict.relation in RETIRING for verdict in verdicts)
+    if word is None or policy_of(transaction, scope).holds(retires=retires):
+        return RequestOutcome(RequestStatus.HELD, ledger.propose_run(transaction, proposal, is_held=True))
+    return RequestOutcome(RequestStatus.DONE, ledger.propose_and_apply(transaction, proposal))
 
 
-def _refused(transaction: Session, scope: Scope, source: str) -> RequestOutcome | None:
-    """Return why a request without a person's word is not even held."""
-    kept = runs.read_runs(transaction, scope)
-    own = [one for one in kept if one.source == source]
-    if own and own[-1].status == RunStatus.HELD:
-        return RequestOutcome(RequestStatus.WAITING, own[-1].id)
-    if own and own[-1].status == RunStatus.REJECTED:
-        return RequestOutcome(RequestStatus.DECLINED, own[-1].id)
-    waiting = sum(one.status == RunStatus.HELD and one.extractor == AGENT for one in kept)
+def _earlier_outcome(transaction: Session, scope: Scope, source: str) -> RequestOutcome | None:
+    """Return why a request without a person's word is not held; None if it is to be held."""
+    stored = runs.read_runs(transaction, scope)
+    equal = [run for run in stored if run.source == source]
+    if equal and equal[-1].status == RunStatus.HELD:
+        return RequestOutcome(RequestStatus.WAITING, equal[-1].id)
+    if equal and equal[-1].status == RunStatus.REJECTED:
+        return RequestOutcome(RequestStatus.DECLINED, equal[-1].id)
+    waiting = sum(run.status == RunStatus.HELD and run.extractor == AGENT for run in stored)
     return RequestOutcome(RequestStatus.FULL) if waiting >= MAX_HELD_REQUESTS else None
 
 
-def _is_policy(transaction: Session, scope: Scope, verdicts: Sequence[Verdict]) -> bool:
-    policy = runs.policy_of(transaction, scope)
-    retires = any(one.relation in RETIRING for one in verdicts)
-    return policy.holds(retires=retires)
-
-
 def _verdicts(known: Knowledge, said: Assertion, relate: Relate) -> list[Verdict]:
-    """Return how the new statement relates to what was said before it."""
-    before = [one for one in known.assertions if one.order < said.order and one.act is SpeechAct.STATE]
-    decided = {one.id: relate(one, said) for one in before}
-    again = [one for one in before if is_same_statement(one, said)]
-    if again:
-        last = max(again, key=lambda one: one.order)
-        decided[last.id] = decided[last.id] or (Relation.SAME, "the same words")
-    return [Verdict(one, said.id, *found, JUDGE) for one, found in decided.items() if found]
+    """Return how the new statement relates to the earlier ones."""
+    before = [earlier for earlier in known.assertions if earlier.order < said.order]
+    before = [earlier for earlier in before if earlier.act is SpeechAct.STATE]
+    relations = {earlier.id: relate(earlier, said) for earlier in before}
+    equal = [earlier for earlier in before if is_same_statement(earlier, said)]
+    if equal:
+        last = max(equal, key=lambda earlier: earlier.order)
+        relations[last.id] = relations[last.id] or (Relation.SAME, "the same words")
+    return [Verdict(earlier_id, said.id, *relation, JUDGE) for earlier_id, relation in relations.items() if relation]
 
 
-def _evidence(statement: str, word: PersonQuote | None) -> tuple[Evidence, ...]:
-    # Without a person's word the statement counts only once a person has approved it, as it stands.
+def _evidence(statement: str, word: PersonQuote | None) -> Evidence:
+    # Without a person's word the statement counts only once a person has approved it as it stands.
     if word is None:
-        return (Evidence(EvidenceKind.PERSON, statement),)
-    return (Evidence(EvidenceKind.PERSON, word.quote, speaker=word.speaker),)
+        return Evidence(EvidenceKind.PERSON, statement)
+    return Evidence(EvidenceKind.PERSON, word.quote, speaker=word.speaker)
 
 
-def _stated(scope: Scope, entry: Entry, word: PersonQuote | None, said_at: datetime) -> Assertion:
-    evidence = _evidence(entry.statement, word)
-    value = entry.value or entry.statement
-    content = (SpeechAct.STATE, entry.kind, entry.subject, entry.attribute, value, entry.statement, uuid4().hex)
-    return Assertion(
-        id=assertion_id(scope, None, content, evidence),
-        scope=scope,
-        session_id=None,
-        act=SpeechAct.STATE,
-        kind=entry.kind,
-        subject=entry.subject,
-        attribute=entry.attribute,
-        value=value,
-        statement=entry.statement,
-        speaker=word.speaker if word else None,
-        authority=Authority.STATED if word else Authority.CONFIRMED,
-        said_at=said_at,
-        evidence=evidence,
-        valid_from=entry.valid_from,
-        valid_to=entry.valid_to,
-    )
-
-
-def _withdrawn(scope: Scope, fact: Fact, word: PersonQuote | None, said_at: datetime, at: datetime) -> Assertion:
-    statement = f"Withdrawn: {fact.statement}"
-    evidence = _evidence(statement, word)
-    content = (SpeechAct.RETRACT, fact.kind, fact.subject, fact.attribute, fact.value, fact.limited_to, uuid4().hex)
-    return Assertion(
-        id=assertion_id(scope, None, content, evidence),
-        scope=scope,
-        session_id=None,
-        act=SpeechAct.RETRACT,
-        kind=fact.kind,
-        subject=fact.subject,
-        attribute=fact.attribute,
-        value=fact.value,
-        statement=statement,
-        speaker=word.speaker if word else None,
-        authority=Authority.STATED if word else Authority.CONFIRMED,
-        said_at=said_at,
-        evidence=evidence,
-        valid_from=at,
-        limited_to=fact.limited_to,
-    )
+def _authority(word: PersonQuote | None) -> Authority:
+    return Authority.STATED if word else Authority.CONFIRMED

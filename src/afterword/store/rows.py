@@ -1,4 +1,4 @@
-"""Between rows and the values that we reason about."""
+"""Conversion between rows and the values of `afterword.facts`."""
 
 from __future__ import annotations
 
@@ -25,65 +25,49 @@ from afterword.facts.fact import Status
 from afterword.facts.scopes import Scope
 from afterword.facts.timeline import FactHistory, ValidityPeriod
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
-from afterword.store.tables import (
-    AssertionRow,
-    EvidenceRow,
-    FactAssertionRow,
-    FactRow,
-    TurnRow,
-    VerdictRow,
-)
+from afterword.store.tables import AssertionRow, EvidenceRow, FactAssertionRow, FactRow, TurnRow, VerdictRow
 
 Values = dict[str, Any]
 
 
-def assertion_values(one: Assertion, scope_id: int, recorded_at: datetime) -> Values:
+def assertion_values(assertion: Assertion, scope_id: int, recorded_at: datetime) -> Values:
     """Return the columns of an assertion."""
-    subject_key, attribute_key = one.slot
+    subject_key, attribute_key = assertion.slot
     return {
-        "id": one.id,
+        "id": assertion.id,
         "scope_id": scope_id,
-        "session_id": one.session_id,
-        "act": str(one.act),
-        "kind": str(one.kind),
-        "subject": one.subject,
-        "attribute": one.attribute,
+        "session_id": assertion.session_id,
+        "act": str(assertion.act),
+        "kind": str(assertion.kind),
+        "subject": assertion.subject,
+        "attribute": assertion.attribute,
         "subject_key": subject_key,
         "attribute_key": attribute_key,
-        "value": one.value,
-        "statement": one.statement,
-        "speaker": one.speaker,
-        "authority": int(one.authority),
-        "said_at": one.said_at,
-        "time_is_guess": one.time_is_guess,
-        "valid_from": one.valid_from,
-        "valid_to": one.valid_to,
-        "cue": str(one.cue) if one.cue else None,
-        "limited_to": one.limited_to,
-        "outcome": one.outcome,
+        "value": assertion.value,
+        "statement": assertion.statement,
+        "speaker": assertion.speaker,
+        "authority": int(assertion.authority),
+        "said_at": assertion.said_at,
+        "time_is_guess": assertion.time_is_guess,
+        "valid_from": assertion.valid_from,
+        "valid_to": assertion.valid_to,
+        "cue": str(assertion.cue) if assertion.cue else None,
+        "limited_to": assertion.limited_to,
+        "outcome": assertion.outcome,
         "recorded_at": recorded_at,
     }
 
 
-def evidence_values(one: Assertion) -> list[Values]:
+def evidence_values(assertion: Assertion) -> list[Values]:
     """Return the columns of each piece of an assertion's evidence."""
     return [
-        {
-            "assertion_id": one.id,
-            "ordinal": ordinal,
-            "kind": str(item.kind),
-            "quote": item.quote,
-            "session_id": item.session_id,
-            "turn": item.turn,
-            "speaker": item.speaker,
-            "start": item.start,
-        }
-        for ordinal, item in enumerate(one.evidence)
+        {"assertion_id": assertion.id, "ordinal": ordinal, **asdict(evidence), "kind": str(evidence.kind)}
+        for ordinal, evidence in enumerate(assertion.evidence)
     ]
 
 
 def assertion_of(row: AssertionRow, evidence: Iterable[EvidenceRow], scope: Scope) -> Assertion:
-    """Return the assertion that a row and its evidence hold."""
+    """Return the assertion of a row and the rows of its evidence."""
     return Assertion(
         id=row.id,
         scope=scope,
@@ -98,8 +82,8 @@ def assertion_of(row: AssertionRow, evidence: Iterable[EvidenceRow], scope: Scop
         authority=Authority(row.authority),
         said_at=row.said_at,
         evidence=tuple(
-            Evidence(EvidenceKind(item.kind), item.quote, item.session_id, item.turn, item.speaker, item.start)
-            for item in sorted(evidence, key=lambda item: item.ordinal)
+            Evidence(EvidenceKind(piece.kind), piece.quote, piece.session_id, piece.turn, piece.speaker, piece.start)
+            for piece in sorted(evidence, key=lambda piece: piece.ordinal)
         ),
         time_is_guess=row.time_is_guess,
         valid_from=row.valid_from,
@@ -111,32 +95,22 @@ def assertion_of(row: AssertionRow, evidence: Iterable[EvidenceRow], scope: Scop
 
 
 def verdict_key(scope: Scope, earlier: Assertion, later: Assertion, judge: str) -> str:
-    """Return the key under which a judged pair is kept: what was said, when, and who judged."""
-    return digest(str(scope), [_judged(earlier), _judged(later)], judge, length=32)
-
-
-def _judged(one: Assertion) -> list[str | None]:
-    return [one.id, one.statement, one.said_at.isoformat(), _iso(one.valid_from), _iso(one.valid_to)]
+    """Return the key of a judged pair: a hash of both statements, their dates and the judge."""
+    judged = [
+        [said.id, said.statement, said.said_at.isoformat(), _iso(said.valid_from), _iso(said.valid_to)]
+        for said in (earlier, later)
+    ]
+    return digest(str(scope), judged, judge, length=32)
 
 
 def verdict_values(verdict: Verdict, key: str, scope_id: int, recorded_at: datetime) -> Values:
     """Return the columns of a verdict."""
-    return {
-        "key": key,
-        "scope_id": scope_id,
-        "earlier_id": verdict.earlier_id,
-        "later_id": verdict.later_id,
-        "relation": str(verdict.relation),
-        "reason": verdict.reason,
-        "judge": verdict.judge,
-        "joins_subjects": verdict.joins_subjects,
-        "parts_subjects": verdict.parts_subjects,
-        "recorded_at": recorded_at,
-    }
+    columns = {**asdict(verdict), "relation": str(verdict.relation)}
+    return {"key": key, "scope_id": scope_id, **columns, "recorded_at": recorded_at}
 
 
 def verdict_of(row: VerdictRow) -> Verdict:
-    """Return the verdict that a row holds."""
+    """Return the verdict of a row."""
     return Verdict(
         row.earlier_id,
         row.later_id,
@@ -148,38 +122,39 @@ def verdict_of(row: VerdictRow) -> Verdict:
     )
 
 
-def fact_values(course: FactHistory, scope_id: int) -> Values:
+def fact_values(history: FactHistory, scope_id: int) -> Values:
     """Return the columns of a fact."""
-    subject_key, attribute_key = course.lead.slot
+    subject_key, attribute_key = history.lead.slot
     return {
-        "id": course.id,
+        "id": history.id,
         "scope_id": scope_id,
-        "lead_id": course.lead.id,
+        "lead_id": history.lead.id,
         "subject_key": subject_key,
         "attribute_key": attribute_key,
         "spans": [
             {"start": _iso(span.start), "end": _iso(span.end), "ending": str(span.ending), "by": span.by}
-            for span in course.spans
+            for span in history.spans
         ],
-        "undone_as": str(course.undone_as),
-        "undone_by": course.undone_by,
-        "contested_by": list(course.contested_by),
-        "may_be": list(course.may_be),
+        "undone_as": str(history.undone_as),
+        "undone_by": history.undone_by,
+        "contested_by": list(history.contested_by),
+        "may_be": list(history.may_be),
     }
 
 
-def member_values(course: FactHistory) -> list[Values]:
-    """Return the rows that tie a fact to its assertions."""
+def member_values(history: FactHistory) -> list[Values]:
+    """Return the columns that tie a fact to each of its assertions."""
     return [
-        {"fact_id": course.id, "ordinal": ordinal, "assertion_id": one.id} for ordinal, one in enumerate(course.members)
+        {"fact_id": history.id, "ordinal": ordinal, "assertion_id": member.id}
+        for ordinal, member in enumerate(history.members)
     ]
 
 
 def history_of(row: FactRow, members: Sequence[FactAssertionRow], assertions: Mapping[str, Assertion]) -> FactHistory:
-    """Return the course that a fact's rows hold."""
+    """Return the fact of a row through all time; `assertions` are those of its members by id."""
     return FactHistory(
         lead=assertions[row.lead_id],
-        members=tuple(assertions[member.assertion_id] for member in sorted(members, key=lambda one: one.ordinal)),
+        members=tuple(assertions[tie.assertion_id] for tie in sorted(members, key=lambda tie: tie.ordinal)),
         spans=tuple(
             ValidityPeriod(
                 datetime.fromisoformat(span["start"]),
@@ -198,33 +173,35 @@ def history_of(row: FactRow, members: Sequence[FactAssertionRow], assertions: Ma
 
 def turn_values(turn: Turn, session_pk: int) -> Values:
     """Return the columns of a turn."""
-    return {
-        "session_pk": session_pk,
-        "number": turn.number,
-        "speaker": turn.speaker,
-        "role": str(turn.role),
-        "text": turn.text,
-        "said_at": turn.said_at,
-        "message_id": turn.message_id,
-        "time_is_guess": turn.time_is_guess,
-    }
+    return {"session_pk": session_pk, **asdict(turn), "role": str(turn.role)}
 
 
 def turn_of(row: TurnRow) -> Turn:
-    """Return the turn that a row holds."""
+    """Return the turn of a row."""
     return Turn(row.number, row.speaker, Role(row.role), row.text, row.said_at, row.message_id, row.time_is_guess)
 
 
+def pack_state(state: Mapping[str, Any]) -> bytes:
+    """Return a saved state as it is stored: compressed JSON."""
+    return zlib.compress(json.dumps(state).encode())
+
+
+def unpack_state(content: bytes) -> dict[str, Any]:
+    """Return the saved state that `pack_state` packed."""
+    state: dict[str, Any] = json.loads(zlib.decompress(content))
+    return state
+
+
 def pack_transcript(transcript: Transcript) -> bytes:
-    """Return a transcript as it is kept with a dry run."""
+    """Return a transcript as it is stored with a dry run."""
     return zlib.compress(json.dumps(asdict(transcript), default=_iso).encode())
 
 
 def unpack_transcript(content: bytes) -> Transcript:
-    """Return the transcript that `packed` has packed."""
-    values = json.loads(zlib.decompress(content))
+    """Return the transcript that `pack_transcript` packed."""
+    values = unpack_state(content)
     return Transcript(
-        turns=tuple(_unpacked_turn(one) for one in values["turns"]),
+        turns=tuple(_unpacked_turn(turn) for turn in values["turns"]),
         layout=values["layout"],
         humans=tuple(values["humans"]),
         skipped=values["skipped"],

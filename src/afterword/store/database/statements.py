@@ -1,28 +1,44 @@
-"""Statements that are asked at every session: built once, and executed without the session's unit of work.
-
-Building a statement and passing it through the unit of work takes five times as long as executing it.
-"""
+"""Statements that bypass the object mapper: rows are plain tuples, which takes a fifth of the time."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Executable
-from sqlmodel import Session
+import sqlalchemy
+from sqlalchemy import Executable, bindparam
+from sqlmodel import Session, SQLModel
+
+T = TypeVar("T")
+
+CHUNK = 500
+"""How many values one statement lists. Databases limit the parameters of a statement; this is below every limit."""
 
 
-def connection_of(transaction: Session) -> Connection:
-    """Return the connection of a transaction."""
-    held = transaction.info.get(Connection)
-    return held if isinstance(held, Connection) else transaction.connection()
+def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Yield the values in groups that are small enough for one statement."""
+    return (values[start : start + CHUNK] for start in range(0, len(values), CHUNK))
 
 
 def fetch_rows(transaction: Session, statement: Executable, values: Mapping[str, Any] | None = None) -> Sequence[Any]:
-    """Execute a statement with these values and return its rows. Objects that were changed must be flushed before."""
-    return connection_of(transaction).execute(statement, values).all()
+    """Execute a statement with these values and return its rows. Changed objects must be flushed before."""
+    return transaction.connection().execute(statement, values).all()
 
 
-def executed(transaction: Session, statement: Executable, values: Mapping[str, Any] | None = None) -> None:
-    """Execute a statement that returns no rows."""
-    connection_of(transaction).execute(statement, values)
+def fetch_where_in(transaction: Session, table: type[SQLModel], column: str, values: Iterable[Any]) -> list[Any]:
+    """Return the rows of a table in which a column has one of these values."""
+    statement = _select_where_in(table, column)
+    return [row for chunk in chunks(list(values)) for row in fetch_rows(transaction, statement, {"values": chunk})]
+
+
+def select_columns(table: type[SQLModel]) -> Any:
+    """Select the columns of a table as plain rows, which are read faster than objects that may be changed."""
+    return sqlalchemy.select(sqlalchemy.inspect(table).local_table)
+
+
+# Building a statement takes longer than executing it.
+@cache
+def _select_where_in(table: type[SQLModel], column: str) -> Any:
+    selected = select_columns(table)
+    return selected.where(selected.selected_columns[column].in_(bindparam("values", expanding=True)))

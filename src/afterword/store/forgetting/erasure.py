@@ -18,13 +18,14 @@ from afterword import telemetry
 from afterword.errors import NotFound
 from afterword.facts.scopes import Scope
 from afterword.privacy.tombstones import Key, Tombstone, TombstoneKind
-from afterword.store import ledger, lookup
+from afterword.store import ledger, lookup, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import targets
 from afterword.store.forgetting.row_blanking import ForgottenWords, blank_session, blank_turns_before
 from afterword.store.forgetting.text_columns import ERASABLE_TABLES, Clause, ErasableTable, SessionKeys
 from afterword.store.forgetting.tombstone_rows import add_tombstones, ensure_store_key
-from afterword.store.lookup import CHUNK, scope_row
+from afterword.store.lookup import CHUNK
+from afterword.store.scope_rows import scope_row
 from afterword.store.tables import (
     AssertionRow,
     RunRow,
@@ -241,7 +242,7 @@ async def erase_in_scope(
 def _carried_out(transaction: Session, scope: Scope, work: ErasureWork, at: datetime) -> Receipt:
     if scope_row(transaction, scope) is None:
         raise NotFound(f"nothing was ever kept for {scope}")
-    ledger.lock_scope(transaction, scope)
+    scope_rows.lock_scope(transaction, scope)
     row = scope_row(transaction, scope)
     if row is None or row.id is None:
         raise NotFound(f"nothing was ever kept for {scope}")

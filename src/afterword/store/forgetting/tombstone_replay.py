@@ -17,7 +17,7 @@ from afterword.facts.assertions import Assertion
 from afterword.facts.scopes import Scope
 from afterword.privacy.blanking import FORGOTTEN
 from afterword.privacy.tombstones import Tombstone
-from afterword.store import lookup
+from afterword.store import lookup, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.database.private_files import opened_private
 from afterword.store.forgetting.erasure import Erasure, erase_in_scope
@@ -54,7 +54,9 @@ async def write_tombstones(store: Store, path: Path, scopes: Sequence[Scope] | N
     Raises `FileInvalid` where the file is there already.
     """
     lines = await store.read(
-        lambda transaction: tombstone_lines(transaction, lookup.read_scopes(transaction) if scopes is None else scopes)
+        lambda transaction: tombstone_lines(
+            transaction, scope_rows.read_scopes(transaction) if scopes is None else scopes
+        )
     )
     with opened_private(path) as file:
         for line in ({"row": "head", "format": FORMAT, "version": VERSION}, *lines):

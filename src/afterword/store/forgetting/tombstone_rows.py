@@ -17,9 +17,9 @@ from afterword.facts.assertions import digest
 from afterword.facts.scopes import Scope
 from afterword.privacy.tombstones import Forgotten, Key, Tombstone, TombstoneKind
 from afterword.store.database.inserts import insert_missing
-from afterword.store.database.statements import fetch_rows
-from afterword.store.ledger import ensure_scope
-from afterword.store.lookup import CHUNK, scope_row, select_columns
+from afterword.store.database.statements import fetch_rows, select_columns
+from afterword.store.lookup import CHUNK
+from afterword.store.scope_rows import ensure_scope, scope_row
 from afterword.store.tables import TombstoneKeyRow, TombstoneRow
 
 _KEY_BYTES = 32

@@ -13,7 +13,7 @@ from sqlmodel import Session, col
 
 from afterword.facts.scopes import Scope
 from afterword.recall.vectors import Embedder, vector_key
-from afterword.store import ledger, lookup
+from afterword.store import scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.database.inserts import insert_missing
 from afterword.store.reading.view_cache import remembered
@@ -105,7 +105,7 @@ async def coverage(store: Store, scope: Scope, at: datetime, wanted: Name | None
     """Return how many texts have a vector, of each model that has any and of the one that is wanted."""
 
     def work(db: Session) -> Sequence[Any]:
-        row = lookup.scope_row(db, scope)
+        row = scope_rows.scope_row(db, scope)
         columns = (col(VectorRow.model), col(VectorRow.dimension), col(VectorRow.key))
         query = select(*columns).where(col(VectorRow.scope_id) == (row.id if row else None))
         return db.connection().execute(query).all()
@@ -123,8 +123,8 @@ async def coverage(store: Store, scope: Scope, at: datetime, wanted: Name | None
 
 def _held(db: Session, reading: Reading) -> int | None:
     """Return the key of the scope, held against every other writer; None where it is not as it was read any more."""
-    ledger.lock_scope(db, reading.scope)
-    row = lookup.scope_row(db, reading.scope)
+    scope_rows.lock_scope(db, reading.scope)
+    row = scope_rows.scope_row(db, reading.scope)
     return row.id if row is not None and row.revision == reading.revision else None
 
 

@@ -21,7 +21,7 @@ from afterword import telemetry
 from afterword.errors import FileInvalid, NotFound
 from afterword.facts.assertions import SpeechAct
 from afterword.facts.scopes import Scope
-from afterword.store import lookup
+from afterword.store import scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.database.private_files import opened_private
 from afterword.store.forgetting import erasure
@@ -63,7 +63,7 @@ async def export_scopes(
 
     def work(transaction: Session) -> int:
         count = 0
-        whose = lookup.read_scopes(transaction) if scopes is None else list(scopes)
+        whose = scope_rows.read_scopes(transaction) if scopes is None else list(scopes)
         _check(transaction, whose, even_asked=even_asked)
         with opened_private(path) as file:
             head = {"row": "head", "format": FORMAT, "version": VERSION, "origin": key.id}
@@ -81,7 +81,7 @@ async def export_scopes(
 
 def _check(transaction: Session, scopes: Sequence[Scope], *, even_asked: bool) -> None:
     for scope in scopes:
-        row = lookup.scope_row(transaction, scope)
+        row = scope_rows.scope_row(transaction, scope)
         if row is None:
             raise NotFound(f"nothing was ever kept for {scope}")
         requests = select(func.count()).select_from(AssertionRow)
@@ -97,7 +97,7 @@ def _lines(transaction: Session, scopes: Sequence[Scope]) -> Iterator[Line]:
     for line in tombstone_lines(transaction, scopes):
         yield line
     for scope in scopes:
-        row = lookup.scope_row(transaction, scope)
+        row = scope_rows.scope_row(transaction, scope)
         if row is None or row.id is None:
             continue
         yield {"row": "scope", "scope": str(scope), "policy": row.policy}

@@ -24,7 +24,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
 from afterword.privacy.blanking import FORGOTTEN, has_blanked_words
 from afterword.privacy.tombstones import Forgotten
-from afterword.store import ledger
+from afterword.store import ledger, scope_rows
 from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Store
 from afterword.store.database.inserts import insert_missing, insert_numbered, insert_rows
@@ -147,7 +147,7 @@ class _Arrival:
     def _held(self, transaction: Session) -> int:
         """Return the key of the scope's row. Nobody forgets anything of the scope until the transaction ends: what is
         held back by the tombstones that are seen now is all that is to be held back."""
-        return ledger.lock_scope(transaction, self._scope)
+        return scope_rows.lock_scope(transaction, self._scope)
 
     def _sessions(self, transaction: Session, lines: Sequence[Line]) -> None:
         scope_id, names = self._held(transaction), [line["session_id"] for line in lines]

@@ -1,0 +1,115 @@
+"""Statements that the application or a person enters without a conversation, and their comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import uuid4
+
+from afterword.facts.assertions import (
+    OWNER,
+    Assertion,
+    Authority,
+    Evidence,
+    Kind,
+    SpeechAct,
+    assertion_id,
+)
+from afterword.facts.scopes import Scope
+from afterword.facts.words import folded
+
+JUDGE = "rules-1"
+"""The judge of verdicts that follow from what was entered."""
+
+_TICK = timedelta(microseconds=1)
+_SAME_MOMENT = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A sentence and, where known, its slot, its value and when it holds (aware)."""
+
+    statement: str
+    kind: Kind = Kind.ENTITY
+    subject: str = OWNER
+    attribute: str = "note"
+    value: str | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+
+
+def entered_statement(
+    scope: Scope, entry: Entry, evidence: Evidence, *, authority: Authority, said_at: datetime
+) -> Assertion:
+    """Return the assertion of an entry. Each call returns another one: two equal entries both support the fact."""
+    value = entry.value or entry.statement
+    content = (SpeechAct.STATE, entry.kind, entry.subject, entry.attribute, value, entry.statement, uuid4().hex)
+    return Assertion(
+        id=assertion_id(scope, None, content, (evidence,)),
+        scope=scope,
+        session_id=None,
+        act=SpeechAct.STATE,
+        kind=entry.kind,
+        subject=entry.subject,
+        attribute=entry.attribute,
+        value=value,
+        statement=entry.statement,
+        speaker=evidence.speaker,
+        authority=authority,
+        said_at=said_at,
+        evidence=(evidence,),
+        valid_from=entry.valid_from,
+        valid_to=entry.valid_to,
+    )
+
+
+def entered_withdrawal(
+    scope: Scope,
+    entry: Entry,
+    evidence: Evidence,
+    *,
+    authority: Authority,
+    said_at: datetime,
+    limited_to: str | None,
+) -> Assertion:
+    """Return the assertion that withdraws the value of an entry, as far as it is limited to something or somebody."""
+    content = (SpeechAct.RETRACT, entry.kind, entry.subject, entry.attribute, entry.value, limited_to, uuid4().hex)
+    return Assertion(
+        id=assertion_id(scope, None, content, (evidence,)),
+        scope=scope,
+        session_id=None,
+        act=SpeechAct.RETRACT,
+        kind=entry.kind,
+        subject=entry.subject,
+        attribute=entry.attribute,
+        value=entry.value or "",
+        statement=entry.statement,
+        speaker=evidence.speaker,
+        authority=authority,
+        said_at=said_at,
+        evidence=(evidence,),
+        valid_from=entry.valid_from,
+        limited_to=limited_to,
+    )
+
+
+def moment_after(at: datetime, assertions: Iterable[Assertion]) -> datetime:
+    """Return `at`, or the next moment at which all of these assertions have been said.
+
+    The clock may show the same time twice, but the order of saying must be known.
+    """
+    return max([at, *(said.said_at + _TICK for said in assertions)])
+
+
+def next_unused_moment(at: datetime, assertions: Iterable[Assertion]) -> datetime:
+    """Return `at`, or a moment shortly after it if something was entered at that very time."""
+    return moment_after(
+        at, [said for said in assertions if not said.session_id and at <= said.said_at < at + _SAME_MOMENT]
+    )
+
+
+def is_same_statement(earlier: Assertion, later: Assertion) -> bool:
+    """Return whether both state the same sentence of the same kind, the earlier one without a limit."""
+    is_comparable = earlier.act is SpeechAct.STATE and earlier.kind is later.kind and not earlier.limited_to
+    return is_comparable and folded(earlier.statement) == folded(later.statement)

@@ -1,0 +1,118 @@
+"""The rows of scopes: their keys, revisions and policies."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+from sqlalchemy import bindparam, inspect, update
+from sqlalchemy.orm.attributes import set_committed_value
+from sqlmodel import Session, col, select
+from sqlmodel.sql.expression import SelectOfScalar
+
+from afterword.facts.scopes import Scope
+from afterword.store.database.inserts import insert_missing
+from afterword.store.database.statements import fetch_rows
+from afterword.store.tables import ScopeRow
+
+
+class Policy(StrEnum):
+    """Which runs wait for a person's approval before they count."""
+
+    AUTO = "auto"
+    HOLD_RETIREMENTS = "hold-retirements"
+    HOLD_ALL = "hold-all"
+
+    def holds(self, *, retires: bool) -> bool:
+        """Return whether a run waits for approval; `retires` says whether it retires any fact."""
+        return self is Policy.HOLD_ALL or (self is Policy.HOLD_RETIREMENTS and retires)
+
+
+def scope_row(transaction: Session, scope: Scope) -> ScopeRow | None:
+    """Return the row of a scope, None if nothing was ever stored for it. A transaction reads it once."""
+    cached = transaction.info.get(scope)
+    if isinstance(cached, ScopeRow) and cached in transaction and not inspect(cached).expired:
+        return cached
+    values = {"tenant": scope.tenant, "kind": str(scope.kind), "name": scope.id}
+    transaction.info[scope] = row = transaction.exec(_select_scope(), params=values).one_or_none()
+    return row
+
+
+@cache
+def _select_scope() -> SelectOfScalar[ScopeRow]:
+    return select(ScopeRow).where(
+        col(ScopeRow.tenant) == bindparam("tenant"),
+        col(ScopeRow.kind) == bindparam("kind"),
+        col(ScopeRow.name) == bindparam("name"),
+    )
+
+
+def scope_key(transaction: Session, scope: Scope) -> int:
+    """Return the key of a scope's row; 0, to which no row refers, if nothing was ever stored for the scope."""
+    row = scope_row(transaction, scope)
+    return (row and row.id) or 0
+
+
+def revision_of(transaction: Session, scope: Scope) -> int:
+    """Return a number that grows whenever the knowledge about the scope changes; 0 for an unknown scope."""
+    row = scope_row(transaction, scope)
+    return row.revision if row else 0
+
+
+def read_scopes(transaction: Session) -> list[Scope]:
+    """Return every scope of the store. For operators, never for an agent."""
+    rows = transaction.exec(select(ScopeRow).order_by(ScopeRow.tenant, ScopeRow.kind, ScopeRow.name))
+    return [scope_of(row) for row in rows]
+
+
+def scope_of(row: ScopeRow) -> Scope:
+    """Return the scope that a row stands for."""
+    return Scope.parse(f"{row.tenant}/{row.kind}/{row.name}")
+
+
+def ensure_scope(transaction: Session, scope: Scope) -> int:
+    """Return the key of a scope's row, which is added if it is missing."""
+    if not scope_key(transaction, scope):
+        values = {"tenant": scope.tenant, "kind": str(scope.kind), "name": scope.id, "revision": 0, "policy": "auto"}
+        insert_missing(transaction, ScopeRow, [values])
+    return scope_key(transaction, scope)
+
+
+def lock_scope(transaction: Session, scope: Scope) -> int:
+    """Make every other writer of the scope wait until this transaction ends; return the key of the scope's row.
+
+    Every transaction that stores words of a scope must do this, whether or not they count yet. Otherwise it could not
+    see what another transaction forgets at the same time, and would store those words again.
+    """
+    scope_id = ensure_scope(transaction, scope)
+    raise_revision(transaction, scope_id, by=0)
+    return scope_id
+
+
+def raise_revision(transaction: Session, scope_id: int, *, by: int = 1) -> int:
+    """Raise the revision of a scope and return it. Two writers of one scope queue up here, not at their commits."""
+    ((revision,),) = fetch_rows(transaction, _update_revision(), {"scope_key": scope_id, "by": by})
+    row = transaction.get_one(ScopeRow, scope_id)
+    set_committed_value(row, "revision", revision)
+    return int(revision)
+
+
+@cache
+def _update_revision() -> Any:
+    statement = update(ScopeRow).where(col(ScopeRow.id) == bindparam("scope_key"))
+    return statement.values(revision=col(ScopeRow.revision) + bindparam("by")).returning(col(ScopeRow.revision))
+
+
+def policy_of(transaction: Session, scope: Scope) -> Policy:
+    """Return the policy of a scope; the default is `auto`."""
+    row = scope_row(transaction, scope)
+    return Policy(row.policy) if row else Policy.AUTO
+
+
+def set_policy(transaction: Session, scope: Scope, policy: Policy) -> None:
+    """Set the policy of a scope for its future runs."""
+    row = transaction.get_one(ScopeRow, ensure_scope(transaction, scope))
+    row.policy = policy
+    transaction.add(row)
+    transaction.flush()
