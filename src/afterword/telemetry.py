@@ -14,7 +14,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache, wraps
-from importlib.metadata import PackageNotFoundError, version
 from inspect import iscoroutinefunction, signature
 from time import perf_counter
 from typing import Any, ParamSpec, TypeVar, cast
@@ -22,6 +21,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from opentelemetry import metrics, trace
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
+from afterword import __version__
 from afterword.facts.scopes import Scope
 
 P = ParamSpec("P")
@@ -104,16 +104,9 @@ _UNITS: Mapping[Count | Measure, str] = {
 }
 
 
-def _version() -> str:
-    try:
-        return version("afterword")
-    except PackageNotFoundError:
-        return ""
-
-
 # These are proxies: an application may set its providers later.
-_TRACER = trace.get_tracer("afterword", _version())
-_METER = metrics.get_meter("afterword", _version())
+_TRACER = trace.get_tracer("afterword", __version__)
+_METER = metrics.get_meter("afterword", __version__)
 _COUNTERS = {name: _METER.create_counter(name, _UNITS[name]) for name in Count}
 _HISTOGRAMS = {name: _METER.create_histogram(name, _UNITS[name]) for name in Measure}
 
@@ -209,7 +202,7 @@ def client_span(name: str, attributes: Mapping[str, AttributeValue]) -> Iterator
         yield span
 
 
-def mark_failed(span: Span, kind: str) -> None:
+def mark_span_failed(span: Span, kind: str) -> None:
     """Mark a span as failed with an error of this type."""
     span.set_attribute(ERROR, kind)
     span.set_status(Status(StatusCode.ERROR))
@@ -252,7 +245,7 @@ def _opened(
             yield span
         except BaseException as error:
             labels[ERROR] = type(error).__name__
-            mark_failed(span, labels[ERROR])
+            mark_span_failed(span, labels[ERROR])
             raise
 
 

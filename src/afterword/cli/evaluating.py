@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -90,7 +90,7 @@ async def evaluated(asked: Asked, configured: Settings, *, quiet: bool) -> Evalu
             return evaluation
         async with model_client(options) as client:
             facts = evaluation.results[0].trial.facts
-            return evaluation.with_opinions(await ask_opinions(ModelOpinion(client), scenarios, facts))
+            return replace(evaluation, opinions=await ask_opinions(ModelOpinion(client), scenarios, facts))
 
 
 @asynccontextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from afterword.evaluation.scenarios.scenario import Scenario
@@ -58,10 +58,6 @@ class Evaluation:
     def has_failures(self) -> bool:
         """Whether any session, or any request for an opinion, failed."""
         return any(result.trial.failures for result in self.results) or bool(self.opinions and self.opinions.failures)
-
-    def with_opinions(self, opinions: OpinionReport) -> Evaluation:
-        """Return the evaluation together with a model's opinions. No score changes."""
-        return replace(self, opinions=opinions)
 
 
 async def evaluate_systems(

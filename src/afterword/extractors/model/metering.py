@@ -149,4 +149,4 @@ def _add_bill(span: Span, bill: Bill) -> None:
         }
     )
     if bill.fault:
-        telemetry.mark_failed(span, bill.fault)
+        telemetry.mark_span_failed(span, bill.fault)
