@@ -130,9 +130,9 @@ async def test_every_fault_is_an_error_of_its_own_that_keeps_private_words(
     assert chosen.place in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
-    told = str(caught.value) + "".join(r.getMessage() for r in caplog.records if r.levelno > logging.DEBUG)
-    assert PRIVATE not in told
-    assert KEY not in told
+    shown = str(caught.value) + "".join(r.getMessage() for r in caplog.records if r.levelno > logging.DEBUG)
+    assert PRIVATE not in shown
+    assert KEY not in shown
 
 
 ODD_BODIES = (

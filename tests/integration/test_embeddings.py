@@ -122,10 +122,10 @@ async def test_nothing_is_asked_that_a_budget_has_no_room_for(endpoint: Embeddin
 
 def test_one_embedder_serves_several_event_loops(endpoint: EmbeddingEndpoint) -> None:
     embedder = EndpointEmbedder(endpoint.settings(), 2)
-    found: list[list[Vector]] = []
+    vectors: list[list[Vector]] = []
 
     async def ask() -> None:
-        found.append(await embedder.embed(["tea"]))
+        vectors.append(await embedder.embed(["tea"]))
         await embedder.close()
 
     threads = [threading.Thread(target=asyncio.run, args=(ask(),)) for _ in range(3)]
@@ -133,7 +133,7 @@ def test_one_embedder_serves_several_event_loops(endpoint: EmbeddingEndpoint) ->
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [[[3.0, 1.0]]] * 3
+    assert vectors == [[[3.0, 1.0]]] * 3
 
 
 class Counted:
@@ -146,7 +146,7 @@ class Counted:
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         self.asked += 1
-        return [[float("tea" in one.lower()), 1.0] for one in texts]
+        return [[float("tea" in text.lower()), 1.0] for text in texts]
 
 
 async def test_a_live_memory_has_its_vectors_made_in_the_background() -> None:

@@ -50,35 +50,35 @@ def recorded(shared: Path) -> Evaluation:
 def scored_elsewhere(shared: Path, stores: Stores, folder: Path) -> Json:
     folder.mkdir()
     for name, facts in stores.items():
-        (folder / f"{name}.json").write_text(json.dumps([exported_fact(one) for one in facts]))
+        (folder / f"{name}.json").write_text(json.dumps([exported_fact(stored) for stored in facts]))
     tool = [sys.executable, str(shared / "tools" / "score_scenarios.py"), str(shared / "data" / "scenarios")]
-    told = subprocess.run([*tool, "--facts", str(folder), "--json"], check=True, capture_output=True, timeout=120)
-    found: Json = json.loads(told.stdout)
-    return found
+    finished = subprocess.run([*tool, "--facts", str(folder), "--json"], check=True, capture_output=True, timeout=120)
+    scores: Json = json.loads(finished.stdout)
+    return scores
 
 
 def assert_alike(theirs: Json, ours: Score) -> None:
     """Every figure and every list that the tool gives."""
-    told = score_json(ours)
+    our_figures = score_json(ours)
     for name, value in theirs.items():
         if name == "lists":
-            assert told["misses"] == value
+            assert our_figures["misses"] == value
         elif name != "problems":
-            assert told[name] == value, name
+            assert our_figures[name] == value, name
 
 
 def assert_agreed(shared: Path, scenarios: Sequence[Scenario], stores: Stores, folder: Path) -> None:
     theirs = scored_elsewhere(shared, stores, folder)
-    scores = {one.id: score_facts(one, stores[one.id]) for one in scenarios}
-    for name, one in scores.items():
-        assert_alike(theirs["scenarios"][name], one)
+    scores = {known.id: score_facts(known, stores[known.id]) for known in scenarios}
+    for name, ours in scores.items():
+        assert_alike(theirs["scenarios"][name], ours)
     assert_alike(theirs["total"], total(scores.values()))
 
 
 def test_every_system_is_scored_as_the_shared_tool_scores_it(
     recorded: Evaluation, open_scenarios: list[Scenario], shared: Path, tmp_path: Path
 ) -> None:
-    assert [one.name for one in recorded.results] == ["recorded model", "offline rules", "every user turn"]
+    assert [result.name for result in recorded.results] == ["recorded model", "offline rules", "every user turn"]
     for number, result in enumerate(recorded.results):
         assert_agreed(shared, open_scenarios, result.trial.facts, tmp_path / str(number))
 
@@ -89,20 +89,22 @@ def test_invented_stores_are_scored_as_the_shared_tool_scores_them(
     """Stores nobody would have: gold of any status, not-facts, two sentences in one, words that nobody said."""
     for seed in range(4):
         chance = random.Random(seed)
-        stores = {one.id: invented(one, chance) for one in open_scenarios}
+        stores = {known.id: invented(known, chance) for known in open_scenarios}
         assert_agreed(shared, open_scenarios, stores, tmp_path / str(seed))
 
 
-def invented(told: Scenario, chance: random.Random) -> list[Fact]:
-    pool = [one.statement for one in told.gold.facts] + [one.statement for one in told.gold.not_facts]
-    said = [(session.session_id, one.content) for session in told.sessions for one in session.messages]
-    found = []
+def invented(known: Scenario, chance: random.Random) -> list[Fact]:
+    pool = [gold_fact.statement for gold_fact in known.gold.facts] + [
+        gold_fact.statement for gold_fact in known.gold.not_facts
+    ]
+    said = [(session.session_id, message.content) for session in known.sessions for message in session.messages]
+    facts = []
     for _ in range(chance.randrange(30)):
         statement = "\n".join(chance.sample(pool, chance.choice([1, 1, 2])))
         session_id, words = chance.choice([*said, ("nowhere", "what nobody said")])
         made = fact(statement, chance.choice(list(Status)), quote=words[:60], session_id=session_id)
-        found.append(replace(made, evidence=made.evidence * chance.choice([0, 1, 2])))
-    return found
+        facts.append(replace(made, evidence=made.evidence * chance.choice([0, 1, 2])))
+    return facts
 
 
 def test_states_are_those_that_the_shared_tool_writes(
@@ -110,10 +112,10 @@ def test_states_are_those_that_the_shared_tool_writes(
 ) -> None:
     tool = [sys.executable, str(shared / "tools" / "scenario_states.py"), str(shared / "data" / "scenarios")]
     subprocess.run([*tool, "--out", str(tmp_path)], check=True, capture_output=True, timeout=120)
-    for one in open_scenarios:
-        for session in one.sessions:
-            theirs = json.loads((tmp_path / one.id / one.user_id / f"{session.session_id}.json").read_text())
-            assert json.loads(json.dumps(saved_state(session, one.id))) == theirs, session.session_id
+    for known in open_scenarios:
+        for session in known.sessions:
+            theirs = json.loads((tmp_path / known.id / known.user_id / f"{session.session_id}.json").read_text())
+            assert json.loads(json.dumps(saved_state(session, known.id))) == theirs, session.session_id
 
 
 def test_the_readme_shows_what_the_command_prints(recorded: Evaluation, repository: Path) -> None:
@@ -126,13 +128,13 @@ def test_the_readme_shows_what_the_command_prints(recorded: Evaluation, reposito
 
 async def test_the_gold_changes_nothing_that_is_stored(tmp_path: Path) -> None:
     """Only the scorer reads it: another gold, the same facts."""
-    told = moved()
-    other = {**told, "gold": {"facts": [], "not_facts": []}}
+    with_gold = moved()
+    other = {**with_gold, "gold": {"facts": [], "not_facts": []}}
     stores = []
-    for number, one in enumerate((scenario(told), scenario(other))):
+    for number, variant in enumerate((scenario(with_gold), scenario(other))):
         folder = tmp_path / str(number)
         folder.mkdir()
-        trial = await run_trial([one.story()], System("rules", RulesExtractor(), RulesJudge()), folder)
+        trial = await run_trial([variant.story()], System("rules", RulesExtractor(), RulesJudge()), folder)
         stores.append([exported_fact(fact) for fact in trial.facts["moved"]])
     assert stores[0] == stores[1] != []
 
@@ -140,15 +142,15 @@ async def test_the_gold_changes_nothing_that_is_stored(tmp_path: Path) -> None:
 async def test_two_scenarios_of_one_user_share_no_memory(tmp_path: Path) -> None:
     stories = [scenario(moved(name)).story() for name in ("first", "second")]
     trial = await run_trial(stories, System("rules", RulesExtractor(), RulesJudge()), tmp_path)
-    told = [[exported_fact(fact) for fact in trial.facts[name]] for name in ("first", "second")]
-    assert told[0] == told[1] != []
+    exported = [[exported_fact(fact) for fact in trial.facts[name]] for name in ("first", "second")]
+    assert exported[0] == exported[1] != []
 
 
 @pytest.mark.parametrize("order", ["file", "arrival", "shuffle"])
 def test_the_command_scores_in_any_order(afterword: Commands, tmp_path: Path, order: str) -> None:
     folder = write(tmp_path / "scenarios", moved())
-    told = json.loads(afterword("eval", str(folder), "--order", order, "--seed", "3", "--json"))
-    rules, turns = told["systems"]
+    evaluation = json.loads(afterword("eval", str(folder), "--order", order, "--seed", "3", "--json"))
+    rules, turns = evaluation["systems"]
     assert (rules["name"], turns["name"]) == ("offline rules", "every user turn")
     assert rules["total"]["update_correct"] == {"n": 1, "of": 1, "share": 1.0}
     assert turns["total"]["update_correct"] == {"n": 0, "of": 1, "share": 0.0}
@@ -168,7 +170,7 @@ def test_a_report_facts_and_a_block_are_written(afterword: Commands, tmp_path: P
     assert "![Shares of which more is better](report.svg)" in report
     assert ElementTree.parse(tmp_path / "out" / "report.svg").getroot().tag.endswith("svg")
     facts = json.loads((tmp_path / "facts" / "moved.json").read_text())
-    assert {one["status"] for one in facts} == {"current", "superseded"}
+    assert {stored["status"] for stored in facts} == {"current", "superseded"}
 
 
 def test_what_a_model_never_answered_is_shown_and_lowers_the_recall(afterword: Commands, tmp_path: Path) -> None:

@@ -140,14 +140,14 @@ async def test_statements_can_be_asked_for_in_one_language() -> None:
     """One memory may hold sessions in several languages; what was read for another one is read again."""
     with ScriptedEndpoint([facts_reply(candidate())] * 3) as endpoint:
         async with ModelClient(ModelSettings("scripted", base_url=endpoint.base_url)) as client:
-            plain, told = ModelExtractor(client), ModelExtractor(client, language="English")
+            plain, translating = ModelExtractor(client), ModelExtractor(client, language="English")
             await plain.extract(window())
-            await told.extract(window())
+            await translating.extract(window())
     own, english = (request["messages"][0]["content"] for request in endpoint.requests)
     assert own == load_prompt(EXTRACT).text
     assert english.startswith(own)
     assert "in English, whatever the language of the session" in english
-    assert told.version == f"{plain.version}+English"
+    assert translating.version == f"{plain.version}+English"
 
 
 async def test_recorded_replies_are_played_back(tmp_path: Path) -> None:

@@ -61,8 +61,8 @@ def finding(pair: int, relation: str = "beside", same_subject: bool = True, reas
     return {"pair": pair, "relation": relation, "same_subject": same_subject, "reason": reason}
 
 
-def findings(*found: dict[str, Any]) -> Reply:
-    return Reply(json.dumps({"findings": found}))
+def findings(*entries: dict[str, Any]) -> Reply:
+    return Reply(json.dumps({"findings": entries}))
 
 
 GOOD = (finding(1, "changes", reason=" aisle \n now "), finding(2, "retracts"))
@@ -151,7 +151,7 @@ async def test_the_same_pairs_are_the_same_request_in_whatever_order_they_come()
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "objection"),
     [
         ((GOOD[0],), "not answered: 2"),
         ((*GOOD, finding(9)), "no such pair: 9"),
@@ -161,7 +161,7 @@ async def test_the_same_pairs_are_the_same_request_in_whatever_order_they_come()
     ids=["left out", "made up", "twice", "not for a request to forget"],
 )
 async def test_an_answer_that_does_not_cover_the_pairs_is_asked_again_once(
-    wrong: tuple[dict[str, Any], ...], told: str
+    wrong: tuple[dict[str, Any], ...], objection: str
 ) -> None:
     with ScriptedEndpoint([findings(*wrong), findings(*GOOD)]) as endpoint:
         async with judge(endpoint) as model:
@@ -169,7 +169,7 @@ async def test_an_answer_that_does_not_cover_the_pairs_is_asked_again_once(
     asking, again = (request["messages"] for request in endpoint.requests)
     assert (len(verdicts), usage.calls) == (2, 2)
     assert again[:2] == asking
-    assert told in again[-1]["content"]
+    assert objection in again[-1]["content"]
 
 
 async def test_an_answer_that_stays_wrong_is_no_answer() -> None:
@@ -195,20 +195,20 @@ async def test_a_statement_may_take_something_back_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("subject", "told", "joins"),
+    ("subject", "is_same", "joins"),
     [("the user's wife", True, True), ("the user's wife", False, False), ("Ines", True, False), ("INES", True, False)],
 )
-async def test_only_subjects_that_are_named_differently_are_joined(subject: str, told: bool, joins: bool) -> None:
+async def test_only_subjects_that_are_named_differently_are_joined(subject: str, is_same: bool, joins: bool) -> None:
     earlier = said("vegan", 1, "She is vegan.", subject=subject)
     later = said("fish", 2, "Ines eats fish now.", subject="Ines")
-    with ScriptedEndpoint([findings(finding(1, "changes", same_subject=told))]) as endpoint:
+    with ScriptedEndpoint([findings(finding(1, "changes", same_subject=is_same))]) as endpoint:
         async with judge(endpoint) as model:
             (verdict,), _ = await model.judge([(earlier, later)])
     assert verdict.joins_subjects is joins
 
 
 @pytest.mark.parametrize(
-    ("subject", "relation", "told", "parts"),
+    ("subject", "relation", "is_same", "parts"),
     [
         ("Ines", "beside", False, True),
         ("Ines", "beside", True, False),
@@ -216,10 +216,12 @@ async def test_only_subjects_that_are_named_differently_are_joined(subject: str,
         ("user", "beside", False, False),
     ],
 )
-async def test_one_name_is_parted_only_where_it_names_two(subject: str, relation: str, told: bool, parts: bool) -> None:
+async def test_one_name_is_parted_only_where_it_names_two(
+    subject: str, relation: str, is_same: bool, parts: bool
+) -> None:
     earlier = said("vegan", 1, "She is vegan.", subject=subject)
     later = said("seven", 2, "She is seven.", subject=subject)
-    with ScriptedEndpoint([findings(finding(1, relation, same_subject=told))]) as endpoint:
+    with ScriptedEndpoint([findings(finding(1, relation, same_subject=is_same))]) as endpoint:
         async with judge(endpoint) as model:
             (verdict,), _ = await model.judge([(earlier, later)])
     assert (verdict.parts_subjects, verdict.joins_subjects) == (parts, False)
@@ -248,7 +250,7 @@ async def test_a_question_that_is_too_long_is_asked_in_halves() -> None:
     with ScriptedEndpoint(respond) as endpoint:
         async with judge(endpoint) as model:
             verdicts, usage = await model.judge(PAIRS)
-    assert [(one.earlier_id, one.later_id) for one in verdicts] == [
+    assert [(verdict.earlier_id, verdict.later_id) for verdict in verdicts] == [
         ("id-window", "id-aisle"),
         ("id-window", "id-seats"),
     ]

@@ -132,7 +132,7 @@ def test_a_file_that_cannot_be_used_costs_a_try_and_no_more(tmp_path: Path) -> N
     assert save_mode(file, "here", "json")
     assert saved_mode(file, "here") == "json"
     assert not save_mode(file / "below", "here", "json")
-    assert [one.name for one in tmp_path.iterdir()] == ["modes.json"]
+    assert [written.name for written in tmp_path.iterdir()] == ["modes.json"]
 
 
 @pytest.fixture

@@ -38,8 +38,8 @@ async def test_every_note_gets_its_own_opinion_in_order() -> None:
     with ScriptedEndpoint([opinions(2, 1)]) as endpoint:
         async with asked(endpoint) as model:
             assert model.version == "model:scripted:opinion-1"
-            found, usage = await model.opinions_on([TEA, RAIN])
-    assert [one.note for one in found] == [1, 2]
+            given_opinions, usage = await model.opinions_on([TEA, RAIN])
+    assert [opinion.note for opinion in given_opinions] == [1, 2]
     assert usage.calls == 1
     assert "I like tea." in endpoint.requests[0]["messages"][1]["content"]
 
@@ -55,8 +55,8 @@ async def test_no_notes_are_no_question() -> None:
 async def test_a_note_left_out_or_made_up_is_asked_for_once_more(numbers: tuple[int, ...]) -> None:
     with ScriptedEndpoint([opinions(*numbers), opinions(1, 2)]) as endpoint:
         async with asked(endpoint) as model:
-            found, usage = await model.opinions_on([TEA, RAIN])
-    assert (len(found), usage.calls) == (2, 2)
+            given_opinions, usage = await model.opinions_on([TEA, RAIN])
+    assert (len(given_opinions), usage.calls) == (2, 2)
 
 
 async def test_an_answer_that_stays_wrong_is_no_answer() -> None:
@@ -111,21 +111,21 @@ def evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 @pytest.fixture
 def with_tea(tmp_path: Path) -> Path:
     """A scenario in which something is said that no gold fact knows."""
-    told = moved()
-    told["sessions"].append(session("three", "I am allergic to peanuts.", day=7))
-    told["arrival"].append("three")
-    return write(tmp_path / "scenarios", told)
+    scenario_json = moved()
+    scenario_json["sessions"].append(session("three", "I am allergic to peanuts.", day=7))
+    scenario_json["arrival"].append("three")
+    return write(tmp_path / "scenarios", scenario_json)
 
 
 def test_opinions_stand_apart_and_change_no_figure(with_tea: Path, evaluated: Evaluated) -> None:
     with ScriptedEndpoint(lambda request: opinions(1)) as endpoint:
-        told: dict[str, Any] = json.loads(evaluated(with_tea, endpoint, "--json"))
+        report: dict[str, Any] = json.loads(evaluated(with_tea, endpoint, "--json"))
         printed = evaluated(with_tea, endpoint)
-    assert told["opinions"]["what"] == "the model's own opinion, no measure"
-    (given_,) = told["opinions"]["given"]["moved"]
+    assert report["opinions"]["what"] == "the model's own opinion, no measure"
+    (given_,) = report["opinions"]["given"]["moved"]
     assert "peanuts" in given_["statement"]
     assert (given_["true"], given_["useful"]) == (True, False)
-    assert told["systems"][0]["total"]["unmatched"] == {"n": 1, "of": 3, "share": 0.3333}
+    assert report["systems"][0]["total"]["unmatched"] == {"n": 1, "of": 3, "share": 0.3333}
     assert "no measure, of the 1 unmatched facts: 1 true, 1 durable, 0 useful, 0 all three; 0 not answered" in printed
 
 

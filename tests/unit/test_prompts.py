@@ -116,7 +116,7 @@ TURNS = st.lists(st.builds(turn, st.integers(1, 99), st.text(), st.sampled_from(
 @given(TURNS, TURNS)
 def test_whatever_is_said_the_block_has_exactly_its_turns(turns: list[Turn], context: list[Turn]) -> None:
     lines = render(window(*turns, context=tuple(context))).splitlines()
-    heads = [int(found[1]) for line in lines if (found := HEAD.match(line))]
+    heads = [int(match[1]) for line in lines if (match := HEAD.match(line))]
     assert heads == [each.number for each in chain(context, turns)]
     assert lines.count("</transcript>") == 1
     assert lines[-1] == "</transcript>"

@@ -20,15 +20,15 @@ from scenarios import moved, scenario, session, write
 
 def test_a_story_has_no_gold() -> None:
     """The pipeline gets stories: what it does not get it cannot read."""
-    told = scenario().story()
-    assert type(told) is Story
-    assert "gold" not in told.model_dump()
+    story = scenario().story()
+    assert type(story) is Story
+    assert "gold" not in story.model_dump()
 
 
 def test_scenarios_come_from_files_and_folders_by_name(tmp_path: Path) -> None:
     folder = write(tmp_path / "all", moved("b"), moved("a"))
-    assert [one.id for one in read_scenarios([folder])] == ["a", "b"]
-    assert [one.id for one in read_scenarios([folder / "b.json"])] == ["b"]
+    assert [read.id for read in read_scenarios([folder])] == ["a", "b"]
+    assert [read.id for read in read_scenarios([folder / "b.json"])] == ["b"]
 
 
 def broken(**changed: Any) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def broken(**changed: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("told", "says"),
+    ("scenario_json", "says"),
     [
         (broken(id="../up"), "usable as a file name"),
         (broken(sessions=[]), "sessions"),
@@ -47,8 +47,10 @@ def broken(**changed: Any) -> dict[str, Any]:
         (broken(gold=None), "gold"),
     ],
 )
-def test_what_cannot_be_scored_is_refused_by_file_and_place(tmp_path: Path, told: dict[str, Any], says: str) -> None:
-    (tmp_path / "x.json").write_text(json.dumps(told))
+def test_what_cannot_be_scored_is_refused_by_file_and_place(
+    tmp_path: Path, scenario_json: dict[str, Any], says: str
+) -> None:
+    (tmp_path / "x.json").write_text(json.dumps(scenario_json))
     with pytest.raises(SourceInvalid, match=says) as refused:
         read_scenarios([tmp_path])
     assert "x.json" in str(refused.value)
@@ -65,25 +67,27 @@ def test_no_scenario_at_all_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("container", ["assistant", "round_robin", "selector", "swarm", "team", "v02", "openai"])
 def test_every_kind_of_state_is_read_back_as_it_was_said(container: str) -> None:
-    told = Session.model_validate(session("one", "I live in Graz.", "I like tea.", container=container))
-    state = json.loads(json.dumps(saved_state(told, "seed")))
-    transcript = read_state(state, humans=told.humans)
+    spoken = Session.model_validate(session("one", "I live in Graz.", "I like tea.", container=container))
+    state = json.loads(json.dumps(saved_state(spoken, "seed")))
+    transcript = read_state(state, humans=spoken.humans)
     said = [(turn.role, turn.text) for turn in transcript.turns]
-    assert said == [(Role.HUMAN if one.role == "user" else Role.AGENT, one.content) for one in told.messages]
+    assert said == [
+        (Role.HUMAN if message.role == "user" else Role.AGENT, message.content) for message in spoken.messages
+    ]
 
 
 def test_a_team_spreads_its_times_over_the_session() -> None:
-    told = Session.model_validate(session("one", "a", "b", "c", container="round_robin"))
-    transcript = read_state(json.loads(json.dumps(saved_state(told, "seed"))), humans=told.humans)
+    spoken = Session.model_validate(session("one", "a", "b", "c", container="round_robin"))
+    transcript = read_state(json.loads(json.dumps(saved_state(spoken, "seed"))), humans=spoken.humans)
     times = [turn.said_at for turn in transcript.turns]
-    assert times == [told.started_at + timedelta(minutes=6 * place) for place in range(6)]
+    assert times == [spoken.started_at + timedelta(minutes=6 * place) for place in range(6)]
 
 
 def test_a_team_without_an_agent_is_refused() -> None:
-    told = session("one", container="swarm")
-    told["messages"] = [{"role": "user", "source": "user", "content": "hello?"}]
+    spoken = session("one", container="swarm")
+    spoken["messages"] = [{"role": "user", "source": "user", "content": "hello?"}]
     with pytest.raises(SourceInvalid, match="no agent speaks"):
-        saved_state(Session.model_validate(told), "seed")
+        saved_state(Session.model_validate(spoken), "seed")
 
 
 def test_a_block_is_written_between_its_markers_and_nowhere_else() -> None:
