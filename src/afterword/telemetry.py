@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache, wraps
+from importlib.metadata import PackageNotFoundError, version
 from inspect import iscoroutinefunction, signature
 from time import perf_counter
 from typing import Any, ParamSpec, TypeVar, cast
@@ -21,7 +22,6 @@ from typing import Any, ParamSpec, TypeVar, cast
 from opentelemetry import metrics, trace
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
-from afterword import __version__
 from afterword.facts.scopes import Scope
 
 P = ParamSpec("P")
@@ -104,9 +104,16 @@ _UNITS: Mapping[Count | Measure, str] = {
 }
 
 
+def _version() -> str:
+    try:
+        return version("afterword")
+    except PackageNotFoundError:
+        return ""
+
+
 # These are proxies: an application may set its providers later.
-_TRACER = trace.get_tracer("afterword", __version__)
-_METER = metrics.get_meter("afterword", __version__)
+_TRACER = trace.get_tracer("afterword", _version())
+_METER = metrics.get_meter("afterword", _version())
 _COUNTERS = {name: _METER.create_counter(name, _UNITS[name]) for name in Count}
 _HISTOGRAMS = {name: _METER.create_histogram(name, _UNITS[name]) for name in Measure}
 
