@@ -36,7 +36,7 @@ from afterword.store.database.engine import Store
 from afterword.store.database.urls import store_url
 from afterword.store.entered_statements import Entry
 from afterword.store.reading.recall import recall, search
-from afterword.store.reading.view_cache import Remembered
+from afterword.store.reading.view_cache import ViewCache
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -154,7 +154,7 @@ def _fact(scope: int, number: int, text: str) -> dict[Any, dict[str, Any]]:
 
 
 async def _fill_vectors(store: Store) -> None:
-    view = await Remembered().view(store, Scope.user("user-0"), NOW)
+    view = await ViewCache().view(store, Scope.user("user-0"), NOW)
     texts = [unit.text for unit in view.index.units]
     made = await Given().embed(texts)
     kept = {"scope_id": 1, "model": Given.model, "dimension": DIMENSION}
@@ -186,12 +186,12 @@ async def measure(store: Store, scopes: int, *, hybrid: bool, turns: bool, round
     chance, embedder = random.Random(2), Given() if hybrid else None
     whose = [Scope.user(f"user-{chance.randrange(scopes)}") for _ in range(8)] if scopes > 1 else [Scope.user("user-0")]
 
-    async def ask(scope: Scope, kept: Remembered | None = None) -> None:
+    async def ask(scope: Scope, kept: ViewCache | None = None) -> None:
         query = sentence(chance, 4)
-        await search(store, scope, query, at=NOW, limit=10, turns=turns, remembered=kept, embedder=embedder)
+        await search(store, scope, query, at=NOW, limit=10, turns=turns, views=kept, embedder=embedder)
 
     async def cold() -> None:
-        kept = Remembered()
+        kept = ViewCache()
         await ask(chance.choice(whose), kept)
         kept.close()
 

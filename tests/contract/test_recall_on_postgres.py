@@ -16,7 +16,7 @@ from afterword.store import entries
 from afterword.store.database.engine import Store
 from afterword.store.entered_statements import Entry
 from afterword.store.reading.recall import search
-from afterword.store.reading.view_cache import remembered
+from afterword.store.reading.view_cache import view_cache_of
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATER = NOON + timedelta(days=1)
@@ -50,8 +50,8 @@ async def test_what_another_writes_is_seen_at_the_next_question(postgres_store_u
         for number, what in enumerate(("tea", "jam", "rain")):
             await say(other, what)
             assert len(await told(store)) == number + 1
-            before = await remembered(store).view(store, LENA, LATER)
-            assert await remembered(store).view(store, LENA, LATER) is before
+            before = await view_cache_of(store).view(store, LENA, LATER)
+            assert await view_cache_of(store).view(store, LENA, LATER) is before
 
 
 async def test_it_goes_on_where_the_server_has_ended_every_connection(postgres_store_url: str) -> None:

@@ -32,7 +32,7 @@ from afterword.store.database.engine import Store
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.reading.recall import Recall, recall, search
 from afterword.store.reading.scope_vectors import refresh_vectors
-from afterword.store.reading.view_cache import Remembered, remembered
+from afterword.store.reading.view_cache import ViewCache, view_cache_of
 from afterword.store.tables import VectorRow
 
 LENA = Scope.user("lena")
@@ -130,7 +130,7 @@ async def test_what_is_kept_is_right_when_another_process_writes(store: Store) -
 
 async def test_what_is_kept_is_used_until_the_next_fact_begins_or_ends(store: Store) -> None:
     await keep(store, stated(1, "Lena is in Oslo.", valid_to=NOON + timedelta(days=5)), stated(2, "Lena likes tea."))
-    kept = remembered(store)
+    kept = view_cache_of(store)
     early, soon = NOON + timedelta(days=1), NOON + timedelta(days=2)
     assert await kept.view(store, LENA, early) is await kept.view(store, LENA, soon)
     assert told(await search(store, LENA, "Lena", at=NOON + timedelta(days=6))) == ["Lena likes tea."]
@@ -139,8 +139,8 @@ async def test_what_is_kept_is_used_until_the_next_fact_begins_or_ends(store: St
 
 async def same_as_anew(store: Store) -> None:
     """What is carried on from one revision to the next must be what a process that knows nothing reads."""
-    new = Remembered()
-    carried, anew = await remembered(store).view(store, LENA, LATER), await new.view(store, LENA, LATER)
+    new = ViewCache()
+    carried, anew = await view_cache_of(store).view(store, LENA, LATER), await new.view(store, LENA, LATER)
     new.close()
     assert carried.snapshot.revision == anew.snapshot.revision
     assert list(map(carried.fact, carried.served)) == list(map(anew.fact, anew.served))
@@ -169,16 +169,16 @@ async def test_what_is_carried_on_is_what_a_new_reading_gives(store: Store) -> N
 async def test_what_has_not_changed_is_not_read_again_after_a_run(store: Store) -> None:
     many = [stated(number, f"Lena keeps lamp {number}.") for number in range(10, 30)]
     await keep(store, *many)
-    before = await remembered(store).view(store, LENA, LATER)
+    before = await view_cache_of(store).view(store, LENA, LATER)
     await keep(store, *many, stated(1, "Lena lives in Graz."))
-    after = await remembered(store).view(store, LENA, LATER)
+    after = await view_cache_of(store).view(store, LENA, LATER)
     assert [one for one in after.served if one not in before.served] == [after.by_id["lena-1"]]
 
 
 async def test_everything_is_read_again_after_what_is_no_run(store: Store) -> None:
     """Forgetting covers words in place; only its revision tells."""
     await keep(store, stated(1, "Lena lives in Graz."), *[stated(one, f"Lamp {one}.") for one in range(10, 20)])
-    await remembered(store).view(store, LENA, LATER)
+    await view_cache_of(store).view(store, LENA, LATER)
     with store.connecting(writing=True) as connection:
         connection.execute(text("UPDATE assertions SET statement = 'Lena lives.' WHERE id = 'lena-1'"))
         connection.execute(text("UPDATE scopes SET revision = revision + 1"))
@@ -189,7 +189,7 @@ async def test_everything_is_read_again_after_what_is_no_run(store: Store) -> No
 async def test_another_scopes_change_leaves_a_view_as_it_is(store: Store) -> None:
     tom = Scope.user("tom")
     await keep(store, stated(1, "Lena likes tea."))
-    kept = remembered(store)
+    kept = view_cache_of(store)
     before = await kept.view(store, LENA, LATER)
     await keep(store, stated(1, "Tom likes tea.", scope=tom), scope=tom)
     assert await kept.view(store, LENA, LATER) is before
@@ -200,7 +200,7 @@ async def test_what_is_remembered_is_bounded_and_the_longest_unused_goes_first(s
     scopes = [Scope.user(f"user{number}") for number in range(4)]
     for scope in scopes:
         await keep(store, stated(1, "Likes tea.", scope=scope), stated(2, "Likes jam.", scope=scope), scope=scope)
-    kept = Remembered(most_units=8)
+    kept = ViewCache(most_units=8)
     for scope in (scopes[0], scopes[1], scopes[0], scopes[2]):
         await kept.view(store, scope, LATER)
     assert [kept.revision_of(scope) is not None for scope in scopes] == [True, False, True, False]

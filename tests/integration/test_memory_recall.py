@@ -16,7 +16,7 @@ from afterword.recall.tokens import token_upper_bound
 from afterword.store import ledger, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.reading.recall import recall, search
-from afterword.store.reading.view_cache import remembered
+from afterword.store.reading.view_cache import view_cache_of
 from kept import LENA, SAID_AT, keep, run_ids, stated, text, texts
 
 
@@ -93,11 +93,11 @@ async def test_what_came_too_late_serves_the_next_turn(store: Store) -> None:
     assert await texts(memory) == []
     for _ in range(100):
         await asyncio.sleep(0.1)
-        if remembered(store).revision_of(LENA) is not None:
+        if view_cache_of(store).revision_of(LENA) is not None:
             break
     with store.reading() as db:
         revision = scope_rows.revision_of(db, LENA)
-    assert remembered(store).revision_of(LENA) == revision
+    assert view_cache_of(store).revision_of(LENA) == revision
     assert len(await texts(FactMemory(user="lena", store=store))) == 1499
 
 

@@ -160,23 +160,23 @@ def knowledge_of(revision: int, *numbers: int) -> Knowledge:
 def test_others_see_what_a_transaction_has_found_out_once_it_is_committed() -> None:
     cache = Cache()
     draft, after = Draft(cache), knowledge_of(1, 1)
-    draft.keep(LENA, after)
-    assert (draft.find(LENA, 1), Draft(cache).find(LENA, 1)) == (after, None)
+    draft.keep(LENA, (1, ""), after)
+    assert (draft.find(LENA, (1, "")), Draft(cache).find(LENA, (1, ""))) == (after, None)
     draft.commit()
-    assert Draft(cache).find(LENA, 1) is after
-    assert Draft(cache).find(LENA, 2) is None
+    assert Draft(cache).find(LENA, (1, "")) is after
+    assert Draft(cache).find(LENA, (2, "")) is None
 
 
 def test_what_was_used_least_lately_is_let_go_first() -> None:
     cache, scopes = Cache(most=4), [Scope.user(name) for name in "abc"]
     for scope in scopes[:2]:
-        cache.keep(scope, knowledge_of(1, 1, 2))
-    assert cache.find(scopes[0], 1)
-    cache.keep(scopes[2], knowledge_of(1, 1))
-    assert [cache.find(scope, 1) is not None for scope in scopes] == [True, False, True]
-    cache.keep(scopes[1], knowledge_of(2, *range(9)))
-    assert cache.find(scopes[1], 2), "one that is too large is held alone"
-    assert cache.find(scopes[0], 1) is None
+        cache.keep(scope, (1, ""), knowledge_of(1, 1, 2))
+    assert cache.find(scopes[0], (1, ""))
+    cache.keep(scopes[2], (1, ""), knowledge_of(1, 1))
+    assert [cache.find(scope, (1, "")) is not None for scope in scopes] == [True, False, True]
+    cache.keep(scopes[1], (2, ""), knowledge_of(2, *range(9)))
+    assert cache.find(scopes[1], (2, "")), "one that is too large is held alone"
+    assert cache.find(scopes[0], (1, "")) is None
 
 
 @given(st.lists(st.dictionaries(st.integers(0, 9), st.none() | st.integers(1, 9)), max_size=6), st.integers(0, 4))

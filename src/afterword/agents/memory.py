@@ -283,6 +283,8 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             at=self._clock(),
             budget_tokens=budget_tokens,
             embedder=self._embedder,
+            # What was loaded last serves a turn that the store would hold up; the loading serves the next.
+            patience_s=self._timeout_s / 2,
         )
 
     async def _search(

@@ -26,7 +26,8 @@ from afterword.store.database.statements import chunks, fetch_rows, fetch_where_
 from afterword.store.lookup import assertions_by_id, knowledge_after_runs, read_knowledge
 from afterword.store.proposals import Proposal, store_verdicts, store_window
 from afterword.store.rows import fact_values, member_values, pack_transcript
-from afterword.store.scope_rows import lock_scope, raise_revision, revision_of, scope_key
+from afterword.store.scope_changes import record_change
+from afterword.store.scope_rows import lock_scope, raise_revision, revision_of, scope_key, version_of
 from afterword.store.tables import FactAssertionRow, FactRow, RunRow, RunWindowRow, WindowAssertionRow, WindowRow
 from afterword.telemetry import Stage, staged
 
@@ -154,7 +155,7 @@ def apply_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> 
     run.applied_revision = raise_revision(transaction, run.scope_id)
     transaction.add(run)
     transaction.flush()
-    _update_facts(transaction, scope, run.scope_id, before, _last_applied(transaction, run))
+    _update_facts(transaction, scope, run, before, _last_applied(transaction, run))
     return run.applied_revision
 
 
@@ -177,7 +178,7 @@ def undo_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> i
     run.status, run.undone_at = RunStatus.UNDONE, at
     transaction.add(run)
     transaction.flush()
-    _update_facts(transaction, scope, run.scope_id, before, last_applied)
+    _update_facts(transaction, scope, run, before, last_applied)
     return revision
 
 
@@ -204,13 +205,28 @@ def _last_applied(transaction: Session, run: RunRow) -> list[int]:
     return [row.id for row in fetch_rows(transaction, _select_last_applied(), values)]
 
 
-def _update_facts(transaction: Session, scope: Scope, scope_id: int, before: Knowledge, run_ids: Sequence[int]) -> None:
-    """Derive again the facts that these runs may have changed."""
+def _update_facts(transaction: Session, scope: Scope, run: RunRow, before: Knowledge, run_ids: Sequence[int]) -> None:
+    """Derive again the facts that these runs may have changed, and record which did."""
     after, ids = knowledge_after_runs(transaction, scope, before, revision_of(transaction, scope), run_ids)
     affected_ids = after.affected_ids(before, ids)
     ties = fetch_where_in(transaction, FactAssertionRow, "assertion_id", affected_ids)
     stored_ids = list(dict.fromkeys(tie.fact_id for tie in ties))
-    _replace_facts(transaction, scope_id, stored_ids, fact_histories(*after.excerpt(affected_ids)))
+    histories = fact_histories(*after.excerpt(affected_ids))
+    changed_ids = _replace_facts(transaction, run.scope_id, stored_ids, histories)
+    linked_before = {tie.assertion_id for tie in ties}
+    linked_after = {member.id for history in histories for member in history.members}
+    is_unlinked = any(
+        (name in after.by_id and name not in linked_after) or (name in before.by_id and name not in linked_before)
+        for name in affected_ids
+    )
+    record_change(
+        transaction,
+        run.scope_id,
+        version_of(transaction, scope),
+        source=run.source,
+        fact_ids=changed_ids,
+        is_unlinked=is_unlinked,
+    )
 
 
 def derive_facts(transaction: Session, scope: Scope) -> None:
@@ -223,8 +239,11 @@ def derive_facts(transaction: Session, scope: Scope) -> None:
 
 def _replace_facts(
     transaction: Session, scope_id: int, stored_ids: Sequence[str], histories: Sequence[FactHistory]
-) -> None:
-    """Store these facts in place of those with the `stored_ids`. Rows that stay equal are not written."""
+) -> set[str]:
+    """Store these facts in place of those with the `stored_ids`. Rows that stay equal are not written.
+
+    Returns the ids of the facts that were written or removed.
+    """
     rows = {row.id: dict(row._mapping) for row in fetch_where_in(transaction, FactRow, "id", stored_ids)}
     members: dict[str, list[str]] = defaultdict(list)
     ties = fetch_where_in(transaction, FactAssertionRow, "fact_id", stored_ids)
@@ -237,8 +256,10 @@ def _replace_facts(
         or members[history.id] != [member.id for member in history.members]
     ]
     unchanged_ids = {history.id for history in histories} - {history.id for history in changed}
-    for ids in chunks([fact_id for fact_id in rows if fact_id not in unchanged_ids]):
+    removed_ids = [fact_id for fact_id in rows if fact_id not in unchanged_ids]
+    for ids in chunks(removed_ids):
         transaction.exec(delete(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(ids)))
         transaction.exec(delete(FactRow).where(col(FactRow.id).in_(ids)))
     insert_rows(transaction, FactRow, [fact_values(history, scope_id) for history in changed])
     insert_rows(transaction, FactAssertionRow, [values for history in changed for values in member_values(history)])
+    return {*removed_ids, *(history.id for history in changed)}

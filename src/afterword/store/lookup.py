@@ -23,7 +23,7 @@ from afterword.store.database.cache import Cache, Draft
 from afterword.store.database.statements import CHUNK as CHUNK
 from afterword.store.database.statements import fetch_rows, fetch_where_in, select_columns
 from afterword.store.rows import assertion_of, history_of, verdict_of
-from afterword.store.scope_rows import scope_key, scope_row
+from afterword.store.scope_rows import scope_key, scope_row, version_of
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -80,10 +80,10 @@ def read_knowledge(
     if known_at is not None:
         return _load_knowledge(transaction, scope, row.id, row.revision, known_at)
     draft = _draft(transaction)
-    cached = None if afresh else draft.find(scope, row.revision)
+    cached = None if afresh else draft.find(scope, (row.revision, row.stamp))
     if cached is None:
         cached = _load_knowledge(transaction, scope, row.id, row.revision, None)
-        draft.keep(scope, cached)
+        draft.keep(scope, (row.revision, row.stamp), cached)
     return cached
 
 
@@ -102,7 +102,7 @@ def knowledge_after_runs(
         removed_verdicts=[verdict_of(row) for row in verdict_rows if not row.is_live],
         added_verdicts=[verdict_of(row) for row in verdict_rows if row.is_live],
     )
-    _draft(transaction).keep(scope, after)
+    _draft(transaction).keep(scope, version_of(transaction, scope), after)
     judged_ids = [end for row in verdict_rows for end in (row.earlier_id, row.later_id)]
     return after, [*(row.id for row in assertion_rows), *judged_ids]
 

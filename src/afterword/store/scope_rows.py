@@ -14,6 +14,7 @@ from sqlmodel.sql.expression import SelectOfScalar
 from afterword.facts.scopes import Scope
 from afterword.store.database.inserts import insert_missing
 from afterword.store.database.statements import fetch_rows
+from afterword.store.scope_changes import new_stamp
 from afterword.store.tables import ScopeRow
 
 
@@ -60,6 +61,12 @@ def revision_of(transaction: Session, scope: Scope) -> int:
     return row.revision if row else 0
 
 
+def version_of(transaction: Session, scope: Scope) -> tuple[int, str]:
+    """Return which state the scope is in: its revision, and the stamp that tells it from another of that revision."""
+    row = scope_row(transaction, scope)
+    return (row.revision, row.stamp) if row else (0, "")
+
+
 def read_scopes(transaction: Session) -> list[Scope]:
     """Return every scope of the store. For operators, never for an agent."""
     rows = transaction.exec(select(ScopeRow).order_by(ScopeRow.tenant, ScopeRow.kind, ScopeRow.name))
@@ -92,16 +99,20 @@ def lock_scope(transaction: Session, scope: Scope) -> int:
 
 def raise_revision(transaction: Session, scope_id: int, *, by: int = 1) -> int:
     """Raise the revision of a scope and return it. Two writers of one scope queue up here, not at their commits."""
-    ((revision,),) = fetch_rows(transaction, _update_revision(), {"scope_key": scope_id, "by": by})
     row = transaction.get_one(ScopeRow, scope_id)
+    stamp = new_stamp() if by else row.stamp
+    values = {"scope_key": scope_id, "by": by, "new_stamp": stamp}
+    ((revision,),) = fetch_rows(transaction, _update_revision(), values)
     set_committed_value(row, "revision", revision)
+    set_committed_value(row, "stamp", stamp)
     return int(revision)
 
 
 @cache
 def _update_revision() -> Any:
     statement = update(ScopeRow).where(col(ScopeRow.id) == bindparam("scope_key"))
-    return statement.values(revision=col(ScopeRow.revision) + bindparam("by")).returning(col(ScopeRow.revision))
+    values = {"revision": col(ScopeRow.revision) + bindparam("by"), "stamp": bindparam("new_stamp")}
+    return statement.values(values).returning(col(ScopeRow.revision))
 
 
 def policy_of(transaction: Session, scope: Scope) -> Policy:

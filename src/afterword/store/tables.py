@@ -35,6 +35,20 @@ class ScopeRow(SQLModel, table=True):
     name: str
     revision: int = 0
     policy: str = "auto"
+    stamp: str = ""
+
+
+class ScopeChangeRow(SQLModel, table=True):
+    """One revision of a scope: the facts that it wrote or removed, and the source of the run that made it."""
+
+    __tablename__ = "scope_changes"
+
+    scope_id: int = Field(primary_key=True, foreign_key="scopes.id")
+    revision: int = Field(primary_key=True)
+    stamp: str
+    source: str
+    fact_ids: list[str] = Field(sa_type=JSON)
+    is_unlinked: bool = False
 
 
 class SessionRow(SQLModel, table=True):

@@ -12,49 +12,54 @@ MOST = 100_000
 """How many assertions are held at most, at about 3 kB each; a scope that has more is held alone."""
 
 
+Version = tuple[int, str]
+"""Which state of a scope: its revision, and the stamp that tells it from another of that revision."""
+
+
 class Cache:
     """What is known of some scopes, as it was committed. Several threads may use one."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most, self._lock = most, Lock()
-        self._held: OrderedDict[Scope, Knowledge] = OrderedDict()
+        self._known: OrderedDict[Scope, tuple[Version, Knowledge]] = OrderedDict()
 
-    def find(self, scope: Scope, revision: int) -> Knowledge | None:
-        """Return what is known of a scope at this revision, where it is held."""
+    def find(self, scope: Scope, version: Version) -> Knowledge | None:
+        """Return what is known of a scope in this state, None where it is not kept."""
         with self._lock:
-            found = self._held.get(scope)
-            if found is None or found.revision != revision:
+            kept_version, known = self._known.get(scope, (None, None))
+            if kept_version != version:
                 return None
-            self._held.move_to_end(scope)
-            return found
+            self._known.move_to_end(scope)
+            return known
 
-    def keep(self, scope: Scope, known: Knowledge) -> None:
-        """Hold this, and let go of what was used least lately where it is too much."""
+    def keep(self, scope: Scope, version: Version, known: Knowledge) -> None:
+        """Keep this, and drop what was used least lately where it is too much."""
         with self._lock:
-            self._held[scope] = known
-            self._held.move_to_end(scope)
-            held = sum(len(one.by_id) for one in self._held.values())
-            while held > self._most and len(self._held) > 1:
-                held -= len(self._held.popitem(last=False)[1].by_id)
+            self._known[scope] = version, known
+            self._known.move_to_end(scope)
+            total = sum(len(each.by_id) for _, each in self._known.values())
+            while total > self._most and len(self._known) > 1:
+                _, (_, dropped) = self._known.popitem(last=False)
+                total -= len(dropped.by_id)
 
 
 class Draft:
-    """What one transaction has found out: others see it once the transaction has been committed."""
+    """What one transaction has learned: others see it once the transaction has been committed."""
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
-        self._found: dict[Scope, Knowledge] = {}
+        self._known: dict[Scope, tuple[Version, Knowledge]] = {}
 
-    def find(self, scope: Scope, revision: int) -> Knowledge | None:
-        """Return what is known of a scope at this revision, where it is held."""
-        found = self._found.get(scope)
-        return found if found and found.revision == revision else self._cache.find(scope, revision)
+    def find(self, scope: Scope, version: Version) -> Knowledge | None:
+        """Return what is known of a scope in this state, None where it is not kept."""
+        own_version, known = self._known.get(scope, (None, None))
+        return known if own_version == version else self._cache.find(scope, version)
 
-    def keep(self, scope: Scope, known: Knowledge) -> None:
-        """Hold this for the transaction."""
-        self._found[scope] = known
+    def keep(self, scope: Scope, version: Version, known: Knowledge) -> None:
+        """Keep this for the transaction."""
+        self._known[scope] = version, known
 
     def commit(self) -> None:
-        """Hold for everyone what was found out."""
-        for scope, known in self._found.items():
-            self._cache.keep(scope, known)
+        """Let everyone see it."""
+        for scope, (version, known) in self._known.items():
+            self._cache.keep(scope, version, known)

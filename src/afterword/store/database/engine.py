@@ -10,7 +10,7 @@ import os
 import random
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -119,6 +119,10 @@ class Store:
         does not answer, and `TransactionCancelled` where the caller is cancelled.
         """
         return await run_in_thread(self._executor("read"), partial(self._read, work))
+
+    def begin_read(self, work: Callable[[Session], T]) -> Future[T]:
+        """Begin to read in one transaction, and return the future of what `work` returns. Nobody can cancel it."""
+        return self._executor("read").submit(self._read, work)
 
     async def write(self, work: Callable[[Session], T], *, strict: bool = False, lasting: bool = True) -> T:
         """Return what `work` returns after its transaction was committed; any error rolls it back.

@@ -25,6 +25,7 @@ from afterword.store.forgetting.row_blanking import ForgottenWords, blank_sessio
 from afterword.store.forgetting.text_columns import ERASABLE_TABLES, Clause, ErasableTable, SessionKeys
 from afterword.store.forgetting.tombstone_rows import add_tombstones, ensure_store_key
 from afterword.store.lookup import CHUNK
+from afterword.store.scope_changes import new_stamp
 from afterword.store.scope_rows import scope_row
 from afterword.store.tables import (
     AssertionRow,
@@ -250,7 +251,7 @@ def _carried_out(transaction: Session, scope: Scope, work: ErasureWork, at: date
     erasure.erase_derived()
     work(erasure)
     transaction.connection().execute(
-        update(ScopeRow).where(col(ScopeRow.id) == row.id).values(revision=ScopeRow.revision + 1)
+        update(ScopeRow).where(col(ScopeRow.id) == row.id).values(revision=ScopeRow.revision + 1, stamp=new_stamp())
     )
     laid = add_tombstones(transaction, scope, dict.fromkeys(erasure.stones))
     transaction.expunge_all()  # rows were changed behind its back

@@ -24,6 +24,7 @@ from afterword.store.tables import (
     RunRow,
     RunVerdictRow,
     RunWindowRow,
+    ScopeChangeRow,
     ScopeRow,
     SessionRow,
     SpendingRow,
@@ -241,7 +242,14 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
     # What a model was paid stays on the books; whom it was paid for is struck out of it (`forgetting.sever`).
     ErasableTable(SpendingRow, (), ("source", "purpose", "model", "status")),
     # Of a scope its name stays: its tombstones need it, and other processes must see that it has changed.
-    ErasableTable(ScopeRow, (), ("tenant", "kind", "name", "policy")),
+    ErasableTable(
+        ScopeChangeRow,
+        (),
+        ("stamp", "source", "fact_ids"),
+        of_scope=lambda scope: col(ScopeChangeRow.scope_id) == scope,
+        derived=True,
+    ),
+    ErasableTable(ScopeRow, (), ("tenant", "kind", "name", "policy", "stamp")),
     ErasableTable(TombstoneRow, (), ("id", "key_id", "kind", "place", "mark", "spans")),
     ErasableTable(TombstoneKeyRow, (), ("id", "key")),
     # A job is of no scope, and its failure names an error's type alone.

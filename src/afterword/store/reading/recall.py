@@ -20,8 +20,8 @@ from afterword.recall.vectors import Embedder
 from afterword.store.database.engine import Store
 from afterword.store.reading.fact_rows import Held
 from afterword.store.reading.scope_vectors import meaning
-from afterword.store.reading.view_cache import Remembered as Remembered
-from afterword.store.reading.view_cache import remembered as remembered_of
+from afterword.store.reading.view_cache import ViewCache as ViewCache
+from afterword.store.reading.view_cache import view_cache_of as view_cache_of
 from afterword.store.reading.views import STANDING, View
 from afterword.telemetry import Count, Stage, count, note, staged
 
@@ -66,7 +66,8 @@ async def recall(
     budget_tokens: int,
     limit: int | None = None,
     kinds: Collection[Kind] | None = None,
-    remembered: Remembered | None = None,
+    views: ViewCache | None = None,
+    patience_s: float | None = None,
     embedder: Embedder | None = None,
 ) -> Recall:
     """Return the facts for an agent's block, by kind and in the order of saying, within the budget.
@@ -74,12 +75,12 @@ async def recall(
     Every current or contested fact of the scope where all of them fit. Else preferences and decisions first, up to half
     the budget (those about the query before others, the later said before the earlier), then what the query is about,
     facts and the turns they rest on in one ranked list, then what was said last. `limit` bounds facts and turns
-    together. `remembered` is where views are kept, by default with the store; with an `embedder` meaning counts beside
-    words, as far as there are vectors. Raises TypeError without a scope, and `StoreError` where the store does not
+    together. `views` is where views are kept, by default with the store; where loading takes longer than `patience_s`,
+    the view that was loaded last is used. With an `embedder` meaning counts beside words, as far as there are vectors.
+    Raises TypeError without a scope, and `StoreError` where the store does not
     answer.
     """
-    kept = remembered or remembered_of(store)
-    view = await _view(store, scope, at, kept)
+    view = await _view(store, scope, at, views or view_cache_of(store), patience_s)
     served = _served(view, kinds)
     past = bool(view.past) and bool(_ABOUT_THE_PAST.search(query))
     whole = _whole(view, served, label=scope_label(scope), budget_tokens=budget_tokens)
@@ -113,7 +114,8 @@ async def search(
     kinds: Collection[Kind] | None = None,
     turns: bool = False,
     explain: bool = False,
-    remembered: Remembered | None = None,
+    views: ViewCache | None = None,
+    patience_s: float | None = None,
     embedder: Embedder | None = None,
 ) -> Recall:
     """Return only what the query is about, best first: facts, and with `turns` the turns they rest on too.
@@ -122,8 +124,7 @@ async def search(
     empty query finds every fact, in order. Raises TypeError without a
     scope, and `StoreError` where the store does not answer.
     """
-    kept = remembered or remembered_of(store)
-    view = await _view(store, scope, at, kept)
+    view = await _view(store, scope, at, views or view_cache_of(store), patience_s)
     served = _served(view, kinds)
     if not query.strip():
         return _recall(in_block_order(view.fact(one) for one in served)[:limit], [], stored=len(served))
@@ -144,10 +145,10 @@ def _parts(
     return tuple(parts[name] for name in names)
 
 
-async def _view(store: Store, scope: Scope, at: datetime, kept: Remembered) -> View:
+async def _view(store: Store, scope: Scope, at: datetime, views: ViewCache, patience_s: float | None) -> View:
     if not isinstance(scope, Scope):
         raise TypeError(f"whose facts? give a Scope, for example Scope.user('lena'), not {type(scope).__name__}")
-    return await kept.view(store, scope, at)
+    return await views.view(store, scope, at, patience_s=patience_s)
 
 
 Units = list[tuple[SearchUnit, float]]

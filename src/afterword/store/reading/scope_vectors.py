@@ -27,7 +27,7 @@ from afterword.recall.vectors import (
 from afterword.store.database.compiled_queries import Question
 from afterword.store.database.engine import Store
 from afterword.store.reading import snapshots, vector_rows
-from afterword.store.reading.view_cache import remembered
+from afterword.store.reading.view_cache import view_cache_of
 from afterword.store.reading.views import View
 from afterword.store.tables import VectorRow
 from afterword.telemetry import Stage
@@ -83,7 +83,7 @@ async def refresh_vectors(
     require_numpy()
     made, spare = 0, dict[str, bytes]()
     for _ in range(ROUNDS):
-        view = await remembered(store).view(store, scope, at)
+        view = await view_cache_of(store).view(store, scope, at)
         texts = {vector_key(unit.text): unit.text for unit in view.index.units}
         key, kept = await store.read(lambda db: _kept(db.connection(), scope, embedder))
         if key is None:
@@ -141,7 +141,7 @@ def _kept(
     connection: Connection, scope: Scope, embedder: Embedder, keys: Sequence[str] | None = None
 ) -> tuple[int | None, dict[str, bytes]]:
     """Return the scope's key, and the vectors that are kept under these keys (None: all of them)."""
-    key, _ = snapshots.revision(connection, scope)
+    key = snapshots.version(connection, scope).key
     if key is None:
         return None, {}
     values = {"scope": key, "model": embedder.model, "dimension": embedder.dimension}

@@ -13,7 +13,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, String, bindparam, cast, func, select, type_coerce
+from sqlalchemy import Connection, String, bindparam, cast, select, type_coerce
 from sqlalchemy.sql import Select
 from sqlalchemy.types import JSON, NullType
 from sqlmodel import SQLModel, col
@@ -21,15 +21,16 @@ from sqlmodel import SQLModel, col
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, SourceTurn, TurnPlace
 from afterword.store.database.compiled_queries import Plain, Question
+from afterword.store.ledger import session_source
 from afterword.store.lookup import CHUNK, live_runs
-from afterword.store.reading.fact_rows import COLUMNS, LIGHT, Held, gathered, held_of, moment_or_none
+from afterword.store.reading.fact_rows import COLUMNS, Held, held_of, moment_or_none
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
     FactAssertionRow,
     FactRow,
-    RunRow,
     RunWindowRow,
+    ScopeChangeRow,
     ScopeRow,
     SessionRow,
     TurnRow,
@@ -38,13 +39,27 @@ from afterword.store.tables import (
 
 MOST_CHANGED = 0.25
 """Where a larger share of the facts has changed, all are read."""
+TURN_COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
+    (SessionRow, "id"),
+    (TurnRow, "number"),
+    (SessionRow, "session_id"),
+    (SessionRow, "humans"),
+    (SessionRow, "assumed"),
+    (TurnRow, "speaker"),
+    (TurnRow, "said_at"),
+    (TurnRow, "text"),
+)
+FEW_CHANGED = 200
+"""So many are read by themselves in any case."""
+_SESSION = session_source("")
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything that can be recalled of a scope at one revision: facts in the order of saying, and their turns.
 
-    `otherwise` are the turns that something else rests on, live and no fact: what was withdrawn or is to be gone.
+    `stamp` tells it from another state of the same revision. `otherwise` are the turns that something else rests on,
+    live and no fact: what was withdrawn or is to be gone.
     """
 
     scope: Scope
@@ -54,62 +69,111 @@ class Snapshot:
     otherwise: frozenset[TurnPlace] = frozenset()
     rows: Mapping[Plain, SourceTurn] = field(default_factory=dict, repr=False)
     """The turns by the rows that they were read from."""
+    stamp: str = ""
 
 
-def revision(connection: Connection, scope: Scope) -> tuple[int | None, int]:
-    """Return the key of the scope, None where nothing is kept of it, and its revision."""
-    found = _REVISION.ask(connection, tenant=scope.tenant, kind=str(scope.kind), name=scope.id)
-    return (found[0][0], found[0][1]) if found else (None, 0)
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """A scope's key, None where nothing is kept of it, and which state of it is there."""
+
+    key: int | None
+    revision: int
+    stamp: str
+
+    def is_of(self, snapshot: Snapshot) -> bool:
+        return (self.revision, self.stamp) == (snapshot.revision, snapshot.stamp)
+
+
+def version(connection: Connection, scope: Scope) -> _Version:
+    """Return which state of the scope is there."""
+    rows = _VERSION.ask(connection, tenant=scope.tenant, kind=str(scope.kind), name=scope.id)
+    return _Version(*rows[0]) if rows else _Version(None, 0, "")
 
 
 def read(connection: Connection, scope: Scope, before: Snapshot | None = None) -> Snapshot:
     """Return what the scope holds; the connection is in a transaction, so that all of it is of one revision.
 
-    `before` is what it held once: what is still the same is the same object.
+    `before` is what it held once: where every change since then is known, only what changed is read.
     """
-    key, number = revision(connection, scope)
-    if key is None:
+    now = version(connection, scope)
+    if now.key is None:
         return Snapshot(scope, 0)
-    if before is not None and not _has_only_grown(connection, key, before.revision, number):
-        before = None
-    held = _held(connection, key, before.held if before else ())
-    held.sort(key=lambda one: one.order)
-    turns = _turns(connection, key, before.rows if before else {}) if any(one.sources for one in held) else {}
-    otherwise = map(tuple, _OTHERWISE.ask(connection, scope=key))
-    return Snapshot(scope, number, tuple(held), tuple(turns.values()), frozenset(otherwise), turns)
+    if before is not None and now.is_of(before):
+        return before
+    changes = _changes_since(connection, now, before) if before is not None else None
+    if before is None or changes is None:
+        facts = held_of(_FACTS.ask(connection, scope=now.key))
+        turns = _turns(_TURNS.ask(connection, scope=now.key, role=str(Role.HUMAN)), {})
+        otherwise = _unlinked_places(connection, now.key)
+    else:
+        facts = _changed_facts(connection, now.key, before.held, changes)
+        turns = _changed_turns(connection, now.key, before, facts, changes)
+        otherwise = before.otherwise
+        if any(change.is_unlinked for change in changes):
+            otherwise = _unlinked_places(connection, now.key)
+    facts.sort(key=lambda fact: fact.order)
+    return Snapshot(scope, now.revision, tuple(facts), tuple(turns.values()), otherwise, turns, now.stamp)
 
 
-def _has_only_grown(connection: Connection, key: int, then: int, now: int) -> bool:
-    """Whether every revision since then is that of an applied run. What is said changes only where things are
-    forgotten, which has a revision of its own."""
-    [(applied,)] = _APPLIED.ask(connection, scope=key, then=then, now=now)
-    return then <= now and bool(applied == now - then)
+@dataclass(frozen=True, slots=True)
+class _Change:
+    revision: int
+    stamp: str
+    source: str
+    fact_ids: Sequence[str]
+    is_unlinked: bool
 
 
-def _held(connection: Connection, key: int, before: Sequence[Held]) -> list[Held]:
-    if not before:
-        return held_of(_FACTS.ask(connection, scope=key))
-    known = {one.id: one for one in before}
-    same: list[Held] = []
-    changed: list[str] = []
-    for name, rows in gathered(_LIGHT.ask(connection, scope=key)).items():
-        one = known.get(name)
-        if one is not None and one.light == tuple(rows):
-            same.append(one)
-        else:
-            changed.append(name)
-    if len(changed) > MOST_CHANGED * len(known):
-        return held_of(_FACTS.ask(connection, scope=key))
+def _changes_since(connection: Connection, now: _Version, before: Snapshot) -> list[_Change] | None:
+    """Return what has changed since `before`, None where that is not known: too long ago, or another history."""
+    rows = _CHANGES.ask(connection, scope=now.key, revision=before.revision)
+    changes = [_Change(row[0], row[1], row[2], json.loads(row[3]), bool(row[4])) for row in rows]
+    known = [(change.revision, change.stamp) for change in changes]
+    wanted = range(before.revision, now.revision + 1)
+    if not known or [revision for revision, _ in known] != list(wanted):
+        return None
+    if known[0] != (before.revision, before.stamp) or known[-1] != (now.revision, now.stamp):
+        return None
+    changes = changes[1:]
+    changed = sum(len(change.fact_ids) for change in changes)
+    return changes if changed <= max(MOST_CHANGED * len(before.held), FEW_CHANGED) else None
+
+
+def _changed_facts(connection: Connection, key: int, before: Sequence[Held], changes: Sequence[_Change]) -> list[Held]:
+    changed = list(dict.fromkeys(fact_id for change in changes for fact_id in change.fact_ids))
+    gone = set(changed)
+    facts = [fact for fact in before if fact.id not in gone]
     for start in range(0, len(changed), CHUNK):
-        same += held_of(_SOME_FACTS.ask_listed(connection, scope=key, names=changed[start : start + CHUNK]))
-    return same
+        facts += held_of(_SOME_FACTS.ask_listed(connection, scope=key, names=changed[start : start + CHUNK]))
+    return facts
 
 
-def _turns(connection: Connection, key: int, known: Mapping[Plain, SourceTurn]) -> dict[Plain, SourceTurn]:
+def _changed_turns(
+    connection: Connection, key: int, before: Snapshot, facts: Sequence[Held], changes: Sequence[_Change]
+) -> dict[Plain, SourceTurn]:
+    """Return the turns that facts rest on; those of sessions that were read again since are read anew."""
+    cited = {place for fact in facts for place in fact.sources}
+    read_again = {change.source.removeprefix(_SESSION) for change in changes if change.source.startswith(_SESSION)}
+    kept = {row: turn for row, turn in before.rows.items() if turn.place in cited and turn.session_id not in read_again}
+    wanted = {place[0] for place in cited - {turn.place for turn in kept.values()}}
+    rows: list[Plain] = []
+    names = sorted(wanted)
+    for start in range(0, len(names), CHUNK):
+        found = _SESSION_TURNS.ask_listed(
+            connection, scope=key, role=str(Role.HUMAN), names=names[start : start + CHUNK]
+        )
+        rows += [row for row in found if (row[2], row[1]) in cited]
+    return _turns([*kept, *rows], kept)
+
+
+def _unlinked_places(connection: Connection, key: int) -> frozenset[TurnPlace]:
+    return frozenset(map(tuple, _OTHERWISE.ask(connection, scope=key)))
+
+
+def _turns(rows: Iterable[Plain], known: Mapping[Plain, SourceTurn]) -> dict[Plain, SourceTurn]:
     """Return the turns, in order, by their rows."""
-    rows = _TURNS.ask(connection, scope=key, role=str(Role.HUMAN))
-    rows.sort(key=itemgetter(0, 1))
-    return {row: known.get(row) or _turn(row) for row in rows}
+    ordered = sorted(set(rows), key=itemgetter(0, 1))
+    return {row: known.get(row) or _turn(row) for row in ordered}
 
 
 def _turn(row: Plain) -> SourceTurn:
@@ -133,27 +197,21 @@ def _plain(columns: Iterable[tuple[type[SQLModel], str]]) -> list[Any]:
     ]
 
 
-def _scope_revision() -> Any:
-    return select(col(ScopeRow.id), col(ScopeRow.revision)).where(
+def _scope_version() -> Any:
+    return select(col(ScopeRow.id), col(ScopeRow.revision), col(ScopeRow.stamp)).where(
         col(ScopeRow.tenant) == bindparam("tenant"),
         col(ScopeRow.kind) == bindparam("kind"),
         col(ScopeRow.name) == bindparam("name"),
     )
 
 
-def _applied() -> Select[Any]:
-    number = col(RunRow.applied_revision)
-    since = (number > bindparam("then"), number <= bindparam("now"))
-    return select(func.count()).select_from(RunRow).where(col(RunRow.scope_id) == bindparam("scope"), *since)
-
-
-def _light() -> Select[Any]:
-    return (
-        select(*_plain(COLUMNS[:LIGHT]))
-        .join_from(FactRow, FactAssertionRow, col(FactAssertionRow.fact_id) == col(FactRow.id))
-        .join(AssertionRow, col(AssertionRow.id) == col(FactAssertionRow.assertion_id))
-        .where(col(FactRow.scope_id) == bindparam("scope"))
+def _changes() -> Select[Any]:
+    names = ("revision", "stamp", "source", "fact_ids", "is_unlinked")
+    of_scope = col(ScopeChangeRow.scope_id) == bindparam("scope")
+    since = select(*_plain([(ScopeChangeRow, name) for name in names])).where(
+        of_scope, col(ScopeChangeRow.revision) >= bindparam("revision")
     )
+    return since.order_by(col(ScopeChangeRow.revision))
 
 
 def _facts() -> Select[Any]:
@@ -180,13 +238,24 @@ def _cited_turns() -> Select[Any]:
         .distinct()
         .cte("cited")
     )
-    names = ((SessionRow, "id"), (TurnRow, "number"), (SessionRow, "session_id"), (SessionRow, "humans"))
-    said = ((SessionRow, "assumed"), (TurnRow, "speaker"), (TurnRow, "said_at"), (TurnRow, "text"))
     return (
-        select(*_plain([*names, *said]))
+        select(*_plain(TURN_COLUMNS))
         .join_from(cited, SessionRow, col(SessionRow.session_id) == cited.c.session_id)
         .join(TurnRow, (col(TurnRow.session_pk) == col(SessionRow.id)) & (col(TurnRow.number) == cited.c.turn))
         .where(col(SessionRow.scope_id) == bindparam("scope"), col(TurnRow.role) == bindparam("role"))
+    )
+
+
+def _session_turns() -> Select[Any]:
+    """Select the turns of people in some sessions."""
+    return (
+        select(*_plain(TURN_COLUMNS))
+        .join_from(SessionRow, TurnRow, col(TurnRow.session_pk) == col(SessionRow.id))
+        .where(
+            col(SessionRow.scope_id) == bindparam("scope"),
+            col(SessionRow.session_id).in_(bindparam("names", expanding=True)),
+            col(TurnRow.role) == bindparam("role"),
+        )
     )
 
 
@@ -203,10 +272,10 @@ def _otherwise() -> Select[Any]:
     return apart.where(col(EvidenceRow.turn).is_not(None))
 
 
-_REVISION = Question(_scope_revision)
-_APPLIED = Question(_applied)
-_LIGHT = Question(_light)
+_VERSION = Question(_scope_version)
+_CHANGES = Question(_changes)
 _FACTS = Question(_facts)
 _SOME_FACTS = Question(_some_facts)
 _TURNS = Question(_cited_turns)
+_SESSION_TURNS = Question(_session_turns)
 _OTHERWISE = Question(_otherwise)

@@ -16,7 +16,7 @@ from afterword.recall.vectors import Embedder, vector_key
 from afterword.store import scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.database.inserts import insert_missing
-from afterword.store.reading.view_cache import remembered
+from afterword.store.reading.view_cache import view_cache_of
 from afterword.store.tables import ScopeRow, VectorRow
 
 CHUNK = 500
@@ -116,7 +116,7 @@ async def coverage(store: Store, scope: Scope, at: datetime, wanted: Name | None
         keys.setdefault((one.model, one.dimension), set()).add(one.key)
     if not keys:
         return Coverage(0, {})
-    view = await remembered(store).view(store, scope, at)
+    view = await view_cache_of(store).view(store, scope, at)
     texts = {vector_key(unit.text) for unit in view.index.units}
     return Coverage(len(texts), {name: len(found & texts) for name, found in keys.items()})
 

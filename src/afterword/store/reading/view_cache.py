@@ -1,11 +1,13 @@
-"""What was read of scopes, kept for the next question: right when anybody writes, and bounded in memory."""
+"""The views of the scopes that were asked for last: right whoever writes, loaded once, and bounded in memory."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import OrderedDict
+from concurrent.futures import Future
 from datetime import datetime
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
 from weakref import WeakKeyDictionary
 
 from sqlmodel import Session
@@ -16,84 +18,111 @@ from afterword.store.reading import snapshots
 from afterword.store.reading.views import View
 from afterword.telemetry import Count, count
 
-if TYPE_CHECKING:
-    pass
-
-T = TypeVar("T")
-
 MOST_UNITS = 300_000
 """How many facts and turns are kept at most; some 4 kB each, and what their vectors take."""
 
 
-class Remembered:
-    """The views of the scopes that were asked for last, of one store.
+class ViewCache:
+    """The views of one store, for all its threads and event loops.
 
-    A view is used again only while the scope's revision is the one that it was read at, and until the next fact begins
-    or ends.
+    A view is used again only while the scope is in the state in which it was read, and until the next fact begins or
+    ends. However many ask for a scope at the same time, it is loaded once.
     """
 
     def __init__(self, most_units: int = MOST_UNITS) -> None:
         self._most_units = most_units
-        self._kept: OrderedDict[Scope, View] = OrderedDict()
+        self._views: OrderedDict[Scope, View] = OrderedDict()
+        self._loads: dict[Scope, Future[View]] = {}
         self._lock = threading.Lock()
 
-    async def view(self, store: Store, scope: Scope, at: datetime) -> View:
-        """Return what the scope holds at an instant. Raises `StoreError` where the store does not answer."""
-        kept = self._kept.get(scope)
-        if kept is None:
-            count(Count.CACHE, cache="view", hit=False)
-            return await self._read(store, scope, at, None)
-        _, revision = await store.read(lambda transaction: snapshots.revision(transaction.connection(), scope))
-        is_same = revision == kept.snapshot.revision
-        count(Count.CACHE, cache="view", hit=is_same)
-        if not is_same:
-            return await self._read(store, scope, at, kept)
-        if not kept.is_right_at(at):
-            later = View(kept.snapshot, at, kept)
-            if at < kept.since:
-                return later
-            kept = later
-        self._keep(scope, kept)
-        return kept
+    async def view(self, store: Store, scope: Scope, at: datetime, *, patience_s: float | None = None) -> View:
+        """Return what the scope holds at an instant. Raises `StoreError` where the store does not answer.
+
+        With `patience_s` the view that was loaded last is returned where the present one takes longer; the loading goes
+        on and serves whoever asks next.
+        """
+        loading = asyncio.ensure_future(self._present(store, scope, at))
+        loading.add_done_callback(_retrieve)
+        if patience_s is not None and scope in self._views:
+            await asyncio.wait([loading], timeout=patience_s)
+            stale = self._views.get(scope)
+            if not loading.done() and stale is not None:
+                count(Count.CACHE, cache="view", hit=True)
+                return _at(stale, at)
+        return _at(await asyncio.shield(loading), at)
+
+    async def _present(self, store: Store, scope: Scope, at: datetime) -> View:
+        running = self._loads.get(scope)
+        if running is not None:
+            # It may have begun before something that the caller has just written.
+            await asyncio.wait([asyncio.wrap_future(running)])
+        return await asyncio.wrap_future(self._begin(store, scope, at))
 
     def revision_of(self, scope: Scope) -> int | None:
         """Return the revision that is kept of a scope, None where nothing is."""
-        kept = self._kept.get(scope)
-        return kept.snapshot.revision if kept else None
+        view = self._views.get(scope)
+        return view.snapshot.revision if view else None
 
     def close(self) -> None:
-        """Forget everything."""
+        """Drop every view."""
         with self._lock:
-            self._kept.clear()
+            self._views.clear()
 
-    async def _read(self, store: Store, scope: Scope, at: datetime, before: View | None) -> View:
-        def work(transaction: Session) -> View:
-            snapshot = snapshots.read(transaction.connection(), scope, before.snapshot if before else None)
-            view = View(snapshot, at, before)
-            view.index  # noqa: B018 - made here, off the event loop
-            return view
+    def _begin(self, store: Store, scope: Scope, at: datetime) -> Future[View]:
+        """Return the load that is running, else a new one."""
+        with self._lock:
+            load = self._loads.get(scope)
+            if load is None:
+                load = self._loads[scope] = store.begin_read(partial(self._load, scope, at))
+        # Outside of the lock: where it has ended already this is called at once.
+        load.add_done_callback(partial(self._end, scope))
+        return load
 
-        view = await store.read(work)
+    def _end(self, scope: Scope, load: Future[View]) -> None:
+        with self._lock:
+            if self._loads.get(scope) is load:
+                del self._loads[scope]
+
+    def _load(self, scope: Scope, at: datetime, transaction: Session) -> View:
+        connection = transaction.connection()
+        before = self._views.get(scope)
+        snapshot = snapshots.read(connection, scope, before.snapshot if before else None)
+        is_same = before is not None and snapshot is before.snapshot
+        count(Count.CACHE, cache="view", hit=is_same)
+        view = before if before is not None and is_same else View(snapshot, at, before)
+        if not view.is_right_at(at) and at >= view.since:
+            view = View(snapshot, at, view)
+        view.index  # noqa: B018 - made here, off the event loop
         self._keep(scope, view)
         return view
 
     def _keep(self, scope: Scope, view: View) -> None:
         with self._lock:
-            self._kept[scope] = view
-            self._kept.move_to_end(scope)
-            total = sum(each.size for each in self._kept.values())
-            while total > self._most_units and len(self._kept) > 1:
-                _, dropped = self._kept.popitem(last=False)
+            self._views[scope] = view
+            self._views.move_to_end(scope)
+            total = sum(each.size for each in self._views.values())
+            while total > self._most_units and len(self._views) > 1:
+                _, dropped = self._views.popitem(last=False)
                 total -= dropped.size
 
 
-_of_store: WeakKeyDictionary[Store, Remembered] = WeakKeyDictionary()
+def _retrieve(loading: asyncio.Task[View]) -> None:
+    # Its error would be reported as never retrieved where the caller went on without it.
+    if not loading.cancelled():
+        loading.exception()
 
 
-def remembered(store: Store) -> Remembered:
-    """Return what is remembered of a store, shared by all that ask it, until the store is closed."""
-    found = _of_store.get(store)
-    if found is None:
-        found = _of_store.setdefault(store, Remembered())
-        store.on_close(found.close)
-    return found
+def _at(view: View, at: datetime) -> View:
+    return view if view.is_right_at(at) else View(view.snapshot, at, view)
+
+
+_caches: WeakKeyDictionary[Store, ViewCache] = WeakKeyDictionary()
+
+
+def view_cache_of(store: Store) -> ViewCache:
+    """Return the views of a store, shared by all that ask it, until the store is closed."""
+    cache = _caches.get(store)
+    if cache is None:
+        cache = _caches.setdefault(store, ViewCache())
+        store.on_close(cache.close)
+    return cache

@@ -14,6 +14,7 @@ from afterword.store.database.inserts import insert_numbered, insert_rows
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.lookup import CHUNK
 from afterword.store.rows import pack_transcript, unpack_transcript
+from afterword.store.scope_changes import new_stamp
 from afterword.store.tables import (
     ImportedRunRow,
     RunRow,
@@ -80,7 +81,11 @@ class RunImport:
         revisions = {their_id: last + place for place, (_, their_id) in enumerate(applied, 1)}
         for start in range(0, len(lines), RUNS_AT_ONCE):
             self._take(transaction, lines[start : start + RUNS_AT_ONCE], revisions)
-        moved = update(ScopeRow).where(col(ScopeRow.id) == self.scope_id).values(revision=last + len(applied) + 1)
+        moved = (
+            update(ScopeRow)
+            .where(col(ScopeRow.id) == self.scope_id)
+            .values(revision=last + len(applied) + 1, stamp=new_stamp())
+        )
         transaction.connection().execute(moved)
         transaction.expunge_all()  # the row was changed behind its back
 

@@ -1,0 +1,34 @@
+"""What each change of a scope touched, and a stamp that tells two histories of one revision apart."""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from alembic import op
+
+revision: str = "0007"
+down_revision: str | None = "0006"
+branch_labels: str | Sequence[str] | None = None
+depends_on: str | Sequence[str] | None = None
+
+
+def upgrade() -> None:
+    """Apply this version."""
+    op.add_column("scopes", sa.Column("stamp", sa.String(), nullable=False, server_default=""))
+    op.create_table(
+        "scope_changes",
+        sa.Column("scope_id", sa.Integer(), nullable=False),
+        sa.Column("revision", sa.Integer(), nullable=False),
+        sa.Column("stamp", sa.String(), nullable=False),
+        sa.Column("source", sa.String(), nullable=False),
+        sa.Column("fact_ids", sa.JSON(), nullable=False),
+        sa.Column("is_unlinked", sa.Boolean(), nullable=False),
+        sa.ForeignKeyConstraint(["scope_id"], ["scopes.id"], name=op.f("fk_scope_changes_scope_id_scopes")),
+        sa.PrimaryKeyConstraint("scope_id", "revision", name=op.f("pk_scope_changes")),
+    )
+
+
+def downgrade() -> None:
+    """Take this version back."""
+    op.drop_table("scope_changes")
+    with op.batch_alter_table("scopes") as scopes:
+        scopes.drop_column("stamp")

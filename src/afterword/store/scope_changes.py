@@ -1,0 +1,47 @@
+"""What each change of a scope touched, so that whoever knows an earlier state reads only what differs."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection
+
+from sqlalchemy import delete
+from sqlmodel import Session, col
+
+from afterword.store.tables import ScopeChangeRow
+
+CHANGES_KEPT = 200
+"""How many changes of a scope are kept. Whoever has not looked for longer reads the scope anew."""
+
+
+def new_stamp() -> str:
+    """Return what tells one state of a scope from every other, also from one of the same revision in a copy."""
+    return secrets.token_hex(8)
+
+
+def record_change(
+    transaction: Session,
+    scope_id: int,
+    version: tuple[int, str],
+    *,
+    source: str,
+    fact_ids: Collection[str],
+    is_unlinked: bool,
+) -> None:
+    """Keep which facts were written or removed by the run of this source that made this version.
+
+    `is_unlinked` says that live statements which belong to no fact have changed as well.
+    """
+    revision, stamp = version
+    row = ScopeChangeRow(
+        scope_id=scope_id,
+        revision=revision,
+        stamp=stamp,
+        source=source,
+        fact_ids=list(fact_ids),
+        is_unlinked=is_unlinked,
+    )
+    transaction.add(row)
+    if revision % CHANGES_KEPT == 0:
+        of_scope = (col(ScopeChangeRow.scope_id) == scope_id, col(ScopeChangeRow.revision) <= revision - CHANGES_KEPT)
+        transaction.connection().execute(delete(ScopeChangeRow).where(*of_scope))
