@@ -57,7 +57,7 @@ def test_no_path_deletes_an_assertion(modules: dict[Path, ast.Module]) -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "delete" and node.args
     }
-    assert deleted == {"FactRow", "FactAssertionRow", "TurnRow", "VectorRow"}
+    assert deleted == {"FactRow", "FactAssertionRow", "ScopeChangeRow", "TurnRow", "VectorRow"}
 
 
 def plain(kind: TypeEngine[object]) -> TypeEngine[object]:

@@ -106,12 +106,6 @@ class Store:
         """The address of a PostgreSQL store for other clients. It holds the password: never show it."""
         return self._url.set(drivername="postgresql").render_as_string(hide_password=False)
 
-    @property
-    def connect_arguments(self) -> dict[str, Any]:
-        """What psycopg takes to connect to a PostgreSQL store. It holds the password: never show it."""
-        _, arguments = self._url.get_dialect()().create_connect_args(self._url)
-        return {**arguments, **self._limits()}
-
     async def read(self, work: Callable[[Session], T]) -> T:
         """Return what `work` reads in one transaction: one consistent view.
 
