@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
 from afterword.store.database.engine import Store
+from leaks import Resources
+
+
+@pytest.fixture
+async def _no_task_left() -> AsyncIterator[None]:
+    before = asyncio.all_tasks()
+    yield
+    assert asyncio.all_tasks() - before - {asyncio.current_task()} == set()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail where a test leaves a task, a thread, a connection or an open store."""
+    if inspect.iscoroutinefunction(getattr(request.node, "obj", None)):
+        request.getfixturevalue("_no_task_left")
+    before = Resources.now()
+    yield
+    assert before.leaks() == []
 
 
 @pytest.fixture(params=["file", "postgres"])

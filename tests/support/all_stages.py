@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from autogen_agentchat.agents import AssistantAgent
+from sqlmodel import Session
 
 from afterword import FactMemory, record_session
 from afterword.extractors.candidates import Candidate, Citation
@@ -124,9 +125,12 @@ async def _process(store: Store, chores: PeriodicJobs) -> None:
     assert isinstance(last, SessionOutcome)
     assert last.run_id is not None
     await undo_run(store, last.run_id, judge=judge)
-    with store.writing() as db:
-        sessions.retry_session(db, LENA, "s3")
-        sessions.mark_failed(db, LENA, "s3", "again", START)
+
+    def fail_again(transaction: Session) -> None:
+        sessions.retry_session(transaction, LENA, "s3")
+        sessions.mark_failed(transaction, LENA, "s3", "again", START)
+
+    await store.write(fail_again)
     await consolidate_scope(store, LENA, judge=RulesJudge(), budget=tracker)
 
 
@@ -137,10 +141,13 @@ async def _talk(store: Store, chores: PeriodicJobs) -> None:
     agent = AssistantAgent("helper", replying("noted"), memory=[memory])
     async with record_session(agent, scope=LENA, session_id="live", store=store):
         await agent.run(task=f"I live in {CITIES[0]}.")
-    with store.writing() as db:
-        failing = {"llm_context": {"messages": [_message(f"I live in {MARKER}.")]}, "type": "AssistantAgentState"}
-        sessions.save_state(db, LENA, "again", component="x", state=failing, at=START)
-        sessions.mark_failed(db, LENA, "again", "a reason", START)
+
+    def fail(transaction: Session) -> None:
+        state = {"llm_context": {"messages": [_message(f"I live in {MARKER}.")]}, "type": "AssistantAgentState"}
+        sessions.save_state(transaction, LENA, "again", component="x", state=state, at=START)
+        sessions.mark_failed(transaction, LENA, "again", "a reason", START)
+
+    await store.write(fail)
     rhythms = {name: Rhythm(every_s=60) for name in ("pending", "retries", "consolidation")}
     await Schedule(store, chores.jobs(rhythms)).once()
 
