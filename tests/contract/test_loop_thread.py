@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,7 +35,7 @@ def database_work() -> Iterator[Work]:
     def on_commit(_: object) -> None:
         work.append((threading.get_ident(), "commit"))
 
-    listeners = {
+    listeners: dict[str, Callable[..., None]] = {
         "before_cursor_execute": on_statement,
         "do_connect": on_connect,
         "begin": on_begin,

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
 import signal
 import sqlite3
-import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts_reply
 from afterword.pipeline.batch import AHEAD
 from batches import state, wait_until
-from commands import Commands, clean_environment
+from commands import Commands
 
-Start = Callable[..., subprocess.Popen[str]]
 SESSIONS = 6
 PRICES = """
 [prices.scripted]
@@ -59,36 +57,6 @@ def asking(endpoint: ScriptedEndpoint) -> dict[str, str]:
     }
 
 
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Start a command in a process of its own, with a model at an endpoint; none outlives the test."""
-    started: list[subprocess.Popen[str]] = []
-
-    def begin(endpoint: ScriptedEndpoint, *arguments: str, stderr: int = subprocess.PIPE) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "afterword", *arguments],
-            cwd=tmp_path,
-            env=clean_environment() | asking(endpoint),
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            text=True,
-        )
-        started.append(process)
-        return process
-
-    yield begin
-    for process in started:
-        process.kill()
-        process.communicate()
-
-
-def told(process: subprocess.Popen[str], expected: int = 0) -> str:
-    """What a command has printed; it must have ended with this exit code."""
-    output, errors = process.communicate(timeout=120)
-    assert process.returncode == expected, output + errors
-    return output
-
-
 def nothing(request: Json) -> Reply:
     """Finds no facts."""
     return facts_reply()
@@ -122,20 +90,18 @@ def test_a_run_is_estimated_paid_for_and_accounted_for(afterword: Commands, save
     assert "$0.00" in again
 
 
-def test_a_budget_stops_a_run_with_its_own_exit_code(
-    start: Start, afterword: Commands, saved: Path, tmp_path: Path
-) -> None:
+def test_a_budget_stops_a_run_with_its_own_exit_code(afterword: Commands, saved: Path, tmp_path: Path) -> None:
     """Of a day's budget what failed is part, and the next run of the day finds it spent."""
     budget = '[model]\nmax_completion_tokens = 400\n[budget]\nusd_per_day = "0.003"\n'
     (tmp_path / "afterword.toml").write_text(budget + PRICES)
     with ScriptedEndpoint(lambda request: Reply('{"nothing": "that fits"}' + " " * 400)) as endpoint:
-        first = told(start(endpoint, "run", "saved"), expected=3)
+        first = afterword("run", "saved", expected=3, **asking(endpoint))
         asked = len(endpoint.requests)
         assert 0 < asked < 2 * SESSIONS
         second = afterword("run", "saved", expected=3, **asking(endpoint))
         assert len(endpoint.requests) == asked
-        why = json.loads(told(start(endpoint, "why", "s0", "--json")))
-        runs = told(start(endpoint, "runs", "--user", "mira"))
+        why = json.loads(afterword("why", "s0", "--json", expected=0, **asking(endpoint)))
+        runs = afterword("runs", "--user", "mira", expected=0, **asking(endpoint))
     assert "stopped: the day's budget of $0.0030 would be passed" in first
     waiting = second.count("waiting: ")
     assert waiting >= 1, "what failed waits for its next try"
@@ -153,57 +119,70 @@ def test_a_budget_in_dollars_needs_a_price(afterword: Commands, saved: Path, tmp
     assert "no price is known for model 'scripted'" in told
 
 
-def test_ctrl_c_lets_what_is_at_work_end_and_says_what_is_left(start: Start, saved: Path, tmp_path: Path) -> None:
-    go_on = threading.Event()
+class CtrlC:
+    """The responder of an endpoint that interrupts the command so many times once all its requests are open.
 
-    def held(request: Json) -> Reply:
-        go_on.wait(60)
-        return facts_reply()
+    `errors` is what the command writes to standard error.
+    """
 
-    with ScriptedEndpoint(held) as endpoint:
-        process = start(endpoint, "run", "saved")
-        wait_until(lambda: len(endpoint.requests) == AHEAD)
-        process.send_signal(signal.SIGINT)
-        assert process.stderr is not None
-        assert "stopping" in process.stderr.readline()
-        go_on.set()
-        output = told(process, expected=130)
+    def __init__(self, reply: Reply, errors: io.StringIO, *, times: int) -> None:
+        self._reply, self._errors, self._times = reply, errors, times
+        self._open, self._go_on, self._lock = 0, threading.Event(), threading.Lock()
+
+    def __call__(self, request: Json) -> Reply:
+        with self._lock:
+            self._open += 1
+            is_last = self._open == AHEAD
+        if is_last:
+            for _ in range(self._times):
+                os.kill(os.getpid(), signal.SIGINT)
+                wait_until(lambda: "stopping" in self._errors.getvalue())
+            self._go_on.set()
+        self._go_on.wait(60)
+        return self._reply
+
+
+def test_ctrl_c_lets_what_is_at_work_end_and_says_what_is_left(
+    afterword: Commands, saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stderr", errors := io.StringIO())
+    with ScriptedEndpoint(CtrlC(facts_reply(), errors, times=1)) as endpoint:
+        output = afterword("run", "saved", expected=130, **asking(endpoint))
         assert f"stopped: interrupted; {SESSIONS - AHEAD} sessions left" in output
         assert len(endpoint.requests) == AHEAD
-        assert [one["result"] for one in json.loads(told(start(endpoint, "run", "saved", "--json")))] == [
-            *["unchanged"] * AHEAD,
-            *["done"] * (SESSIONS - AHEAD),
-        ]
+    with ScriptedEndpoint(nothing) as endpoint:
+        ended = json.loads(afterword("run", "saved", "--json", expected=0, **asking(endpoint)))
+    results = [session["result"] for session in ended]
+    assert results == [*["unchanged"] * AHEAD, *["done"] * (SESSIONS - AHEAD)]
 
 
-def test_a_second_ctrl_c_hands_back_what_is_at_work(start: Start, saved: Path, tmp_path: Path) -> None:
-    with ScriptedEndpoint(lambda request: Reply(hangs=True)) as endpoint:
-        process = start(endpoint, "run", "saved", "--json")
-        wait_until(lambda: len(endpoint.requests) == AHEAD)
-        process.send_signal(signal.SIGINT)
-        assert process.stderr is not None
-        assert "stopping" in process.stderr.readline()
-        process.send_signal(signal.SIGINT)
-        ended: list[dict[str, Any]] = json.loads(told(process, expected=130))
-    assert {(one["result"], one["reason"]) for one in ended} == {("left", "interrupted")}
-    with sqlite3.connect(tmp_path / "afterword.db") as connection:
+def test_a_second_ctrl_c_hands_back_what_is_at_work(
+    afterword: Commands, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stderr", errors := io.StringIO())
+    with ScriptedEndpoint(CtrlC(Reply(hangs=True), errors, times=2)) as endpoint:
+        ended = json.loads(afterword("run", "saved", "--json", expected=130, **asking(endpoint)))
+    assert {(session["result"], session["reason"]) for session in ended} == {("left", "interrupted")}
+    with closing(sqlite3.connect(tmp_path / "afterword.db")) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("SELECT count(*) FROM runs").fetchone() == (0,)
         assert connection.execute("SELECT status, is_estimate FROM spendings").fetchall() == [("open", 1)] * AHEAD
 
 
-def test_a_terminal_shows_a_bar_and_a_pipe_gets_lines(start: Start, saved: Path) -> None:
-    with ScriptedEndpoint(nothing) as endpoint:
-        process = start(endpoint, "run", "saved", "--extractor", "rules")
-        _, lines = process.communicate(timeout=120)
-        assert lines.splitlines()[-1].startswith(f"{SESSIONS} of {SESSIONS} sessions, ")
-        assert len(lines.splitlines()) == SESSIONS  # one at each tenth of the way, and none twice
-        controller, terminal = pty.openpty()
-        shown = start(endpoint, "run", "saved", "--extractor", "rules", stderr=terminal)
-        shown.communicate(timeout=120)
-        os.close(terminal)
+def test_a_pipe_gets_lines(afterword: Commands, saved: Path) -> None:
+    afterword("run", "saved", "--extractor", "rules")
+    lines = afterword.errors.splitlines()
+    assert lines[-1].startswith(f"{SESSIONS} of {SESSIONS} sessions, ")
+    assert len(lines) == SESSIONS  # one at each tenth of the way, and none twice
+
+
+def test_a_terminal_shows_a_bar(afterword: Commands, saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    controller, terminal = pty.openpty()
+    with os.fdopen(terminal, "w") as shown:
+        monkeypatch.setattr(sys, "stderr", shown)
+        afterword("run", "saved", "--extractor", "rules")
         drawn = os.read(controller, 65_536).decode()
-        os.close(controller)
+    os.close(controller)
     assert "sessions" in drawn
     assert f"{SESSIONS}/{SESSIONS}" in drawn
     assert " a minute, $0.00, 0 failed" in drawn
