@@ -110,7 +110,7 @@ async def test_an_export_goes_into_every_database_and_importing_again_changes_no
     before = await canonical(store, LENA)
     assert before == await canonical(elsewhere, LENA)
     again = await imports.import_file(store, tmp_path / "all.jsonl")
-    assert not again.taken["runs"]
+    assert not again.imported["runs"]
     assert await canonical(store, LENA) == before
     await process(elsewhere, "late", 9, "pet: cat")
     await exports.export_scopes(elsewhere, tmp_path / "later.jsonl", [LENA])

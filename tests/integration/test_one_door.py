@@ -252,7 +252,7 @@ async def test_moving(app: Afterword, mira: ScopeMemory, tmp_path: Path) -> None
     assert stones.count
     async with afterword.open(f"sqlite:///{tmp_path}/other.db") as other:
         arrived = await other.import_(tmp_path / "all.jsonl")
-        assert arrived.taken["sessions"] == 2
+        assert arrived.imported["sessions"] == 2
         assert (await other.replay_tombstones(stones.path)).erased
         assert not (await other.user("mira").facts(kind="preference")).facts
         assert (await other.backup(tmp_path / "copy.db")).size_bytes

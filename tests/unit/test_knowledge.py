@@ -168,7 +168,7 @@ def test_others_see_what_a_transaction_has_found_out_once_it_is_committed() -> N
 
 
 def test_what_was_used_least_lately_is_let_go_first() -> None:
-    cache, scopes = Cache(most=4), [Scope.user(name) for name in "abc"]
+    cache, scopes = Cache(max_assertions=4), [Scope.user(name) for name in "abc"]
     for scope in scopes[:2]:
         cache.keep(scope, (1, ""), knowledge_of(1, 1, 2))
     assert cache.find(scopes[0], (1, ""))

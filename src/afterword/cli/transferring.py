@@ -69,7 +69,7 @@ def take_in(path: Path, user: str | None, scope: str | None, *, kind: str | None
         # Rows by the hundred thousand hold no cycles; looking for them at each turn took two fifths of the time.
         gc.set_threshold(*SELDOM)
         arrived = run(lambda store: _arrived(store, path), create=True)
-        counts = {"imported": arrived.taken, "forgotten": arrived.forgotten, "here_already": arrived.kept}
+        counts = {"imported": arrived.imported, "forgotten": arrived.forgotten, "here_already": arrived.here_already}
         _tell(
             {name: {key: one for key, one in found.items() if one} for name, found in counts.items()}, as_json=as_json
         )

@@ -1,4 +1,4 @@
-"""What is known of the scopes that were used last, kept in memory for as long as their revision is the same."""
+"""A cache of what is known of the scopes that were used last, each in one state."""
 
 from __future__ import annotations
 
@@ -8,58 +8,57 @@ from threading import Lock
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 
-MOST = 100_000
-"""How many assertions are held at most, at about 3 kB each; a scope that has more is held alone."""
-
+MAX_ASSERTIONS = 100_000
+"""The most assertions in the cache, at about 3 kB each. A scope that has more is cached alone."""
 
 Version = tuple[int, str]
-"""Which state of a scope: its revision, and the stamp that tells it from another of that revision."""
+"""The state of a scope: its revision, and the stamp that distinguishes it from other states of that revision."""
 
 
 class Cache:
-    """What is known of some scopes, as it was committed. Several threads may use one."""
+    """What is known of some scopes, as it was committed. It may be used from several threads."""
 
-    def __init__(self, most: int = MOST) -> None:
-        self._most, self._lock = most, Lock()
-        self._known: OrderedDict[Scope, tuple[Version, Knowledge]] = OrderedDict()
+    def __init__(self, max_assertions: int = MAX_ASSERTIONS) -> None:
+        self._max_assertions, self._lock = max_assertions, Lock()
+        self._entries: OrderedDict[Scope, tuple[Version, Knowledge]] = OrderedDict()
 
     def find(self, scope: Scope, version: Version) -> Knowledge | None:
-        """Return what is known of a scope in this state, None where it is not kept."""
+        """Return what is known of a scope in this state, None if that is not cached."""
         with self._lock:
-            kept_version, known = self._known.get(scope, (None, None))
-            if kept_version != version:
+            cached_version, known = self._entries.get(scope, (None, None))
+            if cached_version != version:
                 return None
-            self._known.move_to_end(scope)
+            self._entries.move_to_end(scope)
             return known
 
     def keep(self, scope: Scope, version: Version, known: Knowledge) -> None:
-        """Keep this, and drop what was used least lately where it is too much."""
+        """Cache what is known of a scope, and drop the scopes that were used least recently if it is too much."""
         with self._lock:
-            self._known[scope] = version, known
-            self._known.move_to_end(scope)
-            total = sum(len(each.by_id) for _, each in self._known.values())
-            while total > self._most and len(self._known) > 1:
-                _, (_, dropped) = self._known.popitem(last=False)
-                total -= len(dropped.by_id)
+            self._entries[scope] = version, known
+            self._entries.move_to_end(scope)
+            size = sum(len(entry.by_id) for _, entry in self._entries.values())
+            while size > self._max_assertions and len(self._entries) > 1:
+                _, (_, dropped) = self._entries.popitem(last=False)
+                size -= len(dropped.by_id)
 
 
 class Draft:
-    """What one transaction has learned: others see it once the transaction has been committed."""
+    """What one transaction has read or changed. Others see it once the transaction is committed."""
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
-        self._known: dict[Scope, tuple[Version, Knowledge]] = {}
+        self._entries: dict[Scope, tuple[Version, Knowledge]] = {}
 
     def find(self, scope: Scope, version: Version) -> Knowledge | None:
-        """Return what is known of a scope in this state, None where it is not kept."""
-        own_version, known = self._known.get(scope, (None, None))
+        """Return what is known of a scope in this state, None if that is not cached."""
+        own_version, known = self._entries.get(scope, (None, None))
         return known if own_version == version else self._cache.find(scope, version)
 
     def keep(self, scope: Scope, version: Version, known: Knowledge) -> None:
-        """Keep this for the transaction."""
-        self._known[scope] = version, known
+        """Keep what is known of a scope for the transaction."""
+        self._entries[scope] = version, known
 
     def commit(self) -> None:
-        """Let everyone see it."""
-        for scope, (version, known) in self._known.items():
+        """Cache everything for other transactions."""
+        for scope, (version, known) in self._entries.items():
             self._cache.keep(scope, version, known)

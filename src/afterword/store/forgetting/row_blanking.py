@@ -1,9 +1,7 @@
-"""Blanking what was forgotten where it stands among words that stay: turns, saved states, quotes, reasons."""
+"""Blanking forgotten words where they stand among words that stay: turns, saved states, quotes, reasons."""
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,9 +24,9 @@ from afterword.privacy.blanking import (
 )
 from afterword.privacy.state_keys import NEVER_BLANKED
 from afterword.privacy.tombstones import Forgotten, Key, Tombstone, TombstoneKind, keep_json_valid
+from afterword.store.database.statements import fetch_where_in
 from afterword.store.forgetting.text_columns import SessionKeys
-from afterword.store.lookup import CHUNK
-from afterword.store.rows import pack_transcript, turn_of, unpack_transcript
+from afterword.store.rows import pack_state, pack_transcript, turn_of, unpack_state, unpack_transcript
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -42,59 +40,56 @@ from afterword.store.tables import (
 )
 
 _LONG_QUOTE_WORDS = 3
-Cover = Callable[[str], str]
+BlankText = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
 class ForgottenWords:
-    """The words of what is forgotten, by the session that says them; those of no session are looked for in all."""
+    """The words of forgotten statements by session, and the longer ones, which are looked for in every session."""
 
     quotes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     anywhere: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, transaction: Session, gone: Sequence[AssertionRow]) -> ForgottenWords:
-        """Return the words of these statements."""
+    def of(cls, transaction: Session, statements: Mapping[str, AssertionRow]) -> ForgottenWords:
+        """Return the words of these statements, given by their ids."""
         quotes: dict[str, set[str]] = {}
         values: dict[str, set[str]] = {}
-        anywhere = {one.statement for one in gone}
-        by_id = {one.id: one for one in gone}
-        ids = list(by_id)
-        for start in range(0, len(ids), CHUNK):
-            query = select(EvidenceRow).where(col(EvidenceRow.assertion_id).in_(ids[start : start + CHUNK]))
-            for item in transaction.exec(query):
-                anywhere.add(item.quote)
-                if item.session_id is not None:
-                    quotes.setdefault(item.session_id, set()).add(item.quote)
-                    values.setdefault(item.session_id, set()).add(by_id[item.assertion_id].value)
-        long = sorted(text for text in anywhere if len(text.split()) >= _LONG_QUOTE_WORDS)
+        anywhere = {row.statement for row in statements.values()}
+        for evidence in fetch_where_in(transaction, EvidenceRow, "assertion_id", statements):
+            anywhere.add(evidence.quote)
+            if evidence.session_id is not None:
+                quotes.setdefault(evidence.session_id, set()).add(evidence.quote)
+                value = statements[evidence.assertion_id].value
+                if len(letters_and_digits(value)) >= SHORTEST_VALUE:
+                    values.setdefault(evidence.session_id, set()).add(value)
         return cls(
-            {name: tuple(sorted(found)) for name, found in quotes.items()},
-            {name: tuple(sorted(one for one in found if _is_distinct(one))) for name, found in values.items()},
-            tuple(long),
+            {session_id: tuple(sorted(texts)) for session_id, texts in quotes.items()},
+            {session_id: tuple(sorted(texts)) for session_id, texts in values.items()},
+            tuple(sorted(text for text in anywhere if len(text.split()) >= _LONG_QUOTE_WORDS)),
         )
-
-
-def _is_distinct(value: str) -> bool:
-    return len(letters_and_digits(value)) >= SHORTEST_VALUE
 
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """What is blanked in one session, and what is not."""
+    """The quotes and values to blank in one session, and those to keep."""
 
     quotes: tuple[str, ...]
     values: tuple[str, ...]
-    kept: tuple[str, ...] = ()
-    spared: tuple[str, ...] = ()
+    quotes_to_keep: tuple[str, ...] = ()
+    values_to_keep: tuple[str, ...] = ()
 
     def spans(self, text: str) -> list[Span]:
         return spans_to_blank(
-            text, quotes=self.quotes, values=self.values, quotes_to_keep=self.kept, values_to_keep=self.spared
+            text,
+            quotes=self.quotes,
+            values=self.values,
+            quotes_to_keep=self.quotes_to_keep,
+            values_to_keep=self.values_to_keep,
         )
 
-    def cover(self, text: str) -> str:
+    def blank(self, text: str) -> str:
         spans = self.spans(text)
         return blank_spans(text, spans) if spans else text
 
@@ -102,83 +97,97 @@ class _Words:
 def blank_session(
     transaction: Session,
     scope: Scope,
-    one: SessionKeys,
-    needles: ForgottenWords,
+    session: SessionKeys,
+    forgotten: ForgottenWords,
     key: Key,
     at: datetime,
     counts: Counter[str],
 ) -> list[Tombstone]:
-    """Blank the needles in what is kept of a session; return the tombstones that do the same to what is read anew."""
-    kept = _kept(transaction, one)
-    values = needles.values.get(one.session_id, ())
-    spared = {said.id for said, _ in kept if any(mentions_phrase(said.value, value) for value in values)}
+    """Blank forgotten words in all that is stored of a session; count the changed rows by table in `counts`.
+
+    Returns the tombstones that blank the same words when the session is read again.
+    """
+    remaining = _remaining_statements(transaction, session)
+    values = forgotten.values.get(session.session_id, ())
+    # A statement that stays and has the forgotten value itself keeps its words.
+    unchanged_ids = {said.id for said, _ in remaining if any(mentions_phrase(said.value, value) for value in values)}
     words = _Words(
-        quotes=tuple(dict.fromkeys((*needles.quotes.get(one.session_id, ()), *needles.anywhere))),
+        quotes=tuple(dict.fromkeys((*forgotten.quotes.get(session.session_id, ()), *forgotten.anywhere))),
         values=values,
-        kept=tuple(item.quote for _, item in kept),
-        spared=tuple(item.quote for said, item in kept if said.id in spared),
+        quotes_to_keep=tuple(evidence.quote for _, evidence in remaining),
+        values_to_keep=tuple(evidence.quote for said, evidence in remaining if said.id in unchanged_ids),
     )
-    marks = _Marks(scope, one, key, at)
+    tombstones = _TextTombstones(scope, session, key, at)
 
-    def turned(text: str) -> str:
+    def blank_turn(text: str) -> str:
         spans = words.spans(text)
-        return marks.lay(text, spans, times=1) if spans else text
+        return tombstones.blank(text, spans, times=1) if spans else text
 
-    def within(text: str) -> str:
+    def blank_string(text: str) -> str:
         spans = words.spans(text)
-        return keep_json_valid(text, marks.lay(text, spans, times=0)) if spans else text
+        return keep_json_valid(text, tombstones.blank(text, spans, times=0)) if spans else text
 
-    _blank_turns(transaction, one, turned, counts)
-    _blank_state(transaction, one, lambda state: _strings_covered(state, within), counts)
-    _blank_transcripts(transaction, one, within, counts)
-    _blank_kept(transaction, [pair for pair in kept if pair[0].id not in spared], words, counts)
-    _blank_notes(transaction, one, replace(words, kept=(), spared=()), counts)
-    return marks.stones()
+    _blank_turn_rows(transaction, session, blank_turn, counts)
+    _blank_state(transaction, session, lambda state: _blank_strings(state, blank_string), counts)
+    _blank_transcripts(transaction, session, blank_string, counts)
+    changed = [(said, evidence) for said, evidence in remaining if said.id not in unchanged_ids]
+    _blank_statements(transaction, changed, words, counts)
+    _blank_notes(transaction, session, replace(words, quotes_to_keep=(), values_to_keep=()), counts)
+    return tombstones.all()
 
 
 def blank_turns_before(
-    transaction: Session, scope: Scope, one: SessionKeys, stone: Tombstone, key: Key, counts: Counter[str]
+    transaction: Session, scope: Scope, session: SessionKeys, tombstone: Tombstone, key: Key, counts: Counter[str]
 ) -> None:
-    """Blank the turns of a session for which a tombstone stands, in its saved state and dry runs too."""
-    query = select(TurnRow).where(TurnRow.session_pk == one.key).order_by(col(TurnRow.number))
-    kept = tuple(turn_of(row) for row in transaction.exec(query))
-    forgotten = Forgotten(scope, one.session_id, [key], [stone])
-    left = forgotten.turns(kept)
-    blank_turns(transaction, one, forgotten, kept, left, counts)
+    """Blank the turns of a session that a tombstone covers, in its saved state and dry runs too."""
+    forgotten = Forgotten(scope, session.session_id, [key], [tombstone])
+    turns = read_stored_turns(transaction, session)
+    blank_turns(transaction, session, forgotten, turns, forgotten.turns(turns), counts)
+
+
+def read_stored_turns(transaction: Session, session: SessionKeys) -> tuple[Turn, ...]:
+    """Return the turns of a session in their order."""
+    query = select(TurnRow).where(TurnRow.session_pk == session.key).order_by(col(TurnRow.number))
+    return tuple(turn_of(row) for row in transaction.exec(query))
 
 
 def blank_turns(
     transaction: Session,
-    one: SessionKeys,
+    session: SessionKeys,
     forgotten: Forgotten,
-    kept: tuple[Turn, ...],
-    left: tuple[Turn, ...],
+    before: tuple[Turn, ...],
+    after: tuple[Turn, ...],
     counts: Counter[str],
 ) -> None:
-    """Let the turns that are `left` take the place of those that were `kept`, in the saved state and dry runs too."""
-    before, after = Transcript(kept, layout=""), Transcript(left, layout="")
-    covers = {old.text: new.text for old, new in zip(kept, left, strict=True) if old.text != new.text}
-    _blank_turns(transaction, one, lambda text: covers.get(text, text), counts)
-    _blank_state(transaction, one, lambda state: forgotten.state(state, before, after), counts)
-    _blank_transcripts(transaction, one, lambda text: covers.get(text, text), counts)
-    windows = select(WindowRow.id).where(WindowRow.scope_id == one.scope_id, WindowRow.source == one.source)
-    _write(transaction, RejectionRow, col(RejectionRow.window_id).in_(windows), {"statement": FORGOTTEN, "detail": ""})
+    """Replace the turns `before` by the blanked turns `after`, in the saved state and dry runs too."""
+    replacements = changed_texts(before, after)
+    fresh, shown = Transcript(before, layout=""), Transcript(after, layout="")
+    _blank_turn_rows(transaction, session, lambda text: replacements.get(text, text), counts)
+    _blank_state(transaction, session, lambda state: forgotten.state(state, fresh, shown), counts)
+    _blank_transcripts(transaction, session, lambda text: replacements.get(text, text), counts)
+    is_of_session = col(RejectionRow.window_id).in_(_select_windows(session))
+    _update(transaction, RejectionRow, is_of_session, {"statement": FORGOTTEN, "detail": ""})
 
 
-class _Marks:
+def changed_texts(before: Sequence[Turn], after: Sequence[Turn]) -> dict[str, str]:
+    """Return the blanked texts by the texts that they replace."""
+    return {old.text: new.text for old, new in zip(before, after, strict=True) if old.text != new.text}
+
+
+class _TextTombstones:
     """The tombstones of the texts of one session."""
 
-    def __init__(self, scope: Scope, one: SessionKeys, key: Key, at: datetime) -> None:
-        self._scope, self._session_id, self._key, self._at = scope, one.session_id, key, at
+    def __init__(self, scope: Scope, session: SessionKeys, key: Key, at: datetime) -> None:
+        self._scope, self._session_id, self._key, self._at = scope, session.session_id, key, at
         self._times: Counter[tuple[str, tuple[Span, ...]]] = Counter()
 
-    def lay(self, text: str, spans: Sequence[Span], *, times: int) -> str:
-        """Return the text without these spans, for which a tombstone is laid."""
+    def blank(self, text: str, spans: Sequence[Span], *, times: int) -> str:
+        """Return the text without these spans, and add a tombstone for them."""
         self._times[self._key.text(self._scope, self._session_id, text), tuple(spans)] += times
         return blank_spans(text, spans)
 
-    def stones(self) -> list[Tombstone]:
-        """Return what was laid."""
+    def all(self) -> list[Tombstone]:
+        """Return the tombstones that were added."""
         place = self._key.place(self._scope, self._session_id)
         return [
             Tombstone(TombstoneKind.TEXT, self._key.id, place, mark, self._at, spans, times)
@@ -186,129 +195,132 @@ class _Marks:
         ]
 
 
-def _kept(transaction: Session, one: SessionKeys) -> list[tuple[AssertionRow, EvidenceRow]]:
+def _remaining_statements(transaction: Session, session: SessionKeys) -> list[tuple[AssertionRow, EvidenceRow]]:
     query = select(AssertionRow, EvidenceRow).where(
         col(AssertionRow.id) == col(EvidenceRow.assertion_id),
-        AssertionRow.scope_id == one.scope_id,
-        EvidenceRow.session_id == one.session_id,
+        AssertionRow.scope_id == session.scope_id,
+        EvidenceRow.session_id == session.session_id,
     )
-    return [(said, item) for said, item in transaction.exec(query).all()]
+    return [(said, evidence) for said, evidence in transaction.exec(query).all()]
 
 
-def _blank_turns(transaction: Session, one: SessionKeys, cover: Cover, counts: Counter[str]) -> None:
-    for row in transaction.exec(select(TurnRow).where(TurnRow.session_pk == one.key)).all():
-        text = cover(row.text)
+def _blank_turn_rows(transaction: Session, session: SessionKeys, blank: BlankText, counts: Counter[str]) -> None:
+    for row in transaction.exec(select(TurnRow).where(TurnRow.session_pk == session.key)).all():
+        text = blank(row.text)
         if text != row.text:
             counts["turns"] += 1
-            found = (col(TurnRow.session_pk) == one.key) & (col(TurnRow.number) == row.number)
-            _write(transaction, TurnRow, found, {"text": text})
+            is_turn = (col(TurnRow.session_pk) == session.key) & (col(TurnRow.number) == row.number)
+            _update(transaction, TurnRow, is_turn, {"text": text})
 
 
 def _blank_state(
-    transaction: Session, one: SessionKeys, cover: Callable[[dict[str, Any]], dict[str, Any]], counts: Counter[str]
+    transaction: Session,
+    session: SessionKeys,
+    blank: Callable[[dict[str, Any]], dict[str, Any]],
+    counts: Counter[str],
 ) -> None:
-    row = transaction.get(StateRow, one.key)
+    row = transaction.get(StateRow, session.key)
     if row is None:
         return
-    state = json.loads(zlib.decompress(row.content))
-    shown = cover(state)
-    if shown != state:
+    state = unpack_state(row.content)
+    blanked = blank(state)
+    if blanked != state:
         counts["states"] += 1
-        content = zlib.compress(json.dumps(shown, ensure_ascii=True).encode())
-        _write(transaction, StateRow, col(StateRow.session_pk) == one.key, {"content": content})
+        is_state = col(StateRow.session_pk) == session.key
+        _update(transaction, StateRow, is_state, {"content": pack_state(blanked)})
 
 
-def _blank_transcripts(transaction: Session, one: SessionKeys, cover: Cover, counts: Counter[str]) -> None:
-    query = select(RunRow).where(
-        RunRow.scope_id == one.scope_id, RunRow.source == one.source, col(RunRow.transcript).is_not(None)
+def _blank_transcripts(transaction: Session, session: SessionKeys, blank: BlankText, counts: Counter[str]) -> None:
+    query = select(RunRow.id, RunRow.transcript).where(
+        RunRow.scope_id == session.scope_id, RunRow.source == session.source, col(RunRow.transcript).is_not(None)
     )
-    for row in transaction.exec(query).all():
-        if row.transcript is None:
-            continue
-        read = unpack_transcript(row.transcript)
-        turns = tuple(replace(turn, text=cover(turn.text)) for turn in read.turns)
-        if turns != read.turns:
+    for run_id, packed in transaction.exec(query).all():
+        transcript = unpack_transcript(packed or b"")
+        turns = tuple(replace(turn, text=blank(turn.text)) for turn in transcript.turns)
+        if turns != transcript.turns:
             counts["runs"] += 1
-            _write(
-                transaction,
-                RunRow,
-                col(RunRow.id) == row.id,
-                {"transcript": pack_transcript(replace(read, turns=turns))},
-            )
+            values = {"transcript": pack_transcript(replace(transcript, turns=turns))}
+            _update(transaction, RunRow, col(RunRow.id) == run_id, values)
 
 
-def _blank_kept(
-    transaction: Session, kept: Sequence[tuple[AssertionRow, EvidenceRow]], words: _Words, counts: Counter[str]
+def _blank_statements(
+    transaction: Session,
+    remaining: Sequence[tuple[AssertionRow, EvidenceRow]],
+    words: _Words,
+    counts: Counter[str],
 ) -> None:
-    """Blank the words in statements that stay, and in their quotes, which stand in the turns as those are now."""
-    # A quote that stays keeps its own words; only the value that is gone leaves it.
-    of_quotes, of_statements = replace(words, quotes=()), replace(words, kept=())
-    for said, item in kept:
-        quote = of_quotes.cover(item.quote)
-        if quote != item.quote:
+    """Blank words in statements that stay, and in their quotes; find the quotes again in the turns as they are now."""
+    # A quote that stays keeps its own words. Only the forgotten value is blanked in it.
+    words_of_quotes, words_of_statements = replace(words, quotes=()), replace(words, quotes_to_keep=())
+    for said, evidence in remaining:
+        quote = words_of_quotes.blank(evidence.quote)
+        if quote != evidence.quote:
             counts["evidence"] += 1
-        _write(
-            transaction,
-            EvidenceRow,
-            (col(EvidenceRow.assertion_id) == item.assertion_id) & (col(EvidenceRow.ordinal) == item.ordinal),
-            {"quote": quote, "start": _start(transaction, said, item, quote)},
-        )
-    for said in {said.id: said for said, _ in kept}.values():
-        told = {"statement": said.statement, "limited_to": said.limited_to, "outcome": said.outcome}
-        shown = {name: text and of_statements.cover(text) for name, text in told.items()}
-        if shown != told:
+        is_evidence = col(EvidenceRow.assertion_id) == evidence.assertion_id
+        is_evidence &= col(EvidenceRow.ordinal) == evidence.ordinal
+        start = _start_of_quote(transaction, said, evidence, quote)
+        _update(transaction, EvidenceRow, is_evidence, {"quote": quote, "start": start})
+    for said in {said.id: said for said, _ in remaining}.values():
+        texts = {"statement": said.statement, "limited_to": said.limited_to, "outcome": said.outcome}
+        blanked = {name: text and words_of_statements.blank(text) for name, text in texts.items()}
+        if blanked != texts:
             counts["assertions"] += 1
-            _write(transaction, AssertionRow, col(AssertionRow.id) == said.id, shown)
+            _update(transaction, AssertionRow, col(AssertionRow.id) == said.id, blanked)
 
 
-def _start(transaction: Session, said: AssertionRow, item: EvidenceRow, quote: str) -> int | None:
-    """Return where a quote stands in its turn now."""
+def _start_of_quote(transaction: Session, said: AssertionRow, evidence: EvidenceRow, quote: str) -> int | None:
+    """Return where a quote stands in its turn as that is now."""
     session = select(SessionRow.id).where(
-        SessionRow.scope_id == said.scope_id, SessionRow.session_id == item.session_id
+        SessionRow.scope_id == said.scope_id, SessionRow.session_id == evidence.session_id
     )
-    query = select(TurnRow.text).where(col(TurnRow.session_pk).in_(session), TurnRow.number == item.turn)
+    query = select(TurnRow.text).where(col(TurnRow.session_pk).in_(session), TurnRow.number == evidence.turn)
     text = transaction.exec(query).first()
-    place = text.find(quote) if text is not None else -1
-    return place if place >= 0 else item.start
+    start = text.find(quote) if text is not None else -1
+    return start if start >= 0 else evidence.start
 
 
-def _blank_notes(transaction: Session, one: SessionKeys, words: _Words, counts: Counter[str]) -> None:
-    """Blank the words in what was noted about a session: what was refused, why it was judged so, why it failed."""
-    windows = select(WindowRow.id).where(WindowRow.scope_id == one.scope_id, WindowRow.source == one.source)
-    for row in transaction.exec(select(RejectionRow).where(col(RejectionRow.window_id).in_(windows))).all():
-        statement, detail = words.cover(row.statement), words.cover(row.detail)
+def _blank_notes(transaction: Session, session: SessionKeys, words: _Words, counts: Counter[str]) -> None:
+    """Blank words in the notes about a session: refused candidates, reasons of verdicts, the reason of a failure."""
+    refused = select(RejectionRow).where(col(RejectionRow.window_id).in_(_select_windows(session)))
+    for row in transaction.exec(refused).all():
+        statement, detail = words.blank(row.statement), words.blank(row.detail)
         if (statement, detail) != (row.statement, row.detail):
             counts["rejections"] += 1
-            found = (col(RejectionRow.window_id) == row.window_id) & (col(RejectionRow.ordinal) == row.ordinal)
-            _write(transaction, RejectionRow, found, {"statement": statement, "detail": detail})
+            is_refusal = (col(RejectionRow.window_id) == row.window_id) & (col(RejectionRow.ordinal) == row.ordinal)
+            _update(transaction, RejectionRow, is_refusal, {"statement": statement, "detail": detail})
     said = select(AssertionRow.id).where(
-        AssertionRow.scope_id == one.scope_id, AssertionRow.session_id == one.session_id
+        AssertionRow.scope_id == session.scope_id, AssertionRow.session_id == session.session_id
     )
-    touching = col(VerdictRow.earlier_id).in_(said) | col(VerdictRow.later_id).in_(said)
-    for verdict in transaction.exec(select(VerdictRow).where(touching)).all():
-        reason = words.cover(verdict.reason)
+    is_about_session = col(VerdictRow.earlier_id).in_(said) | col(VerdictRow.later_id).in_(said)
+    for verdict in transaction.exec(select(VerdictRow).where(is_about_session)).all():
+        reason = words.blank(verdict.reason)
         if reason != verdict.reason:
             counts["verdicts"] += 1
-            _write(transaction, VerdictRow, col(VerdictRow.key) == verdict.key, {"reason": reason})
-    session = transaction.get(SessionRow, one.key)
-    if session is not None and session.failure and words.spans(session.failure):
+            _update(transaction, VerdictRow, col(VerdictRow.key) == verdict.key, {"reason": reason})
+    session_row = transaction.get(SessionRow, session.key)
+    if session_row is not None and session_row.failure and words.spans(session_row.failure):
         counts["sessions"] += 1
-        _write(transaction, SessionRow, col(SessionRow.id) == one.key, {"failure": words.cover(session.failure)})
+        values = {"failure": words.blank(session_row.failure)}
+        _update(transaction, SessionRow, col(SessionRow.id) == session.key, values)
 
 
-def _write(transaction: Session, table: type[SQLModel], where: Any, values: Mapping[str, Any]) -> None:
+def _select_windows(session: SessionKeys) -> Any:
+    return select(WindowRow.id).where(WindowRow.scope_id == session.scope_id, WindowRow.source == session.source)
+
+
+def _update(transaction: Session, table: type[SQLModel], where: Any, values: Mapping[str, Any]) -> None:
     transaction.connection().execute(update(table).where(where).values(**values))
 
 
-def _strings_covered(value: Any, cover: Cover) -> Any:
-    """Return a copy of a state with each of its strings covered, keys aside."""
+def _blank_strings(value: Any, blank: BlankText) -> Any:
+    """Return a copy of a saved state with each of its strings blanked, except names and ids."""
     if isinstance(value, str):
-        return cover(value)
+        return blank(value)
     if isinstance(value, Mapping):
         return {
-            name: inner if isinstance(inner, str) and name in NEVER_BLANKED else _strings_covered(inner, cover)
+            name: inner if isinstance(inner, str) and name in NEVER_BLANKED else _blank_strings(inner, blank)
             for name, inner in value.items()
         }
     if isinstance(value, list):
-        return [_strings_covered(inner, cover) for inner in value]
+        return [_blank_strings(inner, blank) for inner in value]
     return value

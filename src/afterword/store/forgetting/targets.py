@@ -1,134 +1,115 @@
-"""What belongs to what is to be forgotten: the same said elsewhere, requests to take it back, confirmations."""
+"""Which other statements must be forgotten together with the chosen ones: equal ones, withdrawals, confirmations."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from sqlalchemy import or_
 from sqlmodel import Session, col, select
 
 from afterword.facts.assertions import PERSON, Assertion, Relation, SpeechAct, Verdict
 from afterword.facts.timeline import erased_ids
 from afterword.facts.words import folded
 from afterword.privacy.blanking import mentions_phrase
-from afterword.store.lookup import CHUNK
+from afterword.store.database.statements import chunks, fetch_where_in
 from afterword.store.tables import AssertionRow, EvidenceRow, VerdictRow
-
-Place = tuple[str, int]
 
 
 def ids_requested_to_forget(assertions: Sequence[Assertion], verdicts: Sequence[Verdict]) -> frozenset[str]:
-    """Return the ids of what somebody has asked to be gone, and of the requests."""
-    gone = erased_ids(assertions, verdicts)
-    requests = {one.id for one in assertions if one.act is SpeechAct.ERASE}
-    naming = {
-        one.later_id
-        for one in verdicts
-        if one.later_id in requests and one.earlier_id in gone and one.relation is Relation.RETRACTS
+    """Return the ids of the statements that somebody has asked to forget, and of the requests themselves."""
+    erased = erased_ids(assertions, verdicts)
+    requests = {said.id for said in assertions if said.act is SpeechAct.ERASE}
+    fulfilled = {
+        verdict.later_id
+        for verdict in verdicts
+        if verdict.later_id in requests and verdict.earlier_id in erased and verdict.relation is Relation.RETRACTS
     }
-    return gone | naming
+    return erased | fulfilled
 
 
 def with_equal_statements(transaction: Session, scope_id: int, ids: Iterable[str]) -> dict[str, AssertionRow]:
-    """Return these statements of a scope, and those that tell the same: live or not, in whatever run.
+    """Return these statements of a scope and those that would reveal the same, live or not, by their ids.
 
-    The same tell: the same value of the same slot, whatever takes back nothing else, and what quotes the same words
-    of a turn for the same value.
+    These are statements that assert the same value for the same slot, statements that quote the same words of a turn
+    for the same value, and withdrawals of nothing else.
     """
-    gone = {one.id: one for one in _by_id(transaction, scope_id, list(ids))}
-    for one in list(gone.values()):
-        if one.value:
-            gone.update(_same_slot(transaction, scope_id, one))
-    gone.update(_overlapping(transaction, scope_id, gone))
-    gone.update(_takings(transaction, scope_id, gone))
-    return gone
+    rows = fetch_where_in(transaction, AssertionRow, "id", ids)
+    chosen = {row.id: row for row in rows if row.scope_id == scope_id}
+    for row in list(chosen.values()):
+        if row.value:
+            chosen.update(_with_same_value(transaction, row))
+    chosen.update(_with_same_quote(transaction, scope_id, chosen))
+    chosen.update(_withdrawals(transaction, scope_id, chosen))
+    return chosen
 
 
 def confirmed_ids(transaction: Session, scope_id: int, session_id: str) -> list[str]:
-    """Return the ids of what a person has confirmed word for word of a session."""
+    """Return the ids of the statements by which a person has confirmed what was said in a session."""
     said = select(AssertionRow.id).where(AssertionRow.scope_id == scope_id, AssertionRow.session_id == session_id)
-    query = select(VerdictRow.later_id).where(
+    confirming = select(VerdictRow.later_id).where(
         VerdictRow.scope_id == scope_id,
         VerdictRow.judge == PERSON,
         VerdictRow.relation == str(Relation.SAME),
         col(VerdictRow.earlier_id).in_(said),
     )
-    later = select(AssertionRow.id).where(col(AssertionRow.id).in_(query), col(AssertionRow.session_id).is_(None))
-    return list(transaction.exec(later))
+    query = select(AssertionRow.id).where(col(AssertionRow.id).in_(confirming), col(AssertionRow.session_id).is_(None))
+    return list(transaction.exec(query))
 
 
-def _by_id(transaction: Session, scope_id: int, ids: Sequence[str]) -> list[AssertionRow]:
-    found: list[AssertionRow] = []
-    for start in range(0, len(ids), CHUNK):
-        query = select(AssertionRow).where(AssertionRow.scope_id == scope_id)
-        found += transaction.exec(query.where(col(AssertionRow.id).in_(ids[start : start + CHUNK])))
-    return found
-
-
-def _same_slot(transaction: Session, scope_id: int, one: AssertionRow) -> dict[str, AssertionRow]:
-    query = select(AssertionRow).where(
-        AssertionRow.scope_id == scope_id,
-        AssertionRow.subject_key == one.subject_key,
-        AssertionRow.attribute_key == one.attribute_key,
+def _with_same_value(transaction: Session, row: AssertionRow) -> dict[str, AssertionRow]:
+    same_slot = select(AssertionRow).where(
+        AssertionRow.scope_id == row.scope_id,
+        AssertionRow.subject_key == row.subject_key,
+        AssertionRow.attribute_key == row.attribute_key,
     )
-    return {other.id: other for other in transaction.exec(query) if folded(other.value) == folded(one.value)}
+    return {other.id: other for other in transaction.exec(same_slot) if folded(other.value) == folded(row.value)}
 
 
-def _overlapping(transaction: Session, scope_id: int, gone: dict[str, AssertionRow]) -> dict[str, AssertionRow]:
-    """Return what quotes the same words as what is gone, and tells its value."""
-    quotes: dict[Place, list[tuple[EvidenceRow, str]]] = defaultdict(list)
-    for item in _evidence(transaction, list(gone)):
-        if item.session_id is not None and item.turn is not None:
-            quotes[item.session_id, item.turn].append((item, gone[item.assertion_id].value))
-    found: dict[str, AssertionRow] = {}
-    for session_id in {place[0] for place in quotes}:
+def _with_same_quote(
+    transaction: Session, scope_id: int, chosen: Mapping[str, AssertionRow]
+) -> dict[str, AssertionRow]:
+    """Return the statements that quote some of the same words as the chosen ones and mention their value."""
+    quotes: dict[tuple[str, int], list[tuple[EvidenceRow, str]]] = defaultdict(list)
+    for evidence in fetch_where_in(transaction, EvidenceRow, "assertion_id", chosen):
+        if evidence.session_id is not None and evidence.turn is not None:
+            quotes[evidence.session_id, evidence.turn].append((evidence, chosen[evidence.assertion_id].value))
+    same: dict[str, AssertionRow] = {}
+    for session_id in {session_id for session_id, _ in quotes}:
         query = select(AssertionRow, EvidenceRow).where(
             col(AssertionRow.id) == col(EvidenceRow.assertion_id),
             AssertionRow.scope_id == scope_id,
             EvidenceRow.session_id == session_id,
         )
-        for one, item in transaction.exec(query).all():
-            others = quotes.get((session_id, item.turn or 0), ())
-            if any(_overlap(item, other) and _tells(one, value) for other, value in others):
-                found[one.id] = one
-    return found
+        for row, evidence in transaction.exec(query).all():
+            others = quotes.get((session_id, evidence.turn or 0), ())
+            if any(_overlap(evidence, other) and _share_value(row.value, value) for other, value in others):
+                same[row.id] = row
+    return same
 
 
-def _overlap(one: EvidenceRow, other: EvidenceRow) -> bool:
-    first, second = one.start or 0, other.start or 0
-    return first < second + len(other.quote) and second < first + len(one.quote)
+def _overlap(first: EvidenceRow, second: EvidenceRow) -> bool:
+    first_start, second_start = first.start or 0, second.start or 0
+    return first_start < second_start + len(second.quote) and second_start < first_start + len(first.quote)
 
 
-def _tells(one: AssertionRow, value: str) -> bool:
-    return bool(value) and bool(one.value) and (mentions_phrase(one.value, value) or mentions_phrase(value, one.value))
+def _share_value(first: str, second: str) -> bool:
+    return bool(first) and bool(second) and (mentions_phrase(first, second) or mentions_phrase(second, first))
 
 
-def _takings(transaction: Session, scope_id: int, gone: dict[str, AssertionRow]) -> dict[str, AssertionRow]:
-    """Return the statements that take back something of what is gone, and nothing else."""
-    ids, found = list(gone), {}
-    for start in range(0, len(ids), CHUNK):
-        taking = select(VerdictRow.later_id).where(
-            VerdictRow.relation == str(Relation.RETRACTS), col(VerdictRow.earlier_id).in_(ids[start : start + CHUNK])
-        )
+def _withdrawals(transaction: Session, scope_id: int, chosen: Mapping[str, AssertionRow]) -> dict[str, AssertionRow]:
+    """Return the statements that withdraw some of the chosen ones and nothing else."""
+    is_withdrawal = VerdictRow.relation == str(Relation.RETRACTS)
+    withdrawals: dict[str, AssertionRow] = {}
+    for ids in chunks(list(chosen)):
+        withdrawing = select(VerdictRow.later_id).where(is_withdrawal, col(VerdictRow.earlier_id).in_(ids))
         query = select(AssertionRow).where(
             AssertionRow.scope_id == scope_id,
             AssertionRow.act != str(SpeechAct.STATE),
-            col(AssertionRow.id).in_(taking),
+            col(AssertionRow.id).in_(withdrawing),
         )
-        found.update({one.id: one for one in transaction.exec(query)})
-    for name in list(found):
-        others = select(VerdictRow.earlier_id).where(
-            VerdictRow.relation == str(Relation.RETRACTS), VerdictRow.later_id == name
-        )
-        if any(earlier not in gone for earlier in transaction.exec(others)):
-            del found[name]
-    return found
-
-
-def _evidence(transaction: Session, ids: Sequence[str]) -> list[EvidenceRow]:
-    found: list[EvidenceRow] = []
-    for start in range(0, len(ids), CHUNK):
-        query = select(EvidenceRow).where(or_(col(EvidenceRow.assertion_id).in_(ids[start : start + CHUNK])))
-        found += transaction.exec(query)
-    return found
+        withdrawals.update({row.id: row for row in transaction.exec(query)})
+    for withdrawal_id in list(withdrawals):
+        withdrawn = select(VerdictRow.earlier_id).where(is_withdrawal, VerdictRow.later_id == withdrawal_id)
+        if any(earlier_id not in chosen for earlier_id in transaction.exec(withdrawn)):
+            del withdrawals[withdrawal_id]
+    return withdrawals

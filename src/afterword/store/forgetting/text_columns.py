@@ -1,6 +1,6 @@
-"""Which table holds a user's words, and which of its rows belong to a scope, a session or a statement.
+"""Which columns of each table may hold a user's words, and which rows belong to a scope, a session or a statement.
 
-Forgetting goes by this list, from its beginning to its end. A table that is not on it fails a test.
+Rows are erased in the order of this list. A test fails if a table is missing in it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Clause = ColumnElement[bool]
 
 @dataclass(frozen=True, slots=True)
 class SessionKeys:
-    """A session as rows refer to it; its `key` is 0 where only a proposal has read it."""
+    """The keys by which rows refer to a session. `key` is 0 if only a proposal has read the session."""
 
     scope_id: int
     key: int
@@ -59,8 +59,8 @@ class SessionKeys:
 class ErasableTable:
     """One table. `words` are the columns that may hold a user's words, `names` its other columns of text.
 
-    `of_scope`, `of_session` and `of_statements` say which rows go with those; None: none do. Rows that are `derived`
-    from others go with whatever is forgotten of their scope, and are made again.
+    `of_scope`, `of_session` and `of_statements` select the rows that are erased with a scope, a session or statements;
+    None if no rows are. `derived` rows are always erased, and derived again from what is left of their scope.
     """
 
     table: type[SQLModel]
@@ -80,32 +80,34 @@ def _runs(scope_id: int) -> Select[Any]:
     return select(RunRow.id).where(RunRow.scope_id == scope_id)
 
 
-def _runs_of(one: SessionKeys) -> Select[Any]:
-    return _runs(one.scope_id).where(or_(col(RunRow.source) == one.source, col(RunRow.session_pk) == one.key))
+def _session_runs(session: SessionKeys) -> Select[Any]:
+    return _runs(session.scope_id).where(
+        or_(col(RunRow.source) == session.source, col(RunRow.session_pk) == session.key)
+    )
 
 
 def _windows(scope_id: int) -> Select[Any]:
     return select(WindowRow.id).where(WindowRow.scope_id == scope_id)
 
 
-def _windows_of(one: SessionKeys) -> Select[Any]:
-    return _windows(one.scope_id).where(col(WindowRow.source) == one.source)
+def _session_windows(session: SessionKeys) -> Select[Any]:
+    return _windows(session.scope_id).where(col(WindowRow.source) == session.source)
 
 
-def _said(scope_id: int) -> Select[Any]:
+def _assertions(scope_id: int) -> Select[Any]:
     return select(AssertionRow.id).where(AssertionRow.scope_id == scope_id)
 
 
-def _said_in(one: SessionKeys) -> Select[Any]:
-    return _said(one.scope_id).where(col(AssertionRow.session_id) == one.session_id)
+def _session_assertions(session: SessionKeys) -> Select[Any]:
+    return _assertions(session.scope_id).where(col(AssertionRow.session_id) == session.session_id)
 
 
-def _touching(statements: Any) -> Clause:
+def _judges_any(statements: Any) -> Clause:
     return or_(col(VerdictRow.earlier_id).in_(statements), col(VerdictRow.later_id).in_(statements))
 
 
-def _verdicts(statements: Any) -> Select[Any]:
-    return select(VerdictRow.key).where(_touching(statements))
+def _verdicts_on(statements: Any) -> Select[Any]:
+    return select(VerdictRow.key).where(_judges_any(statements))
 
 
 def _sessions(scope_id: int) -> Select[Any]:
@@ -139,25 +141,27 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         (),
         ("verdict_key",),
         of_scope=lambda scope: col(RunVerdictRow.run_id).in_(_runs(scope)),
-        of_session=lambda one: or_(
-            col(RunVerdictRow.run_id).in_(_runs_of(one)), col(RunVerdictRow.verdict_key).in_(_verdicts(_said_in(one)))
+        of_session=lambda session: or_(
+            col(RunVerdictRow.run_id).in_(_session_runs(session)),
+            col(RunVerdictRow.verdict_key).in_(_verdicts_on(_session_assertions(session))),
         ),
-        of_statements=lambda ids: col(RunVerdictRow.verdict_key).in_(_verdicts(ids)),
+        of_statements=lambda ids: col(RunVerdictRow.verdict_key).in_(_verdicts_on(ids)),
     ),
     ErasableTable(
         VerdictRow,
         ("reason",),
         ("key", "earlier_id", "later_id", "relation", "judge"),
         of_scope=lambda scope: col(VerdictRow.scope_id) == scope,
-        of_session=lambda one: _touching(_said_in(one)),
-        of_statements=_touching,
+        of_session=lambda session: _judges_any(_session_assertions(session)),
+        of_statements=_judges_any,
     ),
     ErasableTable(
         RunWindowRow,
         (),
         of_scope=lambda scope: col(RunWindowRow.run_id).in_(_runs(scope)),
-        of_session=lambda one: or_(
-            col(RunWindowRow.run_id).in_(_runs_of(one)), col(RunWindowRow.window_id).in_(_windows_of(one))
+        of_session=lambda session: or_(
+            col(RunWindowRow.run_id).in_(_session_runs(session)),
+            col(RunWindowRow.window_id).in_(_session_windows(session)),
         ),
     ),
     ErasableTable(
@@ -165,16 +169,16 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         ("statement", "detail"),
         ("reason",),
         of_scope=lambda scope: col(RejectionRow.window_id).in_(_windows(scope)),
-        of_session=lambda one: col(RejectionRow.window_id).in_(_windows_of(one)),
+        of_session=lambda session: col(RejectionRow.window_id).in_(_session_windows(session)),
     ),
     ErasableTable(
         WindowAssertionRow,
         (),
         ("assertion_id",),
         of_scope=lambda scope: col(WindowAssertionRow.window_id).in_(_windows(scope)),
-        of_session=lambda one: or_(
-            col(WindowAssertionRow.window_id).in_(_windows_of(one)),
-            col(WindowAssertionRow.assertion_id).in_(_said_in(one)),
+        of_session=lambda session: or_(
+            col(WindowAssertionRow.window_id).in_(_session_windows(session)),
+            col(WindowAssertionRow.assertion_id).in_(_session_assertions(session)),
         ),
         of_statements=lambda ids: col(WindowAssertionRow.assertion_id).in_(ids),
     ),
@@ -182,8 +186,8 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         EvidenceRow,
         ("quote", "speaker"),
         ("assertion_id", "kind", "session_id"),
-        of_scope=lambda scope: col(EvidenceRow.assertion_id).in_(_said(scope)),
-        of_session=lambda one: col(EvidenceRow.assertion_id).in_(_said_in(one)),
+        of_scope=lambda scope: col(EvidenceRow.assertion_id).in_(_assertions(scope)),
+        of_session=lambda session: col(EvidenceRow.assertion_id).in_(_session_assertions(session)),
         of_statements=lambda ids: col(EvidenceRow.assertion_id).in_(ids),
     ),
     ErasableTable(
@@ -194,7 +198,7 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         ),
         ("id", "session_id", "act", "kind", "cue"),
         of_scope=lambda scope: col(AssertionRow.scope_id) == scope,
-        of_session=lambda one: col(AssertionRow.id).in_(_said_in(one)),
+        of_session=lambda session: col(AssertionRow.id).in_(_session_assertions(session)),
         of_statements=lambda ids: col(AssertionRow.id).in_(ids),
     ),
     ErasableTable(
@@ -202,46 +206,45 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         (),
         ("source", "key"),
         of_scope=lambda scope: col(WindowRow.scope_id) == scope,
-        of_session=lambda one: col(WindowRow.id).in_(_windows_of(one)),
+        of_session=lambda session: col(WindowRow.id).in_(_session_windows(session)),
     ),
     ErasableTable(
         ImportedRunRow,
         (),
         ("origin",),
         of_scope=lambda scope: col(ImportedRunRow.run_id).in_(_runs(scope)),
-        of_session=lambda one: col(ImportedRunRow.run_id).in_(_runs_of(one)),
+        of_session=lambda session: col(ImportedRunRow.run_id).in_(_session_runs(session)),
     ),
     ErasableTable(
         RunRow,
         ("transcript",),
         ("source", "purpose", "status", "extractor", "judge", "counts"),
         of_scope=lambda scope: col(RunRow.scope_id) == scope,
-        of_session=lambda one: col(RunRow.id).in_(_runs_of(one)),
+        of_session=lambda session: col(RunRow.id).in_(_session_runs(session)),
     ),
     ErasableTable(
         StateRow,
         ("content",),
         ("component",),
         of_scope=lambda scope: col(StateRow.session_pk).in_(_sessions(scope)),
-        of_session=lambda one: col(StateRow.session_pk) == one.key,
+        of_session=lambda session: col(StateRow.session_pk) == session.key,
     ),
     ErasableTable(
         TurnRow,
         ("text", "speaker"),
         ("role", "message_id"),
         of_scope=lambda scope: col(TurnRow.session_pk).in_(_sessions(scope)),
-        of_session=lambda one: col(TurnRow.session_pk) == one.key,
+        of_session=lambda session: col(TurnRow.session_pk) == session.key,
     ),
     ErasableTable(
         SessionRow,
         ("failure", "humans", "assumed"),
         ("session_id", "layout", "time_basis", "skipped", "progress"),
         of_scope=lambda scope: col(SessionRow.scope_id) == scope,
-        of_session=lambda one: col(SessionRow.id) == one.key,
+        of_session=lambda session: col(SessionRow.id) == session.key,
     ),
-    # What a model was paid stays on the books; whom it was paid for is struck out of it (`forgetting.sever`).
+    # The costs stay, but not for which session they were paid (`Erasure._detach_spending`).
     ErasableTable(SpendingRow, (), ("source", "purpose", "model", "status")),
-    # Of a scope its name stays: its tombstones need it, and other processes must see that it has changed.
     ErasableTable(
         ScopeChangeRow,
         (),
@@ -249,9 +252,10 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         of_scope=lambda scope: col(ScopeChangeRow.scope_id) == scope,
         derived=True,
     ),
+    # The name of a scope stays: its tombstones need it, and other processes must notice that the scope has changed.
     ErasableTable(ScopeRow, (), ("tenant", "kind", "name", "policy", "stamp")),
     ErasableTable(TombstoneRow, (), ("id", "key_id", "kind", "place", "mark", "spans")),
     ErasableTable(TombstoneKeyRow, (), ("id", "key")),
-    # A job is of no scope, and its failure names an error's type alone.
+    # A job belongs to no scope, and its failure holds only the type of an error.
     ErasableTable(JobRow, (), ("name", "holder", "failure")),
 )

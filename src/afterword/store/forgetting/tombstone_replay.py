@@ -1,27 +1,29 @@
-"""Tombstones carried from one store to another: what a restored backup brings back is forgotten again."""
+"""Tombstone files: they are written for backups, and replayed to forget again what a restored backup brings back."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, select
 
 from afterword.errors import FileInvalid
 from afterword.facts.assertions import Assertion
 from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Turn
 from afterword.privacy.blanking import FORGOTTEN
 from afterword.privacy.tombstones import Tombstone
-from afterword.store import lookup, scope_rows
+from afterword.store import lookup
 from afterword.store.database.engine import Store
 from afterword.store.database.private_files import opened_private
+from afterword.store.database.statements import chunks
 from afterword.store.forgetting.erasure import Erasure, erase_in_scope
-from afterword.store.forgetting.row_blanking import blank_turns
+from afterword.store.forgetting.row_blanking import blank_turns, read_stored_turns
 from afterword.store.forgetting.text_columns import SessionKeys
 from afterword.store.forgetting.tombstone_rows import (
     add_imported_key,
@@ -30,33 +32,30 @@ from afterword.store.forgetting.tombstone_rows import (
     read_forgotten,
     tombstone_lines,
 )
-from afterword.store.lookup import CHUNK
-from afterword.store.rows import turn_of
-from afterword.store.tables import AssertionRow, TurnRow
+from afterword.store.scope_rows import read_scopes
+from afterword.store.tables import AssertionRow
 
 FORMAT, VERSION = "afterword tombstones", 1
 
 ChangedTurns = dict[tuple[str, int], str]
-"""Of the turns that changed, by session and number, what is left."""
+"""The new texts of turns that were blanked, by session id and turn number."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """How many tombstones came in, and what went by them, by table."""
+    """How many tombstones a file held, and how many rows were erased because of them, by table."""
 
     tombstones: int
     erased: Counter[str] = field(default_factory=Counter)
 
 
 async def write_tombstones(store: Store, path: Path, scopes: Sequence[Scope] | None = None) -> int:
-    """Write the tombstones of these scopes (of all, by default) to a file; return how many.
+    """Write the tombstones of these scopes (by default of all) to a file; return how many.
 
-    Raises `FileInvalid` where the file is there already.
+    Raises `FileInvalid` if the file exists already.
     """
     lines = await store.read(
-        lambda transaction: tombstone_lines(
-            transaction, scope_rows.read_scopes(transaction) if scopes is None else scopes
-        )
+        lambda transaction: tombstone_lines(transaction, read_scopes(transaction) if scopes is None else scopes)
     )
     with opened_private(path) as file:
         for line in ({"row": "head", "format": FORMAT, "version": VERSION}, *lines):
@@ -65,64 +64,72 @@ async def write_tombstones(store: Store, path: Path, scopes: Sequence[Scope] | N
 
 
 async def replay_tombstones(store: Store, path: Path, *, at: datetime) -> ReplayResult:
-    """Take in the tombstones of a file, and forget again what they stand for.
+    """Store the tombstones of a file, and erase again what they forbid.
 
-    Raises `FileInvalid` where the file is none of tombstones.
+    Raises `FileInvalid` if it is not a file of tombstones.
     """
     keys: list[dict[str, Any]] = []
-    stones: dict[Scope, list[Tombstone]] = defaultdict(list)
+    tombstones: dict[Scope, list[Tombstone]] = defaultdict(list)
     for line in _lines(path):
         if line.get("row") == "key":
             keys.append(line)
         elif line.get("row") == "tombstone":
-            scope, stone = parse_tombstone(line)
-            stones[scope].append(stone)
+            scope, tombstone = parse_tombstone(line)
+            tombstones[scope].append(tombstone)
 
-    def take_in(transaction: Session) -> None:
+    def store_tombstones(transaction: Session) -> None:
         for line in keys:
             add_imported_key(transaction, line)
-        for scope, laid in stones.items():
-            add_tombstones(transaction, scope, laid)
+        for scope, of_scope in tombstones.items():
+            add_tombstones(transaction, scope, of_scope)
 
-    await store.write(take_in)
-    replayed = ReplayResult(sum(map(len, stones.values())))
-    for scope in stones:
+    await store.write(store_tombstones)
+    replayed = ReplayResult(sum(map(len, tombstones.values())))
+    for scope in tombstones:
         replayed.erased.update((await erase_in_scope(store, scope, erase_by_tombstones, at=at)).erased)
     return replayed
 
 
 def erase_by_tombstones(erasure: Erasure) -> None:
-    """Forget again what the tombstones of the scope stand for."""
-    covers: ChangedTurns = {}
-    for one in erasure.conversations():
-        covers |= _enforce_in(erasure, one)
-    slots = read_forgotten(erasure.db, erasure.scope)
-    ids = list(erasure.db.exec(select(AssertionRow.id).where(AssertionRow.scope_id == erasure.scope_id)))
-    for start in range(0, len(ids), CHUNK):
-        said = lookup.assertions_by_id(erasure.db, erasure.scope, ids[start : start + CHUNK])
-        gone = [name for name, one in said.items() if slots.covers(one) or not has_unchanged_quotes(one, covers)]
-        erasure.erase_statements(gone)
+    """Erase what the tombstones of the scope forbid."""
+    changed: ChangedTurns = {}
+    for session in erasure.sessions():
+        changed |= _erase_in_session(erasure, session)
+    forgotten = read_forgotten(erasure.transaction, erasure.scope)
+    query = select(AssertionRow.id).where(AssertionRow.scope_id == erasure.scope_id)
+    for ids in chunks(list(erasure.transaction.exec(query))):
+        assertions = lookup.assertions_by_id(erasure.transaction, erasure.scope, ids).values()
+        erasure.erase_statements(
+            [said.id for said in assertions if forgotten.covers(said) or not has_unchanged_quotes(said, changed)]
+        )
 
 
-def has_unchanged_quotes(one: Assertion, covers: ChangedTurns) -> bool:
-    """Whether every quote of a statement still stands in its turn, where that has changed."""
-    quotes = ((item.quote, covers.get((item.session_id or "", item.turn or 0))) for item in one.evidence)
-    return all(left is None or quote in left for quote, left in quotes)
+def has_unchanged_quotes(assertion: Assertion, changed: Mapping[tuple[str, int], str]) -> bool:
+    """Return whether the turns that were changed still hold every quote of an assertion."""
+    for evidence in assertion.evidence:
+        text = changed.get((evidence.session_id or "", evidence.turn or 0))
+        if text is not None and evidence.quote not in text:
+            return False
+    return True
 
 
-def _enforce_in(erasure: Erasure, one: SessionKeys) -> ChangedTurns:
-    gone = read_forgotten(erasure.db, erasure.scope, one.session_id)
-    if not gone.touches_session:
+def changed_turns(session_id: str, before: Sequence[Turn], after: Sequence[Turn]) -> ChangedTurns:
+    """Return the new texts of the turns of a session that were blanked."""
+    pairs = zip(before, after, strict=True)
+    return {(session_id, new.number): new.text for old, new in pairs if old.text != new.text}
+
+
+def _erase_in_session(erasure: Erasure, session: SessionKeys) -> ChangedTurns:
+    forgotten = read_forgotten(erasure.transaction, erasure.scope, session.session_id)
+    if not forgotten.touches_session:
         return {}
-    query = select(TurnRow).where(TurnRow.session_pk == one.key).order_by(col(TurnRow.number))
-    kept = tuple(turn_of(row) for row in erasure.db.exec(query))
-    left = gone.turns(kept)
-    if kept and all(turn.text == FORGOTTEN for turn in left):
-        erasure.whole(one, gone.until)
+    before = read_stored_turns(erasure.transaction, session)
+    after = forgotten.turns(before)
+    if before and all(turn.text == FORGOTTEN for turn in after):
+        erasure.erase_session(session, forgotten.until)
         return {}
-    blank_turns(erasure.db, one, gone, kept, left, erasure.blanked)
-    pairs = zip(kept, left, strict=True)
-    return {(one.session_id, new.number): new.text for old, new in pairs if old.text != new.text}
+    blank_turns(erasure.transaction, session, forgotten, before, after, erasure.blanked)
+    return changed_turns(session.session_id, before, after)
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -131,7 +138,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
             try:
                 line = json.loads(text)
             except ValueError:
-                raise FileInvalid(f"{path} line {number} is no JSON; the file is damaged") from None
+                raise FileInvalid(f"{path} line {number} is not JSON; the file is damaged") from None
             if number == 1 and (line.get("format"), line.get("version")) != (FORMAT, VERSION):
                 raise FileInvalid(f"{path} holds no tombstones of version {VERSION}")
             yield line

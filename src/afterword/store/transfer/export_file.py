@@ -1,4 +1,4 @@
-"""The file of an export as it is read: some lines at a time, and known to be whole only at its end."""
+"""Reading an export file in groups of lines. Only at its end it is known to be complete."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from afterword.store.transfer.json_rows import Line
 FORMAT, VERSION = "afterword export", 1
 LINES_AT_ONCE = 1_000
 LETTERS_AT_ONCE = 2_000_000
-"""A group of lines ends at so many, or so much text: a session is one line, with all its turns and its state."""
+"""The most text of a group of lines. The line of a session is long: it holds all turns and the state."""
 
 
 def read_head(path: Path) -> Line:
-    """Return the first line. Raises `FileInvalid` where the file is no export, or one of another version."""
-    head = next(_parsed(path), (1, {}))[1]
+    """Return the first line. Raises `FileInvalid` if the file is no export, or one of another version."""
+    head = next(_parsed_lines(path), (1, {}))[1]
     if head.get("format") != FORMAT:
         raise FileInvalid("this is no export of afterword; `afterword import --from KIND` reads those of others")
     if head.get("version") != VERSION:
@@ -29,12 +29,12 @@ def read_head(path: Path) -> Line:
 def read_groups(path: Path) -> Iterator[tuple[str, list[Line]]]:
     """Yield the lines between the first and the last in groups of one kind, each with its kind.
 
-    Raises `FileInvalid` where the file is damaged or cut short, once all before that has been yielded.
+    Raises `FileInvalid` if the file is damaged or cut short, after everything before the damage was yielded.
     """
-    for kind, found in groupby(_between(path), key=lambda one: str(one[1]["row"])):
+    for kind, sized_lines in groupby(_lines_between(path), key=lambda sized_line: str(sized_line[1]["row"])):
         group: list[Line] = []
         letters = 0
-        for size, line in found:
+        for size, line in sized_lines:
             group.append(line)
             letters += size
             if len(group) == LINES_AT_ONCE or letters > LETTERS_AT_ONCE or kind in ("scope", "end"):
@@ -44,21 +44,21 @@ def read_groups(path: Path) -> Iterator[tuple[str, list[Line]]]:
             yield kind, group
 
 
-def _between(path: Path) -> Iterator[tuple[int, Line]]:
+def _lines_between(path: Path) -> Iterator[tuple[int, Line]]:
     """Yield the lines between the first and the last, with their sizes."""
-    count, is_whole = -1, False
-    for size, line in _parsed(path):
+    count, is_complete = -1, False
+    for size, line in _parsed_lines(path):
         if line["row"] == "foot":
-            is_whole = line.get("lines") == count
+            is_complete = line.get("lines") == count
             continue
         count += 1
         if count:
             yield size, line
-    if not is_whole:
+    if not is_complete:
         raise FileInvalid(f"{path} is cut short after {count} lines; import the whole file, it goes on from there")
 
 
-def _parsed(path: Path) -> Iterator[tuple[int, Line]]:
+def _parsed_lines(path: Path) -> Iterator[tuple[int, Line]]:
     with path.open(encoding="utf-8") as file:
         for number, text in enumerate(file, 1):
             try:

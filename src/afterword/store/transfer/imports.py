@@ -1,13 +1,11 @@
-"""Taking in what another store has exported: idempotent, resumable, and never against a tombstone.
+"""Importing what another store has exported. An import can be repeated and resumed, and respects tombstones.
 
-Lines are written some at a time, each group in one transaction. Nothing of a scope counts before all of it has come:
-its runs come in last, in one transaction, and the facts are derived from them. What is here already stays as it is.
+Each group of lines is written in one transaction. Nothing of a scope counts before all of it is here: its runs are
+inserted last, in one transaction, and the facts are derived from them. What this store has already stays as it is.
 """
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, SQLModel, col, select
 
 from afterword import telemetry
 from afterword.errors import FileInvalid
@@ -28,7 +26,8 @@ from afterword.store import ledger, scope_rows
 from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Store
 from afterword.store.database.inserts import insert_missing, insert_numbered, insert_rows
-from afterword.store.forgetting.tombstone_replay import ChangedTurns, has_unchanged_quotes
+from afterword.store.database.statements import chunks
+from afterword.store.forgetting.tombstone_replay import ChangedTurns, changed_turns, has_unchanged_quotes
 from afterword.store.forgetting.tombstone_rows import (
     add_imported_key,
     add_tombstones,
@@ -36,13 +35,11 @@ from afterword.store.forgetting.tombstone_rows import (
     read_forgotten,
     read_forgotten_by_session,
 )
-from afterword.store.lookup import CHUNK
-from afterword.store.rows import assertion_of, turn_of
+from afterword.store.rows import assertion_of, pack_state, turn_of, unpack_state
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
     RejectionRow,
-    ScopeRow,
     SessionRow,
     StateRow,
     TurnRow,
@@ -51,7 +48,7 @@ from afterword.store.tables import (
     WindowRow,
 )
 from afterword.store.transfer import export_file
-from afterword.store.transfer.imported_runs import RunImport
+from afterword.store.transfer.imported_runs import RunImport, stored_values
 from afterword.store.transfer.json_rows import Line, parse_columns
 from afterword.telemetry import Stage
 
@@ -60,209 +57,208 @@ Work = Callable[[Session, Sequence[Line]], None]
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What came in, by kind of line; what was held back because it was forgotten here; and what was here already."""
+    """How many lines of each kind were imported, left out because they were forgotten here, or here already."""
 
-    taken: Counter[str] = field(default_factory=Counter)
+    imported: Counter[str] = field(default_factory=Counter)
     forgotten: Counter[str] = field(default_factory=Counter)
-    kept: Counter[str] = field(default_factory=Counter)
+    here_already: Counter[str] = field(default_factory=Counter)
 
 
 @telemetry.staged(Stage.IMPORT)
 async def import_file(store: Store, path: Path) -> ImportResult:
-    """Import a file of `transfer.export`, and return what came of it.
+    """Import a file of `export_scopes` and return how much was imported.
 
-    Raises `FileInvalid` where it is no such file, is of a newer version, or is damaged or cut short: what came before
-    the damage is kept, and importing a whole file goes on from there.
+    Raises `FileInvalid` if it is no such file, or of a newer version, damaged or cut short. What came before the damage
+    stays; importing the whole file goes on from there.
     """
-    arrival = _Arrival(store, origin=str(export_file.read_head(path).get("origin")))
+    running = _Import(store, origin=str(export_file.read_head(path).get("origin")))
     for kind, lines in export_file.read_groups(path):
-        await arrival.take(kind, lines)
+        await running.write(kind, lines)
     await store.write(lambda transaction: analyze(transaction.connection()))
-    return arrival.arrived
+    return running.result
 
 
-class _Arrival:
-    """One import: the scope that is coming in, what of its sessions is blanked, and its runs until all has come."""
+class _Import:
+    """One import: the scope that is being imported, the blanked turns of its sessions, and its runs until the end."""
 
     def __init__(self, store: Store, origin: str) -> None:
         self._store, self._origin = store, origin
         self._scope = Scope.user("nobody")
-        self._covers: ChangedTurns = {}
+        self._changed: ChangedTurns = {}
         self._runs: list[Line] = []
-        self.arrived = ImportResult()
+        self.result = ImportResult()
 
-    async def take(self, kind: str, lines: Sequence[Line]) -> None:
-        """Take in lines of one kind, in one transaction."""
+    async def write(self, kind: str, lines: Sequence[Line]) -> None:
+        """Write lines of one kind in one transaction."""
         if kind == "run":
             self._runs += lines
             return
         works: Mapping[str, Work] = {
-            "key": self._keys,
-            "tombstone": self._tombstones,
+            "key": self._write_keys,
+            "tombstone": self._write_tombstones,
             "scope": self._begin_scope,
-            "session": self._sessions,
-            "assertion": self._assertions,
-            "window": self._windows,
-            "verdict": self._verdicts,
+            "session": self._write_sessions,
+            "assertion": self._write_assertions,
+            "window": self._write_windows,
+            "verdict": self._write_verdicts,
             "end": self._end_scope,
         }
         if kind not in works:
             raise FileInvalid(f"the export holds a line of an unknown kind ({kind}); upgrade afterword")
 
         def work(transaction: Session) -> ImportResult:
-            before, self.arrived = self.arrived, ImportResult()
+            # The transaction may be repeated. Only the counts of the last try are added.
+            before, self.result = self.result, ImportResult()
             try:
                 works[kind](transaction, lines)
-                return self.arrived
+                return self.result
             finally:
-                self.arrived = before
+                self.result = before
 
         try:
-            done = await self._store.write(work)
+            added = await self._store.write(work)
         except KeyError as error:
-            raise FileInvalid(f"a line of kind {kind} tells no {error.args[0]!r}; the file is damaged") from None
-        self.arrived.taken.update(done.taken)
-        self.arrived.forgotten.update(done.forgotten)
-        self.arrived.kept.update(done.kept)
+            raise FileInvalid(f"a line of kind {kind} has no {error.args[0]!r}; the file is damaged") from None
+        self.result.imported.update(added.imported)
+        self.result.forgotten.update(added.forgotten)
+        self.result.here_already.update(added.here_already)
 
-    def _keys(self, transaction: Session, lines: Sequence[Line]) -> None:
+    def _write_keys(self, transaction: Session, lines: Sequence[Line]) -> None:
         for line in lines:
             add_imported_key(transaction, line)
 
-    def _tombstones(self, transaction: Session, lines: Sequence[Line]) -> None:
-        stones = [parse_tombstone(line) for line in lines]
-        for scope in {scope for scope, _ in stones}:
-            add_tombstones(transaction, scope, [stone for of, stone in stones if of == scope])
-        self.arrived.taken["tombstones"] += len(stones)
+    def _write_tombstones(self, transaction: Session, lines: Sequence[Line]) -> None:
+        tombstones = [parse_tombstone(line) for line in lines]
+        for scope in {scope for scope, _ in tombstones}:
+            add_tombstones(transaction, scope, [tombstone for of, tombstone in tombstones if of == scope])
+        self.result.imported["tombstones"] += len(tombstones)
 
     def _begin_scope(self, transaction: Session, lines: Sequence[Line]) -> None:
         (line,) = lines
-        self._scope, self._covers, self._runs = Scope.parse(line["scope"]), {}, []
-        scope_id = self._held(transaction)
-        row = transaction.get(ScopeRow, scope_id)
+        self._scope, self._changed, self._runs = Scope.parse(line["scope"]), {}, []
+        self._lock_scope(transaction)
+        row = scope_rows.scope_row(transaction, self._scope)
         if row is not None and not row.revision:
             row.policy = line["policy"]
             transaction.add(row)
 
-    def _held(self, transaction: Session) -> int:
-        """Return the key of the scope's row. Nobody forgets anything of the scope until the transaction ends: what is
-        held back by the tombstones that are seen now is all that is to be held back."""
+    def _lock_scope(self, transaction: Session) -> int:
+        """Return the key of the scope's row. Nobody can forget anything of the scope during the transaction."""
         return scope_rows.lock_scope(transaction, self._scope)
 
-    def _sessions(self, transaction: Session, lines: Sequence[Line]) -> None:
-        scope_id, names = self._held(transaction), [line["session_id"] for line in lines]
-        here = _present(transaction, col(SessionRow.session_id), names, SessionRow.scope_id == scope_id)
-        gone = read_forgotten_by_session(transaction, self._scope, names)
+    def _write_sessions(self, transaction: Session, lines: Sequence[Line]) -> None:
+        scope_id, names = self._lock_scope(transaction), [line["session_id"] for line in lines]
+        here = stored_values(transaction, col(SessionRow.session_id), names, SessionRow.scope_id == scope_id)
+        forgotten = read_forgotten_by_session(transaction, self._scope, names)
         rows, states, turns = [], [], []
         for line in lines:
-            state, left = self._shown(line, gone.get(line["session_id"]))
-            if left is None:
-                self.arrived.forgotten["sessions"] += 1
+            state, remaining = self._without_forgotten(line, forgotten.get(line["session_id"]))
+            if remaining is None:
+                self.result.forgotten["sessions"] += 1
             elif line["session_id"] in here:
-                self.arrived.kept["sessions"] += 1
+                self.result.here_already["sessions"] += 1
             else:
-                rows.append({**parse_columns(SessionRow, line), "scope_id": scope_id})
+                rows.append(_new_row(SessionRow, line, scope_id))
                 states.append(state)
-                turns.append(left)
-        for row in rows:
-            row.pop("id", None)
+                turns.append(remaining)
         keys = insert_numbered(transaction, SessionRow, rows)
-        kept = [{**one, "session_pk": key} for key, found in zip(keys, turns, strict=True) for one in found]
-        insert_rows(transaction, TurnRow, kept)
-        saved = [{**one, "session_pk": key} for key, one in zip(keys, states, strict=True) if one]
-        insert_rows(transaction, StateRow, saved)
-        self.arrived.taken["sessions"] += len(rows)
+        turn_rows = [{**turn, "session_pk": key} for key, of_key in zip(keys, turns, strict=True) for turn in of_key]
+        insert_rows(transaction, TurnRow, turn_rows)
+        state_rows = [{**state, "session_pk": key} for key, state in zip(keys, states, strict=True) if state]
+        insert_rows(transaction, StateRow, state_rows)
+        self.result.imported["sessions"] += len(rows)
 
-    def _shown(self, line: Line, gone: Forgotten | None) -> tuple[Line | None, list[Line] | None]:
-        """Return the state and the turns of a session without what was forgotten; no turns where that is all."""
+    def _without_forgotten(self, line: Line, forgotten: Forgotten | None) -> tuple[Line | None, list[Line] | None]:
+        """Return the state and the turns of a session without forgotten words; no turns if all were forgotten."""
         turns = [parse_columns(TurnRow, turn) for turn in line["turns"]]
         state = parse_columns(StateRow, line["state"]) if line.get("state") else None
-        if gone is None or not gone.touches_session:
+        if forgotten is None or not forgotten.touches_session:
             return state, turns
-        kept = tuple(turn_of(_as_row({**turn, "session_pk": 0})) for turn in turns)
-        left = gone.turns(kept)
-        pairs = zip(kept, left, strict=True)
-        self._covers |= {(line["session_id"], new.number): new.text for old, new in pairs if old.text != new.text}
-        if kept and all(turn.text == FORGOTTEN for turn in left):
+        before = tuple(turn_of(_as_row({**turn, "session_pk": 0})) for turn in turns)
+        after = forgotten.turns(before)
+        self._changed |= changed_turns(line["session_id"], before, after)
+        if before and all(turn.text == FORGOTTEN for turn in after):
             return None, None
         if state:
-            before, after = Transcript(kept, layout=""), Transcript(left, layout="")
-            shown = gone.state(json.loads(zlib.decompress(state["content"])), before, after)
-            state = {**state, "content": zlib.compress(json.dumps(shown, ensure_ascii=True).encode())}
-        return state, [{**turn, "text": one.text} for turn, one in zip(turns, left, strict=True)]
+            fresh, shown = Transcript(before, layout=""), Transcript(after, layout="")
+            state["content"] = pack_state(forgotten.state(unpack_state(state["content"]), fresh, shown))
+        return state, [{**turn, "text": new.text} for turn, new in zip(turns, after, strict=True)]
 
-    def _assertions(self, transaction: Session, lines: Sequence[Line]) -> None:
-        scope_id = self._held(transaction)
-        gone = read_forgotten(transaction, self._scope)
-        rows, evidence = [], []
+    def _write_assertions(self, transaction: Session, lines: Sequence[Line]) -> None:
+        scope_id = self._lock_scope(transaction)
+        forgotten = read_forgotten(transaction, self._scope)
+        rows, evidence_rows = [], []
         for line in lines:
             row = {**parse_columns(AssertionRow, line), "scope_id": scope_id}
-            items = [{**parse_columns(EvidenceRow, item), "assertion_id": line["id"]} for item in line["evidence"]]
-            _check(row, items)
-            if self._is_forgotten(row, items, gone):
-                self.arrived.forgotten["assertions"] += 1
+            evidence = [{**parse_columns(EvidenceRow, piece), "assertion_id": line["id"]} for piece in line["evidence"]]
+            _check_enums(row, evidence)
+            if self._is_forgotten(row, evidence, forgotten):
+                self.result.forgotten["assertions"] += 1
                 continue
             rows.append(row)
-            evidence += items
+            evidence_rows += evidence
         insert_missing(transaction, AssertionRow, rows)
-        insert_missing(transaction, EvidenceRow, evidence)
-        self.arrived.taken["assertions"] += len(rows)
+        insert_missing(transaction, EvidenceRow, evidence_rows)
+        self.result.imported["assertions"] += len(rows)
 
-    def _is_forgotten(self, row: Line, items: Sequence[Line], gone: Forgotten) -> bool:
-        if gone.is_empty and not self._covers and not has_blanked_words(row["value"]):
+    def _is_forgotten(self, row: Line, evidence: Sequence[Line], forgotten: Forgotten) -> bool:
+        if forgotten.is_empty and not self._changed and not has_blanked_words(row["value"]):
             return False
-        said = assertion_of(_as_row(row), map(_as_row, items), self._scope)
-        return gone.covers(said) or not has_unchanged_quotes(said, self._covers)
+        said = assertion_of(_as_row(row), map(_as_row, evidence), self._scope)
+        return forgotten.covers(said) or not has_unchanged_quotes(said, self._changed)
 
-    def _windows(self, transaction: Session, lines: Sequence[Line]) -> None:
-        scope_id = self._held(transaction)
-        rows = [{**parse_columns(WindowRow, line), "scope_id": scope_id} for line in lines]
-        for row in rows:
-            row.pop("id", None)
-        insert_missing(transaction, WindowRow, rows)
-        ids = _window_ids(transaction, scope_id, [line["key"] for line in lines])
-        here = _present(transaction, col(AssertionRow.id), [name for line in lines for name in line["assertions"]])
-        touched = {session_id for session_id, _ in self._covers}
+    def _write_windows(self, transaction: Session, lines: Sequence[Line]) -> None:
+        scope_id = self._lock_scope(transaction)
+        insert_missing(transaction, WindowRow, [_new_row(WindowRow, line, scope_id) for line in lines])
+        of_scope = select(WindowRow).where(WindowRow.scope_id == scope_id)
+        ids = {
+            (row.source, row.key): row.id
+            for keys in chunks([line["key"] for line in lines])
+            for row in transaction.exec(of_scope.where(col(WindowRow.key).in_(keys)))
+        }
+        names = [name for line in lines for name in line["assertions"]]
+        here = stored_values(transaction, col(AssertionRow.id), names)
+        changed_sessions = {session_id for session_id, _ in self._changed}
         ties, refused = [], []
         for line in lines:
             window_id = ids[line["source"], line["key"]]
-            ties += [{"window_id": window_id, "assertion_id": one} for one in line["assertions"] if one in here]
-            # What was refused of a session of which something was forgotten may tell just that.
-            if line["source"].removeprefix(ledger.session_source("")) not in touched:
-                refused += [{**parse_columns(RejectionRow, one), "window_id": window_id} for one in line["rejections"]]
+            ties += [{"window_id": window_id, "assertion_id": name} for name in line["assertions"] if name in here]
+            # A refused candidate of a session of which something was forgotten may hold the forgotten words.
+            if line["source"].removeprefix(ledger.session_source("")) not in changed_sessions:
+                refused += [{**parse_columns(RejectionRow, row), "window_id": window_id} for row in line["rejections"]]
         insert_missing(transaction, WindowAssertionRow, ties)
         insert_missing(transaction, RejectionRow, refused)
-        self.arrived.taken["windows"] += len(lines)
+        self.result.imported["windows"] += len(lines)
 
-    def _verdicts(self, transaction: Session, lines: Sequence[Line]) -> None:
-        scope_id = self._held(transaction)
-        named = [line[name] for line in lines for name in ("earlier_id", "later_id")]
-        here = _present(transaction, col(AssertionRow.id), named)
+    def _write_verdicts(self, transaction: Session, lines: Sequence[Line]) -> None:
+        scope_id = self._lock_scope(transaction)
+        names = [line[name] for line in lines for name in ("earlier_id", "later_id")]
+        here = stored_values(transaction, col(AssertionRow.id), names)
         rows = [
             {**parse_columns(VerdictRow, line), "scope_id": scope_id}
             for line in lines
             if line["earlier_id"] in here and line["later_id"] in here
         ]
         insert_missing(transaction, VerdictRow, rows)
-        self.arrived.taken["verdicts"] += len(rows)
+        self.result.imported["verdicts"] += len(rows)
 
     def _end_scope(self, transaction: Session, _: Sequence[Line]) -> None:
-        """Let the runs of the scope count, those that are not here yet, and derive its facts."""
-        newcomers = RunImport.of(transaction, self._scope, self._held(transaction), self._origin)
-        come = []
+        """Insert the runs of the scope that are not here yet, and derive its facts."""
+        run_import = RunImport.of(transaction, self._scope, self._lock_scope(transaction), self._origin)
+        new = []
         for line in self._runs:
-            why_not = newcomers.why_not(line)
+            why_not = run_import.why_not(line)
             if why_not is None:
-                come.append(line)
+                new.append(line)
             else:
-                (self.arrived.forgotten if why_not == "forgotten" else self.arrived.kept)["runs"] += 1
-        if come:
-            newcomers.take(transaction, come)
+                (self.result.forgotten if why_not == "forgotten" else self.result.here_already)["runs"] += 1
+        if new:
+            run_import.insert(transaction, new)
             ledger.derive_facts(transaction, self._scope)
-        self.arrived.taken["runs"] += len(come)
+        self.result.imported["runs"] += len(new)
 
 
-_KNOWN: Mapping[str, Collection[object]] = {
+_ENUMS: Mapping[str, Collection[object]] = {
     "act": frozenset(SpeechAct),
     "kind": frozenset(Kind),
     "authority": frozenset(Authority),
@@ -271,31 +267,21 @@ _KNOWN: Mapping[str, Collection[object]] = {
 _EVIDENCE_KINDS = frozenset(EvidenceKind)
 
 
-def _check(row: Line, items: Sequence[Line]) -> None:
-    """Raise `FileInvalid` where an assertion says what this program does not know."""
-    unknown = [name for name, known in _KNOWN.items() if row[name] not in known]
-    if unknown or any(item["kind"] not in _EVIDENCE_KINDS for item in items):
-        name = unknown[0] if unknown else "evidence"
-        raise FileInvalid(f"assertion {row['id']!r} has an unknown {name}; the file is damaged, or upgrade afterword")
+def _check_enums(row: Line, evidence: Sequence[Line]) -> None:
+    """Raise `FileInvalid` if an assertion holds a value that this program does not know."""
+    unknown = [name for name, values in _ENUMS.items() if row[name] not in values]
+    if any(piece["kind"] not in _EVIDENCE_KINDS for piece in evidence):
+        unknown.append("evidence")
+    if unknown:
+        raise FileInvalid(
+            f"assertion {row['id']!r} has an unknown {unknown[0]}; the file is damaged, or upgrade afterword"
+        )
 
 
 def _as_row(values: Line) -> Any:
     return SimpleNamespace(**values)
 
 
-def _window_ids(transaction: Session, scope_id: int, keys: Sequence[str]) -> dict[tuple[str, str], int]:
-    found: dict[tuple[str, str], int] = {}
-    for start in range(0, len(keys), CHUNK):
-        query = select(WindowRow.source, WindowRow.key, WindowRow.id).where(
-            WindowRow.scope_id == scope_id, col(WindowRow.key).in_(keys[start : start + CHUNK])
-        )
-        found.update({(source, key): window for source, key, window in transaction.exec(query).all() if window})
-    return found
-
-
-def _present(transaction: Session, column: Any, names: Sequence[str], *where: Any) -> Collection[str]:
-    """Return those of the names that the table has."""
-    found: set[str] = set()
-    for start in range(0, len(names), CHUNK):
-        found.update(transaction.exec(select(column).where(column.in_(names[start : start + CHUNK]), *where)))
-    return found
+def _new_row(table: type[SQLModel], line: Line, scope_id: int) -> Line:
+    """Return the columns of a line without the number that it had in the other store."""
+    return {name: value for name, value in parse_columns(table, line).items() if name != "id"} | {"scope_id": scope_id}

@@ -1,4 +1,4 @@
-"""Rows as lines of JSON, and back."""
+"""Converting lines of JSON to columns of tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from base64 import b64decode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any, get_type_hints
 
 from sqlmodel import SQLModel
@@ -18,28 +18,28 @@ Line = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """The columns of a table: all names, what is empty where a line says nothing, what a line must say, what reads it.
+    """The columns of a table: all names, the defaults and the required ones of a line, and how to parse values.
 
-    What ties a row to others is known by where its line stands, and numbers are given by the database.
+    A line need not hold foreign keys, which follow from its place in the file, nor numbers that the database assigns.
     """
 
     names: frozenset[str]
-    empty: Mapping[str, None]
-    needed: tuple[str, ...]
-    readers: tuple[tuple[str, Callable[[Any], Any]], ...]
+    defaults: Mapping[str, None]
+    required: tuple[str, ...]
+    parsers: tuple[tuple[str, Callable[[Any], Any]], ...]
 
 
 def parse_columns(table: type[SQLModel], line: Line) -> Line:
     """Return the columns of a table that a line holds, as the database takes them. Raises `FileInvalid`."""
     columns = _columns(table)
-    values: Line = {**columns.empty, **{name: line[name] for name in columns.names & line.keys()}}
-    for name in columns.needed:
+    values: Line = {**columns.defaults, **{name: line[name] for name in columns.names & line.keys()}}
+    for name in columns.required:
         if values.get(name) is None:
-            raise FileInvalid(f"a line tells no {table.__tablename__}.{name}; the file is damaged")
-    for name, read in columns.readers:
+            raise FileInvalid(f"a line has no {table.__tablename__}.{name}; the file is damaged")
+    for name, parse in columns.parsers:
         try:
             if values.get(name) is not None:
-                values[name] = read(values[name])
+                values[name] = parse(values[name])
         except (TypeError, ValueError):
             raise FileInvalid(f"{table.__tablename__}.{name} of a line cannot be read; the file is damaged") from None
     return values
@@ -49,20 +49,18 @@ def parse_columns(table: type[SQLModel], line: Line) -> Line:
 def _columns(table: type[SQLModel]) -> _Columns:
     hints = {name: str(hint) for name, hint in get_type_hints(table).items()}
     columns = list(SQLModel.metadata.tables[str(table.__tablename__)].columns)
-    given = {one.name for one in columns if one.foreign_keys or one.default is not None or one.name == "id"}
+    optional = {
+        column.name for column in columns if column.foreign_keys or column.default is not None or column.name == "id"
+    }
     return _Columns(
-        names=frozenset(one.name for one in columns),
-        empty={one.name: None for one in columns if one.nullable},
-        needed=tuple(one.name for one in columns if not one.nullable and one.name not in given),
-        readers=tuple((name, read) for name in hints if (read := _reader(hints[name])) is not None),
+        names=frozenset(column.name for column in columns),
+        defaults={column.name: None for column in columns if column.nullable},
+        required=tuple(column.name for column in columns if not column.nullable and column.name not in optional),
+        parsers=tuple((name, parse) for name, hint in hints.items() if (parse := _parser(hint)) is not None),
     )
 
 
-def _reader(hint: str) -> Callable[[Any], Any] | None:
+def _parser(hint: str) -> Callable[[Any], Any] | None:
     if "datetime" in hint:
         return datetime.fromisoformat
-    return _bytes if "bytes" in hint else None
-
-
-def _bytes(text: str) -> bytes:
-    return b64decode(text, validate=True)
+    return partial(b64decode, validate=True) if "bytes" in hint else None

@@ -1,4 +1,4 @@
-"""One user's own data as they can read it: facts with the words that support them, and when. Pure."""
+"""A user's own data in readable form: facts with their quotes and dates. Pure."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _KINDS = {
 
 
 def facts_as_markdown(scope: Scope, facts: Sequence[Fact]) -> str:
-    """Return what is known of a scope as Markdown: what holds first, then what held, each with its quotes and dates."""
+    """Return the facts of a scope as Markdown: first those that hold, then the others, with their quotes and dates."""
     ordered = sorted(facts, key=lambda fact: (not fact.is_served, fact.kind, fact.said_at, fact.id))
     lines = [f"# What is remembered of {scope}", "", f"{len(facts)} facts."]
     for is_served, group in groupby(ordered, key=lambda fact: fact.is_served):
         lines += ["", "## What holds" if is_served else "## What held once, or is open"]
         for fact in group:
-            lines += _told(fact)
+            lines += _fact_lines(fact)
     return "\n".join(lines) + "\n"
 
 
-def _told(fact: Fact) -> Iterable[str]:
+def _fact_lines(fact: Fact) -> Iterable[str]:
     until = f" until {fact.valid_to:%Y-%m-%d}" if fact.valid_to else ""
     since = f"since {fact.valid_from:%Y-%m-%d}" if fact.valid_from else "no date"
     yield ""
     yield f"- **{fact.statement}** ({fact.kind}, {fact.status}, {since}{until}; said {fact.said_at:%Y-%m-%d})"
-    for item in fact.evidence:
-        where = _KINDS.get(item.kind) or f"session {item.session_id}, turn {item.turn}"
-        quote = " ".join(item.quote.split())
-        yield f'  - "{quote}" ({where})'
+    for evidence in fact.evidence:
+        place = _KINDS.get(evidence.kind) or f"session {evidence.session_id}, turn {evidence.turn}"
+        quote = " ".join(evidence.quote.split())
+        yield f'  - "{quote}" ({place})'
