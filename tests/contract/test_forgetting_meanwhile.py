@@ -134,10 +134,10 @@ async def test_no_writer_that_began_before_it_writes_after_it(store: Store, othe
 
     await meanwhile(lambda db: sessions.save_state(db, LENA, "z", component="A", state={"x": WORD}, at=day(1)))
     await meanwhile(lambda db: sessions.mark_failed(db, LENA, "z", WORD, day(1)))
-    coming = imports._Arrival(store, "elsewhere")
-    coming._scope = LENA
-    await meanwhile(lambda db: coming._sessions(db, []))
-    await meanwhile(lambda db: coming._assertions(db, []))
+    running = imports._Import(store, "elsewhere")
+    running._scope = LENA
+    await meanwhile(lambda db: running._write_sessions(db, []))
+    await meanwhile(lambda db: running._write_assertions(db, []))
 
 
 class Slow:
