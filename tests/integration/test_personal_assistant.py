@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import runpy
-import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +16,6 @@ from afterword.store.database.engine import open_store
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 WISHES = "Please always answer in German. I prefer metric units. I prefer explanations for beginners."
-ONE_VISIT = """
-import asyncio, runpy, sys
-from datetime import datetime
-from afterword import open_store
-example, folder, name, said, before, moment = sys.argv[1:]
-visit = runpy.run_path(example)["visit"]
-
-async def main():
-    async with await open_store(f"sqlite:///{folder}/assistant.db") as store:
-        now = datetime.fromisoformat(moment)
-        print(*await visit(store, "mira", name, said, before=before or None, clock=lambda: now), sep="|")
-
-asyncio.run(main())
-"""
 
 
 @pytest.fixture(scope="module")
@@ -42,19 +28,22 @@ def visit(example: Path) -> Any:
     return runpy.run_path(str(example))["visit"]
 
 
-def test_over_restarts_it_keeps_what_it_was_told_and_knows_how_long_it_was_away(example: Path, tmp_path: Path) -> None:
+async def test_over_restarts_it_keeps_what_it_was_told_and_knows_how_long_it_was_away(
+    example: Path, tmp_path: Path
+) -> None:
+    """A restart leaves nothing of the example but its store."""
     visits = [
-        ("a", f"{WISHES} How far is Graz?", "", 0),
+        ("a", f"{WISHES} How far is Graz?", None, 0),
         ("b", "How far is Linz?", "a", 1),
         ("c", "I no longer prefer metric units. I prefer imperial units.", "b", 3),
         ("d", "How far is Oslo?", "c", 4),
     ]
     told = []
     for name, said, before, days in visits:
-        moment = (MONDAY + timedelta(days=days)).isoformat()
-        command = [sys.executable, "-c", ONE_VISIT, str(example), str(tmp_path), name, said, before, moment]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-        told.append(done.stdout.strip().split("|"))
+        restarted = runpy.run_path(str(example))["visit"]
+        async with await open_store(f"sqlite:///{tmp_path}/assistant.db") as store:
+            now = MONDAY + timedelta(days=days)
+            told.append(await restarted(store, "mira", name, said, before=before, clock=partial(_same, now)))
     assert [welcome for welcome, _ in told] == [
         "Nice to meet you.",
         *[f"Welcome back: I was away for {days}." for days in ("1 day", "2 days", "1 day")],
@@ -87,8 +76,13 @@ async def test_users_at_once_have_each_their_own_assistant(visit: Any, tmp_path:
     assert [welcome.split()[0] for welcome, _ in told] == ["Welcome", "Welcome", "Nice"]
 
 
-def test_the_example_runs_as_it_is(example: Path, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, str(example), str(tmp_path)], capture_output=True, text=True, check=True, timeout=120
-    )
-    assert "Bis Oslo sind es 124 Meilen" in done.stdout
+def test_the_example_runs_as_it_is(
+    example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [str(example), str(tmp_path)])
+    runpy.run_path(str(example), run_name="__main__")
+    assert "Bis Oslo sind es 124 Meilen" in capsys.readouterr().out
+
+
+def _same(moment: datetime) -> datetime:
+    return moment
