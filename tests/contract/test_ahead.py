@@ -15,7 +15,7 @@ from afterword.extractors.errors import EndpointUnavailable
 from afterword.extractors.extractor import Extraction, Usage, Window
 from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.extractor import ModelExtractor
-from afterword.extractors.model.metering import Bill, ModelRequest
+from afterword.extractors.model.metering import ModelRequest
 from afterword.extractors.rules import RulesExtractor
 from afterword.extractors.testing import Json, Reply, ScriptedEndpoint
 from afterword.facts.scopes import Scope
@@ -178,19 +178,48 @@ async def test_a_question_that_waits_for_a_place_costs_nothing_when_it_is_cut_sh
     tracker, question = CostTracker(), ModelRequest("scripted", "extraction", 100, 100, answers=1)
     tracker.limit(1)
     account = Account(tracker, store, LENA, "session:a")
-    ticket = await account.reserve(question)
-    waiting = asyncio.ensure_future(account.reserve(question))
+
+    async def ask(bill_usage: Usage | None) -> None:
+        async with account.charging(question) as bill:
+            await answered.wait()
+            if bill_usage is None:
+                raise TimeoutError
+            bill.usage, bill.is_answered = bill_usage, True
+
+    answered = asyncio.Event()
+    asking = asyncio.ensure_future(ask(Usage(1, 10, 10)))
+    async with asyncio.timeout(10):
+        while not account.entries:
+            await asyncio.sleep(0.01)
+    waiting = asyncio.ensure_future(ask(None))
     await asyncio.sleep(0.05)
     waiting.cancel()
     await asyncio.wait([waiting])
     assert tracker.spent.calls == 0
     tracker.limit(2)
-    await account.settle(ticket, Bill(Usage(1, 10, 10), is_answered=True))
+    answered.set()
+    await asking
     assert tracker.spent.calls == 1
-    tickets = [await account.reserve(question) for _ in range(2)]
-    third = asyncio.ensure_future(account.reserve(question))
-    await asyncio.sleep(0.05)
-    assert not third.done()
-    account.abandon(tickets[0])
-    account.abandon(await third)
-    account.abandon(tickets[1])
+
+
+async def test_only_so_many_questions_are_asked_at_once(store: Store) -> None:
+    tracker, question = CostTracker(), ModelRequest("scripted", "extraction", 100, 100, answers=1)
+    tracker.limit(2)
+    account = Account(tracker, store, LENA, "session:a")
+    asked, answered = 0, asyncio.Event()
+
+    async def ask() -> None:
+        nonlocal asked
+        async with account.charging(question):
+            asked += 1
+            await answered.wait()
+
+    asking = [asyncio.ensure_future(ask()) for _ in range(3)]
+    async with asyncio.timeout(10):
+        while asked < 2:
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(0.1)
+    assert asked == 2
+    answered.set()
+    await asyncio.gather(*asking)
+    assert asked == 3

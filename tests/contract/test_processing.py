@@ -105,6 +105,27 @@ async def test_a_session_read_at_turn_10_and_at_20_is_as_if_read_once_at_20(stor
     assert len(grown) == 2
 
 
+async def test_a_session_takes_three_transactions(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One reads the session, one reads what its statements are compared with, and one writes the run."""
+    await process_session(store, saved("a", 1, "I live in Graz."), extractor=Homes())
+    transactions: list[str] = []
+
+    def counted(name: str) -> None:
+        transact = getattr(store, name)
+
+        async def count(*args: Any, **kwargs: Any) -> Any:
+            transactions.append(name)
+            return await transact(*args, **kwargs)
+
+        monkeypatch.setattr(store, name, count)
+
+    counted("read")
+    counted("write")
+    await process_session(store, saved("b", 2, "I live in Linz."), extractor=Homes())
+    assert transactions == ["read", "read", "write"]
+    assert await statuses(store) == {"Graz": Status.SUPERSEDED, "Linz": Status.CURRENT}
+
+
 async def test_a_grown_session_extracts_only_what_is_new(store: Store) -> None:
     long_talk = [f"This is remark {number}, and it is a long one: {'word ' * 400}" for number in range(30)]
     extractor = Homes()

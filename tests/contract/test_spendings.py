@@ -12,7 +12,7 @@ from alembic import command
 from sqlalchemy import Connection, inspect
 
 from afterword.extractors.extractor import Usage
-from afterword.extractors.model.metering import Bill, ModelRequest
+from afterword.extractors.model.metering import ModelRequest
 from afterword.extractors.model.prices import Price
 from afterword.facts.scopes import Scope
 from afterword.pipeline.budget import Account, Budget, CostTracker
@@ -34,9 +34,9 @@ def tracker(limits: Budget | None = None, *, at: datetime = NOON) -> CostTracker
 
 
 async def ask(account: Account, question: ModelRequest = QUESTION, *, is_answered: bool = True) -> None:
-    ticket = await account.reserve(question)
-    await asyncio.sleep(0)
-    await account.settle(ticket, Bill(COST, is_answered=is_answered))
+    async with account.charging(question) as bill:
+        await asyncio.sleep(0)
+        bill.usage, bill.is_answered = COST, is_answered
 
 
 async def total(store: Store) -> costs.Spending:
@@ -60,16 +60,18 @@ async def test_what_was_asked_is_summed_by_day_scope_source_and_run(store: Store
 
 async def test_an_open_question_counts_at_what_it_may_cost_until_it_is_settled(store: Store) -> None:
     account = Account(tracker(), store, LENA, "session:a")
-    ticket = await account.reserve(QUESTION)
-    assert await total(store) == costs.Spending(1, 1_000, 0, 100, 2_000, estimated_calls=1)
-    await account.settle(ticket, Bill(COST, is_answered=True))
+    async with account.charging(QUESTION) as bill:
+        assert await total(store) == costs.Spending(1, 1_000, 0, 100, 2_000, estimated_calls=1)
+        bill.usage, bill.is_answered = COST, True
     assert await total(store) == costs.Spending(1, 500, 0, 50, 1_000)
 
 
 async def test_a_question_cut_short_stays_at_what_it_may_have_cost(store: Store) -> None:
     spending = tracker()
     account = Account(spending, store, LENA, "session:a")
-    account.abandon(await account.reserve(QUESTION))
+    with pytest.raises(TimeoutError):
+        async with account.charging(QUESTION):
+            raise TimeoutError
     assert (await total(store)).micro_usd == spending.spent.micro_usd == 2_000
 
 

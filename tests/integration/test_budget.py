@@ -30,8 +30,8 @@ from afterword.pipeline.budget import COMPLETION_LIMIT, Account, Budget, CostTra
 from afterword.pipeline.consolidation import consolidate_scope
 from afterword.pipeline.errors import BudgetReached
 from afterword.pipeline.estimate import Estimate, estimate
-from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import SessionOutcome, process_session, windows_of
+from afterword.pipeline.intake import Saved, prepare_session
+from afterword.pipeline.session import SessionOutcome, process_session
 from afterword.store import costs, lookup, sessions
 from afterword.store.database.engine import Store
 from afterword.store.tables import SpendingRow
@@ -330,4 +330,4 @@ async def _all(store: Store, found: Sequence[Saved], both: Workers) -> Estimate:
 
 
 async def _window(store: Store, both: Workers) -> Window:
-    return (await windows_of(store, saved(0), extractor=both.extractor))[0][0]
+    return (await prepare_session(store, saved(0), both.extractor.version)).windows[0]

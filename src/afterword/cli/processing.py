@@ -27,7 +27,7 @@ from afterword.pipeline.forget_requests import erase_requested
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.resolution import Changes
 from afterword.pipeline.session import SessionOutcome
-from afterword.pipeline.session_telemetry import result
+from afterword.pipeline.session_telemetry import outcome_name
 from afterword.settings import Settings
 from afterword.store import runs as ledger_runs
 from afterword.store import scope_rows, sessions
@@ -239,7 +239,7 @@ def outcome_json(one: SessionOutcome | Failure) -> dict[str, Any]:
         return {**whose, "result": "failed", "reason": one.reason}
     return {
         **whose,
-        "result": result(one),
+        "result": outcome_name(one),
         "run": one.run_id,
         "turns": one.turns,
         "layout": one.transcript.layout,
@@ -297,7 +297,7 @@ def _row(one: SessionOutcome | Failure) -> list[object]:
     people = ", ".join(_person(name, one) for name in one.transcript.humans)
     counts = [len(moved.learned), len(moved.repeated), len(moved.retired), sum(one.rejected.values())]
     tokens = one.usage.prompt_tokens + one.usage.completion_tokens
-    return [one.scope, one.session_id, result(one), one.turns, people or "none", *counts, tokens]
+    return [one.scope, one.session_id, outcome_name(one), one.turns, people or "none", *counts, tokens]
 
 
 def _person(name: str, one: SessionOutcome) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from afterword.agents.tools import ToolOfAgent
     from afterword.client.processing import ProcessingOptions
     from afterword.pipeline.consolidation import ConsolidationResult
-    from afterword.pipeline.memory_import import Imported
+    from afterword.pipeline.memory_import import MemoryImportResult
 
 AgentOrTeam = TypeVar("AgentOrTeam", bound="Recordable")
 
@@ -162,7 +162,7 @@ class ScopeMemory(ScopeChanges):
             return await export_readable(self._resources, self.scope, path)
         return await write_export(self._resources, [self.scope], path, even_asked=even_asked)
 
-    async def import_(self, path: str | Path, *, kind: str) -> Imported:
+    async def import_(self, path: str | Path, *, kind: str) -> MemoryImportResult:
         """Take in what another library exported: `kind` is "mem0", "langmem" or "listmemory".
 
         A file of `export` names its scopes itself: `Afterword.import_` takes it. Importing again changes nothing.

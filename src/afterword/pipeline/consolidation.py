@@ -1,45 +1,44 @@
-"""Over all sessions of a scope: judge what was left unjudged, and stop to ask before much would be retired."""
+"""Consolidation: judging the pairs of a scope that no session had judged. Large changes are held for a person."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import uuid4
 
+from sqlmodel import Session
+
 from afterword import telemetry
-from afterword.errors import Overtaken
 from afterword.extractors.extractor import Usage
-from afterword.extractors.judge import Judge, Pair
+from afterword.extractors.judge import Judge
 from afterword.facts.assertions import Verdict
 from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.timeline import timeline
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
-from afterword.pipeline.errors import ScopeBusy
-from afterword.pipeline.judging import Docket, gone
-from afterword.pipeline.resolution import Changes, changes, required_pairs
-from afterword.pipeline.run_entry import entered
+from afterword.pipeline.judging import PairJudging, PairsToJudge, pair_ids
+from afterword.pipeline.resolution import Changes, compare_facts, required_pairs
+from afterword.pipeline.run_storage import retry_if_overtaken, store_run
 from afterword.store import lookup, runs, scope_rows
-from afterword.store.database.engine import Store, pause_s
+from afterword.store.database.engine import Store
 from afterword.store.proposals import Proposal
+from afterword.store.scope_rows import Policy
 from afterword.telemetry import Stage
 
 CALLS = 25
-"""How many calls of the judge one consolidation makes at most; what is left waits for the next."""
+"""The most calls of the judge that one consolidation makes. The remaining pairs wait for the next one."""
 
 CONSOLIDATION = "consolidation"
-"""What its questions are entered under, as source and as purpose."""
+"""The source and the purpose that its costs are booked under."""
 LARGE_SCOPE = 20
 MOST_RETIRED = 0.2
-TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationResult:
-    """What a consolidation did. `run_id` is None where nothing was open; `held` says that it waits for a person."""
+    """The result of a consolidation. `run_id` is None if no pair was open; `held` means that it waits for a person."""
 
     scope: Scope
     run_id: int | None
@@ -52,7 +51,7 @@ class ConsolidationResult:
 
 @dataclass(frozen=True, slots=True)
 class JudgingCoverage:
-    """How many of the pairs that must be judged are."""
+    """The number of pairs that must be judged, and of those that are."""
 
     required: int
     judged: int
@@ -60,12 +59,15 @@ class JudgingCoverage:
 
 async def judging_coverage(store: Store, scope: Scope, judge: Judge) -> JudgingCoverage:
     """Return how many required pairs of a scope have a verdict of this judge (or of a person)."""
-    known = await _known(store, scope)
-    pairs = required_pairs(known.assertions, known.index)
-    if judge.pairs_a_call is None:
-        return JudgingCoverage(len(pairs), len(pairs))
-    kept = await store.read(lambda db: runs.read_verdicts(db, scope, pairs, judge.version))
-    return JudgingCoverage(len(pairs), len(kept))
+
+    def work(transaction: Session) -> JudgingCoverage:
+        known = lookup.read_knowledge(transaction, scope)
+        pairs = required_pairs(known.assertions, known.index)
+        if judge.pairs_a_call is None:
+            return JudgingCoverage(len(pairs), len(pairs))
+        return JudgingCoverage(len(pairs), len(runs.read_verdicts(transaction, scope, pairs, judge.version)))
+
+    return await store.read(work)
 
 
 @telemetry.staged(Stage.CONSOLIDATE, "scope")
@@ -78,69 +80,46 @@ async def consolidate_scope(
     budget: Budget | CostTracker | None = None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> ConsolidationResult:
-    """Judge the pairs of a scope that no judge of this version has seen, and let the verdicts count.
+    """Judge the required pairs of a scope that no judge of this version has judged, and apply the verdicts.
 
-    A scope of 20 facts or more of which more than a fifth would be retired is held for a person, and so is what the
-    scope's policy holds. Where the `budget` is reached, what was judged until then counts and the rest stays open.
-    Raises an `ExtractionError` where the judge gave no answer, and `ScopeBusy` where others kept changing the scope.
+    The run is held for a person if the scope's policy says so, or if it would retire more than a fifth of a scope of 20
+    facts or more. If the `budget` is reached, the verdicts so far are applied and the other pairs stay open. Raises an
+    `ExtractionError` if the judge gave no answer, and `ScopeBusy` if other processes kept changing the scope.
     """
     account = Account(as_cost_tracker(budget), store, scope, CONSOLIDATION, purpose=CONSOLIDATION)
-    with account.open():
-        done = await _consolidated(store, scope, judge, apply, clock)
-    await account.tie(done.run_id)
-    telemetry.note(run_id=done.run_id, judged=done.judged, unjudged=done.unjudged, held=done.held)
-    return done
+    judging = PairJudging(store, scope, judge)
 
+    def read(transaction: Session) -> tuple[Knowledge, Policy, PairsToJudge]:
+        known = lookup.read_knowledge(transaction, scope)
+        in_force = {
+            (verdict.earlier_id, verdict.later_id) for verdict in known.verdicts if verdict.judge == judge.version
+        }
+        pairs = [pair for pair in required_pairs(known.assertions, known.index) if pair_ids(pair) not in in_force]
+        return known, scope_rows.policy_of(transaction, scope), judging.prepare(transaction, known, pairs)
 
-async def _consolidated(
-    store: Store, scope: Scope, judge: Judge, apply: bool, clock: Callable[[], datetime]
-) -> ConsolidationResult:
-    docket = Docket(store, scope, judge)
-    for attempt in range(TRIES):
-        known = await _known(store, scope)
-        pairs = _open_pairs(known, judge)
-        judged = await docket.judge(pairs, hidden=gone(known, pairs), calls=CALLS)
+    async def consolidate() -> ConsolidationResult:
+        known, policy, to_judge = await store.read(read)
+        judged = await judging.judge(to_judge, calls=CALLS)
         if not judged.verdicts:
-            return ConsolidationResult(scope, None, unjudged=judged.unjudged, usage=docket.usage)
+            return ConsolidationResult(scope, None, unjudged=judged.unjudged, usage=judging.usage)
         before, after = _facts(known, (), clock()), _facts(known, judged.verdicts, clock())
-        moved = changes(before, after)
-        held = not apply or await _is_held(store, scope, before, moved)
-        try:
-            made = consolidation(
-                scope, judge, known, judged.verdicts, clock(), usage=docket.usage, unjudged=judged.unjudged
-            )
-            run_id = await entered(store, made, is_held=held)
-        except Overtaken:
-            await asyncio.sleep(pause_s(attempt))
-            continue
-        return ConsolidationResult(scope, run_id, held, len(judged.verdicts), judged.unjudged, docket.usage, moved)
-    raise ScopeBusy(f"{scope} kept changing while it was consolidated; run it again")
+        changes = compare_facts(before, after)
+        is_held = not apply or _is_large(before, changes) or policy.holds(retires=bool(changes.retired))
+        proposal = verdicts_proposal(
+            scope, judge, known, judged.verdicts, clock(), usage=judging.usage, unjudged=judged.unjudged
+        )
+        run_id = await store_run(store, proposal, account, is_held=is_held)
+        return ConsolidationResult(
+            scope, run_id, is_held, len(judged.verdicts), judged.unjudged, judging.usage, changes
+        )
+
+    with account.open():
+        result = await retry_if_overtaken(consolidate, f"{scope} kept changing while it was consolidated; run it again")
+    telemetry.note(run_id=result.run_id, judged=result.judged, unjudged=result.unjudged, held=result.held)
+    return result
 
 
-async def _known(store: Store, scope: Scope) -> Knowledge:
-    return await store.read(lambda db: lookup.read_knowledge(db, scope))
-
-
-def _open_pairs(known: Knowledge, judge: Judge) -> list[Pair]:
-    """Return the required pairs on which no verdict of this judge is in force."""
-    settled = {(one.earlier_id, one.later_id) for one in known.verdicts if one.judge == judge.version}
-    return [pair for pair in required_pairs(known.assertions, known.index) if (pair[0].id, pair[1].id) not in settled]
-
-
-def _facts(known: Knowledge, verdicts: tuple[Verdict, ...], now: datetime) -> list[Fact]:
-    at = max((one.said_at for one in known.assertions), default=now)
-    return timeline(known.assertions, (*known.verdicts, *verdicts), max(at, now))
-
-
-async def _is_held(store: Store, scope: Scope, before: list[Fact], moved: Changes) -> bool:
-    served = sum(fact.is_served for fact in before)
-    if served >= LARGE_SCOPE and len(moved.retired) > served * MOST_RETIRED:
-        return True
-    policy = await store.read(lambda db: scope_rows.policy_of(db, scope))
-    return policy.holds(retires=bool(moved.retired))
-
-
-def consolidation(
+def verdicts_proposal(
     scope: Scope,
     judge: Judge,
     known: Knowledge,
@@ -150,7 +129,7 @@ def consolidation(
     usage: Usage | None = None,
     unjudged: int = 0,
 ) -> Proposal:
-    """Return the proposal of a run that adds verdicts and says nothing itself."""
+    """Return the proposal of a run that adds verdicts and no statements."""
     spent = usage or Usage()
     return Proposal(
         scope=scope,
@@ -167,3 +146,13 @@ def consolidation(
         completion_tokens=spent.completion_tokens,
         counts={"judged": len(verdicts), "unjudged": unjudged},
     )
+
+
+def _facts(known: Knowledge, verdicts: Sequence[Verdict], now: datetime) -> list[Fact]:
+    last_said_at = max((assertion.said_at for assertion in known.assertions), default=now)
+    return timeline(known.assertions, (*known.verdicts, *verdicts), max(last_said_at, now))
+
+
+def _is_large(before: Sequence[Fact], changes: Changes) -> bool:
+    served = sum(fact.is_served for fact in before)
+    return served >= LARGE_SCOPE and len(changes.retired) > served * MOST_RETIRED

@@ -13,10 +13,8 @@ from afterword.extractors.model.extractor import ModelExtractor
 from afterword.extractors.model.judge import ModelJudge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.errors import PipelineError
-from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import windows_of
+from afterword.pipeline.intake import Saved, prepare_session
 from afterword.recall.tokens import estimated_tokens
-from afterword.store import ledger
 from afterword.store.database.engine import Store
 
 NEW, GROWN, UNCHANGED, UNREADABLE = "new", "grown", "unchanged", "unreadable"
@@ -63,17 +61,14 @@ async def estimate(
 
 async def _of_session(store: Store, saved: Saved, extractor: Extractor, judge: Judge) -> Estimate:
     try:
-        read = await windows_of(store, saved, extractor=extractor)
+        prepared = await prepare_session(store, saved, extractor.version)
     except (ReadError, PipelineError, StoreError):
         return Estimate({UNREADABLE: 1})
-    keys = [key for _, key in read]
-    source = ledger.session_source(saved.session_id)
-    last, kept = await store.read(
-        lambda db: (ledger.last_window_keys(db, saved.scope, source), ledger.read_windows(db, saved.scope, source))
-    )
-    if not keys or last == keys:
+    stored = prepared.stored
+    if not prepared.keys or stored.last_keys == list(prepared.keys):
         return Estimate({UNCHANGED: 1})
-    fresh = [window for window, key in read if key not in kept]
+    windows = zip(prepared.windows, prepared.keys, strict=True)
+    fresh = [window for window, key in windows if key not in stored.readings]
     least, most = Usage(), Usage()
     if isinstance(extractor, ModelExtractor):
         prompts = sum(extractor.planned_request(one).prompt_tokens for one in fresh)
@@ -82,4 +77,4 @@ async def _of_session(store: Store, saved: Saved, extractor: Extractor, judge: J
         most = Usage(len(fresh), prompts, int(words * ANSWER[1]))
     if isinstance(judge, ModelJudge):
         most += Usage(1, JUDGING_PROMPT, JUDGING_ANSWER)
-    return Estimate({NEW if last is None else GROWN: 1}, len(fresh), least, most)
+    return Estimate({NEW if stored.last_keys is None else GROWN: 1}, len(fresh), least, most)

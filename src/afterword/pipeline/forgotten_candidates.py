@@ -1,14 +1,11 @@
-"""Hold back what was forgotten since it was said: of a candidate, only that there was one is kept."""
+"""Removes candidates whose content was forgotten after it was said: only their number is kept."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from datetime import datetime
 
 from afterword.extractors.candidates import Candidate
 from afterword.extractors.extractor import Rejection
 from afterword.extractors.grounding import DETAILS, Grounding, Reason
-from afterword.facts.assertions import Assertion, Kind
+from afterword.facts.assertions import Kind
 from afterword.facts.transcripts import Transcript
 from afterword.privacy.blanking import FORGOTTEN
 from afterword.privacy.tombstones import Forgotten
@@ -18,21 +15,18 @@ _BLANK = Candidate(
 )
 
 
-def withheld(found: Grounding, transcript: Transcript, forgotten: Forgotten) -> Grounding:
-    """Return what may be kept of what was grounded; what was forgotten is a rejection without words."""
+def withhold_forgotten(grounding: Grounding, transcript: Transcript, forgotten: Forgotten) -> Grounding:
+    """Return what may be stored of a window's statements. Each forgotten one becomes a rejection without its words."""
     if forgotten.is_empty:
-        return found
-    said = {turn.number: turn.said_at for turn in transcript.turns}
-    kept: list[Assertion] = [one for one in found.assertions if not forgotten.covers(one)]
-    held = len(found.assertions) - len(kept)
-    rejections = [_nothing() if _is_forgotten(one.candidate, said, forgotten) else one for one in found.rejections]
-    return Grounding(tuple(kept), (*rejections, *(_nothing() for _ in range(held))))
+        return grounding
+    times = {turn.number: turn.said_at for turn in transcript.turns}
 
+    def is_forgotten(candidate: Candidate) -> bool:
+        said_at = (times.get(citation.turn) for citation in candidate.evidence)
+        last_said_at = max((at for at in said_at if at is not None), default=None)
+        return forgotten.is_slot_forgotten(candidate.subject, candidate.attribute, candidate.value, last_said_at)
 
-def _nothing() -> Rejection:
-    return Rejection(_BLANK, Reason.FORGOTTEN.value, DETAILS[Reason.FORGOTTEN])
-
-
-def _is_forgotten(one: Candidate, said: dict[int, datetime | None], forgotten: Forgotten) -> bool:
-    times: Sequence[datetime] = [at for item in one.evidence if (at := said.get(item.turn)) is not None]
-    return forgotten.is_slot_forgotten(one.subject, one.attribute, one.value, max(times, default=None))
+    blank = Rejection(_BLANK, Reason.FORGOTTEN.value, DETAILS[Reason.FORGOTTEN])
+    assertions = tuple(assertion for assertion in grounding.assertions if not forgotten.covers(assertion))
+    rejections = [blank if is_forgotten(rejection.candidate) else rejection for rejection in grounding.rejections]
+    return Grounding(assertions, (*rejections, *[blank] * (len(grounding.assertions) - len(assertions))))

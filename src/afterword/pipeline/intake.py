@@ -1,15 +1,18 @@
-"""What there is to read of one session: what is saved of it now, joined with what the store keeps of it."""
+"""Preparing one session for extraction: its saved state is joined with the turns that the store has of it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from sqlmodel import Session
 
 from afterword import telemetry
+from afterword.errors import ScopeMoved
 from afterword.extractors.extractor import Window
 from afterword.extractors.owners import find_owners
 from afterword.extractors.readers import read_file, read_state
@@ -30,11 +33,11 @@ from afterword.telemetry import Stage
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A session to process: a file at `path`, or the parsed `state` (or what returns it); and what else is known of it.
+    """A session to process: a file at `path`, or the parsed `state` (or a function that returns it).
 
-    `humans` are names known to be people. Times are aware; `file_time` is a guess and retires nothing. With `reread`
-    the turns that the store keeps are read again, for example by a better extractor, and no file is needed. What is
-    `off_the_record` is not read at all.
+    `humans` are names known to be people. Times are aware. `file_time` counts as a guess: it never retires a fact. With
+    `reread` no file is needed: the turns in the store are read again, for example by a better extractor. A session that
+    is `off_the_record` is not read at all.
     """
 
     scope: Scope
@@ -50,12 +53,12 @@ class Saved:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What the store had of a session when it was read, and the scope's revision then.
+class StoredSession:
+    """The data in the store about a session when it was read, and the scope's revision then.
 
-    `turns` are those of the last reading, `last_keys` the windows of the last run (None: there is none), `readings`
-    what was kept of each window ever read, and `state` what is saved now. `forgotten` is held against all that is
-    read of it.
+    `turns` are those of the last reading, `last_keys` the windows of the last run (None without a run), `readings` the
+    statements of every window ever read, and `state` the saved state now. `forgotten` covers content of the session
+    that must not be stored again.
     """
 
     revision: int
@@ -69,10 +72,10 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """A session as it stands before extraction: its windows, and the key of each."""
+class PreparedSession:
+    """A session before extraction: its windows, and the key of each."""
 
-    kept: Kept
+    stored: StoredSession
     transcript: Transcript
     owners: tuple[str, ...]
     windows: Sequence[Window]
@@ -80,70 +83,75 @@ class Read:
 
 
 @telemetry.staged(Stage.READ)
-async def read_session(store: Store, saved: Saved, version: str) -> Read:
-    """Return the session as an extractor of that version is to read it; nothing is stored.
+async def prepare_session(store: Store, saved: Saved, version: str) -> PreparedSession:
+    """Return the session as an extractor of that version will read it. Nothing is stored.
 
-    Raises a `ReadError` where the state cannot be read, and `SourceInvalid` where it has no times at all.
+    Raises a `ReadError` if the state cannot be read, and `SourceInvalid` if the session has no times.
     """
-    kept = await _kept(store, saved)
-    transcript = _transcript(store, saved, kept)
-    owning = find_owners(transcript, saved.scope)
-    cut = cut_windows(transcript, owning)
-    telemetry.note(turns=len(transcript.turns), windows=len(cut), layout=transcript.layout)
-    return Read(kept, transcript, owning, cut, tuple(window_key(one, version) for one in cut))
+    stored = await store.read(partial(_read_stored, saved))
+    transcript = _joined_transcript(store, saved, stored)
+    owners = find_owners(transcript, saved.scope)
+    windows = cut_windows(transcript, owners)
+    telemetry.note(turns=len(transcript.turns), windows=len(windows), layout=transcript.layout)
+    keys = tuple(window_key(window, version) for window in windows)
+    return PreparedSession(stored, transcript, owners, windows, keys)
 
 
-async def still(store: Store, saved: Saved, read: Read) -> Read | None:
-    """Return what was read for the scope as it is now, None where something of the session itself has changed."""
-    scope, session_id, kept = saved.scope, saved.session_id, read.kept
-    now = await store.read(
-        lambda db: replace(
-            kept,
-            revision=scope_rows.revision_of(db, scope),
-            row=sessions.find_session(db, scope, session_id),
-            last_keys=ledger.last_window_keys(db, scope, ledger.session_source(session_id)),
-            forgotten=read_forgotten(db, scope, session_id),
-        )
-    )
-    is_same = (now.row, now.last_keys, now.forgotten.size) == (kept.row, kept.last_keys, kept.forgotten.size)
-    return replace(read, kept=now) if is_same else None
+def refresh(saved: Saved, prepared: PreparedSession, transaction: Session) -> PreparedSession:
+    """Return the prepared session with the scope's present revision.
+
+    Raises `ScopeMoved` if the stored data about the session itself has changed: then it must be prepared again.
+    """
+    stored = prepared.stored
+    current = replace(stored, **_changing_fields(saved, transaction))
+    if (current.row, current.last_keys, current.forgotten.size) != (
+        stored.row,
+        stored.last_keys,
+        stored.forgotten.size,
+    ):
+        raise ScopeMoved(f"session {saved.session_id!r} of {saved.scope} was read further, or forgotten, meanwhile")
+    return replace(prepared, stored=current)
 
 
-async def _kept(store: Store, saved: Saved) -> Kept:
+def _read_stored(saved: Saved, transaction: Session) -> StoredSession:
     scope, session_id = saved.scope, saved.session_id
-
-    def work(db: Session) -> Kept:
-        row, state = sessions.find_session(db, scope, session_id), saved.state
-        if state is None and saved.path is None and not saved.reread:
-            state = sessions.load_state(db, scope, session_id)
-        return Kept(
-            # What is decided holds for the scope as it is now, when the session is read, not when it is judged.
-            revision=scope_rows.revision_of(db, scope),
-            row=row,
-            turns=sessions.read_turns(db, scope, session_id) if row else [],
-            last_keys=ledger.last_window_keys(db, scope, ledger.session_source(session_id)),
-            readings=ledger.read_windows(db, scope, ledger.session_source(session_id)),
-            state_saved_at=sessions.state_saved_at(db, scope, session_id) if row else None,
-            state=state() if callable(state) else state,
-            forgotten=read_forgotten(db, scope, session_id),
-        )
-
-    return await store.read(work)
+    fields = _changing_fields(saved, transaction)
+    state = saved.state
+    if state is None and saved.path is None and not saved.reread:
+        state = sessions.load_state(transaction, scope, session_id)
+    return StoredSession(
+        **fields,
+        turns=sessions.read_turns(transaction, scope, session_id) if fields["row"] else [],
+        readings=ledger.read_windows(transaction, scope, ledger.session_source(session_id)),
+        state_saved_at=sessions.state_saved_at(transaction, scope, session_id) if fields["row"] else None,
+        state=state() if callable(state) else state,
+    )
 
 
-def _transcript(store: Store, saved: Saved, kept: Kept) -> Transcript:
-    privacy, row = store.privacy, kept.row
-    before = list(privacy.mask_turns(kept.turns))  # they may have been kept before secrets were masked
+def _changing_fields(saved: Saved, transaction: Session) -> dict[str, Any]:
+    scope, session_id = saved.scope, saved.session_id
+    return {
+        # Decisions apply to the scope as it is now, when the session is read, not when its pairs are judged.
+        "revision": scope_rows.revision_of(transaction, scope),
+        "row": sessions.find_session(transaction, scope, session_id),
+        "last_keys": ledger.last_window_keys(transaction, scope, ledger.session_source(session_id)),
+        "forgotten": read_forgotten(transaction, scope, session_id),
+    }
+
+
+def _joined_transcript(store: Store, saved: Saved, stored: StoredSession) -> Transcript:
+    privacy, row = store.privacy, stored.row
+    before = list(privacy.mask_turns(stored.turns))  # an older version may have stored them unmasked
     if saved.reread and row is not None:
         return with_privacy_counts(sessions.stored_transcript(before, row))
     humans = (*saved.humans, *(row.humans if row else ()))
     fresh = (
         read_file(saved.path, humans=humans, privacy=privacy)
         if saved.path
-        else read_state(kept.state, humans=humans, privacy=privacy)
+        else read_state(stored.state, humans=humans, privacy=privacy)
     )
     timed = date_turns(fresh, started_at=saved.started_at, ended_at=saved.ended_at, file_time=saved.file_time)
-    timed = kept.forgotten.transcript(fresh, timed, before)
+    timed = stored.forgotten.transcript(fresh, timed, before)
     basis = TimeBasis(row.time_basis) if row and row.time_basis else None
     joined = unite_readings(before, basis, timed, assumed=row.assumed if row else ())
     if any(turn.said_at is None for turn in joined.turns):

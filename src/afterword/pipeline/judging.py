@@ -1,4 +1,4 @@
-"""What comes before the judge: verdicts are kept by pair and reused for ever, and one call takes so many pairs."""
+"""Judging pairs of statements: stored verdicts are reused, and only the remaining pairs go to the judge."""
 
 from __future__ import annotations
 
@@ -24,93 +24,99 @@ from afterword.telemetry import Count, Stage, count
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """The verdicts on the pairs that were asked for, and how many pairs are left for consolidation."""
+class PairsToJudge:
+    """Pairs of statements, and the verdicts on some of them that need no judge, by the two ids."""
+
+    pairs: Sequence[Pair]
+    verdicts: Mapping[tuple[str, str], Verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingResult:
+    """The verdicts on the pairs, and how many pairs are left to consolidation."""
 
     verdicts: tuple[Verdict, ...]
     unjudged: int
 
 
-class Docket:
-    """The pairs of one scope that await a judge. `usage` is what its calls have cost so far, those
-    that failed included."""
+class PairJudging:
+    """Judges pairs of one scope. It keeps the verdicts that it got, so that a repeated try asks for none of them again.
+
+    `usage` is the cost of all calls so far, failed ones included.
+    """
 
     def __init__(self, store: Store, scope: Scope, judge: Judge) -> None:
-        self._store, self._scope, self._judge = store, scope, judge
-        self._given: dict[tuple[str, str], Verdict] = {}
+        self._privacy, self._scope, self._judge = store.privacy, scope, judge
+        self._verdicts: dict[tuple[str, str], Verdict] = {}
         self.usage = Usage()
 
-    async def judge(self, pairs: Sequence[Pair], *, hidden: frozenset[str], calls: int = 1) -> Judged:
-        """Return the verdicts on these pairs: the kept ones, and those of at most `calls` calls for the rest (a judge
-        that costs nothing judges all); where a budget is reached, of fewer.
+    def prepare(self, transaction: Session, known: Knowledge, pairs: Sequence[Pair]) -> PairsToJudge:
+        """Return the pairs that may be judged, with the stored verdicts on them.
 
-        What is `hidden` (somebody has asked for it to be gone) is in no prompt; code alone may compare it. Raises an
-        `ExtractionError` where the judge gave no answer.
+        Statements that somebody asked to erase appear in no prompt: only a judge that makes no calls may compare them.
         """
-        if not pairs:
-            return Judged((), 0)
-        kept = await self._store.read(lambda db: runs.read_verdicts(db, self._scope, pairs, self._judge.version))
-        pairs, open_pairs = self._open_pairs(pairs, kept, hidden)
+        if pairs and self._judge.pairs_a_call is not None:
+            ids = {id_ for pair in pairs for id_ in pair_ids(pair)}
+            erased = erased_ids(*known.excerpt(known.connected_ids(ids)))
+            pairs = [pair for pair in pairs if not erased & set(pair_ids(pair))]
+        stored = runs.read_verdicts(transaction, self._scope, pairs, self._judge.version)
+        cleared = {pair_ids(pair): _cleared_verdict(pair) for pair in pairs if is_cleared(*pair)}
+        return PairsToJudge(pairs, stored | cleared)
+
+    async def judge(self, to_judge: PairsToJudge, *, calls: int = 1) -> JudgingResult:
+        """Return the verdicts on these pairs. At most `calls` calls are made, fewer if a budget is reached.
+
+        A judge that makes no calls judges every pair. Raises an `ExtractionError` if the judge gave no answer.
+        """
+        open_pairs = self._open_pairs(to_judge)
         size = self._judge.pairs_a_call or max(len(open_pairs), 1)
         batches = [open_pairs[start : start + size] for start in range(0, len(open_pairs), size)]
-        asked = len(batches) if self._judge.pairs_a_call is None else calls
-        for number, batch in enumerate(batches[:asked]):
+        if self._judge.pairs_a_call is None:
+            calls = len(batches)
+        for number, batch in enumerate(batches[:calls]):
             try:
                 with telemetry.stage(Stage.JUDGE, pairs=len(batch)):
-                    judged, cost = await self._judge.judge(batch)
+                    verdicts, usage = await self._judge.judge(batch)
             except BudgetReached:
-                # What was extracted and judged so far is paid for; the rest is left to consolidation.
-                asked = number
+                # What was extracted and judged so far is paid for, so it is stored.
+                calls = number
                 break
             except ExtractionError as error:
                 self.usage += error.usage
                 raise
-            self._take(judged)
-            self.usage += cost
-        return Judged(self._verdicts(pairs), sum(map(len, batches[asked:])))
+            self._add(verdicts)
+            self.usage += usage
+        return self._result(to_judge, sum(map(len, batches[calls:])))
 
-    def judge_at_once(self, db: Session, pairs: Sequence[Pair], *, hidden: frozenset[str]) -> Judged:
-        """Return the verdicts on these pairs that need no call, inside a transaction; the rest is left to
-        consolidation."""
-        kept = runs.read_verdicts(db, self._scope, pairs, self._judge.version) if pairs else {}
-        pairs, open_pairs = self._open_pairs(pairs, kept, hidden)
+    def judge_without_calls(self, to_judge: PairsToJudge) -> JudgingResult:
+        """Return the verdicts on these pairs that need no call. For use inside a transaction."""
+        open_pairs = self._open_pairs(to_judge)
         if self._judge.pairs_a_call is None and open_pairs:
-            self._take(judged_at_once(self._judge, open_pairs)[0])
+            self._add(judged_at_once(self._judge, open_pairs)[0])
             open_pairs = []
-        return Judged(self._verdicts(pairs), len(open_pairs))
+        return self._result(to_judge, len(open_pairs))
 
-    def _open_pairs(
-        self, pairs: Sequence[Pair], kept: Mapping[tuple[str, str], Verdict], hidden: frozenset[str]
-    ) -> tuple[Sequence[Pair], list[Pair]]:
-        """Return the pairs that may be judged, and those of them that still must be."""
-        self._given |= kept
-        self._given |= {_ids(pair): _cleared(pair) for pair in pairs if is_cleared(*pair)}
-        if self._judge.pairs_a_call is not None:
-            pairs = [pair for pair in pairs if not hidden & set(_ids(pair))]
-        open_pairs = [pair for pair in pairs if _ids(pair) not in self._given]
-        count(Count.CACHE, len(pairs) - len(open_pairs), cache="verdict", hit=True)
+    def _open_pairs(self, to_judge: PairsToJudge) -> list[Pair]:
+        self._verdicts |= to_judge.verdicts
+        open_pairs = [pair for pair in to_judge.pairs if pair_ids(pair) not in self._verdicts]
+        count(Count.CACHE, len(to_judge.pairs) - len(open_pairs), cache="verdict", hit=True)
         count(Count.CACHE, len(open_pairs), cache="verdict", hit=False)
-        return pairs, open_pairs
+        return open_pairs
 
-    def _take(self, judged: Sequence[Verdict]) -> None:
-        verdicts = [replace(verdict, reason=self._store.privacy.mask_text(verdict.reason)) for verdict in judged]
-        self._given |= {(verdict.earlier_id, verdict.later_id): verdict for verdict in verdicts}
-        session_telemetry.judged(verdicts)
+    def _add(self, judged: Sequence[Verdict]) -> None:
+        verdicts = [replace(verdict, reason=self._privacy.mask_text(verdict.reason)) for verdict in judged]
+        self._verdicts |= {(verdict.earlier_id, verdict.later_id): verdict for verdict in verdicts}
+        session_telemetry.count_verdicts(verdicts)
 
-    def _verdicts(self, pairs: Sequence[Pair]) -> tuple[Verdict, ...]:
-        wanted = [_ids(pair) for pair in pairs]
-        return tuple(self._given[ids] for ids in wanted if ids in self._given)
-
-
-def _cleared(pair: Pair) -> Verdict:
-    return Verdict(pair[0].id, pair[1].id, Relation.RETRACTS, "everything was taken back", RELATION_VERSION)
+    def _result(self, to_judge: PairsToJudge, unjudged: int) -> JudgingResult:
+        ids = map(pair_ids, to_judge.pairs)
+        return JudgingResult(tuple(self._verdicts[pair] for pair in ids if pair in self._verdicts), unjudged)
 
 
-def gone(known: Knowledge, pairs: Sequence[Pair]) -> frozenset[str]:
-    """Return the ids of what somebody has asked to be gone, as far as these pairs are concerned."""
-    ids = {end for pair in pairs for end in _ids(pair)}
-    return erased_ids(*known.excerpt(known.connected_ids(ids)))
-
-
-def _ids(pair: Pair) -> tuple[str, str]:
+def pair_ids(pair: Pair) -> tuple[str, str]:
+    """Return the ids of the two statements."""
     return pair[0].id, pair[1].id
+
+
+def _cleared_verdict(pair: Pair) -> Verdict:
+    return Verdict(*pair_ids(pair), Relation.RETRACTS, "everything was taken back", RELATION_VERSION)

@@ -1,8 +1,7 @@
-"""Bringing in what another memory library knew: as one run, at the lowest authority but an agent's, undone as one."""
+"""Importing the memories of another library: as one run, with the lowest authority but an agent's."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -10,7 +9,6 @@ from datetime import datetime
 from sqlmodel import Session
 
 from afterword import telemetry
-from afterword.errors import Overtaken
 from afterword.extractors.grounding import LONGEST
 from afterword.extractors.judge import Judge
 from afterword.extractors.slot_relation import RELATION_VERSION
@@ -31,27 +29,23 @@ from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
-from afterword.pipeline.errors import ScopeBusy
-from afterword.pipeline.judging import Docket, gone
+from afterword.pipeline.judging import PairJudging, PairsToJudge
 from afterword.pipeline.resolution import required_pairs
-from afterword.pipeline.run_entry import entered
+from afterword.pipeline.run_storage import retry_if_overtaken, store_run
 from afterword.pipeline.sources.other_libraries import Memory, Origin
 from afterword.privacy.prompt_injection import is_instruction
-from afterword.privacy.tombstones import Forgotten
 from afterword.store import lookup, runs, scope_rows
-from afterword.store.database.engine import Store, pause_s
+from afterword.store.database.engine import Store
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.ledger import RunStatus
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.scope_rows import Policy
 from afterword.telemetry import Stage
 
-TRIES = 20
-
 
 @dataclass(frozen=True, slots=True)
-class Imported:
-    """What came of an import. `run_id` is None where it was here already, or nothing was left of it."""
+class MemoryImportResult:
+    """The result of an import. `run_id` is None if it was imported before, or if no memory was left to import."""
 
     run_id: int | None
     memories: int
@@ -61,123 +55,109 @@ class Imported:
     held: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What an import will add (`new`), and what that is judged against."""
+
+    result: MemoryImportResult
+    known: Knowledge
+    new: Sequence[Assertion]
+    to_judge: PairsToJudge
+
+
 @telemetry.staged(Stage.IMPORT, "scope", "kind")
 async def import_memories(
     store: Store,
     scope: Scope,
     kind: Origin,
-    found: Sequence[Memory],
+    memories: Sequence[Memory],
     *,
     at: datetime,
     file_time: datetime,
     judge: Judge,
     budget: Budget | CostTracker | None = None,
-) -> Imported:
-    """Keep the memories of another library as imported facts; the same again changes nothing.
+) -> MemoryImportResult:
+    """Store the memories of another library as imported facts. Importing them again changes nothing.
 
-    Each is dated as its export says; one without a date gets the file's, as a guess. What says the same as what is
-    known supports it, the rest is judged like what is said in a session. What reads like an instruction to an assistant
-    and what was forgotten here is left out, and counted. Raises an `ExtractionError` where the judge gave no answer,
-    `ScopeBusy` where others kept changing the scope.
+    A memory without a date gets the file's, as a guess. A memory that repeats a known statement supports it; the others
+    are judged like statements of a session. Memories that read like an instruction to an assistant, or that were
+    forgotten here, are left out and counted. Raises an `ExtractionError` if the judge gave no answer, and `ScopeBusy`
+    if other processes kept changing the scope.
     """
-    source = f"import:{kind}:{digest([(one.id, one.text, str(one.at)) for one in found])}"
-    said = [_assertion(store, scope, kind, one, file_time) for one in found]
-    importing = _Importing(store, scope, source, list({one.id: one for one in said}.values()), judge, at)
+    source = f"import:{kind}:{digest([(memory.id, memory.text, str(memory.at)) for memory in memories])}"
     account = Account(as_cost_tracker(budget), store, scope, source, purpose="import")
-    with account.open():
-        outcome = await importing.run()
-    if outcome.run_id is not None:
-        await account.tie(outcome.run_id)
-    return outcome
+    judging = PairJudging(store, scope, judge)
+    by_id = {
+        assertion.id: assertion
+        for assertion in (_assertion(store, scope, kind, memory, file_time) for memory in memories)
+    }
+    safe = [assertion for assertion in by_id.values() if not is_instruction(assertion.statement)]
 
-
-class _Importing:
-    """One import: what it says, and what judges it against what is known."""
-
-    def __init__(
-        self, store: Store, scope: Scope, source: str, said: Sequence[Assertion], judge: Judge, at: datetime
-    ) -> None:
-        self.store, self.scope, self.source, self.at = store, scope, source, at
-        self.said, self.judge = said, judge
-        self.harmless = [one for one in said if not is_instruction(one.statement)]
-        self.docket = Docket(store, scope, judge)
-
-    def _kept(self, db: Session) -> tuple[bool, Knowledge, Forgotten, Policy]:
-        known, hidden = lookup.read_knowledge(db, self.scope), read_forgotten(db, self.scope)
-        return _is_here(db, self.scope, self.source), known, hidden, scope_rows.policy_of(db, self.scope)
-
-    async def run(self) -> Imported:
-        """Judge and write, again where others were faster."""
-        for attempt in range(TRIES):
-            is_here, known, gone_before, policy = await self.store.read(self._kept)
-            if is_here:
-                return Imported(None, len(self.said))
-            is_held = policy is not Policy.AUTO
-            kept = gone_before.assertions(self.harmless)
-            outcome = self._outcome(kept, is_held=is_held)
-            if not kept:
-                return outcome
-            try:
-                proposal = await self._judged(known, kept, outcome)
-                return replace(outcome, run_id=await entered(self.store, proposal, is_held=is_held))
-            except Overtaken:
-                await asyncio.sleep(pause_s(attempt))
-        raise ScopeBusy(f"{self.scope} kept changing while memories were imported; import them again")
-
-    def _outcome(self, kept: Sequence[Assertion], *, is_held: bool) -> Imported:
-        return Imported(
+    def plan(transaction: Session) -> _Plan | None:
+        earlier = runs.read_runs(transaction, scope, statuses=[RunStatus.APPLIED, RunStatus.HELD])
+        if any(run.source == source for run in earlier):
+            return None
+        known = lookup.read_knowledge(transaction, scope)
+        new = read_forgotten(transaction, scope).assertions(safe)
+        result = MemoryImportResult(
             None,
-            len(kept),
-            guessed=sum(one.time_is_guess for one in kept),
-            quarantined=len(self.said) - len(self.harmless),
-            forgotten=len(self.harmless) - len(kept),
-            held=is_held and bool(kept),
+            len(new),
+            guessed=sum(assertion.time_is_guess for assertion in new),
+            quarantined=len(by_id) - len(safe),
+            forgotten=len(safe) - len(new),
+            held=bool(new) and scope_rows.policy_of(transaction, scope) is not Policy.AUTO,
         )
+        pairs = required_pairs(new, known.revised(known.revision, added=new).index)
+        return _Plan(result, known, new, judging.prepare(transaction, known, pairs))
 
-    async def _judged(self, known: Knowledge, kept: Sequence[Assertion], outcome: Imported) -> Proposal:
-        pairs = required_pairs(kept, known.revised(known.revision, added=kept).index)
-        judged = await self.docket.judge(pairs, hidden=gone(known, pairs))
-        again = _repeated(known.assertions, kept)
-        return Proposal(
-            scope=self.scope,
-            source=self.source,
+    async def run() -> MemoryImportResult:
+        planned = await store.read(plan)
+        if planned is None:
+            return MemoryImportResult(None, len(by_id))
+        if not planned.new:
+            return planned.result
+        judged = await judging.judge(planned.to_judge)
+        verdicts = [*_repetitions(planned.known.assertions, planned.new), *judged.verdicts]
+        proposal = Proposal(
+            scope=scope,
+            source=source,
             purpose="import",
             extractor="import",
-            judge=self.judge.version,
-            started_at=self.at,
-            revision=known.revision,
-            readings=(WindowReading(self.source, None, None, tuple(kept)),),
-            verdicts=tuple({(one.earlier_id, one.later_id): one for one in (*again, *judged.verdicts)}.values()),
-            counts={"quarantined": outcome.quarantined, "forgotten": outcome.forgotten},
+            judge=judge.version,
+            started_at=at,
+            revision=planned.known.revision,
+            readings=(WindowReading(source, None, None, tuple(planned.new)),),
+            verdicts=tuple({(verdict.earlier_id, verdict.later_id): verdict for verdict in verdicts}.values()),
+            counts={"quarantined": planned.result.quarantined, "forgotten": planned.result.forgotten},
         )
+        run_id = await store_run(store, proposal, account, is_held=planned.result.held)
+        return replace(planned.result, run_id=run_id)
+
+    with account.open():
+        return await retry_if_overtaken(run, f"{scope} kept changing while memories were imported; import them again")
 
 
-def _is_here(db: Session, scope: Scope, source: str) -> bool:
-    known = runs.read_runs(db, scope, statuses=[RunStatus.APPLIED, RunStatus.HELD])
-    return any(one.source == source for one in known)
-
-
-def _repeated(known: Sequence[Assertion], said: Sequence[Assertion]) -> list[Verdict]:
-    """Return that what was known in the same words is the same, whatever slot it is in."""
+def _repetitions(known: Sequence[Assertion], new: Sequence[Assertion]) -> list[Verdict]:
+    """Return verdicts that join new statements to known ones with the same words, whatever their slots."""
     first: dict[tuple[Kind, str], Assertion] = {}
-    for other in known:
-        if other.act is SpeechAct.STATE and not other.limited_to:
-            first.setdefault((other.kind, folded(other.statement)), other)
-    found = []
-    for one in said:
-        other = first.get((one.kind, folded(one.statement)), one)
-        if other.id != one.id:
-            earlier, later = sorted((one, other), key=lambda item: item.order)
-            found.append(Verdict(earlier.id, later.id, Relation.SAME, "the same words", RELATION_VERSION))
-    return found
+    for assertion in known:
+        if assertion.act is SpeechAct.STATE and not assertion.limited_to:
+            first.setdefault((assertion.kind, folded(assertion.statement)), assertion)
+    verdicts = []
+    for assertion in new:
+        same = first.get((assertion.kind, folded(assertion.statement)), assertion)
+        if same.id != assertion.id:
+            earlier, later = sorted((assertion, same), key=lambda either: either.order)
+            verdicts.append(Verdict(earlier.id, later.id, Relation.SAME, "the same words", RELATION_VERSION))
+    return verdicts
 
 
-def _assertion(store: Store, scope: Scope, kind: Origin, one: Memory, file_time: datetime) -> Assertion:
-    statement = store.privacy.mask_text(one.text)[: LONGEST["statement"]]
+def _assertion(store: Store, scope: Scope, kind: Origin, memory: Memory, file_time: datetime) -> Assertion:
+    statement = store.privacy.mask_text(memory.text)[: LONGEST["statement"]]
     evidence = (Evidence(EvidenceKind.IMPORT, statement),)
-    said_at = one.at or file_time
+    said_at = memory.at or file_time
     return Assertion(
-        id=assertion_id(scope, None, (kind, one.id, statement, said_at.isoformat()), evidence),
+        id=assertion_id(scope, None, (kind, memory.id, statement, said_at.isoformat()), evidence),
         scope=scope,
         session_id=None,
         act=SpeechAct.STATE,
@@ -190,5 +170,5 @@ def _assertion(store: Store, scope: Scope, kind: Origin, one: Memory, file_time:
         authority=Authority.IMPORTED,
         said_at=said_at,
         evidence=evidence,
-        time_is_guess=one.at is None,
+        time_is_guess=memory.at is None,
     )

@@ -1,8 +1,7 @@
-"""Letting a stored proposal count, exactly as it says, judged against what is known now; and taking a run back."""
+"""Applying a stored proposal, judged against what is known now; and undoing a run."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,22 +9,20 @@ from functools import partial
 
 from sqlmodel import Session
 
-from afterword.errors import Overtaken
 from afterword.extractors.judge import Judge, judged_at_once
 from afterword.facts.assertions import Assertion, Verdict
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
-from afterword.pipeline.consolidation import consolidation
-from afterword.pipeline.errors import ProposalOutdated, ScopeBusy
-from afterword.pipeline.judging import Docket, gone
-from afterword.pipeline.resolution import partners, required_pairs
+from afterword.pipeline.consolidation import verdicts_proposal
+from afterword.pipeline.errors import ProposalOutdated
+from afterword.pipeline.judging import PairJudging, PairsToJudge, pair_ids
+from afterword.pipeline.resolution import comparison_partners, required_pairs
+from afterword.pipeline.run_storage import retry_if_overtaken
 from afterword.store import ledger, lookup, runs, sessions
-from afterword.store.database.engine import Store, pause_s
+from afterword.store.database.engine import Store
 from afterword.store.proposals import Proposal
 from afterword.store.runs import Run
-
-TRIES = 20
 
 
 async def apply_proposal(
@@ -36,84 +33,83 @@ async def apply_proposal(
     budget: Budget | CostTracker | None = None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Run:
-    """Let the assertions and verdicts of a proposal count, and return the run that was applied.
+    """Apply the statements and verdicts of a proposal, and return the run that was applied.
 
-    Where the scope has not changed since, that is the proposed run itself. Where it has, the same assertions are judged
-    against what has come since, and the run that is applied is a new one in place of the proposed. Raises `NotFound`
-    where there is no such proposal, `ProposalOutdated` where its session has been read further since, an
-    `ExtractionError` where the judge gave no answer, `ScopeBusy` where others kept changing the scope. What the
-    `budget` leaves no room to judge is left to consolidation.
+    If the scope has not changed since, the proposed run itself is applied. Otherwise its statements are judged against
+    what is known now, and a new run is applied in its place. Pairs that the `budget` leaves no room for are left to
+    consolidation. Raises `NotFound` if there is no such proposal, `ProposalOutdated` if its session has been read
+    further since, an `ExtractionError` if the judge gave no answer, and `ScopeBusy` if other processes kept changing
+    the scope.
     """
-    found = await store.read(lambda db: runs.read_run(db, run_id))
-    account = Account(as_cost_tracker(budget), store, found.scope, found.source)
+    run = await store.read(lambda transaction: runs.read_run(transaction, run_id))
+    account = Account(as_cost_tracker(budget), store, run.scope, run.source)
+    judging = PairJudging(store, run.scope, judge)
+
+    def read(transaction: Session) -> tuple[Run, Proposal, int | None, int, PairsToJudge | None]:
+        current = runs.read_run(transaction, run_id)
+        proposal, session_pk = runs.read_proposal(transaction, current)
+        known = lookup.read_knowledge(transaction, run.scope)
+        if known.revision == proposal.revision:
+            return current, proposal, session_pk, known.revision, None
+        new = proposal.assertions
+        session_ids = {assertion.session_id for assertion in new} - {None}
+        old = [assertion for assertion in known.assertions if assertion.session_id in session_ids]
+        others = known.revised(known.revision, removed=old)
+        pairs = required_pairs(new, others.revised(known.revision, added=new).index)
+        return current, proposal, session_pk, known.revision, judging.prepare(transaction, known, pairs)
+
+    async def apply() -> Run:
+        current, proposal, session_pk, revision, to_judge = await store.read(read)
+        if to_judge is None:
+            return await store.write(partial(_apply_unchanged, current, clock()))
+        judged = await judging.judge(to_judge)
+        verdicts = {
+            (verdict.earlier_id, verdict.later_id, verdict.judge): verdict
+            for verdict in (*proposal.verdicts, *judged.verdicts)
+        }
+        fresh = replace(proposal, revision=revision, verdicts=tuple(verdicts.values()), started_at=clock())
+        return await store.write(partial(_apply_in_place_of, current, fresh, session_pk, account))
+
     with account.open():
-        applied = await _applied(store, run_id, judge, clock)
-    await account.tie(applied.id)
-    return applied
+        return await retry_if_overtaken(
+            apply, f"{run.scope} kept changing while run {run_id} was judged again; try again"
+        )
 
 
-async def _applied(store: Store, run_id: int, judge: Judge, clock: Callable[[], datetime]) -> Run:
-    docket: Docket | None = None
-
-    def proposed(db: Session) -> tuple[Run, Proposal, int | None, Knowledge]:
-        found = runs.read_run(db, run_id)
-        return found, *runs.read_proposal(db, found), lookup.read_knowledge(db, found.scope)
-
-    for attempt in range(TRIES):
-        found, proposal, session_pk, known = await store.read(proposed)
-        try:
-            if known.revision == proposal.revision:
-                return await store.write(partial(_apply_unchanged, found, clock()))
-            docket = docket or Docket(store, found.scope, judge)
-            said = [one for reading in proposal.readings for one in reading.assertions]
-            sessions = {one.session_id for one in said if one.session_id is not None}
-            rest = known.revised(
-                known.revision, removed=[one for one in known.assertions if one.session_id in sessions]
-            )
-            pairs = required_pairs(said, rest.revised(known.revision, added=said).index)
-            judged = await docket.judge(pairs, hidden=gone(known, pairs))
-            verdicts = {
-                (one.earlier_id, one.later_id, one.judge): one for one in (*proposal.verdicts, *judged.verdicts)
-            }
-            fresh = replace(proposal, revision=known.revision, verdicts=tuple(verdicts.values()), started_at=clock())
-            return await store.write(partial(_apply_in_place_of, found, fresh, session_pk))
-        except Overtaken:
-            await asyncio.sleep(pause_s(attempt))
-            continue
-    raise ScopeBusy(f"{found.scope} kept changing while run {run_id} was judged again; try again")
+def _apply_unchanged(run: Run, at: datetime, transaction: Session) -> Run:
+    """Apply a proposal whose scope has not changed since it was judged."""
+    _save_dry_run_turns(transaction, run, at)
+    ledger.apply_run(transaction, run.scope, run.id, at)
+    return runs.read_run(transaction, run.id)
 
 
-def _apply_unchanged(found: Run, at: datetime, db: Session) -> Run:
-    """Apply a proposal whose scope is as it was when it was judged."""
-    _keep_read(db, found, at)
-    ledger.apply_run(db, found.scope, found.id, at)
-    return runs.read_run(db, found.id)
-
-
-def _apply_in_place_of(found: Run, fresh: Proposal, session_pk: int | None, db: Session) -> Run:
-    """Reject a proposal and apply the fresh one, which was judged against what is known now."""
+def _apply_in_place_of(
+    run: Run, fresh: Proposal, session_pk: int | None, account: Account, transaction: Session
+) -> Run:
+    """Reject a proposal, and apply the fresh one that was judged against what is known now."""
     at = fresh.started_at
-    key = _keep_read(db, found, at) or session_pk
-    ledger.reject_run(db, found.scope, found.id)
-    run_id = ledger.propose_run(db, fresh, session_pk=key)
-    ledger.apply_run(db, found.scope, run_id, at)
-    return runs.read_run(db, run_id)
+    key = _save_dry_run_turns(transaction, run, at) or session_pk
+    ledger.reject_run(transaction, run.scope, run.id)
+    run_id = ledger.propose_run(transaction, fresh, session_pk=key)
+    account.assign_to_run(transaction, run_id)
+    ledger.apply_run(transaction, run.scope, run_id, at)
+    return runs.read_run(transaction, run_id)
 
 
-def _keep_read(db: Session, found: Run, at: datetime) -> int | None:
-    """Keep as the session's turns what a dry run has read; return the session's key."""
-    transcript = runs.dry_run_transcript(db, found)
+def _save_dry_run_turns(transaction: Session, run: Run, at: datetime) -> int | None:
+    """Store the turns that a dry run has read, and return the session's key. None for any other run."""
+    transcript = runs.dry_run_transcript(transaction, run)
     if transcript is None:
         return None
-    session_id = found.source.removeprefix(ledger.session_source(""))
-    kept = sessions.read_turns(db, found.scope, session_id)
-    if [turn.text for turn in kept] != [turn.text for turn in transcript.turns][: len(kept)]:
+    session_id = run.source.removeprefix(ledger.session_source(""))
+    stored = sessions.read_turns(transaction, run.scope, session_id)
+    if [turn.text for turn in stored] != [turn.text for turn in transcript.turns][: len(stored)]:
         raise ProposalOutdated(
-            f"session {session_id!r} has been read further since run {found.id} was proposed; run it again"
+            f"session {session_id!r} has been read further since run {run.id} was proposed; run it again"
         )
-    saved_at = sessions.state_saved_at(db, found.scope, session_id)
-    is_done = saved_at is None or saved_at <= found.started_at
-    return sessions.save_transcript(db, found.scope, session_id, transcript, at, is_done=is_done)
+    saved_at = sessions.state_saved_at(transaction, run.scope, session_id)
+    is_done = saved_at is None or saved_at <= run.started_at
+    return sessions.save_transcript(transaction, run.scope, session_id, transcript, at, is_done=is_done)
 
 
 async def undo_run(
@@ -123,42 +119,46 @@ async def undo_run(
     judge: Judge,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Run:
-    """Leave an applied run out, as if it had never been, and return it.
+    """Leave out an applied run as if it had never been, and return it.
 
-    What was compared only with what is gone now is compared with the next statement: by verdicts that are kept, and by
-    a judge that costs nothing; what would need a call is left to consolidation. Raises `NotFound` where there is no
-    such applied run.
+    Statements that were compared only with those of the run are compared with the next ones: by stored verdicts, and by
+    a judge that makes no calls. Pairs that would need a call are left to consolidation. Raises `NotFound` if there is
+    no such applied run.
     """
 
-    def work(db: Session) -> Run:
-        found = runs.read_run(db, run_id)
-        proposal, _ = runs.read_proposal(db, found)
-        before = lookup.read_knowledge(db, found.scope)
-        ledger.undo_run(db, found.scope, run_id, clock())
-        known = lookup.read_knowledge(db, found.scope)
-        taken = [one for one in before.assertions if one.id not in known.by_id]
-        left = [one for one in known.assertions if one.id not in before.by_id]
-        left += partners(taken, before.index)
-        ends = (end for one in proposal.verdicts for end in (one.earlier_id, one.later_id))
-        left += (known.by_id[end] for end in ends if end in known.by_id)
-        verdicts = _standing(db, known, [one for one in left if one.id in known.by_id], found.scope, judge)
+    def work(transaction: Session) -> Run:
+        run = runs.read_run(transaction, run_id)
+        proposal, _ = runs.read_proposal(transaction, run)
+        before = lookup.read_knowledge(transaction, run.scope)
+        ledger.undo_run(transaction, run.scope, run_id, clock())
+        known = lookup.read_knowledge(transaction, run.scope)
+        removed = [assertion for assertion in before.assertions if assertion.id not in known.by_id]
+        to_compare = [assertion for assertion in known.assertions if assertion.id not in before.by_id]
+        to_compare += [other for other in comparison_partners(removed, before.index) if other.id in known.by_id]
+        ends = (end for verdict in proposal.verdicts for end in (verdict.earlier_id, verdict.later_id))
+        to_compare += [known.by_id[end] for end in ends if end in known.by_id]
+        verdicts = _missing_verdicts(transaction, known, to_compare, run.scope, judge)
         if verdicts:
-            closing = consolidation(found.scope, judge, known, verdicts, clock())
-            ledger.apply_run(db, found.scope, ledger.propose_run(db, closing), clock())
-        return runs.read_run(db, run_id)
+            closing = verdicts_proposal(run.scope, judge, known, verdicts, clock())
+            ledger.apply_run(transaction, run.scope, ledger.propose_run(transaction, closing), clock())
+        return runs.read_run(transaction, run_id)
 
     return await store.write(work)
 
 
-def _standing(
-    db: Session, known: Knowledge, left: Sequence[Assertion], scope: Scope, judge: Judge
+def _missing_verdicts(
+    transaction: Session, known: Knowledge, assertions: Sequence[Assertion], scope: Scope, judge: Judge
 ) -> tuple[Verdict, ...]:
-    """Return the verdicts on these that no run stands on any more, or none ever has."""
-    in_force = {(one.earlier_id, one.later_id) for side in left for one in known.verdicts_by_id.get(side.id, ())}
-    required = required_pairs(list(dict.fromkeys(left)), known.index)
-    pairs = [pair for pair in required if (pair[0].id, pair[1].id) not in in_force]
-    kept = runs.read_verdicts(db, scope, pairs, judge.version)
+    """Return the verdicts on required pairs of these statements that belong to no applied run."""
+    in_force = {
+        (verdict.earlier_id, verdict.later_id)
+        for assertion in assertions
+        for verdict in known.verdicts_by_id.get(assertion.id, ())
+    }
+    required = required_pairs(list(dict.fromkeys(assertions)), known.index)
+    pairs = [pair for pair in required if pair_ids(pair) not in in_force]
+    stored = runs.read_verdicts(transaction, scope, pairs, judge.version)
     fresh: list[Verdict] = []
     if judge.pairs_a_call is None:
-        fresh, _ = judged_at_once(judge, [pair for pair in pairs if (pair[0].id, pair[1].id) not in kept])
-    return (*kept.values(), *fresh)
+        fresh, _ = judged_at_once(judge, [pair for pair in pairs if pair_ids(pair) not in stored])
+    return (*stored.values(), *fresh)

@@ -1,7 +1,7 @@
-"""One session from its saved state to facts: read, extract, ground, judge, propose, apply.
+"""Processing one session from its saved state to facts: read, extract, ground, judge, propose, apply.
 
-No transaction is open while a model is asked: what is known is read first, and what was decided is written in one short
-transaction, which is refused and tried again where the scope has changed in between.
+No transaction is open while a model is asked. One transaction reads the session, one reads what its statements are
+compared with, and one writes the run. The last is refused, and the session judged again, if the scope has changed.
 """
 
 from __future__ import annotations
@@ -16,44 +16,43 @@ from functools import partial
 from sqlmodel import Session
 
 from afterword import telemetry
-from afterword.errors import Overtaken, ScopeMoved
+from afterword.errors import ScopeMoved
 from afterword.extractors.candidate_masking import mask_candidates
 from afterword.extractors.candidates import Candidate
 from afterword.extractors.errors import ExtractionError
-from afterword.extractors.extractor import Extractor, Usage, Window
+from afterword.extractors.extractor import Extractor, Usage
 from afterword.extractors.grounding import Grounding, ground
-from afterword.extractors.judge import Judge, Pair
+from afterword.extractors.judge import Judge
 from afterword.facts.assertions import Assertion
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
 from afterword.pipeline import session_telemetry
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
-from afterword.pipeline.errors import ScopeBusy
-from afterword.pipeline.forgotten_candidates import withheld
-from afterword.pipeline.intake import Read, Saved, read_session, still
-from afterword.pipeline.judging import Docket, Judged, gone
-from afterword.pipeline.resolution import Changes, moved_by, partners, required_pairs
-from afterword.pipeline.window_reader import Reader
+from afterword.pipeline.forgotten_candidates import withhold_forgotten
+from afterword.pipeline.intake import PreparedSession, Saved, prepare_session, refresh
+from afterword.pipeline.judging import JudgingResult, PairJudging, PairsToJudge
+from afterword.pipeline.resolution import Changes, changes_between, comparison_partners, required_pairs
+from afterword.pipeline.run_storage import retry_if_overtaken
+from afterword.pipeline.window_reader import WindowReader
 from afterword.privacy.policy import OFF_THE_RECORD
 from afterword.store import ledger, lookup, scope_rows, sessions
-from afterword.store.database.engine import Store, pause_s
+from afterword.store.database.engine import Store
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.scope_rows import Policy
 from afterword.telemetry import Count, Stage, count
 
-PATIENT_TRIES, TRIES = 6, 20
-"""How often a session is judged again because another process changed the scope meanwhile: so often without making
-others wait, and so often in all."""
+PATIENT_TRIES = 6
+"""How often a session that other processes overtook is judged again without locking its scope."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionOutcome:
-    """What became of a session. `run_id` is None where there was nothing new to do.
+    """The result of processing a session. `run_id` is None if there was nothing new to do.
 
-    `held` says that the scope's policy lets a person decide first; `unjudged` counts pairs left to consolidation,
-    `splits` the windows that were too long for the model and were read in halves, `turns` the turns of the transcript.
+    `held` means that the scope's policy lets a person decide first. `unjudged` counts pairs left to consolidation,
+    `splits` the windows that were read in halves, and `turns` the turns of the transcript.
     """
 
     scope: Scope
@@ -71,16 +70,32 @@ class SessionOutcome:
     turns: int = 0
 
     def brief(self) -> SessionOutcome:
-        """Return the same without what was said, whose number of turns stays."""
+        """Return the outcome without the turns of the transcript; their number stays."""
         return replace(self, transcript=replace(self.transcript, turns=()))
 
 
 @dataclass(frozen=True, slots=True)
-class _Decided:
-    """What is to be stored of a session, and what it changes."""
+class _Comparison:
+    """A session's statements and what they are compared with.
+
+    `before` is all that is known of the scope, what the session said before (`old`) included. In `combined` the new
+    statements take the place of the old ones.
+    """
+
+    policy: Policy
+    before: Knowledge
+    combined: Knowledge
+    old: Sequence[Assertion]
+    new: Sequence[Assertion]
+    to_judge: PairsToJudge
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """The run to store for a session, and what it changes."""
 
     proposal: Proposal
-    moved: Changes
+    changes: Changes
     is_held: bool
     unjudged: int
 
@@ -96,17 +111,17 @@ async def process_session(
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     before: asyncio.Task[None] | None = None,
 ) -> SessionOutcome:
-    """Bring what one session says into the store, and return what became of it.
+    """Store what one session says, and return the outcome.
 
-    Processed again it costs nothing; grown, only its last window and new ones are extracted, and their assertions
-    swapped. With `apply=False` the proposal is stored and counts for nothing. What a `ModelClient` is asked stays
-    within the `budget` (sessions share a `CostTracker`), and its cost is kept. What was extracted waits for the
-    task `before`, which processes a session of the same scope that comes first.
+    Processing an unchanged session again makes no calls. If the session has grown, only its last window and the new
+    ones are extracted, and their statements replaced. With `apply=False` the proposal is stored but not applied. Model
+    calls stay within the `budget` (sessions share a `CostTracker`), and their cost is stored. `before` is the task that
+    processes the previous session of the scope: judging waits for it.
 
-    Raises a `ReadError` where the state cannot be read, `SourceInvalid` where it has no times at all, an
-    `ExtractionError` (its `usage` is all that was spent on the session) where the extractor or the judge gave no
-    answer, `BudgetReached` where there is no room for an extraction, and `ScopeBusy` where others kept changing the
-    scope. In each case nothing of the session is half stored.
+    Raises a `ReadError` if the state cannot be read, `SourceInvalid` if the session has no times, an `ExtractionError`
+    if the extractor or the judge gave no answer (its `usage` is the cost of the whole session), `BudgetReached` if the
+    budget leaves no room for an extraction, and `ScopeBusy` if other processes kept changing the scope. Nothing of the
+    session is stored in these cases.
     """
     if judge is None:
         # Imported only here: a caller with a judge of its own never loads the rules.
@@ -114,29 +129,21 @@ async def process_session(
 
         judge = RulesJudge()
     account = Account(as_cost_tracker(budget), store, saved.scope, ledger.session_source(saved.session_id))
-    work = _Processing(store, saved, extractor, judge, apply, clock, account, before)
-    with telemetry.stage(Stage.SESSION, scope=saved.scope, session_id=saved.session_id), session_telemetry.failing():
+    processing = _Processing(store, saved, extractor, judge, apply, clock, account, before)
+    stage = telemetry.stage(Stage.SESSION, scope=saved.scope, session_id=saved.session_id)
+    with stage, session_telemetry.counting_failures():
         if saved.off_the_record:
-            nothing = Transcript((), layout=OFF_THE_RECORD, skipped={OFF_THE_RECORD: 1})
-            outcome = SessionOutcome(saved.scope, saved.session_id, None, nothing, ())
+            transcript = Transcript((), layout=OFF_THE_RECORD, skipped={OFF_THE_RECORD: 1})
+            outcome = SessionOutcome(saved.scope, saved.session_id, None, transcript, ())
         else:
             with account.open():
-                outcome = await work.run()
-        session_telemetry.ended(outcome)
+                outcome = await processing.run()
+        session_telemetry.record_outcome(outcome)
         return outcome
 
 
-async def windows_of(store: Store, saved: Saved, *, extractor: Extractor) -> list[tuple[Window, str]]:
-    """Return the windows as which a session would be read, each with its key; nothing is asked or stored.
-
-    Raises a `ReadError` or `SourceInvalid` as `process_session` does.
-    """
-    read = await read_session(store, saved, extractor.version)
-    return list(zip(read.windows, read.keys, strict=True))
-
-
 class _Processing:
-    """The processing of one session: what it needs, and what was extracted so far, so that a second try asks nobody."""
+    """The processing of one session. It keeps what was extracted and judged, so that a repeated try makes no calls."""
 
     def __init__(
         self,
@@ -147,170 +154,131 @@ class _Processing:
         apply: bool,
         clock: Callable[[], datetime],
         account: Account,
-        before: asyncio.Task[None] | None,
+        previous: asyncio.Task[None] | None,
     ) -> None:
         self.store, self.saved, self.extractor, self.judge = store, saved, extractor, judge
-        self.apply, self.clock, self.account, self.first = apply, clock, account, before
-        self.source = ledger.session_source(saved.session_id)
+        self.apply, self.clock, self.account, self.previous = apply, clock, account, previous
+        self.reader = WindowReader(extractor)
+        self.judging = PairJudging(store, saved.scope, judge)
         self.extracted: dict[str, WindowReading] = {}
-        self.docket = Docket(store, saved.scope, judge)
-        self.before = Knowledge.of(0, (), ())
-        self.own: list[Assertion] = []
-        self.policy = Policy.AUTO
-        self.forgotten = 0
-        self.reader = Reader(extractor)
+        self.forgotten_size = 0
+        self.tries = 0
+
+    @property
+    def usage(self) -> Usage:
+        return self.reader.usage + self.judging.usage
 
     async def run(self) -> SessionOutcome:
+        busy = f"{self.saved.scope} kept changing while {self.saved.session_id!r} was judged; run it again"
         try:
-            return await self._run()
+            return await retry_if_overtaken(self._run_once, busy)
         except ExtractionError as error:
-            error.usage = self._spent  # of the whole session, what was answered before it failed included
+            error.usage = self.usage  # of the whole session, earlier answers included
             raise
 
-    async def _run(self) -> SessionOutcome:
-        for attempt in range(TRIES):
-            first = None if self.first is None or self.first.done() else self.first
-            found = await read_session(self.store, self.saved, self.extractor.version)
-            if attempt == 0:
-                session_telemetry.waited(found.kept, self.clock())
-            is_known = self._is_known(found)
-            readings = [] if is_known else await self._readings(found)
-            read = await self._in_turn(found, first)
-            if read is None:
-                continue
-            if is_known:
-                return await self._known_outcome(read)
-            try:
-                if attempt < PATIENT_TRIES or self.store.in_memory:
-                    decided = await self._decided(readings, await self._known(), read.kept.revision)
-                    run_id = await self.store.write(partial(self._write, read, decided))
-                else:
-                    run_id, decided = await self._insist(read, readings)
-            except Overtaken:
-                await asyncio.sleep(pause_s(attempt))
-                continue
-            return self._outcome(read, run_id, readings, decided)
-        raise ScopeBusy(f"{self.saved.scope} kept changing while {self.saved.session_id!r} was judged; run it again")
+    async def _run_once(self) -> SessionOutcome:
+        self.tries += 1
+        must_wait = self.previous is not None and not self.previous.done()
+        prepared = await prepare_session(self.store, self.saved, self.extractor.version)
+        if self.tries == 1:
+            session_telemetry.record_queue_age(prepared.stored, self.clock())
+        # The last run may have been undone: the same windows still hold nothing new.
+        is_same = prepared.stored.last_keys == list(prepared.keys) and not self.saved.reread
+        readings = None if is_same or not prepared.keys else await self._readings(prepared)
+        if self.previous is not None and must_wait:
+            await asyncio.wait([self.previous])
 
-    async def _insist(self, read: Read, readings: Sequence[WindowReading]) -> tuple[int, _Decided]:
-        """Decide while every other writer of the scope waits. Nobody is asked meanwhile: what only a call could judge
-        is left to consolidation."""
-        scope, session_id = self.saved.scope, self.saved.session_id
+        def current(transaction: Session) -> PreparedSession:
+            return refresh(self.saved, prepared, transaction) if must_wait else prepared
 
-        def work(db: Session) -> tuple[int, _Decided]:
-            scope_rows.lock_scope(db, scope)
-            hidden = read_forgotten(db, scope, session_id)
-            if hidden.size != read.kept.forgotten.size or sessions.read_turns(db, scope, session_id) != read.kept.turns:
-                raise ScopeMoved(f"session {session_id!r} of {scope} was read further, or forgotten, meanwhile")
-            known, self.policy = lookup.read_knowledge(db, scope), scope_rows.policy_of(db, scope)
-            told, pairs = self._to_judge(readings, self._others(known))
-            judged = self.docket.judge_at_once(db, pairs, hidden=gone(told, pairs))
-            decided = self._decision(readings, told, judged, known.revision)
-            return self._write(read, decided, db), decided
+        if readings is None:
+            return await self._finish_unchanged(await self.store.read(current) if must_wait else prepared)
+        if self.tries <= PATIENT_TRIES or self.store.in_memory:
+            latest, comparison = await self.store.read(
+                lambda transaction: (current(transaction), self._compare(transaction, readings))
+            )
+            judged = await self.judging.judge(comparison.to_judge)
+            decision = self._decide(readings, comparison, judged, latest.stored.revision)
+            run_id = await self.store.write(partial(self._write, latest, decision))
+        else:
+            run_id, decision = await self.store.write(partial(self._decide_and_write, current, readings))
+        return self._outcome(prepared, run_id, readings, decision)
 
-        return await self.store.write(work)
-
-    async def _decided(self, readings: Sequence[WindowReading], known: Knowledge, revision: int) -> _Decided:
-        """Return what the readings mean for what is known, with at most one call of the judge.
-
-        It holds for the scope at `revision`."""
-        told, pairs = self._to_judge(readings, known)
-        judged = await self.docket.judge(pairs, hidden=gone(known, pairs))
-        return self._decision(readings, told, judged, revision)
-
-    def _to_judge(self, readings: Sequence[WindowReading], known: Knowledge) -> tuple[Knowledge, list[Pair]]:
-        """Return what is known with the readings, and the pairs that they call for."""
-        said = [one for reading in readings for one in reading.assertions]
-        told = known.revised(known.revision, added=said)
-        return told, required_pairs([*said, *self._bereft(said, known)], told.index)
-
-    def _decision(self, readings: Sequence[WindowReading], told: Knowledge, judged: Judged, revision: int) -> _Decided:
-        said = [one for reading in readings for one in reading.assertions]
-        after = told.revised(told.revision, added_verdicts=judged.verdicts)
-        ends = (end for one in judged.verdicts for end in (one.earlier_id, one.later_id))
-        ids = [*(one.id for one in (*self.own, *said)), *ends]
-        moved = moved_by(self.before, after, after.affected_ids(self.before, ids), self.clock())
-        is_held = self.apply and self.policy.holds(retires=bool(moved.retired))
-        return _Decided(self._proposal(readings, revision, judged), moved, is_held, judged.unjudged)
-
-    async def _in_turn(self, read: Read, first: asyncio.Task[None] | None) -> Read | None:
-        """Wait for the session that comes first; return what was read for the scope as it is then.
-
-        None where this session itself is not as it was read any more."""
-        if first is None:
-            return read
-        await asyncio.wait([first])
-        return await still(self.store, self.saved, read)
-
-    def _is_known(self, read: Read) -> bool:
-        """Whether the last run read exactly these windows: undone or not, there is nothing new in the session."""
-        return not read.keys or (read.kept.last_keys == list(read.keys) and not self.saved.reread)
-
-    async def _known_outcome(self, read: Read) -> SessionOutcome:
-        if self.apply:
-            await self.store.write(partial(self._keep_known, read))
-        turns = len(read.transcript.turns)
-        return SessionOutcome(self.saved.scope, self.saved.session_id, None, read.transcript, read.owners, turns=turns)
-
-    def _keep_known(self, read: Read, db: Session) -> None:
-        """Mark a session done in which there was nothing new; where others have changed the scope, leave it to them."""
-        if scope_rows.revision_of(db, self.saved.scope) == read.kept.revision:
-            self._keep(db, read)
-
-    async def _readings(self, read: Read) -> list[WindowReading]:
-        found, kept = list[WindowReading](), read.kept.readings
-        if self.forgotten != read.kept.forgotten.size:
+    async def _readings(self, prepared: PreparedSession) -> list[WindowReading]:
+        stored, readings = prepared.stored, list[WindowReading]()
+        if self.forgotten_size != stored.forgotten.size:
             self.extracted.clear()  # it was grounded before something was forgotten
-            self.forgotten = read.kept.forgotten.size
-        for window, key in zip(read.windows, read.keys, strict=True):
+            self.forgotten_size = stored.forgotten.size
+        for window, key in zip(prepared.windows, prepared.keys, strict=True):
             first, last = window.turns[0].number, window.turns[-1].number
-            count(Count.CACHE, cache="window", hit=key in kept)
-            if key in kept:
-                found.append(WindowReading(key, first, last, kept[key]))
+            count(Count.CACHE, cache="window", hit=key in stored.readings)
+            if key in stored.readings:
+                readings.append(WindowReading(key, first, last, stored.readings[key]))
                 continue
             if key not in self.extracted:
-                grounding = await self.reader.read(window, partial(self._ground, read))
-                session_telemetry.grounded(grounding)
-                refused = tuple((one.reason, one.candidate.statement, one.detail) for one in grounding.rejections)
+                grounding = await self.reader.read(window, partial(self._ground, prepared))
+                session_telemetry.count_grounding(grounding)
+                refused = tuple(
+                    (rejection.reason, rejection.candidate.statement, rejection.detail)
+                    for rejection in grounding.rejections
+                )
                 self.extracted[key] = WindowReading(key, first, last, grounding.assertions, refused)
-            found.append(self.extracted[key])
-        return found
+            readings.append(self.extracted[key])
+        return readings
 
-    def _ground(self, read: Read, candidates: Sequence[Candidate]) -> Grounding:
-        scope, session_id = self.saved.scope, self.saved.session_id
-        clean = mask_candidates(candidates, self.store.privacy)
-        found = ground(clean, read.transcript, scope=scope, session_id=session_id, owners=read.owners)
-        return withheld(found, read.transcript, read.kept.forgotten)
-
-    async def _known(self) -> Knowledge:
-        """Return what is known of the scope from everything but this session."""
-        scope = self.saved.scope
-        self.policy, known = await self.store.read(
-            lambda db: (scope_rows.policy_of(db, scope), lookup.read_knowledge(db, scope))
-        )
-        return self._others(known)
-
-    def _others(self, known: Knowledge) -> Knowledge:
-        self.before = known
-        _ = known.index  # laid out once, they go on with all that follows from what is known
-        self.own = known.said_in(self.saved.session_id)
-        return known.revised(known.revision, removed=self.own) if self.own else known
-
-    def _bereft(self, said: Sequence[Assertion], known: Knowledge) -> list[Assertion]:
-        """Return what others say that was judged with what this session takes back.
-
-        What was compared only with a statement that is gone now must be compared with the next one.
-        """
-        kept = {one.id for one in said}
-        lost = [one for one in self.own if one.id not in kept]
-        return [one for one in partners(lost, self.before.index) if one.id in known.by_id]
-
-    def _proposal(self, readings: Sequence[WindowReading], revision: int, judged: Judged) -> Proposal:
-        kept = sum(len(reading.assertions) for reading in readings)
-        refused = {f"refused_{reason}": count for reason, count in _refused(readings).items()}
-        return Proposal(
+    def _ground(self, prepared: PreparedSession, candidates: Sequence[Candidate]) -> Grounding:
+        grounding = ground(
+            mask_candidates(candidates, self.store.privacy),
+            prepared.transcript,
             scope=self.saved.scope,
-            source=self.source,
+            session_id=self.saved.session_id,
+            owners=prepared.owners,
+        )
+        return withhold_forgotten(grounding, prepared.transcript, prepared.stored.forgotten)
+
+    async def _finish_unchanged(self, prepared: PreparedSession) -> SessionOutcome:
+        """Mark a session as done that holds nothing new, unless other processes have changed the scope."""
+
+        def work(transaction: Session) -> None:
+            if scope_rows.revision_of(transaction, self.saved.scope) == prepared.stored.revision:
+                self._save_transcript(transaction, prepared)
+
+        if self.apply:
+            await self.store.write(work)
+        transcript = prepared.transcript
+        turns = len(transcript.turns)
+        return SessionOutcome(self.saved.scope, self.saved.session_id, None, transcript, prepared.owners, turns=turns)
+
+    def _compare(self, transaction: Session, readings: Sequence[WindowReading]) -> _Comparison:
+        """Read what the session's statements must be compared with."""
+        before = lookup.read_knowledge(transaction, self.saved.scope)
+        _ = before.index  # built once here, it is shared by all that is derived from `before`
+        new = [assertion for reading in readings for assertion in reading.assertions]
+        old = before.said_in(self.saved.session_id)
+        others = before.revised(before.revision, removed=old) if old else before
+        combined = others.revised(others.revision, added=new)
+        # A statement that was compared only with one that is now gone must be compared with the next one.
+        new_ids = {assertion.id for assertion in new}
+        gone = [assertion for assertion in old if assertion.id not in new_ids]
+        unpaired = [other for other in comparison_partners(gone, before.index) if other.id in others.by_id]
+        pairs = required_pairs([*new, *unpaired], combined.index)
+        to_judge = self.judging.prepare(transaction, others, pairs)
+        return _Comparison(scope_rows.policy_of(transaction, self.saved.scope), before, combined, old, new, to_judge)
+
+    def _decide(
+        self, readings: Sequence[WindowReading], comparison: _Comparison, judged: JudgingResult, revision: int
+    ) -> _Decision:
+        """Return the run to store, for the scope at this revision."""
+        before, combined = comparison.before, comparison.combined
+        after = combined.revised(combined.revision, added_verdicts=judged.verdicts)
+        ids = [assertion.id for assertion in (*comparison.old, *comparison.new)]
+        ids += [end for verdict in judged.verdicts for end in (verdict.earlier_id, verdict.later_id)]
+        changes = changes_between(before, after, after.affected_ids(before, ids), self.clock())
+        splits = {"splits": self.reader.splits} if self.reader.splits else {}
+        refused = {f"refused_{reason}": number for reason, number in _refused(readings).items()}
+        proposal = Proposal(
+            scope=self.saved.scope,
+            source=self.account.source,
             purpose="session",
             extractor=self.extractor.version,
             judge=self.judge.version,
@@ -318,59 +286,79 @@ class _Processing:
             revision=revision,
             readings=tuple(readings),
             verdicts=judged.verdicts,
-            calls=self._spent.calls,
-            prompt_tokens=self._spent.prompt_tokens,
-            completion_tokens=self._spent.completion_tokens,
+            calls=self.usage.calls,
+            prompt_tokens=self.usage.prompt_tokens,
+            completion_tokens=self.usage.completion_tokens,
             counts={
                 "windows": len(readings),
-                "assertions": kept,
+                "assertions": len(comparison.new),
                 "unjudged": judged.unjudged,
-                **({"splits": self.reader.splits} if self.reader.splits else {}),
+                **splits,
                 **refused,
             },
         )
+        is_held = self.apply and comparison.policy.holds(retires=bool(changes.retired))
+        return _Decision(proposal, changes, is_held, judged.unjudged)
 
-    @property
-    def _spent(self) -> Usage:
-        return self.reader.usage + self.docket.usage
+    def _decide_and_write(
+        self,
+        current: Callable[[Session], PreparedSession],
+        readings: Sequence[WindowReading],
+        transaction: Session,
+    ) -> tuple[int, _Decision]:
+        """Decide while all other writers of the scope wait. Pairs that need a call are left to consolidation."""
+        scope, session_id = self.saved.scope, self.saved.session_id
+        scope_rows.lock_scope(transaction, scope)
+        prepared = current(transaction)
+        forgotten = read_forgotten(transaction, scope, session_id)
+        turns = sessions.read_turns(transaction, scope, session_id)
+        if forgotten.size != prepared.stored.forgotten.size or turns != prepared.stored.turns:
+            raise ScopeMoved(f"session {session_id!r} of {scope} was read further, or forgotten, meanwhile")
+        comparison = self._compare(transaction, readings)
+        judged = self.judging.judge_without_calls(comparison.to_judge)
+        decision = self._decide(readings, comparison, judged, comparison.before.revision)
+        return self._write(prepared, decision, transaction), decision
 
-    def _write(self, read: Read, decided: _Decided, db: Session) -> int:
-        """Store what was decided, in one transaction. Raises `ScopeMoved` where the scope has changed since."""
-        scope, proposal = self.saved.scope, decided.proposal
-        if scope_rows.revision_of(db, scope) != proposal.revision:
+    def _write(self, prepared: PreparedSession, decision: _Decision, transaction: Session) -> int:
+        """Store the run and return its id. Raises `ScopeMoved` if the scope has changed since it was judged."""
+        scope, proposal = self.saved.scope, decision.proposal
+        if scope_rows.revision_of(transaction, scope) != proposal.revision:
             raise ScopeMoved(f"{scope} has changed since session {self.saved.session_id!r} was judged")
-        if not self.apply:
-            run_id = ledger.propose_run(db, proposal, transcript=read.transcript)
-            self.account.tie_in(db, run_id)
-            return run_id
-        key = self._keep(db, read)
-        run_id = ledger.propose_run(db, proposal, session_pk=key, is_held=decided.is_held)
-        self.account.tie_in(db, run_id)
-        if not decided.is_held:
-            ledger.apply_run(db, scope, run_id, self.clock())
+        if self.apply:
+            key = self._save_transcript(transaction, prepared)
+            run_id = ledger.propose_run(transaction, proposal, session_pk=key, is_held=decision.is_held)
+        else:
+            run_id = ledger.propose_run(transaction, proposal, transcript=prepared.transcript)
+        self.account.assign_to_run(transaction, run_id)
+        if self.apply and not decision.is_held:
+            ledger.apply_run(transaction, scope, run_id, self.clock())
         return run_id
 
-    def _keep(self, db: Session, read: Read) -> int:
-        """Keep what was read as the session's turns; a session that was saved again meanwhile stays queued."""
+    def _save_transcript(self, transaction: Session, prepared: PreparedSession) -> int:
+        """Store the turns of the session and return its key. It stays queued if its state was saved again meanwhile."""
         scope, session_id = self.saved.scope, self.saved.session_id
-        is_done = sessions.state_saved_at(db, scope, session_id) == read.kept.state_saved_at
-        return sessions.save_transcript(db, scope, session_id, read.transcript, self.clock(), is_done=is_done)
+        is_done = sessions.state_saved_at(transaction, scope, session_id) == prepared.stored.state_saved_at
+        return sessions.save_transcript(
+            transaction, scope, session_id, prepared.transcript, self.clock(), is_done=is_done
+        )
 
-    def _outcome(self, read: Read, run_id: int, readings: Sequence[WindowReading], decided: _Decided) -> SessionOutcome:
+    def _outcome(
+        self, prepared: PreparedSession, run_id: int, readings: Sequence[WindowReading], decision: _Decision
+    ) -> SessionOutcome:
         return SessionOutcome(
             scope=self.saved.scope,
             session_id=self.saved.session_id,
             run_id=run_id,
-            transcript=read.transcript,
-            owners=read.owners,
-            applied=self.apply and not decided.is_held,
-            held=decided.is_held,
-            unjudged=decided.unjudged,
+            transcript=prepared.transcript,
+            owners=prepared.owners,
+            applied=self.apply and not decision.is_held,
+            held=decision.is_held,
+            unjudged=decision.unjudged,
             splits=self.reader.splits,
-            usage=self._spent,
+            usage=self.usage,
             rejected=_refused(readings),
-            changes=decided.moved,
-            turns=len(read.transcript.turns),
+            changes=decision.changes,
+            turns=len(prepared.transcript.turns),
         )
 
 

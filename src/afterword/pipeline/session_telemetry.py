@@ -1,4 +1,4 @@
-"""What became of sessions, windows and pairs, as counters, spans and log records tell it: numbers and fixed words."""
+"""Counters, spans and log records about sessions, windows and verdicts: numbers and fixed words, never user text."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from afterword.telemetry import Count, Measure, count, note
 
 if TYPE_CHECKING:
     from afterword.extractors.grounding import Grounding
-    from afterword.pipeline.intake import Kept
+    from afterword.pipeline.intake import StoredSession
     from afterword.pipeline.session import SessionOutcome
 
 logger = telemetry.logs(__name__)
 
 
-def result(one: SessionOutcome) -> str:
-    """Return in one word what became of a session."""
-    if one.run_id is None and one.transcript.layout == OFF_THE_RECORD:
+def outcome_name(outcome: SessionOutcome) -> str:
+    """Return in one word how the processing of a session ended."""
+    if outcome.run_id is None and outcome.transcript.layout == OFF_THE_RECORD:
         return OFF_THE_RECORD
-    if one.run_id is None:
-        return "unchanged" if one.turns else "empty"
-    if one.held:
+    if outcome.run_id is None:
+        return "unchanged" if outcome.turns else "empty"
+    if outcome.held:
         return "held"
-    return "done" if one.applied else "proposed"
+    return "done" if outcome.applied else "proposed"
 
 
 @contextmanager
-def failing() -> Iterator[None]:
-    """Count a session that fails inside by an error of ours, or that a budget leaves."""
+def counting_failures() -> Iterator[None]:
+    """Count a session that fails with an error of afterword, or that is left out because of a budget."""
     try:
         yield
     except BudgetReached:
@@ -47,29 +47,29 @@ def failing() -> Iterator[None]:
         raise
 
 
-def ended(one: SessionOutcome) -> None:
-    """Tell of a session that came to its end."""
-    became, usage = result(one), one.usage
-    note(result=became, run_id=one.run_id, turns=one.turns, unjudged=one.unjudged, splits=one.splits)
+def record_outcome(outcome: SessionOutcome) -> None:
+    """Count a session that was processed, and note its result on the span."""
+    name, usage = outcome_name(outcome), outcome.usage
+    note(result=name, run_id=outcome.run_id, turns=outcome.turns, unjudged=outcome.unjudged, splits=outcome.splits)
     note(calls=usage.calls, input_tokens=usage.prompt_tokens, output_tokens=usage.completion_tokens)
-    count(Count.SESSIONS, result=became)
-    logger.info("session %s", became)
+    count(Count.SESSIONS, result=name)
+    logger.info("session %s", name)
 
 
-def waited(kept: Kept, now: datetime) -> None:
-    """Tell how long a recorded session has waited to be read; nothing of one that was done before."""
-    if kept.row is not None and kept.row.progress != "done" and kept.state_saved_at is not None:
-        telemetry.measure(Measure.QUEUE_AGE, max(0.0, (now - kept.state_saved_at).total_seconds()))
+def record_queue_age(stored: StoredSession, now: datetime) -> None:
+    """Measure how long a recorded session has waited, unless it was already processed."""
+    if stored.row is not None and stored.row.progress != "done" and stored.state_saved_at is not None:
+        telemetry.measure(Measure.QUEUE_AGE, max(0.0, (now - stored.state_saved_at).total_seconds()))
 
 
-def grounded(found: Grounding) -> None:
-    """Count what a window gave, and what was refused, by reason."""
-    count(Count.ASSERTIONS, len(found.assertions))
-    for one in found.rejections:
-        count(Count.REFUSED, reason=str(one.reason))
+def count_grounding(grounding: Grounding) -> None:
+    """Count the statements from a window, and its refused candidates by reason."""
+    count(Count.ASSERTIONS, len(grounding.assertions))
+    for rejection in grounding.rejections:
+        count(Count.REFUSED, reason=str(rejection.reason))
 
 
-def judged(verdicts: Sequence[Verdict]) -> None:
+def count_verdicts(verdicts: Sequence[Verdict]) -> None:
     """Count verdicts by relation."""
-    for one in verdicts:
-        count(Count.VERDICTS, relation=str(one.relation))
+    for verdict in verdicts:
+        count(Count.VERDICTS, relation=str(verdict.relation))

@@ -1,4 +1,4 @@
-"""Read a window for what it says: extract, ground, mend once; where it is too long for the model, read it in halves."""
+"""Reading one window: candidates are extracted, grounded and repaired once; a window that is too long is halved."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ Ground = Callable[[Sequence[Candidate]], Grounding]
 """Checks candidates against the session that they are from."""
 
 
-class Reader:
-    """Reads the windows of one session. `usage` is what its calls cost so far, those that failed included, `splits` how
-    many windows had to be halved.
+class WindowReader:
+    """Reads the windows of one session.
+
+    `usage` is the cost of all calls so far, failed ones included. `splits` counts the windows that had to be halved.
     """
 
     def __init__(self, extractor: Extractor) -> None:
@@ -27,13 +28,13 @@ class Reader:
         self.splits = 0
 
     async def read(self, window: Window, ground: Ground) -> Grounding:
-        """Return what a window gives: what `ground` refuses is shown to the extractor once, then refused for good.
+        """Return the grounded statements of a window. The extractor may repair refused candidates once.
 
-        What is too long, itself or its answer, is read in halves. Raises an `ExtractionError` where no answer was had,
-        `AnswerCut` only where a part too small to be halved is still too long.
+        A window is read in halves if it or its answer is too long for the model. Raises an `ExtractionError` if there
+        was no answer, and `AnswerCut` only if a part that cannot be halved is still too long.
         """
         try:
-            return await self._whole(window, ground)
+            return await self._read_whole(window, ground)
         except AnswerCut as error:
             cut = error
         halves = halve(window)
@@ -41,20 +42,20 @@ class Reader:
             first, last = window.turns[0].number, window.turns[-1].number
             raise AnswerCut(f"{cut} (turns {first} to {last} alone are too long already)", cut.usage)
         self.splits += 1
-        return _joined([await self.read(half, ground) for half in halves])
+        return _join([await self.read(half, ground) for half in halves])
 
-    async def _whole(self, window: Window, ground: Ground) -> Grounding:
-        found = _grounded(ground, await self._counted(Stage.EXTRACT, self._extractor.extract(window)))
-        mendable = [one for one in found.rejections if one.reason not in FINAL]
-        if not mendable:
-            return found
-        mended = _grounded(ground, await self._counted(Stage.REPAIR, self._extractor.repair(window, mendable)))
-        return _joined([found, Grounding(mended.assertions, ())])
+    async def _read_whole(self, window: Window, ground: Ground) -> Grounding:
+        grounding = _run_grounding(ground, await self._candidates(Stage.EXTRACT, self._extractor.extract(window)))
+        repairable = [rejection for rejection in grounding.rejections if rejection.reason not in FINAL]
+        if not repairable:
+            return grounding
+        candidates = await self._candidates(Stage.REPAIR, self._extractor.repair(window, repairable))
+        return _join([grounding, Grounding(_run_grounding(ground, candidates).assertions, ())])
 
-    async def _counted(self, name: Stage, asked: Awaitable[Extraction]) -> Sequence[Candidate]:
-        with telemetry.stage(name):
+    async def _candidates(self, stage: Stage, answer: Awaitable[Extraction]) -> Sequence[Candidate]:
+        with telemetry.stage(stage):
             try:
-                extraction = await asked
+                extraction = await answer
             except ExtractionError as error:
                 self.usage += error.usage
                 raise
@@ -63,13 +64,13 @@ class Reader:
         return extraction.candidates
 
 
-def _grounded(ground: Ground, candidates: Sequence[Candidate]) -> Grounding:
+def _run_grounding(ground: Ground, candidates: Sequence[Candidate]) -> Grounding:
     with telemetry.stage(Stage.GROUND, candidates=len(candidates)):
-        found = ground(candidates)
-        telemetry.note(assertions=len(found.assertions), refused=len(found.rejections))
-    return found
+        grounding = ground(candidates)
+        telemetry.note(assertions=len(grounding.assertions), refused=len(grounding.rejections))
+    return grounding
 
 
-def _joined(parts: Sequence[Grounding]) -> Grounding:
-    assertions = {one.id: one for part in parts for one in part.assertions}
-    return Grounding(tuple(assertions.values()), tuple(one for part in parts for one in part.rejections))
+def _join(parts: Sequence[Grounding]) -> Grounding:
+    assertions = {assertion.id: assertion for part in parts for assertion in part.assertions}
+    return Grounding(tuple(assertions.values()), tuple(rejection for part in parts for rejection in part.rejections))

@@ -7,7 +7,7 @@ it is sent, and settles its actual cost afterwards, also if it failed.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -67,16 +67,11 @@ class Meter(Protocol):
         """The limit of an answer in tokens, if the client sets none itself; None for no limit."""
         ...
 
-    async def reserve(self, request: ModelRequest, /) -> int:
-        """Reserve the worst-case cost of the request and return a ticket for it. If this raises, nothing is sent."""
-        ...
+    def charging(self, request: ModelRequest, /) -> AbstractAsyncContextManager[Bill]:
+        """Reserve the worst-case cost of the request, and settle what is on the bill at the end.
 
-    async def settle(self, ticket: int, bill: Bill) -> None:
-        """Replace the reserved cost by the actual cost."""
-        ...
-
-    def abandon(self, ticket: int) -> None:
-        """Note that the request was cancelled: it counts with its worst-case cost."""
+        If entering raises, nothing is sent. After an error or a cancellation inside, the worst-case cost stands.
+        """
         ...
 
 
@@ -100,20 +95,11 @@ def metering(meter: Meter) -> Iterator[None]:
 
 @asynccontextmanager
 async def metered(request: ModelRequest) -> AsyncIterator[Bill]:
-    """Reserve the cost of the request, yield an empty bill, and settle what is on the bill afterwards."""
-    meter, bill = current_meter(), Bill()
-    if meter is None:
+    """Charge the request to the meter, if one is set, and yield its bill."""
+    meter = current_meter()
+    async with nullcontext(Bill()) if meter is None else meter.charging(request) as bill:
         with _traced(request, bill):
             yield bill
-        return
-    ticket = await meter.reserve(request)
-    try:
-        with _traced(request, bill):
-            yield bill
-    except BaseException:  # also a cancellation: the request counts with its worst-case cost
-        meter.abandon(ticket)
-        raise
-    await meter.settle(ticket, bill)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ transaction, in a thread of the store's own. One store may be used from several 
 from __future__ import annotations
 
 import os
-import random
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -354,11 +353,6 @@ def _shut_down(threads: dict[str, ThreadPoolExecutor], engine: Engine | None) ->
         executor.shutdown()
     if engine is not None:
         engine.dispose()
-
-
-def pause_s(attempt: int) -> float:
-    """Return how long to wait before another try, longer each time: chance parts those who collide."""
-    return random.uniform(0, 0.01 * 2 ** min(attempt, 5))
 
 
 async def open_store(
