@@ -179,19 +179,16 @@ async def test_a_question_that_waits_for_a_place_costs_nothing_when_it_is_cut_sh
     tracker.limit(1)
     account = Account(tracker, store, LENA, "session:a")
 
-    async def ask(bill_usage: Usage | None) -> None:
+    async def ask(usage: Usage) -> None:
         async with account.charging(question) as bill:
+            asked.set()
             await answered.wait()
-            if bill_usage is None:
-                raise TimeoutError
-            bill.usage, bill.is_answered = bill_usage, True
+            bill.usage, bill.is_answered = usage, True
 
-    answered = asyncio.Event()
+    asked, answered = asyncio.Event(), asyncio.Event()
     asking = asyncio.ensure_future(ask(Usage(1, 10, 10)))
-    async with asyncio.timeout(10):
-        while not account.entries:
-            await asyncio.sleep(0.01)
-    waiting = asyncio.ensure_future(ask(None))
+    await asked.wait()
+    waiting = asyncio.ensure_future(ask(Usage(1, 1, 1)))
     await asyncio.sleep(0.05)
     waiting.cancel()
     await asyncio.wait([waiting])
@@ -206,18 +203,18 @@ async def test_only_so_many_questions_are_asked_at_once(store: Store) -> None:
     tracker, question = CostTracker(), ModelRequest("scripted", "extraction", 100, 100, answers=1)
     tracker.limit(2)
     account = Account(tracker, store, LENA, "session:a")
-    asked, answered = 0, asyncio.Event()
+    asked, two_asked, answered = 0, asyncio.Event(), asyncio.Event()
 
     async def ask() -> None:
         nonlocal asked
         async with account.charging(question):
             asked += 1
+            if asked == 2:
+                two_asked.set()
             await answered.wait()
 
     asking = [asyncio.ensure_future(ask()) for _ in range(3)]
-    async with asyncio.timeout(10):
-        while asked < 2:
-            await asyncio.sleep(0.01)
+    await two_asked.wait()
     await asyncio.sleep(0.1)
     assert asked == 2
     answered.set()

@@ -72,7 +72,7 @@ async def everything_read(store: Store, scope: Scope, ids: Sequence[str]) -> lis
         (await memory.query("nice")).results,
         (await memory.query("live nice", as_of=AT, limit=100)).results,
         (await memory.query()).results,
-        (await memory.recall("nice")).found,
+        (await memory.recall("nice")).matches,
         answers,
         (await recall(store, scope, "nice", at=AT, budget_tokens=1000)).facts,
         (await search(store, scope, "nice", at=AT)).facts,

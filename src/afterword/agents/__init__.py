@@ -1,1 +1,4 @@
-"""What live AutoGen agents use: memory, recorder, the extractor as an agent, tools."""
+"""Adapters for live AutoGen agents: memory, session recorder, tools, and the extractor as an agent.
+
+The command line, the demo and applications import it. It imports the store and, in part, the extractors.
+"""

@@ -1,7 +1,7 @@
-"""Which conversation a memory was last asked for, so that its tools know what the person has said in it.
+"""The conversation that the running task is in, so that memory tools know what the person has said in it.
 
-An agent asks its memory before it calls its tools, in the same task. So each of several conversations at once finds its
-own, though they share one memory; what was built anew from a dump finds it by the scope.
+An agent queries its memory before it calls its tools, in the same task. So several conversations may share one memory.
+A tool that was loaded from a dump finds its conversation by the scope.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from autogen_core.model_context import ChatCompletionContext
 
 from afterword.facts.scopes import Scope
 
-_NOTHING: Mapping[Scope, ChatCompletionContext] = MappingProxyType({})
-_heard: ContextVar[Mapping[Scope, ChatCompletionContext]] = ContextVar("afterword_heard", default=_NOTHING)
+_NONE: Mapping[Scope, ChatCompletionContext] = MappingProxyType({})
+_conversations: ContextVar[Mapping[Scope, ChatCompletionContext]] = ContextVar("afterword_conversations", default=_NONE)
 
 
-def hear(scope: Scope, context: ChatCompletionContext) -> None:
-    """Note that the running task is in this conversation, as far as this scope is concerned."""
-    _heard.set({**_heard.get(), scope: context})
+def enter_conversation(scope: Scope, context: ChatCompletionContext) -> None:
+    """Record that the running task is in this conversation, for the memory of this scope."""
+    _conversations.set({**_conversations.get(), scope: context})
 
 
-def conversation(scope: Scope) -> ChatCompletionContext | None:
-    """Return the conversation that the running task is in, None where no memory of the scope was asked in it."""
-    return _heard.get().get(scope)
+def current_conversation(scope: Scope) -> ChatCompletionContext | None:
+    """Return the conversation of the running task; None if no memory of the scope was queried in it."""
+    return _conversations.get().get(scope)

@@ -1,4 +1,4 @@
-"""An extractor as an agent: it listens to a conversation and answers with the facts in it."""
+"""An extractor as an AutoGen agent: it answers with the facts in the messages that it was given."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ READABLE = "{summary}"
 
 
 class Quote(BaseModel):
-    """Words that support a fact, as they stand in that turn."""
+    """Words of a turn that support a fact."""
 
     turn: int
     speaker: str
@@ -42,7 +42,7 @@ class Quote(BaseModel):
 
 
 class ExtractedFact(BaseModel):
-    """One grounded fact, or one thing taken back (`act`)."""
+    """One grounded fact, or one withdrawal (see `act`)."""
 
     kind: Kind
     subject: str
@@ -56,7 +56,7 @@ class ExtractedFact(BaseModel):
 
 
 class ExtractedFacts(BaseModel):
-    """What the new messages say, and how many proposals were refused, by reason."""
+    """The facts in the new messages, and how many candidates were refused, by reason."""
 
     facts: list[ExtractedFact] = Field(default_factory=list)
     rejected: dict[str, int] = Field(default_factory=dict)
@@ -64,10 +64,10 @@ class ExtractedFacts(BaseModel):
     @computed_field  # type: ignore[prop-decorator]  # pydantic reads the property
     @property
     def summary(self) -> str:
-        """The facts as a list that people read."""
+        """The facts as a list for people."""
         if not self.facts:
             return "No facts found."
-        return "\n".join(f"- {_marked(fact)} [turn {', '.join(_turns(fact))}]" for fact in self.facts)
+        return "\n".join(f"- {_line(fact)} [turn {', '.join(_turns(fact))}]" for fact in self.facts)
 
 
 class HeardTurn(BaseModel):
@@ -81,7 +81,7 @@ class HeardTurn(BaseModel):
 
 
 class ExtractorAgentState(BaseState):
-    """What the agent has heard, and how many turns of it are read."""
+    """The turns that the agent has heard, and how many of them it has read."""
 
     type: str = "ExtractorAgentState"
     heard: list[HeardTurn] = Field(default_factory=list)
@@ -92,10 +92,10 @@ class ExtractorAgent(BaseChatAgent):
     """Answers each call with a `StructuredMessage[ExtractedFacts]`: the grounded facts of the messages it was given.
 
     Earlier messages are kept as context. A team needs `custom_message_types=[StructuredMessage[ExtractedFacts]]`.
-    `humans` are names of people, beside user, human and user_proxy. The scope (default: a user called "user") says who
-    speaks of themselves. Secrets are masked, and what is said off the record is not heard (`privacy`).
-    Nothing is stored: that is what `process_session` is for. An `ExtractionError` ends the call, and the next call
-    reads the same messages again.
+    `humans` are names of people, in addition to user, human and user_proxy. The owner of the scope (default: a user
+    called "user") is who speaks about themselves. Secrets are masked, and words off the record are not heard
+    (`privacy`). Nothing is stored; use `process_session` for that. After an `ExtractionError` the next call reads the
+    same messages again.
     """
 
     def __init__(
@@ -124,18 +124,18 @@ class ExtractorAgent(BaseChatAgent):
 
     @property
     def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
-        """The one kind of message that it answers with."""
+        """The type of its answers."""
         return (StructuredMessage[ExtractedFacts],)
 
     async def on_messages(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> Response:
-        """Return the facts that the new messages add. Raises `ExtractionError` where the extractor gave no answer."""
+        """Return the facts that the new messages add. Raises `ExtractionError` if the extractor gave no answer."""
         self._hear(messages)
         reading = asyncio.ensure_future(self._read())
         cancellation_token.link_future(reading)
-        found, usage = await reading
+        facts, usage = await reading
         self._state.read_to = len(self._state.heard)
         answer = StructuredMessage[ExtractedFacts](
-            content=found,
+            content=facts,
             source=self.name,
             format_string=READABLE,
             models_usage=RequestUsage(prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens),
@@ -143,17 +143,17 @@ class ExtractorAgent(BaseChatAgent):
         return Response(chat_message=answer)
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:  # noqa: ARG002 - the signature is AutoGen's
-        """Forget what was heard."""
+        """Forget all turns."""
         self._state = ExtractorAgentState()
 
     async def save_state(self) -> Mapping[str, Any]:
-        """Return what was heard."""
+        """Return the turns that it has heard."""
         return self._state.model_dump(mode="json")
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
-        """Take up what was heard. Raises ValueError for a state of another kind of agent."""
+        """Load the turns that it has heard. Raises ValueError for the state of another kind of agent."""
         if state.get("type") != ExtractorAgentState().type:
-            raise ValueError(f"a state of type {state.get('type')!r} is none of an ExtractorAgent")
+            raise ValueError(f"a state of type {state.get('type')!r} does not belong to an ExtractorAgent")
         self._state = ExtractorAgentState.model_validate(state)
 
     def _hear(self, messages: Sequence[BaseChatMessage]) -> None:
@@ -190,44 +190,51 @@ class ExtractorAgent(BaseChatAgent):
         return Transcript(turns, layout="live", humans=people, time_basis=TimeBasis.TURNS)
 
     async def _read(self) -> tuple[ExtractedFacts, Usage]:
-        """Return the facts that cite a new turn: windows without one are not read again."""
+        """Return the facts that cite a new turn. Windows without a new turn are not read again."""
         transcript, read_to = self._transcript(), self._state.read_to
-        owning = find_owners(transcript, self._scope)
+        owners = find_owners(transcript, self._scope)
         assertions: dict[str, Assertion] = {}
         refused: list[Rejection] = []
         usage = Usage()
-        for window in cut_windows(transcript, owning):
+        for window in cut_windows(transcript, owners):
             if window.turns[-1].number <= read_to:
                 continue
             extraction = await self._extractor.extract(window)
             usage += extraction.usage
             grounding = ground(
-                extraction.candidates, transcript, scope=self._scope, session_id=self.name, owners=owning
+                extraction.candidates, transcript, scope=self._scope, session_id=self.name, owners=owners
             )
-            assertions |= {one.id: one for one in grounding.assertions}
+            assertions |= {assertion.id: assertion for assertion in grounding.assertions}
             refused += grounding.rejections
-        new = [one for one in assertions.values() if max(item.turn or 0 for item in one.evidence) > read_to]
-        counts = dict(Counter(one.reason for one in refused))
-        return ExtractedFacts(facts=[_fact(one) for one in new], rejected=counts), usage
+        facts = [
+            _fact(assertion)
+            for assertion in assertions.values()
+            if max(evidence.turn or 0 for evidence in assertion.evidence) > read_to
+        ]
+        counts = dict(Counter(rejection.reason for rejection in refused))
+        return ExtractedFacts(facts=facts, rejected=counts), usage
 
 
-def _fact(one: Assertion) -> ExtractedFact:
+def _fact(assertion: Assertion) -> ExtractedFact:
     return ExtractedFact(
-        kind=one.kind,
-        subject=one.subject,
-        attribute=one.attribute,
-        value=one.value,
-        statement=one.statement,
-        act=one.act,
-        valid_from=one.valid_from,
-        valid_to=one.valid_to,
-        evidence=[Quote(turn=item.turn or 0, speaker=item.speaker or "", quote=item.quote) for item in one.evidence],
+        kind=assertion.kind,
+        subject=assertion.subject,
+        attribute=assertion.attribute,
+        value=assertion.value,
+        statement=assertion.statement,
+        act=assertion.act,
+        valid_from=assertion.valid_from,
+        valid_to=assertion.valid_to,
+        evidence=[
+            Quote(turn=evidence.turn or 0, speaker=evidence.speaker or "", quote=evidence.quote)
+            for evidence in assertion.evidence
+        ],
     )
 
 
-def _marked(fact: ExtractedFact) -> str:
+def _line(fact: ExtractedFact) -> str:
     return fact.statement if fact.act is SpeechAct.STATE else f"taken back: {fact.statement}"
 
 
 def _turns(fact: ExtractedFact) -> list[str]:
-    return [str(number) for number in sorted({item.turn for item in fact.evidence})]
+    return [str(number) for number in sorted({quote.turn for quote in fact.evidence})]

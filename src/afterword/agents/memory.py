@@ -1,4 +1,4 @@
-"""What a live agent remembers: an AutoGen memory that serves the facts of one scope."""
+"""The memory of a live agent: an AutoGen memory that serves the facts of one scope."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from autogen_core.model_context import ChatCompletionContext
 from pydantic import BaseModel
 
 from afterword import telemetry
-from afterword.agents.conversations import hear
-from afterword.agents.memory_content import content_of, content_text, entry_of, parse_instant
-from afterword.agents.placement import latest_question, place
+from afterword.agents.conversations import enter_conversation
+from afterword.agents.memory_content import content_of, entry_of, instant_from, text_of_content
+from afterword.agents.placement import latest_question, place_block
 from afterword.agents.recall_results import (
     UNAVAILABLE,
     FactMatch,
@@ -28,11 +28,11 @@ from afterword.agents.store_reference import (
     FromEnvironment,
     SharedStore,
     StoreReference,
-    beside,
+    additional_scopes,
+    dump_store,
+    load_store,
     named_scope,
-    reference,
-    referred,
-    url_of,
+    resolve_url,
 )
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
@@ -58,7 +58,7 @@ _log = telemetry.logs(__name__)
 
 
 class FactMemoryConfig(BaseModel):
-    """What a dumped `FactMemory` holds: never a password. `store` None is the environment's store."""
+    """The dump of a `FactMemory`: it never holds a password. With `store` None the environment names the store."""
 
     scope: str
     also: list[str] | None = None
@@ -75,17 +75,16 @@ def utc_now() -> datetime:
 class FactMemory(Memory, Component[FactMemoryConfig]):
     """Serves the facts of one scope to an agent, for example `AssistantAgent(..., memory=[FactMemory(user="lena")])`.
 
-    `also` names scopes that are read beside it, for example the project of a team: each has a block of its own after
-    the first, all within one budget; what is added, cleared or remembered goes to the first alone. One memory may serve
-    any number of agents and teams at once.
+    `also` names scopes that are read in addition, for example the project of a team. Each has its own block after the
+    first, all within one budget. Facts are added to and cleared from the first scope only. One memory may serve any
+    number of agents and teams at once.
 
     `store` is an opened store, a URL, a `FromEnvironment`, or None: then `AFTERWORD_STORE__URL`, else
     `sqlite:///afterword.db`. It is opened at first use, and may be used from several event loops. The block never
-    exceeds `budget_tokens`, and a turn never waits longer than `timeout_s` for the store: where it is slow or down, the
-    turn goes on without it. With an `embedder` meaning counts beside words; vectors that are missing are made in the
-    background, and until then words alone count. It is not part of a dump. Raises `ScopeInvalid` unless exactly one of
-    `user` and `scope` is given, or where `also` names a scope of another tenant, and `StoreError` for a URL of no
-    database that afterword uses.
+    exceeds `budget_tokens`, and a turn never waits longer than `timeout_s` for the store: if it is slow or down, the
+    turn goes on without it. With an `embedder` facts are ranked by meaning as well as by words; missing vectors are
+    made in the background. The embedder is not part of a dump. Raises `ScopeInvalid` unless exactly one of `user` and
+    `scope` is given, or if `also` names a scope of another tenant, and `StoreError` for an unsupported URL.
     """
 
     component_type = "memory"
@@ -108,12 +107,12 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         self._scope = named_scope(user, scope)
         if isinstance(store, str):
             store_url(store)
-        self._also = beside(self._scope, also)
+        self._also = additional_scopes(self._scope, also)
         self._label = scope_label(self._scope)
-        self._given = store
+        self._store_argument = store
         self._opened: Store | None = None
-        self._late: asyncio.Task[Any] | None = None
-        self._unwaited: set[asyncio.Task[Any]] = set()
+        self._late_task: asyncio.Task[Any] | None = None
+        self._background_tasks: set[asyncio.Task[Any]] = set()
         self._budget_tokens = budget_tokens
         self._timeout_s = timeout_s
         self._clock = clock
@@ -121,19 +120,19 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         self._refreshing: asyncio.Task[None] | None = None
 
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
-        """Put what is known into the context as one block, in place of the one before; return what was put.
+        """Replace the block of known facts in the context, and return its facts.
 
-        Never raises for the store's sake: then the context keeps the block that it has.
+        If the store fails, nothing is raised, and the context keeps the block that it has.
         """
-        hear(self._scope, model_context)
+        enter_conversation(self._scope, model_context)
         with telemetry.stage(Stage.UPDATE_CONTEXT, scope=self._scope):
-            shown = await self._unbroken(self._put(model_context))
+            shown = await self._never_failing(self._put(model_context))
             telemetry.note(facts=len(shown or ()))
         return UpdateContextResult(memories=MemoryQueryResult(results=[content_of(fact) for fact in shown or ()]))
 
     @property
     def scope(self) -> Scope:
-        """Whose memory it is: what is added or remembered goes there."""
+        """The scope that new facts are added to."""
         return self._scope
 
     async def query(
@@ -147,18 +146,20 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         explain: bool = False,
         **_other: Any,
     ) -> FactQueryResult:
-        """Return what `recall` finds as AutoGen's memories do, with scores; with `explain` also the matched words and
-        what each score adds up from.
+        """Return the result of `recall` as an AutoGen result with scores; with `explain` also the matched words and the
+        parts of each score.
 
-        The result's `outcome` tells apart that nothing is stored, that nothing stored is relevant, and that the store
-        did not answer.
+        The `outcome` says whether nothing is stored, nothing stored is relevant, or the store did not answer.
         """
-        words = query if isinstance(query, str) else content_text(query)
-        told = await self.recall(
+        words = query if isinstance(query, str) else text_of_content(query)
+        result = await self.recall(
             words, limit=limit, kinds=kinds, as_of=as_of, explain=explain, cancellation_token=cancellation_token
         )
-        results = [content_of(one.fact, one.score, one.matched if explain else None, one.parts) for one in told.found]
-        return FactQueryResult(results=results, outcome=told.outcome, stored=told.stored)
+        results = [
+            content_of(match.fact, match.score, match.matched if explain else None, match.parts)
+            for match in result.matches
+        ]
+        return FactQueryResult(results=results, outcome=result.outcome, stored=result.stored)
 
     async def recall(
         self,
@@ -172,27 +173,27 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     ) -> RecallResult:
         """Return the facts that share words with the query, best first, 10 unless `limit` is given.
 
-        An empty query returns every fact. `kinds` are preference, entity, decision; `as_of` (an instant or a date, of
-        which the end counts) asks for what held then; `explain` for what each score adds up from.
-        Raises ValueError for a limit, a kind or an instant that is none;
-        where the store is slow or down, the outcome is `unavailable`.
+        An empty query returns every fact. `kinds` are preference, entity, decision. `as_of` (an instant, or the end of
+        a date) asks for the facts of that time. `explain` adds the parts of each score. Raises ValueError for an
+        invalid limit, kind or instant. If the store is slow or down, the outcome is `unavailable`.
         """
         if limit is not None and limit < 1:
-            raise ValueError(f"at most how many facts? {limit} is no number of them")
-        wanted = None if kinds is None else {Kind(kind) for kind in kinds}
-        at = parse_instant(as_of, time.max) or self._clock()
+            raise ValueError(f"the limit is {limit}; it must be at least 1")
+        chosen_kinds = None if kinds is None else {Kind(kind) for kind in kinds}
+        at = instant_from(as_of, time.max) or self._clock()
         if limit is None and query.strip():
             limit = RANKED
-        found = await self._unbroken(self._in_time(self._search(query, limit, wanted, at, explain), cancellation_token))
-        return UNAVAILABLE if found is None else found
+        search = self._search(query, limit, chosen_kinds, at, explain)
+        result = await self._never_failing(self._in_time(search, cancellation_token))
+        return UNAVAILABLE if result is None else result
 
     async def add(self, content: MemoryContent, cancellation_token: CancellationToken | None = None) -> None:
-        """Keep a sentence on the application's word; the same sentence again supports the fact that is there.
+        """Store a sentence that the application states. The same sentence again supports the existing fact.
 
         Takes text, Markdown and JSON. `metadata` may give kind, subject, attribute, value, valid_from and valid_to
-        (dates or instants, ISO). What reads like an instruction to an assistant awaits a person (`afterword review`).
-        Raises ValueError for bytes, images, an empty text or metadata that does not fit, and `StoreError` where it
-        could not be kept.
+        (dates or instants, ISO). A sentence that reads like an instruction to an assistant waits for a person
+        (`afterword review`). Raises ValueError for bytes, images, an empty text or invalid metadata, and `StoreError`
+        if it could not be stored.
         """
         entry = entry_of(content)
         adding = asyncio.ensure_future(self._enter(entry))
@@ -203,21 +204,21 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     async def clear(self) -> None:
         """Withdraw every current fact of the scope, as one run that can be undone. Nothing is erased.
 
-        Raises `StoreError` where the store does not answer.
+        Raises `StoreError` if the store does not answer.
         """
         await entries.withdraw_everything(await self._store(), self._scope, at=self._clock())
 
     async def close(self) -> None:
-        """Give up what nobody waits for any more, and close the store if this memory opened it.
+        """Cancel background tasks, and close the store if this memory opened it.
 
         It is opened again at the next use. Nothing is deleted.
         """
         loop = asyncio.get_running_loop()
-        given_up = [task for task in list(self._unwaited) if task.get_loop() is loop]
-        for task in given_up:
+        cancelled = [task for task in list(self._background_tasks) if task.get_loop() is loop]
+        for task in cancelled:
             task.cancel()
-        # What is still at work when its store is closed leaves a connection open.
-        await asyncio.gather(*given_up, return_exceptions=True)
+        # A task that is running when its store is closed would leave a connection open.
+        await asyncio.gather(*cancelled, return_exceptions=True)
         opened, self._opened = self._opened, None
         if opened is not None:
             await opened.close()
@@ -228,7 +229,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             also=[str(scope) for scope in self._also] or None,
             budget_tokens=self._budget_tokens,
             timeout_s=self._timeout_s,
-            store=reference(self._given),
+            store=dump_store(self._store_argument),
         )
 
     @classmethod
@@ -238,14 +239,18 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             also=config.also or (),
             budget_tokens=config.budget_tokens,
             timeout_s=config.timeout_s,
-            store=referred(config.store),
+            store=load_store(config.store),
         )
 
     async def _store(self) -> Store:
-        if isinstance(self._given, Store | SharedStore):
-            return await self._given.open() if isinstance(self._given, SharedStore) else self._given
+        if isinstance(self._store_argument, Store | SharedStore):
+            return (
+                await self._store_argument.open()
+                if isinstance(self._store_argument, SharedStore)
+                else self._store_argument
+            )
         if self._opened is None:
-            opened = await open_store(url_of(self._given))
+            opened = await open_store(resolve_url(self._store_argument))
             if self._opened is None:
                 self._opened = opened
             else:
@@ -262,18 +267,18 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         return await self._store()
 
     async def _recall(self, query: str) -> list[Recall]:
-        """Return what each scope tells; what does not fit together keeps to its share of the budget."""
-        found = [await self._recall_of(scope, query, self._budget_tokens) for scope in self._scopes]
+        """Return the facts of each scope. If they do not all fit, each scope gets a share of the budget."""
+        recalls = [await self._recall_of(scope, query, self._budget_tokens) for scope in self._scopes]
         if not self._also:
-            return found
+            return recalls
         needs = [
-            token_upper_bound(render_block(one.facts, label=scope_label(scope), turns=one.turns))
-            for scope, one in zip(self._scopes, found, strict=True)
+            token_upper_bound(render_block(recalled.facts, label=scope_label(scope), turns=recalled.turns))
+            for scope, recalled in zip(self._scopes, recalls, strict=True)
         ]
         for number, share in enumerate(shares(needs, self._budget_tokens)):
             if share < needs[number]:
-                found[number] = await self._recall_of(self._scopes[number], query, share)
-        return found
+                recalls[number] = await self._recall_of(self._scopes[number], query, share)
+        return recalls
 
     async def _recall_of(self, scope: Scope, query: str, budget_tokens: int) -> Recall:
         return await recall(
@@ -292,12 +297,14 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     ) -> RecallResult:
         store, parts = await self._store(), []
         for scope in self._scopes:
-            one = await search(
+            ranked = await search(
                 store, scope, query, at=at, limit=limit, kinds=kinds, explain=explain, embedder=self._embedder
             )
-            told = zip(one.facts, one.scores, one.parts or [None] * len(one.facts), strict=True)
-            found = [FactMatch(fact, score, matched_words(query, fact), why) for fact, score, why in told]
-            parts.append(recall_result(found, one.stored))
+            scored = zip(ranked.facts, ranked.scores, ranked.parts or [None] * len(ranked.facts), strict=True)
+            matches = [
+                FactMatch(fact, score, matched_words(query, fact), score_parts) for fact, score, score_parts in scored
+            ]
+            parts.append(recall_result(matches, ranked.stored))
         return merge_results(parts, limit)
 
     @property
@@ -310,84 +317,84 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     async def _put(self, model_context: ChatCompletionContext) -> Sequence[Fact]:
         """Place the block of each scope, and return the facts in them."""
         query = latest_question(await model_context.get_messages())
-        told = list(zip(self._scopes, await self._in_time(self._recall(query), None), strict=True))
-        self._refresh([scope for scope, found in told if found.without_vector])
+        recalls = list(zip(self._scopes, await self._in_time(self._recall(query), None), strict=True))
+        self._start_refresh([scope for scope, recalled in recalls if recalled.without_vector])
         shown: list[Fact] = []
         marks: list[str] = []
-        for scope, found in told:
+        for scope, recalled in recalls:
             name = scope_label(scope)
             marks.append(opening_tag(name))
-            text = render_block(found.facts, label=name, turns=found.turns)
-            if await place(model_context, text, mark=marks[-1], besides=marks[:-1]):
-                shown += found.facts
+            text = render_block(recalled.facts, label=name, turns=recalled.turns)
+            if await place_block(model_context, text, mark=marks[-1], other_marks=marks[:-1]):
+                shown += recalled.facts
             else:
                 _log.warning("memory %s: the context has no room for a block beside the message", name)
         return shown
 
-    async def _unbroken(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """Return what the work returns, None where it failed."""
+    async def _never_failing(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """Return the result of `work`, None if it failed."""
         try:
             return await work
-        # A turn must not break for the sake of its memory, whatever a driver or a damaged store may raise.
-        except Exception as error:  # noqa: BLE001 - told, counted, and said to the caller as "unavailable"
-            what = "memory %s was not read (%s), the turn goes on without; see `afterword doctor`"
-            _log.warning(what, self._label, type(error).__name__)
+        # A turn must not fail because of its memory, whatever a driver or a damaged store may raise.
+        except Exception as error:  # noqa: BLE001 - logged, counted, and returned as "unavailable"
+            message = "memory %s was not read (%s), the turn goes on without; see `afterword doctor`"
+            _log.warning(message, self._label, type(error).__name__)
             telemetry.count(Count.RECALLS, outcome="unavailable")
             return None
 
     async def _in_time(self, reading: Coroutine[Any, Any, T], token: CancellationToken | None) -> T:
-        """Return what is read in time. Raises TimeoutError and goes on without waiting for what comes too late."""
-        self._give_up_late()
+        """Return the result of `reading`. Raises TimeoutError if it is late; it goes on in the background."""
+        self._cancel_late_task()
         task = asyncio.ensure_future(reading)
-        task.add_done_callback(_retrieved)
+        task.add_done_callback(_consume_exception)
         if token is not None:
             token.link_future(task)
         try:
             await asyncio.wait({task}, timeout=self._timeout_s)
         except asyncio.CancelledError:
-            self._unwait(task)
+            self._keep_task(task)
             task.cancel()
             raise
         if not task.done():
-            # A large memory that is read for the first time may end while the model answers, and serves the next turn.
-            self._late = task
-            self._unwait(task)
+            # The first reading of a large memory may end while the model answers, and serve the next turn.
+            self._late_task = task
+            self._keep_task(task)
             raise TimeoutError
         return task.result()
 
-    def _refresh(self, scopes: Sequence[Scope]) -> None:
-        """Have vectors made that are missing, one such work at a time; the turn does not wait for it."""
+    def _start_refresh(self, scopes: Sequence[Scope]) -> None:
+        """Make missing vectors in the background, unless that is already running."""
         if self._embedder is not None and scopes and (self._refreshing is None or self._refreshing.done()):
-            self._refreshing = asyncio.ensure_future(self._refreshed(scopes, self._embedder))
-            self._refreshing.add_done_callback(_retrieved)
-            self._unwait(self._refreshing)
+            self._refreshing = asyncio.ensure_future(self._refresh_vectors(scopes, self._embedder))
+            self._refreshing.add_done_callback(_consume_exception)
+            self._keep_task(self._refreshing)
 
-    async def _refreshed(self, scopes: Sequence[Scope], embedder: Embedder) -> None:
+    async def _refresh_vectors(self, scopes: Sequence[Scope], embedder: Embedder) -> None:
         for scope in scopes:
             await refresh_vectors(await self._store(), scope, embedder, at=self._clock())
 
-    def _unwait(self, task: asyncio.Task[Any]) -> None:
-        """Know of a task that nobody waits for, until it ends."""
-        self._unwaited.add(task)
-        task.add_done_callback(self._unwaited.discard)
+    def _keep_task(self, task: asyncio.Task[Any]) -> None:
+        """Keep a reference to a background task until it ends."""
+        self._background_tasks.add(task)
+        task.add_done_callback(self._background_tasks.discard)
 
-    def _give_up_late(self) -> None:
-        late, self._late = self._late, None
+    def _cancel_late_task(self) -> None:
+        late, self._late_task = self._late_task, None
         if late is not None and late.get_loop() is asyncio.get_running_loop():
             late.cancel()
 
 
 def shares(needs: Sequence[int], budget: int) -> list[int]:
-    """Return how much of a budget each may have: equal shares, and what one does not need goes to the others."""
-    given = [0] * len(needs)
+    """Divide a budget equally; what one does not need goes to the others."""
+    assigned = [0] * len(needs)
     left = budget
     for done, number in enumerate(sorted(range(len(needs)), key=needs.__getitem__)):
-        given[number] = min(needs[number], left // (len(needs) - done))
-        left -= given[number]
-    return given
+        assigned[number] = min(needs[number], left // (len(needs) - done))
+        left -= assigned[number]
+    return assigned
 
 
-def _retrieved(task: asyncio.Task[Any]) -> None:
-    # A task that nobody waits for any more would complain of its exception when it is collected.
+def _consume_exception(task: asyncio.Task[Any]) -> None:
+    # Otherwise asyncio would log the exception of a task that nobody awaits.
     if not task.cancelled():
         task.exception()

@@ -1,4 +1,4 @@
-"""Between facts and what AutoGen's memories hold."""
+"""Conversion between facts and the contents of AutoGen memories."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def content_of(
     matched: Sequence[str] | None = None,
     parts: Mapping[str, float] | None = None,
 ) -> MemoryContent:
-    """Return a fact as a memory holds it: its sentence, and where it comes from as metadata that JSON can hold.
+    """Return a fact as the content of a memory: its sentence, and its details and evidence as JSON metadata.
 
-    `matched` are the words that explain the score, `parts` what it adds up from, where they were asked for.
+    `matched` are the query words that explain the score, and `parts` the parts that the score is the sum of.
     """
     metadata: dict[str, Any] = {
         "fact_id": fact.id,
@@ -37,13 +37,13 @@ def content_of(
         "valid_to": fact.valid_to.isoformat() if fact.valid_to else None,
         "evidence": [
             {
-                "kind": str(item.kind),
-                "quote": item.quote,
-                "session_id": item.session_id,
-                "turn": item.turn,
-                "speaker": item.speaker,
+                "kind": str(evidence.kind),
+                "quote": evidence.quote,
+                "session_id": evidence.session_id,
+                "turn": evidence.turn,
+                "speaker": evidence.speaker,
             }
-            for item in fact.evidence
+            for evidence in fact.evidence
         ],
     }
     if score is not None:
@@ -55,8 +55,8 @@ def content_of(
     return MemoryContent(content=safe_line(fact.statement), mime_type=MemoryMimeType.TEXT, metadata=metadata)
 
 
-def content_text(content: MemoryContent) -> str:
-    """Return the text of a memory's content. Raises ValueError where it is bytes or an image."""
+def text_of_content(content: MemoryContent) -> str:
+    """Return the text of a memory's content. Raises ValueError if it is bytes or an image."""
     if isinstance(content.content, str):
         return content.content
     if isinstance(content.content, dict):
@@ -65,30 +65,30 @@ def content_text(content: MemoryContent) -> str:
 
 
 def entry_of(content: MemoryContent) -> Entry:
-    """Return what the application says. Raises ValueError where it is empty, no text, or its metadata does not fit."""
-    statement = " ".join(content_text(content).split())
+    """Return the entry to store. Raises ValueError if it is empty or no text, or if its metadata does not fit."""
+    statement = " ".join(text_of_content(content).split())
     if not statement:
         raise ValueError("there is nothing to remember: the content is empty")
-    given: Mapping[str, Any] = content.metadata or {}
+    metadata: Mapping[str, Any] = content.metadata or {}
     return Entry(
         statement=statement,
-        kind=Kind(given.get("kind", Kind.ENTITY)),
-        subject=str(given.get("subject") or OWNER),
-        attribute=str(given.get("attribute") or "note"),
-        value=str(given["value"]) if given.get("value") else None,
-        valid_from=parse_instant(given.get("valid_from"), time.min),
-        valid_to=parse_instant(given.get("valid_to"), time(23, 59, 59)),
+        kind=Kind(metadata.get("kind", Kind.ENTITY)),
+        subject=str(metadata.get("subject") or OWNER),
+        attribute=str(metadata.get("attribute") or "note"),
+        value=str(metadata["value"]) if metadata.get("value") else None,
+        valid_from=instant_from(metadata.get("valid_from"), time.min),
+        valid_to=instant_from(metadata.get("valid_to"), time(23, 59, 59)),
     )
 
 
-def parse_instant(given: object, clock: time) -> datetime | None:
-    """Return the instant that a date (with this clock time, UTC) or a date and time names, None for none.
+def instant_from(value: object, clock: time) -> datetime | None:
+    """Return the instant of an ISO date (at this clock time, UTC) or of an ISO date and time; None for no value.
 
-    Raises ValueError for what is neither.
+    Raises ValueError for any other text.
     """
-    if given is None or given == "":
+    if value is None or value == "":
         return None
-    text = str(given)
+    text = str(value)
     moment = datetime.fromisoformat(text)
     if len(text) <= len("2026-05-01"):
         moment = datetime.combine(moment.date(), clock)

@@ -1,4 +1,4 @@
-"""What a question to a memory gives: the facts that bear on it, and why there are none where there are none."""
+"""The result of a memory query: matching facts, or the reason why there are none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from afterword.facts.fact import Fact
 
 
 class RecallOutcome(StrEnum):
-    """How a question ended."""
+    """How a query ended."""
 
     FOUND = "found"
     NOTHING_STORED = "nothing_stored"
@@ -22,9 +22,9 @@ class RecallOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FactMatch:
-    """One fact, its score for the question (0 where nothing was asked), and the words of it that the fact shares.
+    """A fact, its score (0 for an empty query), and the words of the query that it contains.
 
-    `parts` tell what the score adds up from (words, meaning, neighbours ...), where that was asked for.
+    `parts` are the parts of the score (words, meaning, neighbours ...), if they were asked for.
     """
 
     fact: Fact
@@ -35,20 +35,20 @@ class FactMatch:
 
 @dataclass(frozen=True, slots=True)
 class RecallResult:
-    """What was found, best first; `stored` counts the facts that could have been."""
+    """The matching facts, best first. `stored` counts all facts that were searched."""
 
     outcome: RecallOutcome
-    found: tuple[FactMatch, ...] = ()
+    matches: tuple[FactMatch, ...] = ()
     stored: int = 0
 
     @property
     def facts(self) -> tuple[Fact, ...]:
         """The facts alone, best first."""
-        return tuple(one.fact for one in self.found)
+        return tuple(match.fact for match in self.matches)
 
 
 class FactQueryResult(MemoryQueryResult):
-    """A memory's result that also says why it is empty, and how many facts could have been found."""
+    """An AutoGen memory result that also says why it is empty, and how many facts were searched."""
 
     outcome: RecallOutcome
     stored: int = 0
@@ -58,13 +58,13 @@ UNAVAILABLE = RecallResult(RecallOutcome.UNAVAILABLE)
 
 
 def merge_results(parts: Sequence[RecallResult], limit: int | None) -> RecallResult:
-    """Return what several scopes give as one, best first; of equals, those of the earlier scope first."""
-    found = sorted((one for part in parts for one in part.found), key=lambda one: -one.score)
-    return recall_result(found[:limit], sum(part.stored for part in parts))
+    """Return the results of several scopes as one, best first; with equal scores, earlier scopes first."""
+    matches = sorted((match for part in parts for match in part.matches), key=lambda match: -match.score)
+    return recall_result(matches[:limit], sum(part.stored for part in parts))
 
 
-def recall_result(found: Sequence[FactMatch], stored: int) -> RecallResult:
-    """Return what was found of how many, with the outcome that follows."""
-    if found:
-        return RecallResult(RecallOutcome.FOUND, tuple(found), stored)
+def recall_result(matches: Sequence[FactMatch], stored: int) -> RecallResult:
+    """Return the result for these matches out of so many stored facts."""
+    if matches:
+        return RecallResult(RecallOutcome.FOUND, tuple(matches), stored)
     return RecallResult(RecallOutcome.NOTHING_RELEVANT if stored else RecallOutcome.NOTHING_STORED, (), stored)

@@ -1,9 +1,9 @@
-"""Saving what was said when a conversation is over, and taking it up again."""
+"""Saving the state of an agent or team when a conversation ends, and loading it again."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,14 +15,14 @@ from afterword import telemetry
 from afterword.agents.store_reference import StoreReference, named_scope, opened_store
 from afterword.errors import NotFound, StateConflict
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import TimeBasis, Transcript, Turn
+from afterword.facts.transcripts import TimeBasis, Transcript
 from afterword.privacy.policy import Privacy, with_privacy_counts
 from afterword.store import sessions
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.telemetry import Stage
 
 GENERIC = ("user", "human", "user_proxy")
-"""Who is taken for a person in a state that cannot be read."""
+"""The speakers who are taken for people in a state that cannot be read."""
 
 _log = telemetry.logs(__name__)
 
@@ -31,11 +31,11 @@ class Recordable(Protocol):
     """An agent or a team: anything whose state can be saved and loaded."""
 
     async def save_state(self) -> Mapping[str, Any]:
-        """Return the state, made of what JSON can hold."""
+        """Return the state, as JSON values."""
         ...
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
-        """Take up a saved state."""
+        """Load a saved state."""
         ...
 
 
@@ -55,29 +55,21 @@ async def record_session(
 ) -> AsyncIterator[AgentOrTeam]:
     """Save the agent's or team's state at the end of the block, and queue the session for processing.
 
-    It is saved on every way out, errors and cancellation too; then the error that ended the block is the one that is
-    raised, and a failing save is only logged. End a team's run within the block: a team that still runs is saved as it
-    stands. `humans` are names of people, for speakers whose names do not say so. Secrets are masked in what is kept,
-    and what people said off the record is left out of it; with `off_the_record` nothing is kept at all. Raises
-    `ScopeInvalid` unless exactly one of `user` and `scope` is given, `StateConflict` for an empty session id or where
-    another kind of agent saved this session, and `StoreError` where the state could not be kept.
+    The state is saved even after an error or a cancellation. The error that ended the block is raised then, and a
+    failure to save is only logged. End a team's run within the block: a team that is still running is saved as it is.
+    `humans` are names of people, for speakers whose names do not show it. Secrets are masked, and words off the record
+    left out; with `off_the_record` nothing is saved. Raises `ScopeInvalid` unless exactly one of `user` and `scope` is
+    given, `StateConflict` if the session id is empty or another kind of agent saved this session, and `StoreError` if
+    the state could not be stored.
     """
-    session = _Session(agent_or_team, named_scope(user, scope), session_id, store, tuple(humans))
+    recording = _Recording(agent_or_team, named_scope(user, scope), session_id, store, tuple(humans))
     if not session_id.strip():
         raise StateConflict("the session id is empty; give each conversation an id of its own")
     if off_the_record:
         yield agent_or_team
         return
-    try:
+    async with recording:
         yield agent_or_team
-    except BaseException:  # whatever ended the session, what was said in it is kept, and it ends as it did
-        error = await _saved(session)
-        if error is not None:
-            _log.error("session %r was not saved (%s)", session_id, type(error).__name__)
-        raise
-    error = await _saved(session)
-    if error is not None:
-        raise error
 
 
 async def resume(
@@ -89,21 +81,23 @@ async def resume(
     store: StoreReference | None = None,
     missing_ok: bool = False,
 ) -> bool:
-    """Load the saved state of a session into an agent or team of the same make; return whether there was one.
+    """Load the saved state of a session into an agent or team of the same kind; return whether there was one.
 
-    What was masked when it was saved stays masked: the agent no longer knows the secrets that it was told.
-    Raises `NotFound` where this scope has no such session (False with `missing_ok`), and `StateConflict` where another
-    kind of agent or team saved it, or one with other participants.
+    Secrets that were masked when it was saved stay masked. Raises `NotFound` if this scope has no such session (returns
+    False with `missing_ok`), and `StateConflict` if another kind of agent or team saved it, or one with other
+    participants.
     """
-    whose, component = named_scope(user, scope), _component(agent_or_team)
-    async with opened_store(store) as kept:
+    owner, component = named_scope(user, scope), _component(agent_or_team)
+    async with opened_store(store) as source:
         try:
-            saved = await kept.read(lambda db: sessions.load_state(db, whose, session_id, component))
+            saved = await source.read(
+                lambda transaction: sessions.load_state(transaction, owner, session_id, component)
+            )
         except NotFound:
             if missing_ok:
                 return False
             raise
-        state = kept.privacy.mask_state(saved)
+        state = source.privacy.mask_state(saved)
     try:
         await agent_or_team.load_state(state)
     except (ValueError, KeyError) as error:
@@ -115,8 +109,8 @@ async def resume(
 
 
 @dataclass(frozen=True, slots=True)
-class _Session:
-    """What is to be saved, whose it is, and where."""
+class _Recording:
+    """Saves the state of an agent or team when its block ends."""
 
     recorded: Recordable
     scope: Scope
@@ -124,68 +118,69 @@ class _Session:
     store: StoreReference | None
     humans: tuple[str, ...]
 
-    async def save(self) -> None:
-        with telemetry.stage(Stage.RECORD, scope=self.scope, session_id=self.session_id):
-            await self._save()
+    async def __aenter__(self) -> None: ...
+
+    async def __aexit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        """Save the state, even if the block was cancelled. If the block failed, a failure to save is only logged."""
+        saving = asyncio.ensure_future(self._save())
+        try:
+            await asyncio.wait({saving})
+        except asyncio.CancelledError:
+            # Only the waiting was cancelled: losing half a conversation is worse than a short delay.
+            await asyncio.wait({saving})
+            raise
+        failure = saving.exception()
+        if failure is not None and error is None:
+            raise failure
+        if failure is not None:
+            _log.error("session %r was not saved (%s)", self.session_id, type(failure).__name__)
 
     async def _save(self) -> None:
-        from afterword.extractors.turn_times import date_turns
+        with telemetry.stage(Stage.RECORD, scope=self.scope, session_id=self.session_id):
+            from afterword.extractors.transcript_union import unite_readings
+            from afterword.extractors.turn_times import date_turns
 
-        state = await self.recorded.save_state()
-        at = datetime.now(UTC)
-        async with opened_store(self.store) as store:
-            clean, fresh = _private(state, self.humans, self.session_id, store.privacy)
+            scope, session_id, component = self.scope, self.session_id, _component(self.recorded)
+            raw_state = await self.recorded.save_state()
+            at = datetime.now(UTC)
+            async with opened_store(self.store) as store:
+                private_state, transcript = _private(raw_state, self.humans, session_id, store.privacy)
+                fresh = transcript or Transcript((), layout="")
 
-            def work(db: Session) -> None:
-                # What is new was said not later than now.
-                component = _component(self.recorded)
-                whose, name, humans = self.scope, self.session_id, self.humans
-                gone = read_forgotten(db, whose, name)
-                read = fresh or Transcript((), layout="")
-                before = store.privacy.mask_turns(sessions.read_turns(db, whose, name))
-                left = gone.transcript(read, date_turns(read, saves=[(at, len(read.turns))]), before)
-                state = gone.state(clean, read, left)
-                sessions.save_state(db, whose, name, component=component, state=state, at=at, humans=humans)
-                if fresh is not None:
-                    joined = self._joined(db, before, left)
-                    sessions.save_transcript(db, whose, name, joined, at, is_done=False)
+                def work(transaction: Session) -> None:
+                    forgotten = read_forgotten(transaction, scope, session_id)
+                    before = store.privacy.mask_turns(sessions.read_turns(transaction, scope, session_id))
+                    # The new turns were said no later than now.
+                    timed = forgotten.transcript(fresh, date_turns(fresh, saves=[(at, len(fresh.turns))]), before)
+                    state = forgotten.state(private_state, fresh, timed)
+                    sessions.save_state(
+                        transaction, scope, session_id, component=component, state=state, at=at, humans=self.humans
+                    )
+                    if transcript is None:
+                        return
+                    row = sessions.find_session(transaction, scope, session_id)
+                    basis = TimeBasis(row.time_basis) if row and row.time_basis else None
+                    joined = unite_readings(before, basis, timed, assumed=row.assumed if row else ())
+                    sessions.save_transcript(
+                        transaction, scope, session_id, with_privacy_counts(joined), at, is_done=False
+                    )
 
-            await store.write(work)
-
-    def _joined(self, db: Session, before: Sequence[Turn], timed: Transcript) -> Transcript:
-        """Return all that was ever saved of the session."""
-        from afterword.extractors.transcript_union import unite_readings
-
-        kept = sessions.find_session(db, self.scope, self.session_id)
-        basis = TimeBasis(kept.time_basis) if kept and kept.time_basis else None
-        return with_privacy_counts(unite_readings(before, basis, timed, assumed=kept.assumed if kept else ()))
-
-
-async def _saved(session: _Session) -> BaseException | None:
-    """Save to the end, cancelled or not; return what went wrong."""
-    saving = asyncio.ensure_future(session.save())
-    try:
-        await asyncio.wait({saving})
-    except asyncio.CancelledError:
-        # Waiting was cancelled, saving was not: half a conversation is worth less than the moment it takes.
-        await asyncio.wait({saving})
-        raise
-    return saving.exception()
+                await store.write(work)
 
 
 def _private(
     state: Mapping[str, Any], humans: Collection[str], session_id: str, privacy: Privacy
 ) -> tuple[Mapping[str, Any], Transcript | None]:
-    """Return the state as it may be kept, and what that says."""
-    first = _read(state, humans, session_id, privacy)
-    people = first.humans if first is not None else (*humans, *GENERIC)
-    clean = privacy.mask_state(state, people)
-    # Read from what is kept, as the processing will: both must see the same turns.
-    return clean, first if clean == state else _read(clean, humans, session_id, privacy)
+    """Return the state as it may be stored, and its transcript."""
+    transcript = _read(state, humans, session_id, privacy)
+    people = transcript.humans if transcript is not None else (*humans, *GENERIC)
+    masked = privacy.mask_state(state, people)
+    # Processing will read the stored state: both must see the same turns.
+    return masked, transcript if masked == state else _read(masked, humans, session_id, privacy)
 
 
 def _read(state: Mapping[str, Any], humans: Collection[str], session_id: str, privacy: Privacy) -> Transcript | None:
-    """Return what a state says, None where it cannot be read: then it is kept all the same."""
+    """Return the transcript of a state; None if it cannot be read. The state is stored in any case."""
     from afterword.extractors.errors import ReadError
     from afterword.extractors.readers import read_state
 

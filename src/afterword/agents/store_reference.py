@@ -1,4 +1,4 @@
-"""Which scope and which store is meant, and how a dump names them."""
+"""Resolving the scope and the store that a caller names, and naming the store in a dump."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MASK = "***"
 
 
 class FromEnvironment(BaseModel):
-    """A store's URL that stands in an environment variable, for example because it holds a password."""
+    """A store whose URL is in an environment variable, for example because it holds a password."""
 
     env: str
 
@@ -34,11 +34,11 @@ class SharedStore:
 
 
 StoreReference = Store | SharedStore | FromEnvironment | str
-"""An opened store, one that its owner opens, or the address of one."""
+"""A store that is open, one that its owner opens, or the URL of one."""
 
 
 def named_scope(user: str | None, scope: Scope | str | None) -> Scope:
-    """Return whose memory is meant. Raises `ScopeInvalid` unless exactly one of `user` and `scope` names it."""
+    """Return the scope. Raises `ScopeInvalid` unless exactly one of `user` and `scope` is given."""
     if (user is None) == (scope is None):
         raise ScopeInvalid("whose memory? give exactly one of user='lena' and scope='tenant/kind/id'")
     if user is not None:
@@ -46,50 +46,50 @@ def named_scope(user: str | None, scope: Scope | str | None) -> Scope:
     return scope if isinstance(scope, Scope) else Scope.parse(str(scope))
 
 
-def beside(scope: Scope, also: Collection[Scope | str]) -> tuple[Scope, ...]:
-    """Return the scopes that are read beside one, in order and each once.
+def additional_scopes(scope: Scope, also: Collection[Scope | str]) -> tuple[Scope, ...]:
+    """Return the scopes that are read in addition to `scope`, each once, in order.
 
-    Raises `ScopeInvalid` for one of another tenant: what one tenant knows is never told to another.
+    Raises `ScopeInvalid` for a scope of another tenant: tenants never see each other's facts.
     """
-    found = dict.fromkeys(one if isinstance(one, Scope) else Scope.parse(one) for one in also)
-    for one in found:
-        if one.tenant != scope.tenant:
-            raise ScopeInvalid(f"{one} belongs to another tenant than {scope}; a memory reads one tenant")
-    return tuple(one for one in found if one != scope)
+    others = dict.fromkeys(name if isinstance(name, Scope) else Scope.parse(name) for name in also)
+    for other in others:
+        if other.tenant != scope.tenant:
+            raise ScopeInvalid(f"{other} belongs to another tenant than {scope}; a memory reads one tenant")
+    return tuple(other for other in others if other != scope)
 
 
-def url_of(given: str | FromEnvironment | None) -> str | None:
-    """Return the URL that is meant, None for the default. Raises `StoreError` where its variable is not set."""
-    if not isinstance(given, FromEnvironment):
-        return given
-    url = os.environ.get(given.env)
+def resolve_url(store: str | FromEnvironment | None) -> str | None:
+    """Return the URL of the store, None for the default. Raises `StoreError` if its variable is not set."""
+    if not isinstance(store, FromEnvironment):
+        return store
+    url = os.environ.get(store.env)
     if not url:
-        raise StoreError(f"the environment variable {given.env} is not set; it holds the URL of the store")
+        raise StoreError(f"the environment variable {store.env} is not set; it holds the URL of the store")
     return url
 
 
-def reference(given: StoreReference | None) -> str | FromEnvironment | None:
-    """Return what a dump says about the store: no password, and nothing that may hold one."""
-    if given is None or isinstance(given, FromEnvironment):
-        return given
-    shown = given.shown_url if isinstance(given, Store) else shown_url(_address(given))
+def dump_store(store: StoreReference | None) -> str | FromEnvironment | None:
+    """Return the store as a dump names it: without a password, and without anything that may hold one."""
+    if store is None or isinstance(store, FromEnvironment):
+        return store
+    shown = store.shown_url if isinstance(store, Store) else shown_url(_address(store))
     url = make_url(shown)
     if url.get_backend_name() == "sqlite" or (url.password is None and not url.query):
         return shown
-    set_there = os.environ.get(STORE_VARIABLE)
-    if set_there and shown_url(set_there) == shown:
+    environment_url = os.environ.get(STORE_VARIABLE)
+    if environment_url and shown_url(environment_url) == shown:
         return FromEnvironment(env=STORE_VARIABLE)
-    # A password shows, masked too, only beside a user's name.
+    # SQLAlchemy shows a password, even a masked one, only with a user name.
     masked = url.set(username=url.username or "user", password=_MASK, query={})
     return masked.render_as_string(hide_password=True)
 
 
-def _address(given: SharedStore | str) -> str:
-    return given.url if isinstance(given, SharedStore) else given
+def _address(store: SharedStore | str) -> str:
+    return store.url if isinstance(store, SharedStore) else store
 
 
-def referred(store: str | FromEnvironment | None) -> str | FromEnvironment | None:
-    """Return the store that a dump means. Raises `StoreError` where its password was left out and is set nowhere."""
+def load_store(store: str | FromEnvironment | None) -> str | FromEnvironment | None:
+    """Return the store that a dump names. Raises `StoreError` if its password was left out and is not set anywhere."""
     if not isinstance(store, str) or f":{_MASK}@" not in store:
         return store
     if os.environ.get(STORE_VARIABLE):
@@ -98,13 +98,10 @@ def referred(store: str | FromEnvironment | None) -> str | FromEnvironment | Non
 
 
 @asynccontextmanager
-async def opened_store(given: StoreReference | None) -> AsyncIterator[Store]:
-    """Give the store that is meant; one that is opened here is closed at the end. Raises `StoreError`."""
-    if isinstance(given, Store | SharedStore):
-        yield await given.open() if isinstance(given, SharedStore) else given
+async def opened_store(store: StoreReference | None) -> AsyncIterator[Store]:
+    """Yield the store. A store that is opened here is closed at the end. Raises `StoreError`."""
+    if isinstance(store, Store | SharedStore):
+        yield await store.open() if isinstance(store, SharedStore) else store
         return
-    store = await open_store(url_of(given))
-    try:
-        yield store
-    finally:
-        await store.close()
+    async with await open_store(resolve_url(store)) as opened:
+        yield opened

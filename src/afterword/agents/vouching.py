@@ -1,7 +1,7 @@
-"""Does a person's message vouch for what an agent asks to be kept or taken back? Pure.
+"""Checking that a person's message supports what an agent asks to remember or withdraw. Pure.
 
-An agent may have its request from a web page. So a quote alone is not enough (a page may ask for any sentence with the
-quote "Hello"): what is asked for must be said by the sentences that the quote stands in.
+A web page may have told the agent what to ask for. So a quote alone is not enough (a page could ask for any statement
+with the quote "Hello"): the sentences that contain the quote must say what is asked for.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ _NEGATING_TERMS = frozenset(
 
 
 def statement_refusal(statement: str, quote: str, message: str | None, *, names: Iterable[str] = ()) -> str | None:
-    """Return why a person's message does not vouch for a statement, None where it does.
+    """Return why a person's message does not support a statement, None if it does.
 
-    The quote must stand in the message, and the sentences that it stands in must hold every word of the statement
-    (stems; stop words and `names` aside), must not ask, and must be negated exactly if the statement is.
+    The quote must occur in the message. The sentences that contain it must hold every word of the statement (stems;
+    stop words and `names` aside), must not be a question, and must be negated exactly if the statement is.
     """
-    said, reason = _said(quote, message)
+    said, reason = _quoted_sentences(quote, message)
     if reason:
         return reason
     bare, asked = _ASKED_TO_KEEP.subn(" ", said)
     if not asked and "?" in said:
         return "the person asked that, and did not state it"
-    missing = _unsaid(statement, said, names)
+    missing = _words_not_said(statement, said, names)
     if missing:
         return f"the person did not say: {', '.join(missing)}"
     if bool(_NEGATION.search(bare)) != bool(_NEGATION.search(statement)):
@@ -58,12 +58,12 @@ def statement_refusal(statement: str, quote: str, message: str | None, *, names:
 
 
 def withdrawal_refusal(fact: Fact, quote: str, message: str | None) -> str | None:
-    """Return why a person's message does not vouch for taking a fact back, None where it does.
+    """Return why a person's message does not support withdrawing a fact, None if it does.
 
-    The quote must stand in the message, and the sentences that it stands in must take something back and name the
-    fact: every word of its value, or half of the words of its statement.
+    The quote must occur in the message. The sentences that contain it must withdraw something and name the fact: every
+    word of its value, or half of the words of its statement.
     """
-    said, reason = _said(quote, message)
+    said, reason = _quoted_sentences(quote, message)
     if reason:
         return reason
     if not _TAKING_BACK.search(said) and not _NEGATION.search(said):
@@ -76,15 +76,15 @@ def withdrawal_refusal(fact: Fact, quote: str, message: str | None) -> str | Non
     return "the person did not speak of it"
 
 
-def _said(quote: str, message: str | None) -> tuple[str, str | None]:
-    """Return the sentences of the message that the quote stands in, else why there are none."""
+def _quoted_sentences(quote: str, message: str | None) -> tuple[str, str | None]:
+    """Return the sentences of the message that contain the quote, else the reason why there are none."""
     if message is None:
         return "", "no message of a person was seen"
-    found = find_quote(quote, message)
-    if found is None:
+    words = find_quote(quote, message)
+    if words is None:
         return "", "the quote does not stand in the person's last message"
-    start = message.index(found)
-    return _sentences(message, start, start + len(found)), None
+    start = message.index(words)
+    return _sentences(message, start, start + len(words)), None
 
 
 def _sentences(text: str, start: int, end: int) -> str:
@@ -94,7 +94,7 @@ def _sentences(text: str, start: int, end: int) -> str:
     return text[first:last].strip()
 
 
-def _unsaid(statement: str, said: str, names: Iterable[str]) -> list[str]:
+def _words_not_said(statement: str, said: str, names: Iterable[str]) -> list[str]:
     """Return the words of the statement that were not said, as they stand in it."""
     # A stop word of one may be the stem of the other: "I own", "the user owns".
     spoken = {*terms(said), *plain_words(said.casefold())}

@@ -97,7 +97,7 @@ async def prepare_session(store: Store, saved: Saved, version: str) -> PreparedS
     return PreparedSession(stored, transcript, owners, windows, keys)
 
 
-def refresh(saved: Saved, prepared: PreparedSession, transaction: Session) -> PreparedSession:
+def refresh_prepared(saved: Saved, prepared: PreparedSession, transaction: Session) -> PreparedSession:
     """Return the prepared session with the scope's present revision.
 
     Raises `ScopeMoved` if the stored data about the session itself has changed: then it must be prepared again.

@@ -30,7 +30,7 @@ from afterword.facts.transcripts import Transcript
 from afterword.pipeline import session_telemetry
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.forgotten_candidates import withhold_forgotten
-from afterword.pipeline.intake import PreparedSession, Saved, prepare_session, refresh
+from afterword.pipeline.intake import PreparedSession, Saved, StoredSession, prepare_session, refresh_prepared
 from afterword.pipeline.judging import JudgingResult, PairJudging, PairsToJudge
 from afterword.pipeline.resolution import Changes, changes_between, comparison_partners, required_pairs
 from afterword.pipeline.run_storage import retry_if_overtaken
@@ -41,7 +41,7 @@ from afterword.store.database.engine import Store
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.scope_rows import Policy
-from afterword.telemetry import Count, Stage, count
+from afterword.telemetry import Count, Measure, Stage, count
 
 PATIENT_TRIES = 6
 """How often a session that other processes overtook is judged again without locking its scope."""
@@ -181,7 +181,7 @@ class _Processing:
         must_wait = self.previous is not None and not self.previous.done()
         prepared = await prepare_session(self.store, self.saved, self.extractor.version)
         if self.tries == 1:
-            session_telemetry.record_queue_age(prepared.stored, self.clock())
+            self._record_queue_age(prepared.stored)
         # The last run may have been undone: the same windows still hold nothing new.
         is_same = prepared.stored.last_keys == list(prepared.keys) and not self.saved.reread
         readings = None if is_same or not prepared.keys else await self._readings(prepared)
@@ -189,7 +189,7 @@ class _Processing:
             await asyncio.wait([self.previous])
 
         def current(transaction: Session) -> PreparedSession:
-            return refresh(self.saved, prepared, transaction) if must_wait else prepared
+            return refresh_prepared(self.saved, prepared, transaction) if must_wait else prepared
 
         if readings is None:
             return await self._finish_unchanged(await self.store.read(current) if must_wait else prepared)
@@ -203,6 +203,12 @@ class _Processing:
         else:
             run_id, decision = await self.store.write(partial(self._decide_and_write, current, readings))
         return self._outcome(prepared, run_id, readings, decision)
+
+    def _record_queue_age(self, stored: StoredSession) -> None:
+        """Measure how long a recorded session has waited, unless it was already processed."""
+        if stored.row is not None and stored.row.progress != "done" and stored.state_saved_at is not None:
+            age = self.clock() - stored.state_saved_at
+            telemetry.measure(Measure.QUEUE_AGE, max(0.0, age.total_seconds()))
 
     async def _readings(self, prepared: PreparedSession) -> list[WindowReading]:
         stored, readings = prepared.stored, list[WindowReading]()

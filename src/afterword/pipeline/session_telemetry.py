@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from afterword import telemetry
@@ -12,11 +11,10 @@ from afterword.errors import AfterwordError
 from afterword.facts.assertions import Verdict
 from afterword.pipeline.errors import BudgetReached
 from afterword.privacy.policy import OFF_THE_RECORD
-from afterword.telemetry import Count, Measure, count, note
+from afterword.telemetry import Count, count, note
 
 if TYPE_CHECKING:
     from afterword.extractors.grounding import Grounding
-    from afterword.pipeline.intake import StoredSession
     from afterword.pipeline.session import SessionOutcome
 
 logger = telemetry.logs(__name__)
@@ -54,12 +52,6 @@ def record_outcome(outcome: SessionOutcome) -> None:
     note(calls=usage.calls, input_tokens=usage.prompt_tokens, output_tokens=usage.completion_tokens)
     count(Count.SESSIONS, result=name)
     logger.info("session %s", name)
-
-
-def record_queue_age(stored: StoredSession, now: datetime) -> None:
-    """Measure how long a recorded session has waited, unless it was already processed."""
-    if stored.row is not None and stored.row.progress != "done" and stored.state_saved_at is not None:
-        telemetry.measure(Measure.QUEUE_AGE, max(0.0, (now - stored.state_saved_at).total_seconds()))
 
 
 def count_grounding(grounding: Grounding) -> None:
