@@ -243,12 +243,10 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         )
 
     async def _store(self) -> Store:
-        if isinstance(self._store_argument, Store | SharedStore):
-            return (
-                await self._store_argument.open()
-                if isinstance(self._store_argument, SharedStore)
-                else self._store_argument
-            )
+        if isinstance(self._store_argument, Store):
+            return self._store_argument
+        if isinstance(self._store_argument, SharedStore):
+            return await self._store_argument.open()
         if self._opened is None:
             opened = await open_store(resolve_url(self._store_argument))
             if self._opened is None:
