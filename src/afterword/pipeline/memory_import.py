@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from sqlmodel import Session
 
@@ -91,27 +92,9 @@ async def import_memories(
         assertion.id: assertion
         for assertion in (_assertion(store, scope, kind, memory, file_time) for memory in memories)
     }
-    safe = [assertion for assertion in by_id.values() if not is_instruction(assertion.statement)]
-
-    def plan(transaction: Session) -> _Plan | None:
-        earlier = runs.read_runs(transaction, scope, statuses=[RunStatus.APPLIED, RunStatus.HELD])
-        if any(run.source == source for run in earlier):
-            return None
-        known = lookup.read_knowledge(transaction, scope)
-        new = read_forgotten(transaction, scope).assertions(safe)
-        result = MemoryImportResult(
-            None,
-            len(new),
-            guessed=sum(assertion.time_is_guess for assertion in new),
-            quarantined=len(by_id) - len(safe),
-            forgotten=len(safe) - len(new),
-            held=bool(new) and scope_rows.policy_of(transaction, scope) is not Policy.AUTO,
-        )
-        pairs = required_pairs(new, known.revised(known.revision, added=new).index)
-        return _Plan(result, known, new, judging.prepare(transaction, known, pairs))
 
     async def run() -> MemoryImportResult:
-        planned = await store.read(plan)
+        planned = await store.read(partial(_plan, scope, source, list(by_id.values()), judging))
         if planned is None:
             return MemoryImportResult(None, len(by_id))
         if not planned.new:
@@ -135,6 +118,28 @@ async def import_memories(
 
     with account.open():
         return await retry_if_overtaken(run, f"{scope} kept changing while memories were imported; import them again")
+
+
+def _plan(
+    scope: Scope, source: str, assertions: Sequence[Assertion], judging: PairJudging, transaction: Session
+) -> _Plan | None:
+    """Return what the import will add, or None if it was imported before."""
+    earlier = runs.read_runs(transaction, scope, statuses=[RunStatus.APPLIED, RunStatus.HELD])
+    if any(run.source == source for run in earlier):
+        return None
+    known = lookup.read_knowledge(transaction, scope)
+    safe = [assertion for assertion in assertions if not is_instruction(assertion.statement)]
+    new = read_forgotten(transaction, scope).assertions(safe)
+    result = MemoryImportResult(
+        None,
+        len(new),
+        guessed=sum(assertion.time_is_guess for assertion in new),
+        quarantined=len(assertions) - len(safe),
+        forgotten=len(safe) - len(new),
+        held=bool(new) and scope_rows.policy_of(transaction, scope) is not Policy.AUTO,
+    )
+    pairs = required_pairs(new, known.revised(known.revision, added=new).index)
+    return _Plan(result, known, new, judging.prepare(transaction, known, pairs))
 
 
 def _repetitions(known: Sequence[Assertion], new: Sequence[Assertion]) -> list[Verdict]:
