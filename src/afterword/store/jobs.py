@@ -83,8 +83,8 @@ def release_job(
     transaction: Session, name: str, holder: str, *, failure: str | None = None, until: datetime | None = None
 ) -> None:
     """Release the lease of a job that is not done; after a failure nobody can claim it before `until`."""
-    row = _locked_row(transaction, name)
-    if row.holder != holder:
+    row = transaction.exec(select(JobRow).where(JobRow.name == name).with_for_update()).one_or_none()
+    if row is None or row.holder != holder:
         return
     row.holder, row.leased_until, row.failure = None, until, failure or row.failure
     transaction.add(row)

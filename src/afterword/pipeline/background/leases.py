@@ -24,6 +24,8 @@ logger = telemetry.logs(__name__)
 LEASE_S = 120.0
 BEATS = 3
 """How often a lease is renewed within its time."""
+HAND_BACK_S = 2.0
+"""How long a process that is stopped tries to hand a job back; after that the lease ends by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,14 @@ class _Lease:
         self.until = clock.now()
 
     async def attempt(self, stop: Callable[[], str | None]) -> Ending:
+        try:
+            return await self._attempt(stop)
+        except asyncio.CancelledError:
+            # Also where the claim was cancelled: it may have been committed.
+            await self._hand_back_in_time()
+            raise
+
+    async def _attempt(self, stop: Callable[[], str | None]) -> Ending:
         if not await self.store.write(self._claim):
             return Ending.NOT_DUE
         failure: str | None = "a fault of afterword"
@@ -88,14 +98,13 @@ class _Lease:
             failure = None
         except asyncio.CancelledError:
             failure = None
-            await asyncio.shield(self._hand_back(None))
             raise
         except AfterwordError as error:
             ending, failure = Ending.FAILED, type(error).__name__
             logger.warning("the job %s failed (%s); it is tried again", self.job.name, failure)
         finally:
             if failure is not None:
-                await asyncio.shield(self._hand_back(failure))
+                await self._hand_back(failure)
         if ending is Ending.DONE and stop() is not None:
             await self._hand_back(None)
             return Ending.HANDED_BACK
@@ -155,3 +164,13 @@ class _Lease:
 
         with suppress(StoreError):
             await self.store.write(work)
+
+    async def _hand_back_in_time(self) -> None:
+        """Free the job of a caller who is cancelled, not longer than two seconds, however often it is cancelled."""
+        handing_back = asyncio.ensure_future(self._hand_back(None))
+        deadline = asyncio.get_running_loop().time() + HAND_BACK_S
+        while not handing_back.done() and (left_s := deadline - asyncio.get_running_loop().time()) > 0:
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([handing_back], timeout=left_s)
+        handing_back.cancel()
+        await asyncio.gather(handing_back, return_exceptions=True)

@@ -48,7 +48,7 @@ class Halt:
         self._reason = reason
         self._asked.set()
 
-    async def wait(self, timeout_s: float) -> bool:
+    async def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until an end is asked for, not longer than this; say whether it was."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._asked.wait(), timeout_s)
@@ -90,8 +90,24 @@ class Schedule:
         self._at_work: dict[str, asyncio.Task[object]] = {}
 
     async def once(self) -> dict[str, Ending]:
-        """Do what is due now, one job after another, and return how each ended."""
-        return {job.name: await self._attempt(job) for job in self.jobs}
+        """Do what is due now, one job after another, and return how each ended.
+
+        Once the halt is called for, the job at work has 6 s to end, and is handed back after that.
+        """
+        endings: dict[str, Ending] = {}
+        for job in self.jobs:
+            task = self._at_work[job.name] = asyncio.ensure_future(self._attempt(job))
+            halted = asyncio.ensure_future(self.halt.wait())
+            try:
+                await asyncio.wait({task, halted}, return_when=asyncio.FIRST_COMPLETED)
+                await self._end()
+            finally:
+                task.cancel()
+                halted.cancel()
+                await asyncio.gather(task, halted, return_exceptions=True)
+                del self._at_work[job.name]
+            endings[job.name] = Ending.HANDED_BACK if task.cancelled() else task.result()
+        return endings
 
     async def run(self) -> None:
         """Do jobs until the halt is called for; those at work then have 6 s to end, and are handed back after that."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -11,21 +12,47 @@ from sqlalchemy import Connection, text
 from sqlmodel import SQLModel
 
 from afterword.errors import FileInvalid, StoreUnreachable
+from afterword.store.database.cancellation import current_ticket, interrupter
 
 _TIMEOUT_S = 30.0
+_LOCK_ATTEMPT_S = 0.05
+"""How long one attempt to get the file for oneself waits; between attempts the caller may have been cancelled."""
 _PAGES_A_STEP = 1_000
 
 
 def compact_file(path: Path) -> bool:
     """Rebuild a SQLite file and empty its write-ahead log; return whether no other process stood in the way."""
+    ticket, deadline = current_ticket(), time.monotonic() + _TIMEOUT_S
+    with closing(sqlite3.connect(path, timeout=_LOCK_ATTEMPT_S, isolation_level=None)) as connection:
+        ticket.interruptible_by(connection.interrupt)
+        try:
+            for step in (_is_rebuilt, _is_log_empty):
+                while not step(connection):
+                    ticket.check()
+                    if time.monotonic() > deadline:
+                        return False
+        except sqlite3.OperationalError:
+            ticket.check()
+            return False
+        finally:
+            ticket.interruptible_by(None)
+    return True
+
+
+def _is_rebuilt(connection: sqlite3.Connection) -> bool:
     try:
-        with closing(sqlite3.connect(path, timeout=_TIMEOUT_S, isolation_level=None)) as connection:
-            connection.execute("PRAGMA secure_delete=ON")
-            connection.execute("VACUUM")
-            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            return bool(busy == 0)
-    except sqlite3.OperationalError:
+        connection.execute("PRAGMA secure_delete=ON")
+        connection.execute("VACUUM")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            raise
         return False
+    return True
+
+
+def _is_log_empty(connection: sqlite3.Connection) -> bool:
+    busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    return bool(busy == 0)
 
 
 def vacuum(connection: Connection) -> None:
@@ -33,8 +60,14 @@ def vacuum(connection: Connection) -> None:
 
     The connection is in no transaction.
     """
-    for name in SQLModel.metadata.tables:
-        connection.execute(text(f'VACUUM (ANALYZE) "{name}"'))
+    ticket = current_ticket()
+    ticket.interruptible_by(interrupter(connection))
+    try:
+        for name in SQLModel.metadata.tables:
+            ticket.check()
+            connection.execute(text(f'VACUUM (ANALYZE) "{name}"'))
+    finally:
+        ticket.interruptible_by(None)
 
 
 def analyze(connection: Connection) -> None:
