@@ -87,7 +87,7 @@ class Schedule:
     ) -> None:
         self.store, self.jobs, self.clock = store, jobs, clock or Clock()
         self.timing, self.halt, self.on_end = timing or Timing(), halt or Halt(), on_end
-        self._at_work: dict[str, asyncio.Task[object]] = {}
+        self._at_work: dict[str, asyncio.Task[Ending]] = {}
 
     async def once(self) -> dict[str, Ending]:
         """Do what is due now, one job after another, and return how each ended.
@@ -141,7 +141,7 @@ class Schedule:
         task = self._at_work[job.name] = asyncio.ensure_future(self._attempt(job))
         task.add_done_callback(lambda ended: self._ended(job, ended))
 
-    def _ended(self, job: Job, task: asyncio.Task[object]) -> None:
+    def _ended(self, job: Job, task: asyncio.Task[Ending]) -> None:
         self._at_work.pop(job.name, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             # Its text may hold what was said.
