@@ -144,7 +144,7 @@ async def same_as_anew(store: Store) -> None:
     new.close()
     assert carried.snapshot.revision == anew.snapshot.revision
     assert list(map(carried.fact, carried.served)) == list(map(anew.fact, anew.served))
-    assert (carried.turns, carried.snapshot.otherwise) == (anew.turns, anew.snapshot.otherwise)
+    assert (carried.turns, carried.snapshot.unlinked) == (anew.turns, anew.snapshot.unlinked)
     for query in ("where in Graz or Linz", "tandem bicycle", "Mara in Lyon", "diet"):
         assert carried.index.ranked(query) == anew.index.ranked(query)
 
@@ -172,7 +172,7 @@ async def test_what_has_not_changed_is_not_read_again_after_a_run(store: Store) 
     before = await view_cache_of(store).view(store, LENA, LATER)
     await keep(store, *many, stated(1, "Lena lives in Graz."))
     after = await view_cache_of(store).view(store, LENA, LATER)
-    assert [one for one in after.served if one not in before.served] == [after.by_id["lena-1"]]
+    assert [one for one in after.served if one not in before.served] == [after.facts_by_id["lena-1"]]
 
 
 async def test_everything_is_read_again_after_what_is_no_run(store: Store) -> None:

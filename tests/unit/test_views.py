@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from afterword.facts.timeline import FactHistory, facts_at
-from afterword.store.reading.fact_rows import COLUMNS, Held, held_of
+from afterword.store.reading.fact_rows import COLUMNS, StoredFact, stored_facts
 from afterword.store.reading.snapshots import Snapshot
 from afterword.store.reading.views import View
 from afterword.store.rows import assertion_values, evidence_values, fact_values
@@ -17,7 +17,7 @@ from histories import LENA, History, day, histories, holds_for
 TICK = timedelta(microseconds=1)
 
 
-def held(course: FactHistory) -> Held:
+def held(course: FactHistory) -> StoredFact:
     """Return the fact as the store keeps it."""
     fact = {name: json.dumps(one) if isinstance(one, list) else one for name, one in fact_values(course, 1).items()}
     rows = []
@@ -26,7 +26,7 @@ def held(course: FactHistory) -> Held:
             tables: dict[Any, dict[str, Any]] = {FactRow: fact, FactAssertionRow: {"ordinal": ordinal}}
             tables |= {AssertionRow: assertion_values(one, 1, day(0)), EvidenceRow: item}
             rows.append(tuple(tables[table].get(name) for table, name in COLUMNS))
-    [found] = held_of(rows)
+    [found] = stored_facts(rows)
     return found
 
 
@@ -40,10 +40,10 @@ def instants(courses: list[FactHistory]) -> list[datetime]:
 def views_say_what_the_timeline_says(history: History) -> None:
     courses = sorted(history.at_once().courses(), key=lambda one: one.members[0].order)
     snapshot = Snapshot(LENA, 1, tuple(sorted(map(held, courses), key=lambda one: one.order)))
-    assert [one.id for one in snapshot.held] == [one.id for one in courses]
+    assert [one.id for one in snapshot.facts] == [one.id for one in courses]
     kept: View | None = None
     for at in instants(courses):
-        if kept is None or not kept.is_right_at(at):
+        if kept is None or not kept.is_valid_at(at):
             kept = View(snapshot, at)
         known = [fact for fact in facts_at(courses, at) if fact.is_served]
         assert [one.id for one in kept.served] == [fact.id for fact in known]

@@ -91,8 +91,8 @@ def copy_file(source: Path, target: Path) -> None:
     except OSError as error:
         raise StoreUnreachable(f"{target} cannot be written ({error.strerror})") from None
     try:
-        with closing(sqlite3.connect(source, timeout=_TIMEOUT_S)) as kept, closing(sqlite3.connect(target)) as copy:
-            kept.backup(copy, pages=_PAGES_A_STEP)
+        with closing(sqlite3.connect(source, timeout=_TIMEOUT_S)) as original, closing(sqlite3.connect(target)) as copy:
+            original.backup(copy, pages=_PAGES_A_STEP)
             copy.execute("PRAGMA journal_mode=DELETE")
     except sqlite3.Error as error:
         target.unlink(missing_ok=True)

@@ -24,8 +24,8 @@ class Question:
         text, compiled = self._compiled.get(connection.dialect.name) or self._compile(connection)
         named = compiled.construct_params(values)
         positions = compiled.positiontup
-        given: Any = named if positions is None else tuple([named[name] for name in positions])
-        result = connection.exec_driver_sql(text, given)
+        values_in_order: Any = named if positions is None else tuple([named[name] for name in positions])
+        result = connection.exec_driver_sql(text, values_in_order)
         cursor: Any = result.cursor
         rows: list[Plain] = cursor.fetchall()
         result.close()
@@ -41,5 +41,5 @@ class Question:
 
     def _compile(self, connection: Connection) -> tuple[str, SQLCompiler]:
         compiled: Any = self._statement.compile(dialect=connection.dialect)
-        self._compiled[connection.dialect.name] = found = (str(compiled), compiled)
-        return found
+        self._compiled[connection.dialect.name] = statement = (str(compiled), compiled)
+        return statement

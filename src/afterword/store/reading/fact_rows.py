@@ -1,4 +1,4 @@
-"""One fact as the rows of the store hold it: what finds and orders it at once, all else when it is asked for."""
+"""One fact as its rows hold it. What finds and orders it is read at once, everything else when it is asked for."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
     *((AssertionRow, name) for name in _OF_SAID),
     *((EvidenceRow, name) for name in _OF_EVIDENCE),
 )
-"""The columns of a row, in order: one row for each piece of evidence of each assertion that says a fact."""
+"""The columns of a row, in order. There is one row for each piece of evidence of each assertion of a fact."""
 
 # fmt: off
 (
@@ -42,24 +42,22 @@ COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
     _ITEM, _ITEM_KIND, _QUOTE, _ITEM_SESSION, _TURN, _ITEM_SPEAKER, _START,
 ) = range(len(COLUMNS))
 # fmt: on
-LIGHT = _ID + 1
-"""So many columns of a row tell whether anything of the fact has changed: what is said is never written twice."""
 
 _KINDS = {str(kind): kind for kind in Kind}
 _ACTS = {str(act): act for act in SpeechAct}
 _EVIDENCE_KINDS = {str(kind): kind for kind in EvidenceKind}
-_AUTHORITIES = {int(one): one for one in Authority}
+_AUTHORITIES = {int(authority): authority for authority in Authority}
 _STATUSES = {str(status): status for status in Status}
 _LONGEST_WITHOUT_ZONE = len("2026-01-01 00:00:00.000000")
 
 Bounds = tuple[datetime, datetime | None, bool]
-"""A span: its start, its end (None: open), and whether the end lies in it."""
+"""A period: its start, its end (None: open), and whether it includes the end."""
 
 
-class Held:
-    """One fact through all time as the store keeps it. It is laid out as a `FactHistory` when it is needed."""
+class StoredFact:
+    """One fact over all time, as the store holds it. It becomes a `FactHistory` when that is needed."""
 
-    __slots__ = ("_course", "_lead", "_rows", "_unit", "bounds", "id", "kind", "may_be", "said_at", "sources")
+    __slots__ = ("_history", "_lead", "_rows", "_unit", "bounds", "id", "kind", "may_be", "said_at", "sources")
 
     def __init__(self, rows: Sequence[Plain], spans: Iterable[dict[str, Any]]) -> None:
         first = rows[0]
@@ -68,28 +66,22 @@ class Held:
         self._lead = first if first[_ID] == first[_LEAD] else next(row for row in rows if row[_ID] == row[_LEAD])
         self.kind = _KINDS[self._lead[_KIND]]
         self.said_at = moment(first[_SAID_AT])
-        self.bounds: tuple[Bounds, ...] = tuple([_bounds(one) for one in spans])
-        # Those whom it may be about, where that is open: then it is told to nobody.
+        self.bounds: tuple[Bounds, ...] = tuple([_bounds(span) for span in spans])
+        # The subjects that it may be about, if that is open. Then it is served to nobody.
         self.may_be: Sequence[str] = () if first[_MAY_BE] == "[]" else json.loads(first[_MAY_BE])
         places = [(row[_ITEM_SESSION], row[_TURN]) for row in rows if row[_TURN] is not None]
         self.sources: tuple[TurnPlace, ...] = tuple(places if len(places) < 2 else dict.fromkeys(places))
-        self._course: FactHistory | None = None
+        self._history: FactHistory | None = None
         self._unit: SearchUnit | None = None
 
     @property
-    def light(self) -> tuple[Plain, ...]:
-        """What tells whether the fact is still the same, a row for each assertion."""
-        rows = self._rows
-        return (rows[0][:LIGHT],) if len(rows) == 1 else tuple(dict.fromkeys(row[:LIGHT] for row in rows))
-
-    @property
     def statement(self) -> str:
-        """The sentence of the assertion that leads."""
+        """The sentence of the leading assertion."""
         return str(self._lead[_STATEMENT])
 
     @property
     def unit(self) -> SearchUnit:
-        """What finds it in an index."""
+        """The unit that finds it in a search index."""
         if self._unit is None:
             lead = self._lead
             about = "" if lead[_SUBJECT] == OWNER else lead[_SUBJECT]
@@ -99,7 +91,7 @@ class Held:
 
     @property
     def order(self) -> tuple[datetime, str, int, int, str]:
-        """The order of saying."""
+        """The sort key of the order of saying."""
         first = self._rows[0]
         turn, start = first[_TURN] or 0, first[_START] or 0
         if len(self._rows) > 1:
@@ -108,54 +100,54 @@ class Held:
         return self.said_at, first[_SESSION] or "", turn, start, self.id
 
     @property
-    def rivals(self) -> Sequence[str]:
-        """The facts that it may stand against."""
+    def contested_by(self) -> Sequence[str]:
+        """The ids of the facts that contest it."""
         contested: str = self._rows[0][_CONTESTED_BY]
         rivals: Sequence[str] = () if contested == "[]" else json.loads(contested)
         return rivals
 
-    def course(self, scope: Scope) -> FactHistory:
-        """Return the fact through all time."""
-        if self._course is None:
+    def history(self, scope: Scope) -> FactHistory:
+        """Return the fact over all time."""
+        if self._history is None:
             first = self._rows[0]
             said = [_assertion(list(rows), scope) for _, rows in groupby(self._rows, key=lambda row: row[_ID])]
-            self._course = FactHistory(
-                lead=next(one for one in said if one.id == first[_LEAD]),
+            self._history = FactHistory(
+                lead=next(assertion for assertion in said if assertion.id == first[_LEAD]),
                 members=tuple(said),
-                spans=tuple([_span(one) for one in json.loads(first[_SPANS])]),
+                spans=tuple([_span(span) for span in json.loads(first[_SPANS])]),
                 undone_as=_STATUSES[first[_UNDONE_AS]],
                 undone_by=first[_UNDONE_BY],
-                contested_by=tuple(self.rivals),
+                contested_by=tuple(self.contested_by),
                 may_be=tuple(self.may_be),
                 recorded_at=min(moment(row[_RECORDED_AT]) for row in self._rows),
             )
-        return self._course
+        return self._history
 
 
-def gathered(rows: Iterable[Plain]) -> dict[str, list[Plain]]:
-    """Return the rows of each fact by its id, in order."""
-    found: dict[str, list[Plain]] = {}
+def rows_by_fact_id(rows: Iterable[Plain]) -> dict[str, list[Plain]]:
+    """Return the rows of each fact by the fact's id, in order."""
+    rows_by_fact: dict[str, list[Plain]] = {}
     for row in rows:
-        if row[_FACT] in found:
-            found[row[_FACT]].append(row)
+        if row[_FACT] in rows_by_fact:
+            rows_by_fact[row[_FACT]].append(row)
         else:
-            found[row[_FACT]] = [row]
-    for some in found.values():
+            rows_by_fact[row[_FACT]] = [row]
+    for some in rows_by_fact.values():
         if len(some) > 1:
             some.sort(key=_place)
-    return found
+    return rows_by_fact
 
 
-def held_of(rows: Iterable[Plain]) -> list[Held]:
-    """Return the facts that these rows hold."""
-    facts = list(gathered(rows).values())
+def stored_facts(rows: Iterable[Plain]) -> list[StoredFact]:
+    """Return the facts of these rows."""
+    facts = list(rows_by_fact_id(rows).values())
     # One long text is parsed faster than many.
     spans = json.loads(f"[{','.join([some[0][_SPANS] for some in facts])}]")
-    return [Held(tuple(some), one) for some, one in zip(facts, spans, strict=True)]
+    return [StoredFact(tuple(some), fact_spans) for some, fact_spans in zip(facts, spans, strict=True)]
 
 
 def moment(value: Any) -> datetime:
-    """Return the instant, which SQLite gives as text without a zone."""
+    """Return a stored instant. SQLite stores it as text without a zone."""
     if isinstance(value, str):
         value = datetime.fromisoformat(f"{value}+00:00" if len(value) <= _LONGEST_WITHOUT_ZONE else value)
     instant: datetime = value if value.tzinfo is UTC else value.astimezone(UTC)
@@ -163,23 +155,22 @@ def moment(value: Any) -> datetime:
 
 
 def moment_or_none(value: Any) -> datetime | None:
-    """Return the instant, where there is one."""
+    """Return a stored instant, None for none."""
     return None if value is None else moment(value)
 
 
 def _place(row: Plain) -> tuple[int, int]:
-    # A row of the light columns alone has no evidence.
-    return row[_ORDINAL], (row[_ITEM] or 0) if len(row) > LIGHT else 0
+    return row[_ORDINAL], row[_ITEM] or 0
 
 
-def _bounds(one: dict[str, Any]) -> Bounds:
-    end = one["end"]
-    return datetime.fromisoformat(one["start"]), datetime.fromisoformat(end) if end else None, one["by"] is None
+def _bounds(span: dict[str, Any]) -> Bounds:
+    end = span["end"]
+    return datetime.fromisoformat(span["start"]), datetime.fromisoformat(end) if end else None, span["by"] is None
 
 
-def _span(one: dict[str, Any]) -> ValidityPeriod:
-    start, end, _ = _bounds(one)
-    return ValidityPeriod(start, end, _STATUSES[one["ending"]], one["by"])
+def _span(span: dict[str, Any]) -> ValidityPeriod:
+    start, end, _ = _bounds(span)
+    return ValidityPeriod(start, end, _STATUSES[span["ending"]], span["by"])
 
 
 def _assertion(rows: Sequence[Plain], scope: Scope) -> Assertion:

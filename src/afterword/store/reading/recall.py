@@ -1,4 +1,4 @@
-"""Choosing what an agent is told: everything while it is little, else what matters for the query."""
+"""Choose what an agent is told: every fact if all fit the budget, else the facts that matter for the query."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from afterword.recall.ranking import MeaningScores, SearchUnit, repeats_last
 from afterword.recall.tokens import LETTERS_PER_TOKEN, token_upper_bound
 from afterword.recall.vectors import Embedder
 from afterword.store.database.engine import Store
-from afterword.store.reading.fact_rows import Held
+from afterword.store.reading.fact_rows import StoredFact
 from afterword.store.reading.scope_vectors import meaning
 from afterword.store.reading.view_cache import ViewCache as ViewCache
 from afterword.store.reading.view_cache import view_cache_of as view_cache_of
@@ -37,13 +37,13 @@ _ABOUT_THE_PAST = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The facts chosen, and the score of each for the query (0 where it was not the query that chose it).
+    """The chosen facts, each with its score for the query (0 if another rule chose it).
 
-    `whole` says that nothing was left out, `stored` how many facts could have been chosen: 0 means that nothing is
-    known, no facts with `stored` above 0 that nothing known is relevant. `turns` are source turns chosen beside the
-    facts, best first, with their scores in `turn_scores`. `without_vector` counts what could be found by meaning if its
-    vector were made. A fact that is no longer so has a status that says it. `parts` tell, where it is asked for, what
-    adds up to the score of each fact.
+    `whole` is true if no fact was left out. `stored` is the number of facts that could have been chosen. If it is 0,
+    nothing is known; if it is above 0 and `facts` is empty, nothing known is relevant. `turns` are turns chosen beside
+    the facts, best first, with their scores in `turn_scores`. `without_vector` counts facts and turns that could be
+    found by meaning if they had a vector. The status of a fact says whether it still holds. `parts` says what adds up
+    to the score of each fact; it is empty unless it was asked for.
     """
 
     facts: tuple[Fact, ...]
@@ -70,20 +70,20 @@ async def recall(
     patience_s: float | None = None,
     embedder: Embedder | None = None,
 ) -> Recall:
-    """Return the facts for an agent's block, by kind and in the order of saying, within the budget.
+    """Return the facts for an agent's block, by kind and in order of saying, within the budget.
 
-    Every current or contested fact of the scope where all of them fit. Else preferences and decisions first, up to half
-    the budget (those about the query before others, the later said before the earlier), then what the query is about,
-    facts and the turns they rest on in one ranked list, then what was said last. `limit` bounds facts and turns
-    together. `views` is where views are kept, by default with the store; where loading takes longer than `patience_s`,
-    the view that was loaded last is used. With an `embedder` meaning counts beside words, as far as there are vectors.
-    Raises TypeError without a scope, and `StoreError` where the store does not
-    answer.
+    If all current and contested facts of the scope fit, all are chosen. Otherwise preferences and decisions come first,
+    up to half the budget: those that match the query before others, later ones before earlier ones. Then come the
+    facts and turns that match the query, in one ranked list. The facts that were said last fill the rest. `limit` is
+    the largest number of facts and turns together. `views` is where views are kept, by default with the store; where
+    loading takes longer than `patience_s`, the view that was loaded last is used. With an `embedder` meaning counts
+    beside words, as far as there are vectors. Raises TypeError without a scope, and `StoreError` where the store does
+    not answer.
     """
     view = await _view(store, scope, at, views or view_cache_of(store), patience_s)
     served = _served(view, kinds)
     past = bool(view.past) and bool(_ABOUT_THE_PAST.search(query))
-    whole = _whole(view, served, label=scope_label(scope), budget_tokens=budget_tokens)
+    whole = _all_if_they_fit(view, served, label=scope_label(scope), budget_tokens=budget_tokens)
     if limit is not None and len(served) > limit:
         whole = None
     if whole is not None and not past:
@@ -91,14 +91,14 @@ async def recall(
         return _recall(whole, [], stored=len(served))
     near, lacking = await meaning(store, view, query, embedder) if embedder is not None else (None, 0)
     units = repeats_last(_ranked(view, query, past=past, meaning=near))
-    about = _laid_out(view, units, kinds)
+    about = _facts_and_turns(view, units, kinds)
     if whole is not None:
-        wanted: Iterator[Fact | SourceTurn] = chain(whole, (one for one in about if isinstance(one, Fact)))
+        wanted: Iterator[Fact | SourceTurn] = chain(whole, (unit for unit in about if isinstance(unit, Fact)))
     else:
-        wanted = _wanted(view, units, kinds, label=scope_label(scope), budget_tokens=budget_tokens)
+        wanted = _by_importance(view, units, kinds, label=scope_label(scope), budget_tokens=budget_tokens)
     chosen = fit_to_budget(wanted, label=scope_label(scope), budget_tokens=budget_tokens, costs=view.costs)[:limit]
-    facts = in_block_order(sorted((one for one in chosen if isinstance(one, Fact)), key=view.place))
-    turns = [one for one in chosen if isinstance(one, SourceTurn)]
+    facts = in_block_order(sorted((choice for choice in chosen if isinstance(choice, Fact)), key=view.place))
+    turns = [choice for choice in chosen if isinstance(choice, SourceTurn)]
     facts = add_former_values(facts, view.former, label=scope_label(scope), turns=turns, budget_tokens=budget_tokens)
     return _recall([*facts, *turns], units, stored=len(served), lacking=lacking)
 
@@ -118,23 +118,25 @@ async def search(
     patience_s: float | None = None,
     embedder: Embedder | None = None,
 ) -> Recall:
-    """Return only what the query is about, best first: facts, and with `turns` the turns they rest on too.
+    """Return the facts that match the query, best first; with `turns` also the turns that they rest on.
 
-    `limit` bounds facts and turns together; with `explain` the result's `parts` say what adds up to each score. An
-    empty query finds every fact, in order. Raises TypeError without a
+    `limit` is the largest number of facts and turns together. With `explain` the result's `parts` say what adds up to
+    each score. An empty query returns every fact, in order. Raises TypeError without a
     scope, and `StoreError` where the store does not answer.
     """
     view = await _view(store, scope, at, views or view_cache_of(store), patience_s)
     served = _served(view, kinds)
     if not query.strip():
-        return _recall(in_block_order(view.fact(one) for one in served)[:limit], [], stored=len(served))
+        return _recall(in_block_order(view.fact(fact) for fact in served)[:limit], [], stored=len(served))
     near, lacking = await meaning(store, view, query, embedder) if embedder is not None else (None, 0)
     past = bool(_ABOUT_THE_PAST.search(query))
     is_asked_for_all = kinds is None and (turns or not view.turns)
     units = _ranked(view, query, past=past, meaning=near, most=limit if is_asked_for_all else None)
-    found = (one for one in _laid_out(view, units, kinds) if turns or isinstance(one, Fact))
-    told = _recall(list(islice(found, limit)), units, stored=len(served), lacking=lacking)
-    return replace(told, parts=_parts(view, query, told.facts, past=past, meaning=near)) if explain else told
+    choices = (choice for choice in _facts_and_turns(view, units, kinds) if turns or isinstance(choice, Fact))
+    recalled = _recall(list(islice(choices, limit)), units, stored=len(served), lacking=lacking)
+    return (
+        replace(recalled, parts=_parts(view, query, recalled.facts, past=past, meaning=near)) if explain else recalled
+    )
 
 
 def _parts(
@@ -155,55 +157,55 @@ Units = list[tuple[SearchUnit, float]]
 
 
 def _ranked(view: View, query: str, *, past: bool, meaning: MeaningScores | None, most: int | None = None) -> Units:
-    """Return what the query is about, best first; with `past` also what held once. `most` of each are needed."""
+    """Return the units that match the query, best first; with `past` also facts that held once. `most` bounds each."""
     units = view.index.ranked(query, meaning=meaning, most=most)
-    return sorted([*units, *view.past_index.ranked(query, most=most)], key=lambda one: -one[1]) if past else units
+    return sorted([*units, *view.past_index.ranked(query, most=most)], key=lambda scored: -scored[1]) if past else units
 
 
-def _laid_out(view: View, units: Units, kinds: Collection[Kind] | None) -> Iterator[Fact | SourceTurn]:
-    """Yield the facts and turns of the units. Turns are of no kind: they are left out where kinds are asked for."""
+def _facts_and_turns(view: View, units: Units, kinds: Collection[Kind] | None) -> Iterator[Fact | SourceTurn]:
+    """Yield the facts and turns of the units. Turns have no kind: they are left out if kinds are asked for."""
     for unit, _ in units:
-        held = view.by_id.get(unit.id)
-        if held is None and kinds is None:
+        stored = view.facts_by_id.get(unit.id)
+        if stored is None and kinds is None:
             yield view.turns[unit.id]
-        elif held is not None and (kinds is None or held.kind in kinds):
-            yield view.fact(held)
+        elif stored is not None and (kinds is None or stored.kind in kinds):
+            yield view.fact(stored)
 
 
-def _served(view: View, kinds: Collection[Kind] | None) -> list[Held]:
-    return view.served if kinds is None else [one for one in view.served if one.kind in kinds]
+def _served(view: View, kinds: Collection[Kind] | None) -> list[StoredFact]:
+    return view.served if kinds is None else [fact for fact in view.served if fact.kind in kinds]
 
 
-def _whole(view: View, served: Sequence[Held], *, label: str, budget_tokens: int) -> list[Fact] | None:
-    """Return all that is served where it fits the budget; sentences that are far too long are not laid out for it."""
+def _all_if_they_fit(view: View, served: Sequence[StoredFact], *, label: str, budget_tokens: int) -> list[Fact] | None:
+    """Return all served facts if they fit the budget, else None. What is far too long is not even rendered."""
     most = LETTERS_PER_TOKEN * budget_tokens
-    letters = view.letters if served is view.served else sum(len(one.statement) for one in served)
-    if len(served) > budget_tokens or letters > most:
+    characters = view.characters if served is view.served else sum(len(fact.statement) for fact in served)
+    if len(served) > budget_tokens or characters > most:
         return None
-    facts = in_block_order(view.fact(one) for one in served)
+    facts = in_block_order(view.fact(fact) for fact in served)
     return facts if token_upper_bound(render_block(facts, label=label)) <= budget_tokens else None
 
 
-def _wanted(
+def _by_importance(
     view: View, units: Units, kinds: Collection[Kind] | None, *, label: str, budget_tokens: int
 ) -> Iterator[Fact | SourceTurn]:
-    """Return what an agent is told while there is room, most wanted first."""
+    """Yield what to tell an agent while there is room, most important first."""
     wanted = STANDING if kinds is None else STANDING & set(kinds)
     standing = chain(
-        (one for one in _laid_out(view, units, wanted) if isinstance(one, Fact) and one.is_served),
-        (view.fact(one) for one in view.standing if one.kind in wanted),
+        (choice for choice in _facts_and_turns(view, units, wanted) if isinstance(choice, Fact) and choice.is_served),
+        (view.fact(fact) for fact in view.standing if fact.kind in wanted),
     )
     pinned = fit_to_budget(standing, label=label, budget_tokens=budget_tokens // 2, costs=view.costs)
-    latest = (view.fact(one) for one in reversed(view.served) if kinds is None or one.kind in kinds)
-    return chain(pinned, _laid_out(view, units, kinds), latest)
+    latest = (view.fact(fact) for fact in reversed(view.served) if kinds is None or fact.kind in kinds)
+    return chain(pinned, _facts_and_turns(view, units, kinds), latest)
 
 
 def _recall(chosen: Sequence[Fact | SourceTurn], units: Units, *, stored: int, lacking: int = 0) -> Recall:
-    facts = [one for one in chosen if isinstance(one, Fact)]
-    turns = [one for one in chosen if isinstance(one, SourceTurn)]
+    facts = [choice for choice in chosen if isinstance(choice, Fact)]
+    turns = [choice for choice in chosen if isinstance(choice, SourceTurn)]
     scores = _scores({*(fact.id for fact in facts), *(turn_id(turn.place) for turn in turns)}, units)
     whole = sum(fact.is_served for fact in facts) == stored
-    _tell(stored=stored, chosen=len(chosen), whole=whole)
+    _record(stored=stored, chosen=len(chosen), whole=whole)
     return Recall(
         facts=tuple(facts),
         scores=tuple(scores.get(fact.id, 0.0) for fact in facts),
@@ -215,14 +217,14 @@ def _recall(chosen: Sequence[Fact | SourceTurn], units: Units, *, stored: int, l
     )
 
 
-def _tell(*, stored: int, chosen: int, whole: bool) -> None:
+def _record(*, stored: int, chosen: int, whole: bool) -> None:
     outcome = "nothing stored" if not stored else "nothing relevant" if not chosen else "whole" if whole else "chosen"
     note(stored=stored, chosen=chosen, outcome=outcome)
     count(Count.RECALLS, outcome=outcome)
 
 
 def _scores(wanted: set[str], units: Units) -> dict[str, float]:
-    """Return the scores of the units that were chosen: mostly the first of very many."""
+    """Return the scores of the chosen units. They are mostly among the first, so the rest is not read."""
     scores: dict[str, float] = {}
     for unit, score in units:
         if len(scores) == len(wanted):

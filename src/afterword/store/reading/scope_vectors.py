@@ -85,19 +85,19 @@ async def refresh_vectors(
     for _ in range(ROUNDS):
         view = await view_cache_of(store).view(store, scope, at)
         texts = {vector_key(unit.text): unit.text for unit in view.index.units}
-        key, kept = await store.read(lambda db: _kept(db.connection(), scope, embedder))
+        key, stored = await store.read(lambda transaction: _kept(transaction.connection(), scope, embedder))
         if key is None:
             return made
         as_read = vector_rows.Reading(scope, view.snapshot.revision, view.until, frozenset(texts))
-        wanted = [name for name in texts if name not in kept]
+        wanted = [name for name in texts if name not in stored]
         telemetry.note(wanted=len(wanted), model=embedder.model)
         for start in range(0, len(wanted), batch):
             if stop() is not None:
                 return made
             some = wanted[start : start + batch]
             asked = [name for name in some if name not in spare]
-            found = await embedder.embed([texts[name] for name in asked]) if asked else []
-            spare |= {name: packed_vector(vector) for name, vector in zip(asked, found, strict=True)}
+            vectors = await embedder.embed([texts[name] for name in asked]) if asked else []
+            spare |= {name: packed_vector(vector) for name, vector in zip(asked, vectors, strict=True)}
             if not await vector_rows.keep(store, as_read, embedder, {name: spare[name] for name in some}):
                 break  # the scope has moved on: what was paid for is kept for the texts that are still there
             made += len(some)
@@ -123,18 +123,18 @@ async def _vectors(store: Store, view: View, embedder: Embedder) -> Vectors:
     def work(transaction: Session) -> dict[str, bytes]:
         return _kept(transaction.connection(), view.snapshot.scope, embedder, keys)[1] if keys != [] else {}
 
-    found = await store.read(work)
+    contents = await store.read(work)
     if former is not None and wanted is not None:
-        made = {text: vector for text in wanted if (vector := found.get(vector_key(text))) is not None}
+        made = {text: vector for text in wanted if (vector := contents.get(vector_key(text))) is not None}
         vectors = await asyncio.to_thread(former.revised, texts, made)
     else:
-        vectors = await asyncio.to_thread(_made, texts, found)
+        vectors = await asyncio.to_thread(_made, texts, contents)
     view.vectors_before.pop(name, None)
     return view.vectors.setdefault(name, vectors)
 
 
-def _made(texts: Sequence[str | None], found: Mapping[str, bytes]) -> Vectors:
-    return Vectors([None if text is None else found.get(vector_key(text)) for text in texts], texts)
+def _made(texts: Sequence[str | None], contents: Mapping[str, bytes]) -> Vectors:
+    return Vectors([None if text is None else contents.get(vector_key(text)) for text in texts], texts)
 
 
 def _kept(
@@ -146,10 +146,10 @@ def _kept(
         return None, {}
     values = {"scope": key, "model": embedder.model, "dimension": embedder.dimension}
     if keys is None:
-        found = _VECTORS.ask(connection, **values)
+        rows = _VECTORS.ask(connection, **values)
     else:
-        found = _SOME_VECTORS.ask_listed(connection, **values, keys=keys)
-    return key, {name: bytes(content) for name, content in found}
+        rows = _SOME_VECTORS.ask_listed(connection, **values, keys=keys)
+    return key, {name: bytes(content) for name, content in rows}
 
 
 def _vectors_of_scope() -> Any:

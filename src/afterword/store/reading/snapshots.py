@@ -1,7 +1,7 @@
-"""Reading what recall needs of one scope in one go: as plain rows, so that a large scope is read quickly.
+"""Read all that recall needs of one scope in one transaction, as plain rows, so that a large scope loads quickly.
 
-The rows are values as the driver gives them; `store.reading.views` makes facts of those that are served. Where only
-runs were applied since another reading, just what they changed is read.
+The rows hold values as the driver returns them; `store.reading.views` makes facts of those that are served. If an
+earlier snapshot is given and every change since is known, only the changed facts are read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from afterword.facts.transcripts import Role, SourceTurn, TurnPlace
 from afterword.store.database.compiled_queries import Plain, Question
 from afterword.store.ledger import session_source
 from afterword.store.lookup import CHUNK, live_runs
-from afterword.store.reading.fact_rows import COLUMNS, Held, held_of, moment_or_none
+from afterword.store.reading.fact_rows import COLUMNS, StoredFact, moment_or_none, stored_facts
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -56,17 +56,17 @@ _SESSION = session_source("")
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Everything that can be recalled of a scope at one revision: facts in the order of saying, and their turns.
+    """Everything that can be recalled of a scope at one revision: its facts in order of saying, and their turns.
 
-    `stamp` tells it from another state of the same revision. `otherwise` are the turns that something else rests on,
-    live and no fact: what was withdrawn or is to be gone.
+    `stamp` tells this state from another one of the same revision. `unlinked` are the turns on which live statements
+    rest that belong to no fact: withdrawals, and requests to forget.
     """
 
     scope: Scope
     revision: int
-    held: tuple[Held, ...] = ()
+    facts: tuple[StoredFact, ...] = ()
     turns: tuple[SourceTurn, ...] = ()
-    otherwise: frozenset[TurnPlace] = frozenset()
+    unlinked: frozenset[TurnPlace] = frozenset()
     rows: Mapping[Plain, SourceTurn] = field(default_factory=dict, repr=False)
     """The turns by the rows that they were read from."""
     stamp: str = ""
@@ -102,17 +102,17 @@ def read(connection: Connection, scope: Scope, before: Snapshot | None = None) -
         return before
     changes = _changes_since(connection, now, before) if before is not None else None
     if before is None or changes is None:
-        facts = held_of(_FACTS.ask(connection, scope=now.key))
+        facts = stored_facts(_FACTS.ask(connection, scope=now.key))
         turns = _turns(_TURNS.ask(connection, scope=now.key, role=str(Role.HUMAN)), {})
-        otherwise = _unlinked_places(connection, now.key)
+        unlinked = _unlinked_places(connection, now.key)
     else:
-        facts = _changed_facts(connection, now.key, before.held, changes)
+        facts = _changed_facts(connection, now.key, before.facts, changes)
         turns = _changed_turns(connection, now.key, before, facts, changes)
-        otherwise = before.otherwise
+        unlinked = before.unlinked
         if any(change.is_unlinked for change in changes):
-            otherwise = _unlinked_places(connection, now.key)
+            unlinked = _unlinked_places(connection, now.key)
     facts.sort(key=lambda fact: fact.order)
-    return Snapshot(scope, now.revision, tuple(facts), tuple(turns.values()), otherwise, turns, now.stamp)
+    return Snapshot(scope, now.revision, tuple(facts), tuple(turns.values()), unlinked, turns, now.stamp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,38 +136,42 @@ def _changes_since(connection: Connection, now: _Version, before: Snapshot) -> l
         return None
     changes = changes[1:]
     changed = sum(len(change.fact_ids) for change in changes)
-    return changes if changed <= max(MOST_CHANGED * len(before.held), FEW_CHANGED) else None
+    return changes if changed <= max(MOST_CHANGED * len(before.facts), FEW_CHANGED) else None
 
 
-def _changed_facts(connection: Connection, key: int, before: Sequence[Held], changes: Sequence[_Change]) -> list[Held]:
+def _changed_facts(
+    connection: Connection, key: int, before: Sequence[StoredFact], changes: Sequence[_Change]
+) -> list[StoredFact]:
     changed = list(dict.fromkeys(fact_id for change in changes for fact_id in change.fact_ids))
     gone = set(changed)
     facts = [fact for fact in before if fact.id not in gone]
     for start in range(0, len(changed), CHUNK):
-        facts += held_of(_SOME_FACTS.ask_listed(connection, scope=key, names=changed[start : start + CHUNK]))
+        facts += stored_facts(_SOME_FACTS.ask_listed(connection, scope=key, names=changed[start : start + CHUNK]))
     return facts
 
 
 def _changed_turns(
-    connection: Connection, key: int, before: Snapshot, facts: Sequence[Held], changes: Sequence[_Change]
+    connection: Connection, key: int, before: Snapshot, facts: Sequence[StoredFact], changes: Sequence[_Change]
 ) -> dict[Plain, SourceTurn]:
     """Return the turns that facts rest on; those of sessions that were read again since are read anew."""
     cited = {place for fact in facts for place in fact.sources}
     read_again = {change.source.removeprefix(_SESSION) for change in changes if change.source.startswith(_SESSION)}
-    kept = {row: turn for row, turn in before.rows.items() if turn.place in cited and turn.session_id not in read_again}
-    wanted = {place[0] for place in cited - {turn.place for turn in kept.values()}}
+    unchanged = {
+        row: turn for row, turn in before.rows.items() if turn.place in cited and turn.session_id not in read_again
+    }
+    wanted = {place[0] for place in cited - {turn.place for turn in unchanged.values()}}
     rows: list[Plain] = []
     names = sorted(wanted)
     for start in range(0, len(names), CHUNK):
-        found = _SESSION_TURNS.ask_listed(
+        turns = _SESSION_TURNS.ask_listed(
             connection, scope=key, role=str(Role.HUMAN), names=names[start : start + CHUNK]
         )
-        rows += [row for row in found if (row[2], row[1]) in cited]
-    return _turns([*kept, *rows], kept)
+        rows += [row for row in turns if (row[2], row[1]) in cited]
+    return _turns([*unchanged, *rows], unchanged)
 
 
 def _unlinked_places(connection: Connection, key: int) -> frozenset[TurnPlace]:
-    return frozenset(map(tuple, _OTHERWISE.ask(connection, scope=key)))
+    return frozenset(map(tuple, _UNLINKED.ask(connection, scope=key)))
 
 
 def _turns(rows: Iterable[Plain], known: Mapping[Plain, SourceTurn]) -> dict[Plain, SourceTurn]:
@@ -188,12 +192,14 @@ def _people(humans: str, assumed: str) -> int:
 
 
 def _plain(columns: Iterable[tuple[type[SQLModel], str]]) -> list[Any]:
-    """Return columns whose values are left as the driver gives them: what is never served is never converted."""
+    """Return columns whose values stay as the driver returns them: rows that are never served are never converted."""
     tables = SQLModel.metadata.tables
-    found = [(tables[str(table.__tablename__)].columns[name], f"column_{n}") for n, (table, name) in enumerate(columns)]
+    named_columns = [
+        (tables[str(table.__tablename__)].columns[name], f"column_{n}") for n, (table, name) in enumerate(columns)
+    ]
     return [
         (cast(column, String) if isinstance(column.type, JSON) else type_coerce(column, NullType())).label(name)
-        for column, name in found
+        for column, name in named_columns
     ]
 
 
@@ -229,7 +235,7 @@ def _some_facts() -> Select[Any]:
 
 
 def _cited_turns() -> Select[Any]:
-    """Select the turns of people that facts rest on, beginning with what is cited: a scope has many more turns."""
+    """Select the turns of people that facts rest on. It starts from the evidence, since a scope has many more turns."""
     cited = (
         select(col(EvidenceRow.session_id), col(EvidenceRow.turn))
         .join_from(FactRow, FactAssertionRow, col(FactAssertionRow.fact_id) == col(FactRow.id))
@@ -259,16 +265,18 @@ def _session_turns() -> Select[Any]:
     )
 
 
-def _otherwise() -> Select[Any]:
-    """Select the turns of what is live and belongs to no fact: retractions, and what someone asked to be gone."""
+def _unlinked_turns() -> Select[Any]:
+    """Select the turns of live statements that belong to no fact: withdrawals, and requests to forget."""
     key: Any = bindparam("scope")
     windows = select(col(RunWindowRow.window_id)).where(col(RunWindowRow.run_id).in_(live_runs(key)))
     live = select(col(WindowAssertionRow.assertion_id)).where(col(WindowAssertionRow.window_id).in_(windows))
-    told = select(col(FactAssertionRow.assertion_id)).where(col(FactAssertionRow.assertion_id) == col(AssertionRow.id))
+    in_fact = select(col(FactAssertionRow.assertion_id)).where(
+        col(FactAssertionRow.assertion_id) == col(AssertionRow.id)
+    )
     joined = select(*_plain([(EvidenceRow, "session_id"), (EvidenceRow, "turn")])).join_from(
         AssertionRow, EvidenceRow, col(EvidenceRow.assertion_id) == col(AssertionRow.id)
     )
-    apart = joined.where(col(AssertionRow.scope_id) == key, ~told.exists(), col(AssertionRow.id).in_(live))
+    apart = joined.where(col(AssertionRow.scope_id) == key, ~in_fact.exists(), col(AssertionRow.id).in_(live))
     return apart.where(col(EvidenceRow.turn).is_not(None))
 
 
@@ -278,4 +286,4 @@ _FACTS = Question(_facts)
 _SOME_FACTS = Question(_some_facts)
 _TURNS = Question(_cited_turns)
 _SESSION_TURNS = Question(_session_turns)
-_OTHERWISE = Question(_otherwise)
+_UNLINKED = Question(_unlinked_turns)

@@ -49,10 +49,10 @@ class Coverage:
 async def keep(store: Store, reading: Reading, embedder: Embedder, vectors: Mapping[str, bytes]) -> bool:
     """Keep vectors of texts of a reading; nothing is kept, and False returned, where the scope has moved on since."""
 
-    def work(db: Session) -> bool:
-        key = _held(db, reading)
+    def work(transaction: Session) -> bool:
+        key = _held(transaction, reading)
         if key is not None:
-            insert_missing(db, VectorRow, [_row(key, embedder, name, vectors[name]) for name in vectors])
+            insert_missing(transaction, VectorRow, [_row(key, embedder, name, vectors[name]) for name in vectors])
         return key is not None
 
     return await store.write(work)
@@ -62,28 +62,28 @@ async def complete(store: Store, reading: Reading, embedder: Embedder, *, alone:
     """Drop the vectors of texts that are gone, of whatever model; with `alone` also those of other models and
     dimensions, and note that this one has all. Nothing is done, and False returned, where the scope has moved on."""
 
-    def work(db: Session) -> bool:
-        key = _held(db, reading)
+    def work(transaction: Session) -> bool:
+        key = _held(transaction, reading)
         if key is None:
             return False
         of_scope = col(VectorRow.scope_id) == key
         keys = select(col(VectorRow.key)).where(of_scope).distinct()
-        found = db.connection().execute(keys)
-        stale = [name for (name,) in found if name not in reading.keys and (alone or name != COMPLETE)]
+        stored_keys = transaction.connection().execute(keys)
+        stale = [name for (name,) in stored_keys if name not in reading.keys and (alone or name != COMPLETE)]
         for start in range(0, len(stale), CHUNK):
-            db.exec(delete(VectorRow).where(of_scope, col(VectorRow.key).in_(stale[start : start + CHUNK])))
+            transaction.exec(delete(VectorRow).where(of_scope, col(VectorRow.key).in_(stale[start : start + CHUNK])))
         if alone:
             other = or_(col(VectorRow.model) != embedder.model, col(VectorRow.dimension) != embedder.dimension)
-            db.exec(delete(VectorRow).where(of_scope, other))
+            transaction.exec(delete(VectorRow).where(of_scope, other))
             until = reading.until.isoformat() if reading.until else None
             noted = json.dumps({"revision": reading.revision, "until": until}).encode()
-            insert_missing(db, VectorRow, [_row(key, embedder, COMPLETE, noted)])
+            insert_missing(transaction, VectorRow, [_row(key, embedder, COMPLETE, noted)])
         return True
 
     return await store.write(work)
 
 
-def lacking(db: Session, embedder: Embedder, at: datetime) -> list[Scope]:
+def lacking(transaction: Session, embedder: Embedder, at: datetime) -> list[Scope]:
     """Return the scopes of which it is not known that all their texts have a vector of this embedder at `at`."""
     noted = and_(
         col(VectorRow.scope_id) == col(ScopeRow.id),
@@ -93,7 +93,7 @@ def lacking(db: Session, embedder: Embedder, at: datetime) -> list[Scope]:
     )
     columns = (col(ScopeRow.tenant), col(ScopeRow.kind), col(ScopeRow.name), col(ScopeRow.revision))
     query = select(*columns, col(VectorRow.content)).outerjoin_from(ScopeRow, VectorRow, noted)
-    rows = db.connection().execute(query.where(col(ScopeRow.revision) > 0).order_by(col(ScopeRow.id)))
+    rows = transaction.connection().execute(query.where(col(ScopeRow.revision) > 0).order_by(col(ScopeRow.id)))
     return [
         Scope.parse(f"{row.tenant}/{row.kind}/{row.name}")
         for row in rows
@@ -104,27 +104,27 @@ def lacking(db: Session, embedder: Embedder, at: datetime) -> list[Scope]:
 async def coverage(store: Store, scope: Scope, at: datetime, wanted: Name | None = None) -> Coverage:
     """Return how many texts have a vector, of each model that has any and of the one that is wanted."""
 
-    def work(db: Session) -> Sequence[Any]:
-        row = scope_rows.scope_row(db, scope)
+    def work(transaction: Session) -> Sequence[Any]:
+        row = scope_rows.scope_row(transaction, scope)
         columns = (col(VectorRow.model), col(VectorRow.dimension), col(VectorRow.key))
         query = select(*columns).where(col(VectorRow.scope_id) == (row.id if row else None))
-        return db.connection().execute(query).all()
+        return transaction.connection().execute(query).all()
 
     rows = await store.read(work)
     keys: dict[Name, set[str]] = {} if wanted is None else {wanted: set()}
-    for one in rows:
-        keys.setdefault((one.model, one.dimension), set()).add(one.key)
+    for row in rows:
+        keys.setdefault((row.model, row.dimension), set()).add(row.key)
     if not keys:
         return Coverage(0, {})
     view = await view_cache_of(store).view(store, scope, at)
     texts = {vector_key(unit.text) for unit in view.index.units}
-    return Coverage(len(texts), {name: len(found & texts) for name, found in keys.items()})
+    return Coverage(len(texts), {name: len(stored_keys & texts) for name, stored_keys in keys.items()})
 
 
-def _held(db: Session, reading: Reading) -> int | None:
+def _held(transaction: Session, reading: Reading) -> int | None:
     """Return the key of the scope, held against every other writer; None where it is not as it was read any more."""
-    scope_rows.lock_scope(db, reading.scope)
-    row = scope_rows.scope_row(db, reading.scope)
+    scope_rows.lock_scope(transaction, reading.scope)
+    row = scope_rows.scope_row(transaction, reading.scope)
     return row.id if row is not None and row.revision == reading.revision else None
 
 

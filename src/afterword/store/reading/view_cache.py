@@ -1,4 +1,4 @@
-"""The views of the scopes that were asked for last: right whoever writes, loaded once, and bounded in memory."""
+"""The cache of views: it sees every writer, loads a scope once however many ask, and is bounded in memory."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class ViewCache:
         is_same = before is not None and snapshot is before.snapshot
         count(Count.CACHE, cache="view", hit=is_same)
         view = before if before is not None and is_same else View(snapshot, at, before)
-        if not view.is_right_at(at) and at >= view.since:
+        if not view.is_valid_at(at) and at >= view.since:
             view = View(snapshot, at, view)
         view.index  # noqa: B018 - made here, off the event loop
         self._keep(scope, view)
@@ -113,7 +113,7 @@ def _retrieve(loading: asyncio.Task[View]) -> None:
 
 
 def _at(view: View, at: datetime) -> View:
-    return view if view.is_right_at(at) else View(view.snapshot, at, view)
+    return view if view.is_valid_at(at) else View(view.snapshot, at, view)
 
 
 _caches: WeakKeyDictionary[Store, ViewCache] = WeakKeyDictionary()
