@@ -46,6 +46,7 @@ class Stage(StrEnum):
     PROPOSE = "afterword.propose"
     APPLY = "afterword.apply"
     UNDO = "afterword.undo"
+    REDO = "afterword.redo"
     CONSOLIDATE = "afterword.consolidate"
     RECALL = "afterword.recall"
     SEARCH = "afterword.search"

@@ -19,8 +19,9 @@ from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.pipeline.errors import ProposalOutdated
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.proposals import apply_proposal, undo_run
+from afterword.pipeline.proposals import apply_proposal
 from afterword.pipeline.session import SessionOutcome, process_session
+from afterword.pipeline.undoing import undo_run
 from afterword.store import entries, ledger, lookup, reviews, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus

@@ -18,8 +18,8 @@ from afterword.extractors.testing import OracleExtractor
 from afterword.facts.assertions import Assertion, Verdict, digest
 from afterword.facts.timeline import fact_histories
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.proposals import undo_run
 from afterword.pipeline.session import process_session
+from afterword.pipeline.undoing import redo_run, undo_run
 from afterword.store import ledger, lookup, runs, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.proposals import Proposal, WindowReading
@@ -95,6 +95,7 @@ async def kept_as_in_the_book(store: Store, history: History) -> None:
     history.happen(
         book,
         undos=True,
+        redos=True,
         seen=lambda: steps.append((len(book.runs), tuple(run.counts for run in book.runs), book.dump())),
     )
     numbers: list[int] = []
@@ -106,12 +107,16 @@ async def kept_as_in_the_book(store: Store, history: History) -> None:
                 undone.add(place)
                 with store.writing() as db:
                     ledger.undo_run(db, LENA, numbers[place], day(31))
+            elif counts and place in undone:
+                undone.remove(place)
+                with store.writing() as db:
+                    ledger.redo_run(db, LENA, numbers[place], day(31))
         assert await kept(store) == expected
 
 
 @share
 def test_the_store_keeps_what_the_book_says(empty: Path, share: int) -> None:
-    """Read, grown, swapped and undone: after every move the kept facts are those of the pure core."""
+    """Read, grown, swapped, undone and redone: after every move the kept facts are those of the pure core."""
 
     def check(history: History) -> None:
         shorter = replace(history, moves=history.moves[:14])
@@ -218,3 +223,43 @@ def test_an_undone_session_is_as_if_it_had_never_been_processed(empty: Path, sha
         assert found[0] == found[1]
 
     holds_for(10 * share, histories(CoherentJudge, least=6, is_trusted=True), check)
+
+
+@share
+def test_a_redone_session_is_as_if_it_had_never_been_undone(empty: Path, share: int) -> None:
+    """Undone, others processed meanwhile, and redone: what came meanwhile is compared with it."""
+
+    def check(history: History) -> None:
+        wholes = [(told.id, len(told.whole)) for told in history.shuffled()]
+        half = len(wholes) // 2
+        undone = wholes[history.moves[0] % half]
+        judge = Weighed(CoherentJudge(history.judge.seed))
+        dumps: list[Dump] = []
+
+        async def redo(store: Store) -> None:
+            await processed(store, history, wholes[:half])
+            run_id = await run_of(store, undone[0])
+            before = await kept(store)
+            await undo_run(store, run_id, judge=judge, clock=lambda: day(31))
+            redone = await redo_run(store, run_id, judge=judge, clock=lambda: day(31))
+            assert await kept(store) == before
+            assert redone.run.status == "applied"
+            await undo_run(store, run_id, judge=judge, clock=lambda: day(31))
+            await processed(store, history, wholes[half:])
+            await redo_run(store, run_id, judge=judge, clock=lambda: day(32))
+            dumps.append(await kept(store))
+
+        async def never(store: Store) -> None:
+            dumps.append(await processed(store, history, wholes))
+
+        in_a_store(empty, redo)
+        in_a_store(empty, never)
+        assert dumps[0] == dumps[1]
+
+    holds_for(10 * share, histories(CoherentJudge, least=6, is_trusted=True), check)
+
+
+async def run_of(store: Store, session_id: str) -> int:
+    """Return the run that has read a session."""
+    made = await store.read(lambda transaction: runs.read_runs(transaction, LENA))
+    return next(run.id for run in made if run.source == ledger.session_source(session_id))

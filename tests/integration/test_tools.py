@@ -18,7 +18,8 @@ from afterword.agents.tools import RecallTool, RememberTool, WithdrawTool
 from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.fact import Status
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.proposals import apply_proposal, undo_run
+from afterword.pipeline.proposals import apply_proposal
+from afterword.pipeline.undoing import undo_run
 from afterword.store import ledger, runs, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.requests import MAX_HELD_REQUESTS

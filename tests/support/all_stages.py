@@ -33,9 +33,9 @@ from afterword.pipeline.budget import Budget, CostTracker
 from afterword.pipeline.consolidation import consolidate_scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.memory_import import import_memories
-from afterword.pipeline.proposals import undo_run
 from afterword.pipeline.session import SessionOutcome
 from afterword.pipeline.sources.other_libraries import Memory, Origin
+from afterword.pipeline.undoing import redo_run, undo_run
 from afterword.recall.vectors import EmbeddingUnavailable, Vector
 from afterword.store import sessions
 from afterword.store.database.engine import Store
@@ -124,6 +124,8 @@ async def _process(store: Store, chores: PeriodicJobs) -> None:
     last = ended[2]
     assert isinstance(last, SessionOutcome)
     assert last.run_id is not None
+    await undo_run(store, last.run_id, judge=judge)
+    await redo_run(store, last.run_id, judge=judge)
     await undo_run(store, last.run_id, judge=judge)
 
     def fail_again(transaction: Session) -> None:

@@ -305,17 +305,20 @@ class History:
                 book.read(told, len(told.whole) if lengths is None else lengths[told.id])
         return book
 
-    def happen(self, book: Book, *, undos: bool, seen: Callable[[], None] = lambda: None) -> None:
+    def happen(self, book: Book, *, undos: bool, redos: bool = False, seen: Callable[[], None] = lambda: None) -> None:
         """Let the moves happen: sessions are read and grow, and (with `undos`) one move in four undoes a run.
 
-        `seen` is called after each.
+        With `redos` half of these redo an undone run instead, if there is one. `seen` is called after each.
         """
         lengths: dict[str, int] = {}
         for move in self.moves:
             digits = Digits(move)
             undoes = digits.pick((False, False, False, True))
             counting = [run for run in book.runs if run.counts]
-            if undoes and undos and counting:
+            undone = [run for run in book.runs if not run.counts]
+            if undoes and redos and undone and digits.pick((False, True)):
+                digits.pick(undone).counts = True
+            elif undoes and undos and counting:
                 digits.pick(counting).counts = False
             else:
                 told = digits.pick(self.sessions)

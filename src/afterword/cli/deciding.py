@@ -30,7 +30,8 @@ from afterword.facts.assertions import Assertion
 from afterword.facts.dependents import Dependent, dependents
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
-from afterword.pipeline.proposals import apply_proposal, undo_run
+from afterword.pipeline.proposals import apply_proposal
+from afterword.pipeline.undoing import undo_run
 from afterword.store import costs, ledger, lookup, reviews, scope_rows
 from afterword.store import runs as ledger_runs
 from afterword.store.costs import Spending
@@ -118,7 +119,7 @@ def undo(run_id: int, *, as_json: bool) -> None:
     async def work() -> Run:
         configured = settings.load()
         async with opened() as store, open_extractor_and_judge(configured.extractor, configured.model) as workers:
-            run = await undo_run(store, run_id, judge=workers.judge)
+            run = (await undo_run(store, run_id, judge=workers.judge)).run
             await embedding.refresh(store, configured, [run.scope])
             return run
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from afterword.facts.assertions import Assertion, Verdict
 from afterword.facts.dependents import Dependent
 from afterword.facts.fact import Fact
+from afterword.facts.fact_changes import FactChange
 from afterword.facts.transcripts import SourceTurn, Turn
 from afterword.store.costs import Spending
 from afterword.store.reviews import Contest
@@ -191,14 +192,6 @@ class RunPage:
     runs: tuple[RunRecord, ...]
     total: int
     next: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FactChange:
-    """A fact before and after a run: `before` is None if the fact is new, `after` if it is gone."""
-
-    before: Fact | None
-    after: Fact | None
 
 
 @dataclass(frozen=True, slots=True)

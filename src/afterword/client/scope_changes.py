@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import time
+from typing import TYPE_CHECKING
 
 from sqlmodel import Session
 
 from afterword.client.arguments import Instant, choices, instant
-from afterword.client.results import FactChange, RunEffect
+from afterword.client.results import RunEffect
 from afterword.client.scope_reading import ScopeReading
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.fact import Fact
+from afterword.facts.fact_changes import fact_changes
 from afterword.store import entries, ledger, lookup, reviews, runs, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.entered_statements import Entry
 from afterword.store.reviews import Decision, Wording
 from afterword.store.runs import Run
 from afterword.store.scope_rows import Policy
+
+if TYPE_CHECKING:
+    from afterword.pipeline.undoing import RunSwitch
 
 HELD_RUN = "run:"
 """How the id of a held run begins, where a person decides."""
@@ -159,14 +164,27 @@ class ScopeChanges(ScopeReading):
 
         Raises `NotFound` if the scope has no such applied run.
         """
-        from afterword.pipeline.proposals import undo_run
+        from afterword.pipeline.undoing import undo_run
 
+        return await self._switched(run_id, undo_run)
+
+    async def redo(self, run_id: int) -> RunEffect:
+        """Let an undone run count again, as if it had never been undone, and return what that changed.
+
+        A later run over the same session still takes precedence. Raises `NotFound` if the scope has no such undone run.
+        """
+        from afterword.pipeline.undoing import redo_run
+
+        return await self._switched(run_id, redo_run)
+
+    async def _switched(self, run_id: int, switch: Callable[..., Awaitable[RunSwitch]]) -> RunEffect:
         await self._own_run(run_id)
-        before = await self._facts_now()
         async with self._resources.extractor_and_judge() as workers:
-            await undo_run(await self._store(), run_id, judge=workers.judge, clock=self._resources.now)
+            store, clock = await self._store(), self._resources.now
+            switched = await switch(store, run_id, judge=workers.judge, clock=clock)
         await self._resources.refresh_vectors([self.scope])
-        return await self._effect(run_id, before, lambda _: False)
+        changed = tuple(change.after for change in switched.changes if change.after is not None)
+        return RunEffect(switched.run, switched.changes, changed)
 
     async def _decide_run(self, number: str, decision: Decision) -> RunEffect:
         if not number.isdecimal():
@@ -215,20 +233,6 @@ class ScopeChanges(ScopeReading):
         changes = fact_changes(before, after)
         changed = {change.after.id for change in changes if change.after is not None}
         return RunEffect(run, changes, tuple(fact for fact in after if fact.id in changed or concerns(fact)))
-
-
-def fact_changes(before: Sequence[Fact], after: Sequence[Fact]) -> tuple[FactChange, ...]:
-    """Return the facts that differ, each as it was and as it is: one fact if they share an assertion."""
-    former = {id_: fact for fact in before for id_ in fact.assertion_ids}
-    changes, continued = [], set()
-    for fact in after:
-        old = next((former[id_] for id_ in fact.assertion_ids if id_ in former), None)
-        if old is not None:
-            continued.add(old.id)
-        if old != fact:
-            changes.append(FactChange(old, fact))
-    gone = [FactChange(fact, None) for fact in before if fact.id not in continued]
-    return (*changes, *gone)
 
 
 def _with_value(fact: Fact, value: str) -> str:

@@ -1,23 +1,19 @@
-"""Applying a stored proposal, judged against what is known now; and undoing a run."""
+"""Applying a stored proposal, judged against what is known now."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
 from sqlmodel import Session
 
-from afterword.extractors.judge import Judge, judged_at_once
-from afterword.facts.assertions import Assertion, Verdict
-from afterword.facts.knowledge import Knowledge
-from afterword.facts.scopes import Scope
+from afterword.extractors.judge import Judge
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
-from afterword.pipeline.consolidation import verdicts_proposal
 from afterword.pipeline.errors import ProposalOutdated
-from afterword.pipeline.judging import PairJudging, PairsToJudge, pair_ids
-from afterword.pipeline.resolution import comparison_partners, required_pairs
+from afterword.pipeline.judging import PairJudging, PairsToJudge
+from afterword.pipeline.resolution import required_pairs
 from afterword.pipeline.run_storage import retry_if_overtaken
 from afterword.store import ledger, lookup, runs, sessions
 from afterword.store.database.engine import Store
@@ -110,55 +106,3 @@ def _save_dry_run_turns(transaction: Session, run: Run, at: datetime) -> int | N
     saved_at = sessions.state_saved_at(transaction, run.scope, session_id)
     is_done = saved_at is None or saved_at <= run.started_at
     return sessions.save_transcript(transaction, run.scope, session_id, transcript, at, is_done=is_done)
-
-
-async def undo_run(
-    store: Store,
-    run_id: int,
-    *,
-    judge: Judge,
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> Run:
-    """Leave out an applied run as if it had never been, and return it.
-
-    Statements that were compared only with those of the run are compared with the next ones: by stored verdicts, and by
-    a judge that makes no calls. Pairs that would need a call are left to consolidation. Raises `NotFound` if there is
-    no such applied run.
-    """
-
-    def work(transaction: Session) -> Run:
-        run = runs.read_run(transaction, run_id)
-        proposal, _ = runs.read_proposal(transaction, run)
-        before = lookup.read_knowledge(transaction, run.scope)
-        ledger.undo_run(transaction, run.scope, run_id, clock())
-        known = lookup.read_knowledge(transaction, run.scope)
-        removed = [assertion for assertion in before.assertions if assertion.id not in known.by_id]
-        to_compare = [assertion for assertion in known.assertions if assertion.id not in before.by_id]
-        to_compare += [other for other in comparison_partners(removed, before.index) if other.id in known.by_id]
-        ends = (end for verdict in proposal.verdicts for end in (verdict.earlier_id, verdict.later_id))
-        to_compare += [known.by_id[end] for end in ends if end in known.by_id]
-        verdicts = _missing_verdicts(transaction, known, to_compare, run.scope, judge)
-        if verdicts:
-            closing = verdicts_proposal(run.scope, judge, known, verdicts, clock())
-            ledger.apply_run(transaction, run.scope, ledger.propose_run(transaction, closing), clock())
-        return runs.read_run(transaction, run_id)
-
-    return await store.write(work)
-
-
-def _missing_verdicts(
-    transaction: Session, known: Knowledge, assertions: Sequence[Assertion], scope: Scope, judge: Judge
-) -> tuple[Verdict, ...]:
-    """Return the verdicts on required pairs of these statements that belong to no applied run."""
-    in_force = {
-        (verdict.earlier_id, verdict.later_id)
-        for assertion in assertions
-        for verdict in known.verdicts_by_id.get(assertion.id, ())
-    }
-    required = required_pairs(list(dict.fromkeys(assertions)), known.index)
-    pairs = [pair for pair in required if pair_ids(pair) not in in_force]
-    stored = runs.read_verdicts(transaction, scope, pairs, judge.version)
-    fresh: list[Verdict] = []
-    if judge.pairs_a_call is None:
-        fresh, _ = judged_at_once(judge, [pair for pair in pairs if pair_ids(pair) not in stored])
-    return (*stored.values(), *fresh)

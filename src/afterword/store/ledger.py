@@ -104,11 +104,13 @@ def propose_run(
     session_pk: int | None = None,
     is_held: bool = False,
     transcript: Transcript | None = None,
+    caused_by: int | None = None,
 ) -> int:
     """Store a proposal and return the id of its run. Nothing of it counts before it is applied.
 
     With `is_held` it waits for a person's approval. `transcript` is what a dry run has read, to be stored when the run
     is applied. `session_pk` is the key of the session that was read, None if the application or a person speaks.
+    `caused_by` is the run whose undoing makes this one necessary.
     """
     scope_id = lock_scope(transaction, proposal.scope)
     run = RunRow(
@@ -124,6 +126,7 @@ def propose_run(
         prompt_tokens=proposal.prompt_tokens,
         completion_tokens=proposal.completion_tokens,
         counts={**proposal.counts, "revision": proposal.revision},
+        caused_by=caused_by,
         transcript=pack_transcript(transcript) if transcript else None,
     )
     transaction.add(run)
@@ -175,10 +178,26 @@ def undo_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> i
     run = _require_run(transaction, scope, run_id, RunStatus.APPLIED)
     before, last_applied = read_knowledge(transaction, scope), _last_applied(transaction, run)
     revision = raise_revision(transaction, run.scope_id)
-    run.status, run.undone_at = RunStatus.UNDONE, at
+    run.status, run.undone_at, run.redone_at = RunStatus.UNDONE, at, None
     transaction.add(run)
     transaction.flush()
     _update_facts(transaction, scope, run, before, last_applied)
+    return revision
+
+
+@staged(Stage.REDO, "scope", "run_id")
+def redo_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> int:
+    """Let an undone run count again, as if it had never been undone; return the scope's new revision.
+
+    A later run over the same source still takes precedence. Raises `NotFound` if there is no such undone run.
+    """
+    run = _require_run(transaction, scope, run_id, RunStatus.UNDONE)
+    before = read_knowledge(transaction, scope)
+    revision = raise_revision(transaction, run.scope_id)
+    run.status, run.redone_at = RunStatus.APPLIED, at
+    transaction.add(run)
+    transaction.flush()
+    _update_facts(transaction, scope, run, before, _last_applied(transaction, run))
     return revision
 
 

@@ -63,7 +63,8 @@ def _is_live(run: type[RunRow], known_at: datetime | None = None) -> ColumnEleme
 def _is_applied(run: type[RunRow], known_at: datetime | None) -> ColumnElement[bool]:
     if known_at is None:
         return col(run.status) == "applied"
-    is_undone = and_(col(run.undone_at).is_not(None), col(run.undone_at) <= known_at)
+    was_redone = and_(col(run.redone_at).is_not(None), col(run.redone_at) <= known_at)
+    is_undone = and_(col(run.undone_at).is_not(None), col(run.undone_at) <= known_at, ~was_redone)
     return and_(col(run.applied_at) <= known_at, ~is_undone)
 
 

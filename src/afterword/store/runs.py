@@ -43,6 +43,7 @@ class Run:
     started_at: datetime
     applied_at: datetime | None
     undone_at: datetime | None
+    redone_at: datetime | None
     calls: int
     prompt_tokens: int
     completion_tokens: int
@@ -64,6 +65,12 @@ def read_run(transaction: Session, run_id: int) -> Run:
     if pair is None:
         raise NotFound(f"no run {run_id}; see `afterword runs`")
     return _run_of(pair[0], scope_of(pair[1]))
+
+
+def runs_caused_by(transaction: Session, cause: Run) -> list[Run]:
+    """Return the applied runs that undoing this run made."""
+    query = select(RunRow).where(RunRow.caused_by == cause.id, RunRow.status == "applied").order_by(col(RunRow.id))
+    return [_run_of(row, cause.scope) for row in transaction.exec(query)]
 
 
 def dry_run_transcript(transaction: Session, run: Run) -> Transcript | None:
@@ -116,5 +123,5 @@ def _reading_of(transaction: Session, scope: Scope, window: WindowRow) -> Window
 
 
 def _run_of(row: RunRow, scope: Scope) -> Run:
-    values = row.model_dump(exclude={"scope_id", "session_pk", "applied_revision", "transcript"})
+    values = row.model_dump(exclude={"scope_id", "session_pk", "applied_revision", "transcript", "caused_by"})
     return Run(scope=scope, **values)

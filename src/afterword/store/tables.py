@@ -24,7 +24,7 @@ SQLModel.metadata.naming_convention = NAMING
 
 class ScopeRow(SQLModel, table=True):
     """Whose memory. `revision` grows with every change of what is known, so that caches see it; `policy` says what a
-    person wants to see before it counts."""
+    person wants to see before it counts. Since `paused_at` no session is kept; `sessions_not_kept` counts them."""
 
     __tablename__ = "scopes"
     __table_args__ = (UniqueConstraint("tenant", "kind", "name"),)
@@ -36,6 +36,8 @@ class ScopeRow(SQLModel, table=True):
     revision: int = 0
     policy: str = "auto"
     stamp: str = ""
+    paused_at: datetime | None = None
+    sessions_not_kept: int = 0
 
 
 class ScopeChangeRow(SQLModel, table=True):
@@ -103,7 +105,8 @@ class TurnRow(SQLModel, table=True):
 class RunRow(SQLModel, table=True):
     """One processing. `source` is what it reads (a session's key, or its own where the application speaks): of the
     applied runs of one source only the latest counts. `applied_revision` orders them. `transcript` is what a dry run
-    read (JSON, compressed), kept as the session's turns only when the run is applied."""
+    read (JSON, compressed), kept as the session's turns only when the run is applied. An undone run that counts again
+    has a `redone_at`. `caused_by` is the run whose undoing made this one."""
 
     __tablename__ = "runs"
     __table_args__ = (Index(None, "scope_id", "source"),)
@@ -119,12 +122,25 @@ class RunRow(SQLModel, table=True):
     started_at: datetime
     applied_at: datetime | None = None
     undone_at: datetime | None = None
+    redone_at: datetime | None = None
+    caused_by: int | None = None
     applied_revision: int | None = None
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     counts: dict[str, int] = Field(default_factory=dict, sa_type=JSON)
     transcript: bytes | None = Field(default=None, sa_type=LargeBinary)
+
+
+class MovedSourceRow(SQLModel, table=True):
+    """A source that a run of purpose merge or rename took over from another scope, with its name there."""
+
+    __tablename__ = "moved_sources"
+
+    run_id: int = Field(primary_key=True, foreign_key="runs.id")
+    source: str = Field(primary_key=True)
+    former_source: str
+    former_scope_id: int = Field(foreign_key="scopes.id", index=True)
 
 
 class WindowRow(SQLModel, table=True):

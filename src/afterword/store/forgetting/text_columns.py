@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, or_
+from sqlalchemy import ColumnElement, Select, and_, or_
 from sqlmodel import SQLModel, col, select
 
 from afterword.store.ledger import session_source
@@ -20,6 +20,7 @@ from afterword.store.tables import (
     FactRow,
     ImportedRunRow,
     JobRow,
+    MovedSourceRow,
     RejectionRow,
     RunRow,
     RunVerdictRow,
@@ -207,6 +208,15 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         ("source", "key"),
         of_scope=lambda scope: col(WindowRow.scope_id) == scope,
         of_session=lambda session: col(WindowRow.id).in_(_session_windows(session)),
+    ),
+    ErasableTable(
+        MovedSourceRow,
+        (),
+        ("source", "former_source"),
+        of_scope=lambda scope: col(MovedSourceRow.run_id).in_(_runs(scope)),
+        of_session=lambda one: and_(
+            col(MovedSourceRow.run_id).in_(_runs(one.scope_id)), col(MovedSourceRow.source) == one.source
+        ),
     ),
     ErasableTable(
         ImportedRunRow,

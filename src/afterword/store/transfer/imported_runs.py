@@ -95,6 +95,7 @@ class RunImport:
     def _run(self, transaction: Session, line: Line, revisions: Mapping[int, int]) -> Line:
         row = {name: value for name, value in parse_columns(RunRow, line).items() if name != "id"}
         row |= {"scope_id": self.scope_id, "session_pk": self.sessions.get(line.get("session_id") or "")}
+        row["caused_by"] = None  # it names a run of the other store
         row["applied_revision"] = revisions.get(line["id"])
         if row["status"] in ledger.UNDECIDED:
             row["counts"] = {

@@ -1,0 +1,125 @@
+"""Leaving a run out as if it had never been, and letting it count again as if it had never been left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sqlmodel import Session
+
+from afterword.extractors.judge import Judge, judged_at_once
+from afterword.facts.assertions import Assertion, Verdict
+from afterword.facts.fact_changes import FactChange, fact_changes
+from afterword.facts.knowledge import Knowledge
+from afterword.facts.scopes import Scope
+from afterword.pipeline.consolidation import verdicts_proposal
+from afterword.pipeline.judging import pair_ids
+from afterword.pipeline.resolution import comparison_partners, required_pairs
+from afterword.store import ledger, lookup, runs
+from afterword.store.database.engine import Store
+from afterword.store.runs import Run
+
+
+@dataclass(frozen=True, slots=True)
+class RunSwitch:
+    """A run that was undone or redone, and the facts that changed with it."""
+
+    run: Run
+    changes: tuple[FactChange, ...]
+
+
+async def undo_run(
+    store: Store,
+    run_id: int,
+    *,
+    judge: Judge,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> RunSwitch:
+    """Leave an applied run out, as if it had never been, and return it with the facts that changed.
+
+    Statements that were compared only with the removed ones are compared with the next ones: by stored verdicts, and
+    by a judge that costs nothing. Pairs that would need a call are left to consolidation. Raises `NotFound` if there is
+    no such applied run.
+    """
+
+    def switch(transaction: Session, run: Run, at: datetime) -> None:
+        ledger.undo_run(transaction, run.scope, run.id, at)
+
+    return await _switched(store, run_id, switch, judge, clock)
+
+
+async def redo_run(
+    store: Store,
+    run_id: int,
+    *,
+    judge: Judge,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> RunSwitch:
+    """Let an undone run count again, as if it had never been undone, and return it with the facts that changed.
+
+    The runs that undoing it made are undone. Its statements are compared with those that came meanwhile, as `undo_run`
+    does. Raises `NotFound` if there is no such undone run.
+    """
+
+    def switch(transaction: Session, run: Run, at: datetime) -> None:
+        ledger.redo_run(transaction, run.scope, run.id, at)
+        for closing in runs.runs_caused_by(transaction, run):
+            ledger.undo_run(transaction, run.scope, closing.id, at)
+
+    return await _switched(store, run_id, switch, judge, clock)
+
+
+async def _switched(
+    store: Store,
+    run_id: int,
+    switch: Callable[[Session, Run, datetime], None],
+    judge: Judge,
+    clock: Callable[[], datetime],
+) -> RunSwitch:
+    def work(transaction: Session) -> RunSwitch:
+        at = clock()
+        run = runs.read_run(transaction, run_id)
+        proposal, _ = runs.read_proposal(transaction, run)
+        before = lookup.read_knowledge(transaction, run.scope)
+        facts_before = lookup.read_facts(transaction, run.scope, at=at)
+        switch(transaction, run, at)
+        after = lookup.read_knowledge(transaction, run.scope)
+        ends = (end for verdict in proposal.verdicts for end in (verdict.earlier_id, verdict.later_id))
+        affected = _affected(before, after) + [after.by_id[end] for end in ends if end in after.by_id]
+        verdicts = _missing_verdicts(transaction, after, affected, run.scope, judge)
+        if verdicts:
+            closing = verdicts_proposal(run.scope, judge, after, verdicts, at)
+            closing_id = ledger.propose_run(transaction, closing, caused_by=run.id)
+            ledger.apply_run(transaction, run.scope, closing_id, at)
+        facts_after = lookup.read_facts(transaction, run.scope, at=at)
+        return RunSwitch(runs.read_run(transaction, run_id), fact_changes(facts_before, facts_after))
+
+    return await store.write(work)
+
+
+def _affected(before: Knowledge, after: Knowledge) -> list[Assertion]:
+    """Return the assertions that may lack a comparison: new ones, and those that were compared with removed ones."""
+    removed = [assertion for assertion in before.assertions if assertion.id not in after.by_id]
+    added = [assertion for assertion in after.assertions if assertion.id not in before.by_id]
+    return added + [
+        assertion for assertion in comparison_partners(removed, before.index) if assertion.id in after.by_id
+    ]
+
+
+def _missing_verdicts(
+    transaction: Session, known: Knowledge, affected: Sequence[Assertion], scope: Scope, judge: Judge
+) -> tuple[Verdict, ...]:
+    """Return the verdicts on the required pairs of these assertions that no run that counts stands on."""
+    in_force = {
+        (verdict.earlier_id, verdict.later_id)
+        for assertion in affected
+        for verdict in known.verdicts_by_id.get(assertion.id, ())
+    }
+    required = required_pairs(list(dict.fromkeys(affected)), known.index)
+    pairs = [pair for pair in required if pair_ids(pair) not in in_force]
+    stored = runs.read_verdicts(transaction, scope, pairs, judge.version)
+    judged: list[Verdict] = []
+    if judge.pairs_a_call is None:
+        judged, _ = judged_at_once(judge, [pair for pair in pairs if pair_ids(pair) not in stored])
+    return (*stored.values(), *judged)
