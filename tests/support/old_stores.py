@@ -93,4 +93,4 @@ def _as(kind: TypeEngine[Any], value: Any) -> Any:
 
 
 def _engine(url: str) -> Engine:
-    return create_engine(str(store_url(url).render_as_string(hide_password=False)).replace("+aiosqlite", ""))
+    return create_engine(str(store_url(url).render_as_string(hide_password=False)))
