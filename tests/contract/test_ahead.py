@@ -66,8 +66,8 @@ async def the_first_last(said: str) -> None:
 
 async def told_in(store: Store, scope: Scope = LENA) -> list[str]:
     """Return the sources of the runs that count, in the order in which they were stored."""
-    with store.reading() as db:
-        made = runs.read_runs(db, scope)
+    with store.reading() as transaction:
+        made = runs.read_runs(transaction, scope)
     return [one.source for one in sorted(made, key=lambda one: one.id) if one.status == ledger.RunStatus.APPLIED]
 
 
@@ -78,8 +78,8 @@ async def test_a_later_session_is_read_sooner_and_stored_later(store: Store) -> 
     assert slow.begun == len(CITIES)
     assert [one.session_id for one in ended] == [one.session_id for one in talks()]
     assert await told_in(store) == [ledger.session_source(one.session_id) for one in talks()]
-    with store.reading() as db:
-        found = lookup.read_facts(db, LENA, at=DAY + timedelta(days=30))
+    with store.reading() as transaction:
+        found = lookup.read_facts(transaction, LENA, at=DAY + timedelta(days=30))
     assert [fact.value for fact in found if fact.is_served] == [CITIES[-1]]
 
 
@@ -99,7 +99,7 @@ async def test_what_is_saved_anew_while_it_waits_is_read_anew(store: Store) -> N
 
     async def save(text: str, at: datetime) -> None:
         save_state = partial(sessions.save_state, component="AssistantAgent", state=state(text), at=at)
-        await store.write(lambda db: save_state(db, LENA, "talk1"))
+        await store.write(lambda transaction: save_state(transaction, LENA, "talk1"))
 
     async def meanwhile(said: str) -> None:
         if CITIES[0] in said:
@@ -113,9 +113,9 @@ async def test_what_is_saved_anew_while_it_waits_is_read_anew(store: Store) -> N
     ended = await run_batch(store, [first, again], extractor=slow)
     assert all(isinstance(one, SessionOutcome) and one.applied for one in ended)
     assert slow.begun == 3
-    with store.reading() as db:
-        found = lookup.read_facts(db, LENA, at=DAY + timedelta(days=30))
-        [kept] = sessions.read_sessions(db, session_id="talk1")
+    with store.reading() as transaction:
+        found = lookup.read_facts(transaction, LENA, at=DAY + timedelta(days=30))
+        [kept] = sessions.read_sessions(transaction, session_id="talk1")
     assert [fact.value for fact in found if fact.is_served] == ["Krems"]
     assert kept.progress is sessions.Progress.DONE
 
@@ -163,8 +163,8 @@ async def test_what_has_nothing_new_is_done_though_its_turn_comes_after_others(s
     mixed = [one for pair in zip(new, again, strict=True) for one in pair]
     ended = await run_batch(store, mixed, extractor=RulesExtractor())
     assert all(isinstance(one, SessionOutcome) for one in ended)
-    with store.reading() as db:
-        assert {one.progress for one in sessions.read_sessions(db)} == {sessions.Progress.DONE}
+    with store.reading() as transaction:
+        assert {one.progress for one in sessions.read_sessions(transaction)} == {sessions.Progress.DONE}
 
 
 async def test_under_a_budget_sessions_are_read_one_after_another(store: Store) -> None:

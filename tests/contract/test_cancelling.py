@@ -36,8 +36,8 @@ def died(monkeypatch: pytest.MonkeyPatch) -> list[BaseException | None]:
 async def test_a_cancelled_transaction_is_rolled_back_and_says_so(store: Store) -> None:
     reached, free = threading.Event(), threading.Event()
 
-    def work(db: Session) -> None:
-        scope_rows.ensure_scope(db, MIRA)
+    def work(transaction: Session) -> None:
+        scope_rows.ensure_scope(transaction, MIRA)
         reached.set()
         free.wait(WAIT_S)
 
@@ -49,7 +49,7 @@ async def test_a_cancelled_transaction_is_rolled_back_and_says_so(store: Store) 
     with pytest.raises(TransactionCancelled) as cancelled:
         await asking
     assert not cancelled.value.is_committed
-    await store.write(lambda db: scope_rows.ensure_scope(db, BO))
+    await store.write(lambda transaction: scope_rows.ensure_scope(transaction, BO))
     assert await store.read(scope_rows.read_scopes) == [BO]
 
 
@@ -60,7 +60,7 @@ async def test_who_waits_for_the_write_lock_is_cancelled_at_once(tmp_path: Path)
             other.execute("BEGIN IMMEDIATE")
             begun = time.monotonic()
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(store.write(lambda db: scope_rows.ensure_scope(db, MIRA)), 0.1)
+                await asyncio.wait_for(store.write(lambda transaction: scope_rows.ensure_scope(transaction, MIRA)), 0.1)
             assert time.monotonic() - begun < 5
             other.execute("ROLLBACK")
         assert await store.read(scope_rows.read_scopes) == []
@@ -71,8 +71,8 @@ def test_a_transaction_ends_where_the_loop_of_its_caller_is_closed(
 ) -> None:
     path, reached, free = tmp_path / "store.db", threading.Event(), threading.Event()
 
-    def work(db: Session) -> None:
-        scope_rows.ensure_scope(db, MIRA)
+    def work(transaction: Session) -> None:
+        scope_rows.ensure_scope(transaction, MIRA)
         reached.set()
         free.wait(WAIT_S)
 
@@ -94,7 +94,7 @@ def cancelled(url: str, moment: int | None, *, writing: bool) -> int:
     """Cancel a transaction after that many steps of the loop, close store and loop at once; return the steps."""
 
     async def transaction(store: Store) -> None:
-        await (store.write if writing else store.read)(lambda db: db.exec(select(ScopeRow.id)).all())
+        await (store.write if writing else store.read)(lambda transaction: transaction.exec(select(ScopeRow.id)).all())
 
     async def cancel() -> int:
         steps = 0

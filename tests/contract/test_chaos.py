@@ -91,8 +91,8 @@ class Chaos:
         try:
             async with Store(self.url) as store:
                 await store.check()
-                with store.reading() as db:
-                    found = sessions.read_sessions(db)
+                with store.reading() as transaction:
+                    found = sessions.read_sessions(transaction)
         except StoreOutdated:
             return False
         except StoreUnreachable:
@@ -174,8 +174,8 @@ class Check:
         assert chaos.crashes or self.herd.untold() == []
         await chaos.run("consolidate")
         async with Store(chaos.url) as store:
-            with store.reading() as db:
-                kept = sessions.read_sessions(db)
+            with store.reading() as transaction:
+                kept = sessions.read_sessions(transaction)
         assert sorted((one.scope.id, one.session_id) for one in kept) == sorted(
             (one.scope.id, one.session_id) for one in chaos.told
         )

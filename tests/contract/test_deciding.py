@@ -68,8 +68,8 @@ async def process(store: Store, session_id: str, on: int, text: str, **more: Any
 
 
 async def held(store: Store, at: datetime = datetime(2026, 4, 1, tzinfo=UTC)) -> dict[str, Fact]:
-    with store.reading() as db:
-        return {fact.value: fact for fact in lookup.read_facts(db, LENA, at=at)}
+    with store.reading() as transaction:
+        return {fact.value: fact for fact in lookup.read_facts(transaction, LENA, at=at)}
 
 
 async def statuses(store: Store) -> dict[str, str]:
@@ -77,7 +77,7 @@ async def statuses(store: Store) -> dict[str, str]:
 
 
 async def set_policy(store: Store, policy: Policy) -> None:
-    await store.write(lambda db: scope_rows.set_policy(db, LENA, policy))
+    await store.write(lambda transaction: scope_rows.set_policy(transaction, LENA, policy))
 
 
 async def test_a_policy_holds_retirements_for_a_person_and_lets_the_rest_through(store: Store) -> None:
@@ -99,7 +99,7 @@ async def test_a_rejected_proposal_never_counts(store: Store) -> None:
     outcome = await process(store, "a", 1, "home: Graz")
     assert outcome.run_id is not None
     run_id = outcome.run_id
-    await store.write(lambda db: ledger.reject_run(db, LENA, run_id))
+    await store.write(lambda transaction: ledger.reject_run(transaction, LENA, run_id))
     with pytest.raises(NotFound):
         await apply_proposal(store, run_id, judge=RulesJudge())
     assert await statuses(store) == {}
@@ -117,7 +117,7 @@ async def test_a_proposal_is_judged_again_where_the_memory_has_moved_on(store: S
     applied = await apply_proposal(store, first.run_id, judge=RulesJudge())
     assert applied.id != first.run_id
     assert await statuses(store) == {"Graz": "superseded", "Linz": "current"}
-    await store.write(lambda db: ledger.undo_run(db, LENA, applied.id, day(20)))
+    await store.write(lambda transaction: ledger.revert_run(transaction, LENA, applied.id, day(20)))
     assert await statuses(store) == {"Linz": "current"}
 
 
@@ -126,8 +126,8 @@ async def contest(store: Store) -> reviews.Contest:
     await process(store, "a", 1, "home: Graz")
     await process(store, "b", 5, "home: Linz", guessed=True)
     assert await statuses(store) == {"Graz": "contested", "Linz": "contested"}
-    with store.reading() as db:
-        (one,) = reviews.read_contests(db, LENA)
+    with store.reading() as transaction:
+        (one,) = reviews.read_contests(transaction, LENA)
     assert "file" in one.refused_because
     return one
 
@@ -147,9 +147,9 @@ async def test_a_contest_is_settled_by_a_person_and_the_decision_can_be_undone(
     before = await canonical(store, LENA)
     run_id = await reviews.decide_contest(store, LENA, one.earlier.id, one.later.id, decision, at=day(20))
     assert await statuses(store) == expected
-    with store.reading() as db:
-        assert reviews.read_contests(db, LENA) == []
-    await store.write(lambda db: ledger.undo_run(db, LENA, run_id, day(21)))
+    with store.reading() as transaction:
+        assert reviews.read_contests(transaction, LENA) == []
+    await store.write(lambda transaction: ledger.revert_run(transaction, LENA, run_id, day(21)))
     assert await canonical(store, LENA) == before
 
 
@@ -186,22 +186,22 @@ async def test_what_was_to_be_forgotten_is_hidden_from_every_read_at_once(store:
     await process(store, "a", 1, "diet: carrots")
     outcome = await process(store, "b", 5, "forget diet: carrots")
     assert await statuses(store) == {}
-    with store.reading() as db:
+    with store.reading() as transaction:
         for moment in (None, datetime(2030, 1, 1, tzinfo=UTC)):
-            assert lookup.read_facts(db, LENA, at=day(2), known_at=moment) == []
+            assert lookup.read_facts(transaction, LENA, at=day(2), known_at=moment) == []
     assert outcome.run_id is not None
     run_id = outcome.run_id
     await process(store, "c", 9, "diet: carrots")
     assert (await held(store))["carrots"].support == 1, "said again later, it is new"
-    await store.write(lambda db: ledger.undo_run(db, LENA, run_id, day(20)))
+    await store.write(lambda transaction: ledger.revert_run(transaction, LENA, run_id, day(20)))
     assert (await held(store))["carrots"].support == 2
 
 
 async def test_what_was_erased_stays_hidden_from_what_was_known_before(store: Store) -> None:
     await process(store, "a", 1, "diet: carrots", clock=lambda: day(2))
     await process(store, "b", 5, "forget diet: carrots", clock=lambda: day(6))
-    with store.reading() as db:
-        assert lookup.read_facts(db, LENA, at=day(3), known_at=day(3)) == []
+    with store.reading() as transaction:
+        assert lookup.read_facts(transaction, LENA, at=day(3), known_at=day(3)) == []
 
 
 async def test_reading_again_swaps_what_the_session_says(store: Store) -> None:
@@ -249,13 +249,13 @@ async def test_a_cleared_memory_stays_clear_of_what_was_said_before(store: Store
 
 async def test_a_dry_run_leaves_no_turns_behind_until_it_is_applied(store: Store) -> None:
     shown = await process(store, "a", 1, "home: Graz", apply=False)
-    with store.reading() as db:
-        assert sessions.read_turns(db, LENA, "a") == []
-        assert sessions.read_sessions(db) == []
+    with store.reading() as transaction:
+        assert sessions.read_turns(transaction, LENA, "a") == []
+        assert sessions.read_sessions(transaction) == []
     assert shown.run_id is not None
     await apply_proposal(store, shown.run_id, judge=RulesJudge())
-    with store.reading() as db:
-        assert [turn.text for turn in sessions.read_turns(db, LENA, "a")] == ["home: Graz"]
+    with store.reading() as transaction:
+        assert [turn.text for turn in sessions.read_turns(transaction, LENA, "a")] == ["home: Graz"]
     assert (await process(store, "a", 1, "home: Graz")).run_id is None
 
 

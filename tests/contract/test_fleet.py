@@ -62,8 +62,8 @@ async def record_all(store: Store) -> None:
         for user in USERS:
             told = {"source": "user", "type": "TextMessage", "created_at": (at + timedelta(days=number)).isoformat()}
             state = {"messages": [{**told, "content": f"I am called {user}."}, {**told, "content": "I live in Graz."}]}
-            with store.writing() as db:
-                sessions.save_state(db, Scope.user(user), f"s{number}", component="x", state=state, at=at)
+            with store.writing() as transaction:
+                sessions.save_state(transaction, Scope.user(user), f"s{number}", component="x", state=state, at=at)
 
 
 def rows(url: str, query: str) -> list[tuple[object, ...]]:
@@ -94,8 +94,8 @@ async def test_workers_do_each_session_once_and_one_at_a_time_within_a_scope(wor
         finishing = [workers.start(0.05, once=True) for _ in "12"]
         assert [one.wait() for one in finishing] == [0, 0]
         assert await faults(store) == []
-        with store.reading() as db:
-            made = [run.source for user in USERS for run in runs.read_runs(db, Scope.user(user))]
+        with store.reading() as transaction:
+            made = [run.source for user in USERS for run in runs.read_runs(transaction, Scope.user(user))]
         assert Counter(made) == {f"session:s{number}": len(USERS) for number in range(SESSIONS_EACH)}
     for user in USERS:
         told = [what for who, what, _ in workers.notes() if who == user]
@@ -126,8 +126,8 @@ async def test_the_commands_hand_out_and_work_off_the_queue(workers: Workers, tm
         assert json.loads(afterword("schedule", "--once", "--json"))["pending"] == "done"
         afterword("worker", "--once")
         assert await faults(store) == []
-        with store.reading() as db:
-            assert {one.progress for one in sessions.read_sessions(db)} == {sessions.Progress.DONE}
+        with store.reading() as transaction:
+            assert {one.progress for one in sessions.read_sessions(transaction)} == {sessions.Progress.DONE}
 
 
 async def test_a_worker_that_is_stopped_ends_its_session_or_leaves_it_waiting(workers: Workers) -> None:
@@ -140,6 +140,6 @@ async def test_a_worker_that_is_stopped_ends_its_session_or_leaves_it_waiting(wo
         process.terminate()
         assert process.wait() == 0
         assert time.monotonic() - begun < CLEAN_STOP_S
-        with store.reading() as db:
-            assert len(sessions.waiting_sessions(db)) == len(USERS) * SESSIONS_EACH
+        with store.reading() as transaction:
+            assert len(sessions.waiting_sessions(transaction)) == len(USERS) * SESSIONS_EACH
         assert rows(workers.url, "SELECT 1 FROM procrastinate_jobs WHERE status = 'doing'") == []

@@ -57,8 +57,8 @@ async def forget(store: Store, work: ErasureWork, scope: Scope = LENA, at: datet
 
 
 async def held(store: Store, scope: Scope = LENA, at: datetime = datetime(2026, 5, 1, tzinfo=UTC)) -> dict[str, Fact]:
-    with store.reading() as db:
-        return {fact.value: fact for fact in lookup.read_facts(db, scope, at=at)}
+    with store.reading() as transaction:
+        return {fact.value: fact for fact in lookup.read_facts(transaction, scope, at=at)}
 
 
 def of(fact: Fact) -> ErasureWork:
@@ -86,8 +86,8 @@ async def test_a_fact_is_gone_from_every_table_and_file_and_the_rest_stays(store
     assert receipt.erased["assertions"] == 2
     assert set(await held(store)) == {"oolong"}
     assert "gnarlsburg" not in await everything(store)
-    with store.reading() as db:
-        turns = sessions.read_turns(db, LENA, "a")
+    with store.reading() as transaction:
+        turns = sessions.read_turns(transaction, LENA, "a")
     assert [turn.text for turn in turns] == [
         "[forgotten]",
         "Noted, [forgotten]!",
@@ -142,8 +142,8 @@ async def test_a_whole_memory_is_forgotten_and_no_other(store: Store) -> None:
     assert set(await held(store, TOM)) == {"Linz"}
     await process(store, "z", 4, "home: Gnarlsburg")
     assert await held(store) == {}, "said before it was forgotten"
-    with store.reading() as db:
-        assert scope_rows.revision_of(db, LENA) > 0, "caches must see that it has changed"
+    with store.reading() as transaction:
+        assert scope_rows.revision_of(transaction, LENA) > 0, "caches must see that it has changed"
 
 
 async def test_what_was_said_before_a_day_is_forgotten(store: Store) -> None:
@@ -171,13 +171,13 @@ async def test_what_was_asked_to_be_erased_goes_with_the_request(store: Store) -
     await process(store, "a", 1, "home: Gnarlsburg", "drink: oolong")
     await process(store, "b", 2, "forget home: Gnarlsburg")
     assert set(await held(store)) == {"oolong"}, "hidden at once"
-    with store.reading() as db:
-        assert len(forgetting.requested_ids(db, LENA)) == 2
-    receipt = await forgetting.erase_requested(store, LENA, at=NOW)
+    with store.reading() as transaction:
+        assert len(forgetting.requested_ids(transaction, LENA)) == 2
+    receipt = await forgetting.forget_requested_statements(store, LENA, at=NOW)
     assert receipt is not None
     assert await store.compact()
     assert "gnarlsburg" not in await everything(store)
-    assert await forgetting.erase_requested(store, LENA, at=NOW) is None
+    assert await forgetting.forget_requested_statements(store, LENA, at=NOW) is None
     await process(store, "a", 1, "home: Gnarlsburg", "drink: oolong")
     await process(store, "b", 2, "forget home: Gnarlsburg")
     assert set(await held(store)) == {"oolong"}

@@ -98,8 +98,8 @@ async def process(store: Store, said: Sessions) -> None:
 
 async def told(store: Store) -> list[tuple[object, ...]]:
     """All that the facts tell, but ids and the places of their words."""
-    with store.reading() as db:
-        facts = lookup.read_facts(db, LENA, at=LATER)
+    with store.reading() as transaction:
+        facts = lookup.read_facts(transaction, LENA, at=LATER)
     return sorted(
         (
             one.attribute,
@@ -128,8 +128,8 @@ async def work_of(store: Store, request: Request, said: Sessions) -> tuple[Erasu
             [] if day(number) < moment else turns for number, turns in enumerate(said)
         ]
     saying = SAYINGS[request.number % len(SAYINGS)]
-    with store.reading() as db:
-        facts = lookup.read_facts(db, LENA, at=LATER)
+    with store.reading() as transaction:
+        facts = lookup.read_facts(transaction, LENA, at=LATER)
     found = [one for one in facts if f"{one.attribute}: {one.value}" == saying]
     if not found:
         return None

@@ -62,8 +62,8 @@ async def other(shared_url: str) -> AsyncIterator[Store]:
 
 
 async def held(store: Store) -> dict[str, Fact]:
-    with store.reading() as db:
-        return {fact.value: fact for fact in lookup.read_facts(db, LENA, at=LATER)}
+    with store.reading() as transaction:
+        return {fact.value: fact for fact in lookup.read_facts(transaction, LENA, at=LATER)}
 
 
 async def forget(store: Store) -> None:
@@ -111,9 +111,9 @@ async def test_a_session_that_is_being_read_does_not_bring_it_back(
     grown = saved("a", 1, f"home: {WORD}", "drink: oolong", "pet: cat")
     await process_session(store, grown, extractor=OracleExtractor(find))
     assert WORD not in await held(store), "its cache was warm"
-    with store.reading() as db:
-        said = [*db.exec(select(AssertionRow.statement)), *db.exec(select(EvidenceRow.quote))]
-        refused = list(db.exec(select(RejectionRow.statement)))
+    with store.reading() as transaction:
+        said = [*transaction.exec(select(AssertionRow.statement)), *transaction.exec(select(EvidenceRow.quote))]
+        refused = list(transaction.exec(select(RejectionRow.statement)))
     assert WORD not in str([said, refused])
 
 
@@ -123,21 +123,23 @@ async def test_no_writer_that_began_before_it_writes_after_it(store: Store, othe
     await exports.export_scopes(store, tmp_path / "all.jsonl")
 
     async def begun_before(work: Callable[[Session], object]) -> None:
-        with store.writing() as db:
-            scope_rows.revision_of(db, LENA)
+        with store.writing() as transaction:
+            scope_rows.revision_of(transaction, LENA)
             await forgetting.erase_in_scope(other, LENA, lambda erasure: erasure.forget_before(day(1)), at=NOW)
-            work(db)
+            work(transaction)
 
     async def meanwhile(work: Callable[[Session], object]) -> None:
         with pytest.raises(Overtaken):
             await begun_before(work)
 
-    await meanwhile(lambda db: sessions.save_state(db, LENA, "z", component="A", state={"x": WORD}, at=day(1)))
-    await meanwhile(lambda db: sessions.mark_failed(db, LENA, "z", WORD, day(1)))
+    await meanwhile(
+        lambda transaction: sessions.save_state(transaction, LENA, "z", component="A", state={"x": WORD}, at=day(1))
+    )
+    await meanwhile(lambda transaction: sessions.mark_failed(transaction, LENA, "z", WORD, day(1)))
     running = imports._Import(store, "elsewhere")
     running._scope = LENA
-    await meanwhile(lambda db: running._write_sessions(db, []))
-    await meanwhile(lambda db: running._write_assertions(db, []))
+    await meanwhile(lambda transaction: running._write_sessions(transaction, []))
+    await meanwhile(lambda transaction: running._write_assertions(transaction, []))
 
 
 class Slow:
@@ -157,8 +159,8 @@ class Slow:
 async def test_vectors_that_are_being_made_leave_none_of_what_was_forgotten(store: Store, other: Store) -> None:
     pytest.importorskip("numpy")
     made = await refresh_vectors(store, LENA, Slow(lambda: forget(other)), at=LATER)
-    with store.reading() as db:
-        assert len(list(db.exec(select(VectorRow.key)))) == made
+    with store.reading() as transaction:
+        assert len(list(transaction.exec(select(VectorRow.key)))) == made
     assert made == await refresh_vectors(store, LENA, Slow(_nothing), at=LATER) + made
 
 

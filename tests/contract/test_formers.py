@@ -62,12 +62,12 @@ def judged(relation: Relation, earlier: Assertion = WINDOW, later: Assertion = A
 
 
 async def keep(store: Store, said: Sequence[Assertion], verdicts: Sequence[Verdict] = ()) -> int:
-    with store.writing() as db:
-        revision = scope_rows.revision_of(db, LENA)
+    with store.writing() as transaction:
+        revision = scope_rows.revision_of(transaction, LENA)
         reading = WindowReading(f"window {revision}", 1, 9, tuple(said))
         run = Proposal(LENA, f"session:s{revision}", "session", "t", "t", BEGIN, revision, (reading,), tuple(verdicts))
-        run_id = ledger.propose_run(db, run)
-        ledger.apply_run(db, LENA, run_id, BEGIN)
+        run_id = ledger.propose_run(transaction, run)
+        ledger.apply_run(transaction, LENA, run_id, BEGIN)
         return run_id
 
 
@@ -135,7 +135,7 @@ async def test_what_an_undone_run_has_changed_was_never_before(store: Store) -> 
     await keep(store, [WINDOW])
     run_id = await keep(store, [AISLE], [judged(Relation.CHANGES)])
     assert len(await notes(store)) == 1
-    await store.write(lambda db: ledger.undo_run(db, LENA, run_id, LATER))
+    await store.write(lambda transaction: ledger.revert_run(transaction, LENA, run_id, LATER))
     assert await notes(store) == ["- Lena prefers seat 1."]
 
 

@@ -68,9 +68,9 @@ def in_a_store(empty: Path, work: Callable[[Store], Any]) -> None:
 
 async def kept(store: Store) -> Dump:
     """Return the facts as the store keeps them, after checking that they are those of what counts."""
-    with store.reading() as db:
-        laid_out = lookup.read_fact_histories(db, LENA)
-        held, live = lookup.read_knowledge(db, LENA), lookup.read_knowledge(db, LENA, afresh=True)
+    with store.reading() as transaction:
+        laid_out = lookup.read_fact_histories(transaction, LENA)
+        held, live = lookup.read_knowledge(transaction, LENA), lookup.read_knowledge(transaction, LENA, afresh=True)
     assert set(held.assertions) == set(live.assertions)
     assert set(held.verdicts) == set(live.verdicts)
     assert dumped(laid_out) == dumped(fact_histories(live.assertions, live.verdicts))
@@ -81,11 +81,11 @@ async def written(store: Store, run: Run) -> int:
     """Propose and apply a run of the book; return its number in the store."""
     reading = WindowReading(digest([one.id for one in run.assertions]), 1, run.length, run.assertions)
     source = ledger.session_source(run.source)
-    with store.writing() as db:
-        revision = scope_rows.revision_of(db, LENA)
+    with store.writing() as transaction:
+        revision = scope_rows.revision_of(transaction, LENA)
         proposal = Proposal(LENA, source, "session", "drawn", "drawn", day(30), revision, (reading,), run.verdicts)
-        run_id = ledger.propose_run(db, proposal)
-        ledger.apply_run(db, LENA, run_id, day(30))
+        run_id = ledger.propose_run(transaction, proposal)
+        ledger.apply_run(transaction, LENA, run_id, day(30))
     return run_id
 
 
@@ -105,12 +105,12 @@ async def kept_as_in_the_book(store: Store, history: History) -> None:
         for place, counts in enumerate(counting):
             if not counts and place not in undone:
                 undone.add(place)
-                with store.writing() as db:
-                    ledger.undo_run(db, LENA, numbers[place], day(31))
+                with store.writing() as transaction:
+                    ledger.revert_run(transaction, LENA, numbers[place], day(31))
             elif counts and place in undone:
                 undone.remove(place)
-                with store.writing() as db:
-                    ledger.redo_run(db, LENA, numbers[place], day(31))
+                with store.writing() as transaction:
+                    ledger.redo_run(transaction, LENA, numbers[place], day(31))
         assert await kept(store) == expected
 
 
@@ -209,8 +209,8 @@ def test_an_undone_session_is_as_if_it_had_never_been_processed(empty: Path, sha
 
         async def undo(store: Store) -> None:
             await processed(store, history, wholes)
-            with store.reading() as db:
-                made = runs.read_runs(db, LENA)
+            with store.reading() as transaction:
+                made = runs.read_runs(transaction, LENA)
             run_id = next(one.id for one in made if one.source == ledger.session_source(undone[0]))
             await undo_run(store, run_id, judge=Weighed(CoherentJudge(history.judge.seed)), clock=lambda: day(31))
             found.append(await kept(store))

@@ -79,27 +79,27 @@ async def everything_read(store: Store, scope: Scope, ids: Sequence[str]) -> lis
         await fresh.save_state(),
         await judging_coverage(store, scope, RulesJudge()),
     ]
-    with store.reading() as db:
+    with store.reading() as transaction:
         told += [
-            lookup.read_facts(db, scope, at=AT),
-            lookup.read_facts(db, scope, at=AT, known_at=AT),
-            lookup.read_knowledge(db, scope),
-            lookup.read_fact_histories(db, scope),
-            lookup.assertions_by_id(db, scope, ids),
-            lookup.verdicts_on(db, scope, ids),
-            lookup.rejections(db, scope, SESSION),
-            scope_rows.revision_of(db, scope),
-            ledger.last_window_keys(db, scope, ledger.session_source(SESSION)),
-            reviews.read_contests(db, scope),
-            runs.read_runs(db, scope),
-            sessions.read_sessions(db, scope=scope),
-            sessions.find_session(db, scope, SESSION),
-            sessions.read_turns(db, scope, SESSION),
-            sessions.state_saved_at(db, scope, SESSION),
+            lookup.read_facts(transaction, scope, at=AT),
+            lookup.read_facts(transaction, scope, at=AT, known_at=AT),
+            lookup.read_knowledge(transaction, scope),
+            lookup.read_fact_histories(transaction, scope),
+            lookup.assertions_by_id(transaction, scope, ids),
+            lookup.verdicts_on(transaction, scope, ids),
+            lookup.rejections(transaction, scope, SESSION),
+            scope_rows.revision_of(transaction, scope),
+            ledger.last_window_keys(transaction, scope, ledger.session_source(SESSION)),
+            reviews.read_contests(transaction, scope),
+            runs.read_runs(transaction, scope),
+            sessions.read_sessions(transaction, scope=scope),
+            sessions.find_session(transaction, scope, SESSION),
+            sessions.read_turns(transaction, scope, SESSION),
+            sessions.state_saved_at(transaction, scope, SESSION),
         ]
         for fact_id in ids[:: max(1, len(ids) // 6)]:
             try:
-                told.append(lookup.read_fact(db, scope, fact_id, at=AT))
+                told.append(lookup.read_fact(transaction, scope, fact_id, at=AT))
             except NotFound:
                 continue
     return told
@@ -111,8 +111,8 @@ async def check(store: Store, scopes: Sequence[Scope]) -> None:
     ids: list[str] = []
     for scope, city in cities.items():
         await fill(store, scope, city)
-        with store.reading() as db:
-            ids += [one for fact in lookup.read_facts(db, scope, at=AT) for one in fact.assertion_ids]
+        with store.reading() as transaction:
+            ids += [one for fact in lookup.read_facts(transaction, scope, at=AT) for one in fact.assertion_ids]
     assert len(ids) >= 2 * len(scopes)
     for scope, city in cities.items():
         everything = await everything_read(store, scope, ids)

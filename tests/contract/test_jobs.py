@@ -42,7 +42,7 @@ class Still(Clock):
 
 
 def claimed(name: str, holder: str, now: datetime, due_at: datetime = DUE) -> Callable[[Session], bool]:
-    return lambda db: jobs.claim_job(db, name, holder, due_at=due_at, now=now, until=now + MINUTE)
+    return lambda transaction: jobs.claim_job(transaction, name, holder, due_at=due_at, now=now, until=now + MINUTE)
 
 
 async def test_of_many_who_claim_a_job_one_gets_it(store: Store) -> None:
@@ -54,20 +54,26 @@ async def test_a_lease_that_is_over_can_be_had_by_another_and_ends_nothing_any_m
     assert await store.write(claimed("job", "first", DUE))
     assert not await store.write(claimed("job", "second", DUE + MINUTE - timedelta(seconds=1)))
     assert await store.write(claimed("job", "second", DUE + MINUTE))
-    assert not await store.write(lambda db: jobs.renew_lease(db, "job", "first", until=DUE + 9 * MINUTE))
-    assert not await store.write(lambda db: jobs.complete_job(db, "job", "first", due_at=DUE, now=DUE))
-    await store.write(lambda db: jobs.release_job(db, "job", "first"))
-    assert await store.write(lambda db: jobs.renew_lease(db, "job", "second", until=DUE + 3 * MINUTE))
-    assert await store.write(lambda db: jobs.complete_job(db, "job", "second", due_at=DUE, now=DUE + 2 * MINUTE))
+    assert not await store.write(
+        lambda transaction: jobs.renew_lease(transaction, "job", "first", until=DUE + 9 * MINUTE)
+    )
+    assert not await store.write(
+        lambda transaction: jobs.complete_job(transaction, "job", "first", due_at=DUE, now=DUE)
+    )
+    await store.write(lambda transaction: jobs.release_job(transaction, "job", "first"))
+    assert await store.write(lambda transaction: jobs.renew_lease(transaction, "job", "second", until=DUE + 3 * MINUTE))
+    assert await store.write(
+        lambda transaction: jobs.complete_job(transaction, "job", "second", due_at=DUE, now=DUE + 2 * MINUTE)
+    )
 
 
 async def test_a_job_that_is_done_is_done_until_it_is_due_again(store: Store) -> None:
     assert await store.write(claimed("job", "first", DUE))
-    assert await store.write(lambda db: jobs.complete_job(db, "job", "first", due_at=DUE, now=DUE))
+    assert await store.write(lambda transaction: jobs.complete_job(transaction, "job", "first", due_at=DUE, now=DUE))
     assert not await store.write(claimed("job", "second", DUE + 5 * MINUTE))
     assert await store.write(claimed("job", "second", DUE + 5 * MINUTE, due_at=DUE + MINUTE))
-    with store.reading() as db:
-        (one,) = jobs.read_jobs(db)
+    with store.reading() as transaction:
+        (one,) = jobs.read_jobs(transaction)
     assert (one.done_for, one.last_success_at, one.holder) == (DUE, DUE, "second")
 
 
@@ -93,8 +99,8 @@ async def test_a_job_that_fails_is_tried_again_after_the_lease(store: Store) -> 
 
     clock, work = Still(), Recorder(fails)
     assert await tried(store, work, clock) is Ending.FAILED
-    with store.reading() as db:
-        assert jobs.read_jobs(db)[0].failure == "EndpointUnavailable"
+    with store.reading() as transaction:
+        assert jobs.read_jobs(transaction)[0].failure == "EndpointUnavailable"
     clock.at += timedelta(seconds=59)
     assert await tried(store, work, clock) is Ending.NOT_DUE
     clock.at += timedelta(seconds=1)
@@ -111,8 +117,8 @@ async def test_a_fault_frees_the_job_after_the_lease_and_is_raised(store: Store)
     with pytest.raises(ZeroDivisionError):
         await tried(store, Recorder(breaks), Still())
     assert asyncio.all_tasks() == {asyncio.current_task()}, "nobody goes on renewing the lease"
-    with store.reading() as db:
-        (one,) = jobs.read_jobs(db)
+    with store.reading() as transaction:
+        (one,) = jobs.read_jobs(transaction)
     assert (one.holder, one.leased_until, one.failure) == (None, DUE + MINUTE, "a fault of afterword")
 
 
@@ -148,14 +154,14 @@ async def test_work_whose_lease_was_taken_is_cancelled(store: Store) -> None:
 
     assert await tried(store, Recorder(sleeps), clock) is Ending.LOST
     assert cut.is_set()
-    with store.reading() as db:
-        assert jobs.read_jobs(db)[0].holder == "thief"
+    with store.reading() as transaction:
+        assert jobs.read_jobs(transaction)[0].holder == "thief"
 
 
 async def record(store: Store, scope: Scope, name: str, said: str, at: datetime) -> None:
     messages = [{"content": said, "source": "user", "type": "TextMessage", "created_at": at.isoformat()}]
-    with store.writing() as db:
-        sessions.save_state(db, scope, name, component="x", state={"messages": messages}, at=at)
+    with store.writing() as transaction:
+        sessions.save_state(transaction, scope, name, component="x", state={"messages": messages}, at=at)
 
 
 def chores(store: Store, clock: Clock, **more: Any) -> PeriodicJobs:
@@ -163,8 +169,8 @@ def chores(store: Store, clock: Clock, **more: Any) -> PeriodicJobs:
 
 
 async def kept(store: Store, session_id: str) -> sessions.SavedSession:
-    with store.reading() as db:
-        found = sessions.find_session(db, MIRA, session_id)
+    with store.reading() as transaction:
+        found = sessions.find_session(transaction, MIRA, session_id)
     assert found is not None
     return found
 
@@ -175,19 +181,19 @@ async def test_what_people_ask_to_be_forgotten_is_erased_where_the_settings_say_
     await chores(store, clock).pending()
     await record(store, MIRA, "b", "Please forget that I live in Graz.", clock.at)
     await chores(store, clock).pending()
-    with store.reading() as db:
-        assert erasure.requested_ids(db, MIRA), "it waits for somebody's leave"
+    with store.reading() as transaction:
+        assert erasure.requested_ids(transaction, MIRA), "it waits for somebody's leave"
     await record(store, MIRA, "c", "I always take the window seat.", clock.at)
     await chores(store, clock, erases=True).pending()
-    with store.reading() as db:
-        assert not erasure.requested_ids(db, MIRA)
-        assert "Graz" not in str([one.text for one in sessions.read_turns(db, MIRA, "a")])
+    with store.reading() as transaction:
+        assert not erasure.requested_ids(transaction, MIRA)
+        assert "Graz" not in str([one.text for one in sessions.read_turns(transaction, MIRA, "a")])
 
 
 async def test_a_session_that_fails_is_queued_again_with_growing_pauses_and_then_set_aside(store: Store) -> None:
     clock = Still()
-    with store.writing() as db:
-        sessions.save_state(db, MIRA, "bad", component="x", state={"nothing": 1}, at=clock.at)
+    with store.writing() as transaction:
+        sessions.save_state(transaction, MIRA, "bad", component="x", state={"nothing": 1}, at=clock.at)
     await record(store, MIRA, "good", "I live in Graz.", clock.at)
     work = chores(store, clock, retries=Retries(3, 60.0, 3600.0))
     waits = []
@@ -204,18 +210,18 @@ async def test_a_session_that_fails_is_queued_again_with_growing_pauses_and_then
     bad = await kept(store, "bad")
     assert (bad.progress, bad.attempts) == (sessions.Progress.SET_ASIDE, 3)
     assert await queued_sessions(store) == []
-    await store.write(lambda db: sessions.retry_session(db, MIRA, "bad"))
+    await store.write(lambda transaction: sessions.retry_session(transaction, MIRA, "bad"))
     assert [one.session_id for one in await queued_sessions(store, at=clock.at)] == ["bad"]
     with pytest.raises(StateConflict, match="nothing to try again"):
-        await store.write(lambda db: sessions.retry_session(db, MIRA, "good"))
+        await store.write(lambda transaction: sessions.retry_session(transaction, MIRA, "good"))
     with pytest.raises(NotFound):
-        await store.write(lambda db: sessions.retry_session(db, JON, "bad"))
+        await store.write(lambda transaction: sessions.retry_session(transaction, JON, "bad"))
 
 
 async def test_a_session_that_is_saved_again_starts_anew(store: Store) -> None:
     clock = Still()
-    with store.writing() as db:
-        sessions.save_state(db, MIRA, "one", component="x", state={"nothing": 1}, at=clock.at)
+    with store.writing() as transaction:
+        sessions.save_state(transaction, MIRA, "one", component="x", state={"nothing": 1}, at=clock.at)
     await chores(store, clock, retries=Retries(1)).pending()
     assert await queued_sessions(store) == []
     await record(store, MIRA, "one", "I live in Graz.", clock.at + MINUTE)
@@ -227,9 +233,11 @@ async def test_a_scope_is_consolidated_when_it_is_quiet_has_enough_new_and_was_n
     work = chores(store, clock, ripe=ConsolidationRule(3, 600.0, 86_400.0))
 
     async def ripe() -> list[Scope]:
-        with store.reading() as db:
+        with store.reading() as transaction:
             idle_since, last_before = clock.at - timedelta(seconds=600), clock.at - timedelta(days=1)
-            return jobs.scopes_to_consolidate(db, new_sessions=3, idle_since=idle_since, last_before=last_before)
+            return jobs.scopes_to_consolidate(
+                transaction, new_sessions=3, idle_since=idle_since, last_before=last_before
+            )
 
     for number in range(3):
         await record(store, MIRA, f"m{number}", f"My shoe size is {40 + number}.", clock.at)

@@ -41,26 +41,26 @@ def said(name: str, number: int, value: str, scope: Scope = LENA) -> Assertion:
 
 
 async def propose(store: Store, source: str, *readings: WindowReading, verdicts: tuple[Verdict, ...] = ()) -> int:
-    with store.writing() as db:
-        revision = scope_rows.revision_of(db, LENA)
+    with store.writing() as transaction:
+        revision = scope_rows.revision_of(transaction, LENA)
         return ledger.propose_run(
-            db, Proposal(LENA, source, "session", "rules-1", "rules-1", day(20), revision, readings, verdicts)
+            transaction, Proposal(LENA, source, "session", "rules-1", "rules-1", day(20), revision, readings, verdicts)
         )
 
 
 async def apply(store: Store, run_id: int, on: int = 20) -> None:
-    with store.writing() as db:
-        ledger.apply_run(db, LENA, run_id, day(on))
+    with store.writing() as transaction:
+        ledger.apply_run(transaction, LENA, run_id, day(on))
 
 
 async def undo(store: Store, run_id: int, on: int = 21) -> None:
-    with store.writing() as db:
-        ledger.undo_run(db, LENA, run_id, day(on))
+    with store.writing() as transaction:
+        ledger.revert_run(transaction, LENA, run_id, day(on))
 
 
 async def held(store: Store, scope: Scope = LENA, known_at: datetime | None = None) -> dict[str, Fact]:
-    with store.reading() as db:
-        return {fact.id: fact for fact in lookup.read_facts(db, scope, at=day(28), known_at=known_at)}
+    with store.reading() as transaction:
+        return {fact.id: fact for fact in lookup.read_facts(transaction, scope, at=day(28), known_at=known_at)}
 
 
 WINDOW, AISLE = said("window", 1, "window"), said("aisle", 5, "aisle")
@@ -144,18 +144,18 @@ async def test_another_scope_sees_and_undoes_nothing(store: Store) -> None:
     alike = (Scope.user("Lena"), Scope.user("lena "), Scope.parse("default/team/lena"), Scope.user("lena", "acme"))
     for other in alike:
         assert await held(store, other) == {}
-        with store.reading() as db:
-            assert lookup.assertions_by_id(db, other, ["window"]) == {}
-        with pytest.raises(NotFound), store.writing() as db:
-            ledger.undo_run(db, other, run_id, day(21))
+        with store.reading() as transaction:
+            assert lookup.assertions_by_id(transaction, other, ["window"]) == {}
+        with pytest.raises(NotFound), store.writing() as transaction:
+            ledger.revert_run(transaction, other, run_id, day(21))
 
 
 async def test_an_error_within_a_transaction_leaves_nothing_behind(store: Store) -> None:
     proposal = Proposal(LENA, "s", "session", "x", "x", day(1), 0, (WindowReading("k", 1, 1, (WINDOW,)),))
 
     async def interrupted() -> None:
-        with store.writing() as db:
-            ledger.apply_run(db, LENA, ledger.propose_run(db, proposal), day(1))
+        with store.writing() as transaction:
+            ledger.apply_run(transaction, LENA, ledger.propose_run(transaction, proposal), day(1))
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -170,11 +170,11 @@ async def test_writers_of_one_scope_lose_nothing(store: Store) -> None:
         one = said(f"a{number}", number, f"seat {number}")
         for _ in range(60):
             try:
-                with store.writing() as db:
-                    revision = scope_rows.revision_of(db, LENA)
+                with store.writing() as transaction:
+                    revision = scope_rows.revision_of(transaction, LENA)
                     reading = WindowReading(f"k{number}", 1, 1, (one,))
                     proposal = Proposal(LENA, f"session:{number}", "session", "x", "x", day(1), revision, (reading,))
-                    ledger.apply_run(db, LENA, ledger.propose_run(db, proposal), day(20))
+                    ledger.apply_run(transaction, LENA, ledger.propose_run(transaction, proposal), day(20))
                 return
             except Overtaken:
                 await asyncio.sleep(0.001 * number)
@@ -182,5 +182,5 @@ async def test_writers_of_one_scope_lose_nothing(store: Store) -> None:
 
     await asyncio.gather(*(write(number) for number in range(1, 9)))
     assert len(await held(store)) == 8
-    with store.reading() as db:
-        assert scope_rows.revision_of(db, LENA) == 8
+    with store.reading() as transaction:
+        assert scope_rows.revision_of(transaction, LENA) == 8

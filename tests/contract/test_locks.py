@@ -24,8 +24,8 @@ TIMES = 40
 
 async def opens_another(store: Store) -> None:
     async with Store(f"sqlite:///{store.path}") as other:
-        with other.reading() as db:
-            lookup.read_facts(db, LENA, at=datetime.now(UTC))
+        with other.reading() as transaction:
+            lookup.read_facts(transaction, LENA, at=datetime.now(UTC))
 
 
 async def looks_what_it_is(store: Store) -> None:
@@ -45,8 +45,8 @@ async def test_another_process_leaves_the_log_that_is_in_use(
     """Who closes a file as its last user takes its write-ahead log away; locks say who is the last."""
     path = tmp_path / "store.db"
     async with await open_store(f"sqlite:///{path}") as store:
-        with store.reading() as db:
-            lookup.read_facts(db, LENA, at=datetime.now(UTC))
+        with store.reading() as transaction:
+            lookup.read_facts(transaction, LENA, at=datetime.now(UTC))
             await act(store)
             other = multiprocessing.get_context("forkserver").Process(target=_open_and_close, args=(path,))
             other.start()
@@ -55,8 +55,8 @@ async def test_another_process_leaves_the_log_that_is_in_use(
             assert path.with_name("store.db-wal").exists()
 
 
-def _add(db: Session) -> None:
-    db.connection().exec_driver_sql("UPDATE counter SET n = n + 1")
+def _add(transaction: Session) -> None:
+    transaction.connection().exec_driver_sql("UPDATE counter SET n = n + 1")
 
 
 async def _counted(url: str) -> None:
@@ -76,8 +76,8 @@ async def test_what_was_written_is_there_however_many_open_and_close_the_store(t
     """Three processes, each with two stores that come and go: nothing that was acknowledged is lost."""
     url = f"sqlite:///{tmp_path}/store.db"
     async with await open_store(url) as store:
-        with store.writing() as db:
-            plain = db.connection()
+        with store.writing() as transaction:
+            plain = transaction.connection()
             plain.exec_driver_sql("CREATE TABLE counter (n INTEGER)")
             plain.exec_driver_sql("INSERT INTO counter VALUES (0)")
     context = multiprocessing.get_context("forkserver")

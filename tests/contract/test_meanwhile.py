@@ -46,13 +46,15 @@ def saved(*said: str) -> Saved:
 async def save(store: Store, *said: str) -> None:
     at = datetime.now(UTC)
     await store.write(
-        lambda db: sessions.save_state(db, LENA, "a", component="AssistantAgent", state=state(*said), at=at)
+        lambda transaction: sessions.save_state(
+            transaction, LENA, "a", component="AssistantAgent", state=state(*said), at=at
+        )
     )
 
 
 async def values(store: Store) -> set[str]:
-    with store.reading() as db:
-        return {fact.value for fact in lookup.read_facts(db, LENA, at=datetime.now(UTC))}
+    with store.reading() as transaction:
+        return {fact.value for fact in lookup.read_facts(transaction, LENA, at=datetime.now(UTC))}
 
 
 async def test_who_reads_an_older_copy_takes_nothing_from_who_was_faster_with_a_newer(store: Store) -> None:
@@ -61,8 +63,8 @@ async def test_who_reads_an_older_copy_takes_nothing_from_who_was_faster_with_a_
 
     await process_session(store, saved(*SHORT), extractor=Interrupted(other))
     assert await values(store) == {"Graz", "vegetarian"}
-    with store.reading() as db:
-        assert [turn.text for turn in sessions.read_turns(db, LENA, "a")] == list(LONG)
+    with store.reading() as transaction:
+        assert [turn.text for turn in sessions.read_turns(transaction, LENA, "a")] == list(LONG)
 
 
 async def test_a_session_that_two_process_at_once_gets_one_run(store: Store) -> None:
@@ -71,8 +73,8 @@ async def test_a_session_that_two_process_at_once_gets_one_run(store: Store) -> 
 
     outcome = await process_session(store, saved(*LONG), extractor=Interrupted(other))
     assert outcome.run_id is None
-    with store.reading() as db:
-        assert [run.source for run in runs.read_runs(db, LENA)] == [ledger.session_source("a")]
+    with store.reading() as transaction:
+        assert [run.source for run in runs.read_runs(transaction, LENA)] == [ledger.session_source("a")]
 
 
 async def test_a_session_that_is_saved_while_it_is_processed_stays_queued(store: Store) -> None:
@@ -98,8 +100,8 @@ async def test_a_failure_takes_nothing_from_who_has_done_the_session_meanwhile(s
 
     (ended,) = await run_batch(store, [one], extractor=Interrupted(other))
     assert isinstance(ended, Failure)
-    with store.reading() as db:
-        kept = sessions.find_session(db, LENA, "a")
+    with store.reading() as transaction:
+        kept = sessions.find_session(transaction, LENA, "a")
     assert kept is not None
     assert (kept.progress, kept.failure, kept.attempts) == (sessions.Progress.DONE, None, 0)
 

@@ -74,9 +74,9 @@ def test_an_upgraded_store_answers_as_before(version: str, made: Callable[[str],
 def test_every_table_of_the_version_has_rows(version: str, tmp_path: Path) -> None:
     async def counted() -> dict[str, int]:
         async with Store(sqlite_at(version, tmp_path / "old.db")) as store:
-            with store.connecting(writing=False) as db:
-                names = inspect(db).get_table_names()
-                return {name: db.execute(text(f"SELECT count(*) FROM {name}")).scalar_one() for name in names}
+            with store.connecting(writing=False) as transaction:
+                names = inspect(transaction).get_table_names()
+                return {name: transaction.execute(text(f"SELECT count(*) FROM {name}")).scalar_one() for name in names}
 
     assert [name for name, count in asyncio.run(counted()).items() if not count] == []
 
@@ -87,13 +87,13 @@ async def test_deriving_anew_changes_no_fact(version: str, made: Callable[[str],
         await store.migrate()
 
         async def rows() -> list[Any]:
-            with store.connecting(writing=False) as db:
-                return list(db.execute(text("SELECT * FROM facts ORDER BY id")))
+            with store.connecting(writing=False) as transaction:
+                return list(transaction.execute(text("SELECT * FROM facts ORDER BY id")))
 
         before = await rows()
-        with store.writing() as db:
+        with store.writing() as transaction:
             for user in USERS:
-                ledger.derive_facts(db, Scope.user(user))
+                ledger.derive_facts(transaction, Scope.user(user))
         assert len(before) > 5
         assert [str(row) for row in await rows()] == [str(row) for row in before]
 
@@ -158,10 +158,10 @@ def test_a_store_of_a_newer_program_is_refused_by_every_command(
 
     async def version(then: str | None = None) -> str:
         async with Store(url) as store:
-            with store.connecting(writing=True) as db:
+            with store.connecting(writing=True) as transaction:
                 if then:
-                    db.execute(text(f"UPDATE {migrations.VERSION_TABLE} SET version_num = '{then}'"))
-                found = db.execute(text(f"SELECT version_num FROM {migrations.VERSION_TABLE}"))
+                    transaction.execute(text(f"UPDATE {migrations.VERSION_TABLE} SET version_num = '{then}'"))
+                found = transaction.execute(text(f"SELECT version_num FROM {migrations.VERSION_TABLE}"))
                 return str(found.scalar_one())
 
     asyncio.run(version("9999"))
@@ -180,9 +180,9 @@ async def test_a_migration_that_is_killed_leaves_the_store_as_it_was(
 
     async def state() -> tuple[str | None, list[str]]:
         async with Store(url) as store:
-            with store.connecting(writing=False) as db:
-                names = sorted(inspect(db).get_table_names())
-                return migrations.version_of(db), names
+            with store.connecting(writing=False) as transaction:
+                names = sorted(inspect(transaction).get_table_names())
+                return migrations.tables_version(transaction), names
 
     before = await state()
     killed = Child([url, str(at)], os.environ, tmp_path / "killed.txt", program=die_in_migration)

@@ -24,10 +24,10 @@ MIRA, JON = Scope.user("mira"), Scope.user("jon")
 async def test_a_statement_that_takes_too_long_is_given_up(postgres_store_url: str) -> None:
     limits = Connections(pool_size=1, statement_timeout_s=0.2)
     async with Store(postgres_store_url, connections=limits) as store:
-        with pytest.raises(StoreUnreachable, match="QueryCanceled"), store.reading() as db:
-            db.exec(text("SELECT pg_sleep(5)"))  # type: ignore[call-overload]  # SQLModel types no plain text
-        with store.reading() as db:
-            assert scope_rows.read_scopes(db) == []
+        with pytest.raises(StoreUnreachable, match="QueryCanceled"), store.reading() as transaction:
+            transaction.exec(text("SELECT pg_sleep(5)"))  # type: ignore[call-overload]  # SQLModel types no plain text
+        with store.reading() as transaction:
+            assert scope_rows.read_scopes(transaction) == []
 
 
 async def test_a_count_of_the_tables_is_taken_at_once(postgres_store_url: str) -> None:
@@ -37,7 +37,7 @@ async def test_a_count_of_the_tables_is_taken_at_once(postgres_store_url: str) -
             return float(connection.exec_driver_sql(query).scalar_one())
 
     async with Store(postgres_store_url) as store:
-        await store.write(lambda db: sessions.mark_failed(db, MIRA, "one", "reason", AT))
+        await store.write(lambda transaction: sessions.mark_failed(transaction, MIRA, "one", "reason", AT))
         assert await counted(store) < 1
         with store.connecting(writing=True) as connection:
             analyze(connection)
@@ -48,21 +48,21 @@ async def test_of_two_that_make_the_same_row_the_second_begins_anew(postgres_sto
     """It could not see the first one's row, so it has to look again."""
     async with Store(postgres_store_url) as store:
 
-        def save(db: Session, session_id: str) -> None:
-            sessions.mark_failed(db, MIRA, session_id, "reason", AT)
+        def save(transaction: Session, session_id: str) -> None:
+            sessions.mark_failed(transaction, MIRA, session_id, "reason", AT)
 
         async def late() -> None:
-            with store.writing() as db:
-                assert sessions.find_session(db, MIRA, "new") is None
+            with store.writing() as transaction:
+                assert sessions.find_session(transaction, MIRA, "new") is None
                 await store.write(lambda other: save(other, "new"))
-                save(db, "new")
+                save(transaction, "new")
 
-        await store.write(lambda db: save(db, "first"))
+        await store.write(lambda transaction: save(transaction, "first"))
         with pytest.raises(Overtaken):
             await late()
-        await store.write(lambda db: save(db, "new"))
-        with store.reading() as db:
-            kept = sessions.find_session(db, MIRA, "new")
+        await store.write(lambda transaction: save(transaction, "new"))
+        with store.reading() as transaction:
+            kept = sessions.find_session(transaction, MIRA, "new")
         assert kept is not None
         assert kept.attempts == 2
 
@@ -71,11 +71,11 @@ async def test_where_a_sum_decides_one_of_two_is_refused(postgres_store_url: str
     """Each reads that there is room for one, and takes it: strict transactions do not both come through."""
 
     async def take(store: Store, name: str, both_looked: asyncio.Barrier) -> None:
-        with store.writing(strict=True) as db:
-            taken = scope_rows.read_scopes(db)
+        with store.writing(strict=True) as transaction:
+            taken = scope_rows.read_scopes(transaction)
             await both_looked.wait()
             if not taken:
-                scope_rows.ensure_scope(db, Scope.user(name))
+                scope_rows.ensure_scope(transaction, Scope.user(name))
 
     async with Store(postgres_store_url) as store:
         both_looked = asyncio.Barrier(2)
@@ -87,17 +87,17 @@ async def test_where_a_sum_decides_one_of_two_is_refused(postgres_store_url: str
 
 async def test_writers_of_different_scopes_do_not_refuse_each_other(postgres_store_url: str) -> None:
     async def work(store: Store, scope: Scope, both_read: asyncio.Barrier) -> None:
-        with store.writing() as db:
-            scope_rows.lock_scope(db, scope)
-            lookup.read_knowledge(db, scope)
-            sessions.read_sessions(db)
+        with store.writing() as transaction:
+            scope_rows.lock_scope(transaction, scope)
+            lookup.read_knowledge(transaction, scope)
+            sessions.read_sessions(transaction)
             await both_read.wait()
-            sessions.mark_failed(db, scope, "one", "reason", AT)
+            sessions.mark_failed(transaction, scope, "one", "reason", AT)
 
     async with Store(postgres_store_url) as store:
         for scope in (MIRA, JON):
-            with store.writing() as db:
-                scope_rows.ensure_scope(db, scope)
+            with store.writing() as transaction:
+                scope_rows.ensure_scope(transaction, scope)
         both_read = asyncio.Barrier(2)
         await asyncio.gather(*(work(store, scope, both_read) for scope in (MIRA, JON)))
 
@@ -108,7 +108,7 @@ async def test_a_batch_of_many_scopes_fails_nowhere(postgres_store_url: str) -> 
             told = {"source": "user", "type": "TextMessage", "content": f"My shoe size is {30 + number}."}
             state = {"messages": [{**told, "created_at": (AT + timedelta(days=number)).isoformat()}]}
             scope = Scope.user(f"user{number % 8}")
-            with store.writing() as db:
-                sessions.save_state(db, scope, f"s{number}", component="x", state=state, at=AT)
+            with store.writing() as transaction:
+                sessions.save_state(transaction, scope, f"s{number}", component="x", state=state, at=AT)
         ended = await run_batch(store, await queued_sessions(store), extractor=RulesExtractor())
     assert [one for one in ended if isinstance(one, Failure)] == []

@@ -68,9 +68,9 @@ TALK = (
 async def everything(store: Store) -> str:
     """Whatever the tables hold, unpacked, and the bytes of the files."""
     found: list[object] = []
-    with store.reading() as db:
+    with store.reading() as transaction:
         for table in SQLModel.metadata.sorted_tables:
-            for row in db.connection().execute(select(table)):
+            for row in transaction.connection().execute(select(table)):
                 found += [_plain(value) for value in row]
     files = store.path.parent.glob(f"{store.path.name}*") if store.path else ()
     return "\n".join([*map(str, found), *(path.read_bytes().decode("latin-1") for path in files)])
@@ -108,9 +108,9 @@ async def test_no_secret_of_a_session_reaches_a_table_or_a_prompt(store: Store) 
     assert not any(secret in read + handed_back for secret in SECRETS)
     assert "I live in Graz. My wifi password is [redacted: password], and the alarm code is [redacted: code]." in read
     assert outcome.transcript.skipped[SECRETS_MASKED] >= 7
-    with store.reading() as db:
-        held = {fact.attribute: fact.value for fact in lookup.read_facts(db, LENA, at=AT)}
-        kept = sessions.find_session(db, LENA, "a")
+    with store.reading() as transaction:
+        held = {fact.attribute: fact.value for fact in lookup.read_facts(transaction, LENA, at=AT)}
+        kept = sessions.find_session(transaction, LENA, "a")
     assert (
         held == {"home": "Graz", "wifi": "[redacted: password]", "api_key": "[redacted: token]"}
         or held["home"] == "Graz"
@@ -127,14 +127,14 @@ async def test_a_dry_run_keeps_no_secret_either(store: Store) -> None:
 async def test_entries_and_edits_are_masked(store: Store) -> None:
     await add_entry(store, LENA, Entry(f"The wifi password is {PASSWORD}.", attribute="wifi", value=PASSWORD), at=AT)
     await add_entry(store, LENA, Entry("The door.", attribute="door_code", value=DOOR), at=AT)
-    with store.reading() as db:
-        (wifi,) = [fact for fact in lookup.read_facts(db, LENA, at=AT) if fact.attribute == "wifi"]
+    with store.reading() as transaction:
+        (wifi,) = [fact for fact in lookup.read_facts(transaction, LENA, at=AT) if fact.attribute == "wifi"]
     words = f"The password is {KEY}."
     meant = reviews.Wording(words, KEY, wifi.subject)
     await reviews.edit_fact(store, LENA, wifi, meant, is_change=False, at=AT)
     await assert_clean(store)
-    with store.reading() as db:
-        values = {fact.value for fact in lookup.read_facts(db, LENA, at=AT + timedelta(days=1))}
+    with store.reading() as transaction:
+        values = {fact.value for fact in lookup.read_facts(transaction, LENA, at=AT + timedelta(days=1))}
     assert {"[redacted: code]", "[redacted: api key]"} <= values
 
 
@@ -198,8 +198,8 @@ async def test_what_was_kept_before_masking_is_masked_when_it_is_read_again(stor
     again = await process_session(store, saved(*TALK, user("Bye.")), extractor=OracleExtractor({}))
     assert [turn.number for turn in again.transcript.turns] == list(range(1, len(again.transcript.turns) + 1))
     assert sum(turn.text.startswith("I live in Graz") for turn in again.transcript.turns) == 1
-    with store.reading() as db:
-        kept = "\n".join(turn.text for turn in sessions.read_turns(db, LENA, "a"))
+    with store.reading() as transaction:
+        kept = "\n".join(turn.text for turn in sessions.read_turns(transaction, LENA, "a"))
     assert not any(secret in kept for secret in SECRETS)
 
 
@@ -236,6 +236,6 @@ async def test_a_session_off_the_record_leaves_no_trace(store: Store, apply: boo
         (),
         {OFF_THE_RECORD: 1},
     )
-    with store.reading() as db:
-        assert sessions.read_sessions(db) == []
+    with store.reading() as transaction:
+        assert sessions.read_sessions(transaction) == []
     await assert_clean(store, "Graz")

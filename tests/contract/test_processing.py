@@ -75,8 +75,8 @@ def without_ids(fact: tuple[object, ...]) -> tuple[object, ...]:
 
 
 async def statuses(store: Store) -> dict[str, Status]:
-    with store.reading() as db:
-        return {fact.value: fact.status for fact in lookup.read_facts(db, LENA, at=day(28))}
+    with store.reading() as transaction:
+        return {fact.value: fact.status for fact in lookup.read_facts(transaction, LENA, at=day(28))}
 
 
 async def test_processed_again_a_session_costs_nothing_and_changes_nothing(store: Store, canonical: Canonical) -> None:
@@ -150,8 +150,8 @@ async def test_what_a_buffer_has_dropped_is_kept_from_the_former_reading(store: 
     extractor = Homes()
     await process_session(store, saved("a", 1, "I live in Graz.", "Second."), extractor=extractor)
     await process_session(store, saved("a", 1, "Second.", "Third."), extractor=extractor)
-    with store.reading() as db:
-        turns = sessions.read_turns(db, LENA, "a")
+    with store.reading() as transaction:
+        turns = sessions.read_turns(transaction, LENA, "a")
     assert [turn.text for turn in turns if turn.speaker == "user"] == ["I live in Graz.", "Second.", "Third."]
     assert await statuses(store) == {"Graz": Status.CURRENT}
 
@@ -192,8 +192,8 @@ async def test_a_dry_run_stores_a_proposal_that_counts_only_when_applied(store: 
     assert outcome.run_id is not None
     assert [fact.value for fact in outcome.changes.learned] == ["Graz"]
     assert await statuses(store) == {}
-    with store.writing() as db:
-        ledger.apply_run(db, LENA, outcome.run_id, day(20))
+    with store.writing() as transaction:
+        ledger.apply_run(transaction, LENA, outcome.run_id, day(20))
     assert await statuses(store) == {"Graz": Status.CURRENT}
 
 
@@ -201,8 +201,8 @@ async def test_an_undone_session_stays_undone_until_it_grows(store: Store) -> No
     extractor = Homes()
     first = await process_session(store, saved("a", 1, "I live in Graz."), extractor=extractor)
     assert first.run_id is not None
-    with store.writing() as db:
-        ledger.undo_run(db, LENA, first.run_id, day(20))
+    with store.writing() as transaction:
+        ledger.revert_run(transaction, LENA, first.run_id, day(20))
     again = await process_session(store, saved("a", 1, "I live in Graz."), extractor=extractor)
     assert again.run_id is None
     assert await statuses(store) == {}
@@ -219,8 +219,8 @@ async def test_a_failure_is_kept_with_its_reason_and_mended_by_the_next_run(stor
     good, bad = saved("a", 1, "I live in Graz."), saved("b", 2, "I live in Linz.")
     ended = await run_batch(store, [good, bad], extractor=Unreachable({}))
     assert all(isinstance(one, Failure) for one in ended)
-    with store.reading() as db:
-        kept = sessions.find_session(db, LENA, "b")
+    with store.reading() as transaction:
+        kept = sessions.find_session(transaction, LENA, "b")
         assert kept is not None
         assert kept.failure is not None
         assert "does not answer" in kept.failure
@@ -275,5 +275,5 @@ async def test_a_machine_that_speaks_from_outside_is_never_the_owner(store: Stor
         assert (outcome.owners, outcome.transcript.assumed) == ((), ("crm_export",))
     reread = await process_session(store, Saved(LENA, "a", reread=True), extractor=Homes())
     assert (reread.owners, reread.transcript.assumed) == ((), ("crm_export",))
-    with store.reading() as db:
-        assert {fact.subject for fact in lookup.read_facts(db, LENA, at=day(9))} == {"crm_export"}
+    with store.reading() as transaction:
+        assert {fact.subject for fact in lookup.read_facts(transaction, LENA, at=day(9))} == {"crm_export"}

@@ -67,13 +67,13 @@ def stated(number: int, statement: str, *, scope: Scope = LENA, **changes: Any) 
 
 
 async def keep(store: Store, *said: Assertion, verdicts: Sequence[Verdict] = (), scope: Scope = LENA) -> None:
-    with store.writing() as db:
-        revision = scope_rows.revision_of(db, scope)
+    with store.writing() as transaction:
+        revision = scope_rows.revision_of(transaction, scope)
         reading = WindowReading(f"window {revision}", 1, 9, said)
         run = Proposal(scope, "session:s1", "session", "t", "t", NOON, revision, (reading,), tuple(verdicts))
-        ledger.apply_run(db, scope, ledger.propose_run(db, run), NOON)
+        ledger.apply_run(transaction, scope, ledger.propose_run(transaction, run), NOON)
         turns = tuple(Turn(number, "user", Role.HUMAN, words, NOON) for number, words in SAID.items())
-        sessions.save_transcript(db, scope, "s1", Transcript(turns, "test", ("user",)), NOON, is_done=True)
+        sessions.save_transcript(transaction, scope, "s1", Transcript(turns, "test", ("user",)), NOON, is_done=True)
 
 
 async def moved(store: Store) -> None:
@@ -247,8 +247,8 @@ class Counted:
 
 
 async def rows(store: Store) -> list[tuple[str, int, str]]:
-    with store.reading() as db:
-        return sorted((one.model, one.dimension, one.key) for one in db.exec(select(VectorRow)))
+    with store.reading() as transaction:
+        return sorted((one.model, one.dimension, one.key) for one in transaction.exec(select(VectorRow)))
 
 
 async def test_vectors_are_made_once_by_model_and_dropped_with_their_words(store: Store) -> None:

@@ -42,8 +42,8 @@ async def record(store: Store, number: int) -> None:
     state = {"messages": [{**said, "created_at": (at + timedelta(seconds=number)).isoformat()}]}
     whose = Scope.user(f"user{number % 3}")
 
-    def work(db: Session) -> None:
-        sessions.save_state(db, whose, f"s{number}", component="x", state=state, at=at)
+    def work(transaction: Session) -> None:
+        sessions.save_state(transaction, whose, f"s{number}", component="x", state=state, at=at)
 
     await store.write(work)
 
@@ -68,8 +68,8 @@ async def disturbed(schedulers: Schedulers, store: Store, kills: int) -> int:
 
 
 async def waiting(store: Store) -> int:
-    with store.reading() as db:
-        return len(sessions.waiting_sessions(db))
+    with store.reading() as transaction:
+        return len(sessions.waiting_sessions(transaction))
 
 
 async def settled(schedulers: Schedulers, store: Store) -> None:
@@ -115,8 +115,8 @@ async def check_schedulers(schedulers: Schedulers, kills: int) -> None:
         cut = [one for one in schedulers.attempts() if one.is_cut]
         assert all(one is not schedulers.attempts()[-1] for one in cut), "a job that was cut was not begun again"
         assert await faults(store) == []
-        with store.reading() as db:
-            made = [run for number in range(3) for run in runs.read_runs(db, Scope.user(f"user{number}"))]
+        with store.reading() as transaction:
+            made = [run for number in range(3) for run in runs.read_runs(transaction, Scope.user(f"user{number}"))]
         assert Counter(run.source for run in made) == Counter(f"session:s{number}" for number in range(count))
         assert {run.status for run in made} == {RunStatus.APPLIED}
 

@@ -40,8 +40,8 @@ async def ask(account: Account, question: ModelRequest = QUESTION, *, is_answere
 
 
 async def total(store: Store) -> costs.Spending:
-    with store.reading() as db:
-        return costs.spending_on_day(db, NOON.date())
+    with store.reading() as transaction:
+        return costs.spending_on_day(transaction, NOON.date())
 
 
 async def test_what_was_asked_is_summed_by_day_scope_source_and_run(store: Store) -> None:
@@ -49,9 +49,9 @@ async def test_what_was_asked_is_summed_by_day_scope_source_and_run(store: Store
     await ask(Account(today, store, LENA, "session:a"))
     await ask(Account(today, store, LENA, "session:a"), is_answered=False)
     await ask(Account(tomorrow, store, JON, "session:b"))
-    with store.reading() as db:
-        days, scopes = costs.spending_by_day(db), costs.spending_by_scope(db)
-        sources, runs = costs.spending_by_source(db, LENA), costs.spending_by_run(db, LENA)
+    with store.reading() as transaction:
+        days, scopes = costs.spending_by_day(transaction), costs.spending_by_scope(transaction)
+        sources, runs = costs.spending_by_source(transaction, LENA), costs.spending_by_run(transaction, LENA)
     one = costs.Spending(1, 500, 0, 50, 1_000)
     assert days == {NOON.date(): one + one, date(2026, 5, 2): one}
     assert scopes == {LENA: one + one, JON: one}

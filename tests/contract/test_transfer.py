@@ -58,18 +58,20 @@ async def fill(store: Store) -> None:
     wrong = await process(store, "c", 3, "home: Atlantis")
     assert wrong.run_id is not None
     undone = wrong.run_id
-    await store.write(lambda db: ledger.undo_run(db, LENA, undone, day(4)))
+    await store.write(lambda transaction: ledger.revert_run(transaction, LENA, undone, day(4)))
     await entries.add_entry(store, LENA, Entry("Allergic to quandongs."), at=day(5))
     await process(store, "a", 1, "tea: none", scope=TOM)
-    await store.write(lambda db: scope_rows.set_policy(db, TOM, Policy.HOLD_ALL))
+    await store.write(lambda transaction: scope_rows.set_policy(transaction, TOM, Policy.HOLD_ALL))
     await process(store, "held", 6, "home: Graz", scope=TOM)
     state = {"type": "AssistantAgentState", "llm_context": {"messages": []}}
-    await store.write(lambda db: sessions.save_state(db, LENA, "live", component="Agent", state=state, at=day(7)))
+    await store.write(
+        lambda transaction: sessions.save_state(transaction, LENA, "live", component="Agent", state=state, at=day(7))
+    )
 
 
 async def held(store: Store, scope: Scope = LENA) -> dict[str, Fact]:
-    with store.reading() as db:
-        return {fact.value: fact for fact in lookup.read_facts(db, scope, at=NOW)}
+    with store.reading() as transaction:
+        return {fact.value: fact for fact in lookup.read_facts(transaction, scope, at=NOW)}
 
 
 @pytest.fixture
@@ -140,8 +142,8 @@ async def test_what_was_forgotten_does_not_come_back_with_an_export(
     await forgetting.erase_in_scope(store, LENA, Erasure.forget_everything, at=NOW)
     await imports.import_file(store, tmp_path / "old.jsonl")
     assert await held(store) == {}
-    with store.reading() as db:
-        assert sessions.read_turns(db, LENA, "a") == []
+    with store.reading() as transaction:
+        assert sessions.read_turns(transaction, LENA, "a") == []
 
 
 async def test_an_export_stops_at_what_somebody_asked_to_be_forgotten(store: Store, tmp_path: Path) -> None:
@@ -200,8 +202,8 @@ async def test_an_import_that_was_killed_goes_on_where_it_stopped(
 
 async def _sizes(store: Store, scope: Scope) -> list[int]:
     """How many runs and sessions a scope has: nothing came twice."""
-    with store.reading() as db:
-        return [len(runs.read_runs(db, scope)), len(sessions.read_sessions(db, scope=scope))]
+    with store.reading() as transaction:
+        return [len(runs.read_runs(transaction, scope)), len(sessions.read_sessions(transaction, scope=scope))]
 
 
 async def test_memories_of_other_libraries_come_in_dated_and_are_no_double(store: Store) -> None:
@@ -221,8 +223,8 @@ async def test_memories_of_other_libraries_come_in_dated_and_are_no_double(store
     assert (
         await import_memories(store, LENA, Origin.MEM0, found, judge=RulesJudge(), at=NOW, file_time=day(8))
     ).run_id is None
-    with store.reading() as db:
-        known = lookup.read_knowledge(db, LENA)
+    with store.reading() as transaction:
+        known = lookup.read_knowledge(transaction, LENA)
     imported = [one for one in known.assertions if one.authority is Authority.IMPORTED]
     assert sorted(one.time_is_guess for one in imported) == [False, False, True]
     ids = facts["Has a cat."].assertion_ids

@@ -77,11 +77,13 @@ def stated(number: int, statement: str, scope: Scope = LENA) -> Assertion:
 
 
 async def keep(store: Store, *said: Assertion, scope: Scope = LENA) -> int:
-    with store.writing() as db:
-        revision = scope_rows.revision_of(db, scope)
+    with store.writing() as transaction:
+        revision = scope_rows.revision_of(transaction, scope)
         reading = WindowReading(f"window {revision}", 1, 9, said)
-        run_id = ledger.propose_run(db, Proposal(scope, f"s{revision}", "x", "t", "t", NOON, revision, (reading,)))
-        ledger.apply_run(db, scope, run_id, NOON)
+        run_id = ledger.propose_run(
+            transaction, Proposal(scope, f"s{revision}", "x", "t", "t", NOON, revision, (reading,))
+        )
+        ledger.apply_run(transaction, scope, run_id, NOON)
         return run_id
 
 
@@ -93,8 +95,10 @@ async def things(store: Store, count: int, scope: Scope = LENA) -> None:
 
 async def kept(store: Store, key: str | None = None) -> dict[tuple[str, int], int]:
     """Return how many vectors are kept of each model, or its notes that it has all."""
-    with store.reading() as db:
-        rows = db.exec(select(VectorRow.model, VectorRow.dimension, VectorRow.key).order_by(col(VectorRow.key)))
+    with store.reading() as transaction:
+        rows = transaction.exec(
+            select(VectorRow.model, VectorRow.dimension, VectorRow.key).order_by(col(VectorRow.key))
+        )
         found = [(model, size) for model, size, name in rows if (name == COMPLETE) == (key == COMPLETE)]
     return {name: found.count(name) for name in sorted(set(found))}
 
@@ -153,8 +157,8 @@ async def test_only_what_has_changed_is_looked_at_again(store: Store) -> None:
     embedder = Lengths()
 
     async def lacking(at: datetime = LATER) -> list[Scope]:
-        with store.reading() as db:
-            return vector_rows.lacking(db, embedder, at)
+        with store.reading() as transaction:
+            return vector_rows.lacking(transaction, embedder, at)
 
     assert await lacking() == [LENA, TOM]
     assert (await refresher(store, embedder).refresh([TOM])).made == 2
@@ -165,7 +169,7 @@ async def test_only_what_has_changed_is_looked_at_again(store: Store) -> None:
     assert await lacking() == [TOM]
     await refresher(store, embedder).refresh()
     assert embedder.asked[5:] == [text for text in embedder.asked[5:] if "kite" in text]
-    await store.write(lambda db: ledger.undo_run(db, TOM, run_id, LATER))
+    await store.write(lambda transaction: ledger.revert_run(transaction, TOM, run_id, LATER))
     await refresher(store, embedder).refresh()
     assert await kept(store) == {("lengths", 2): 5}, "what was undone has no vector"
     assert len(embedder.asked) == 6
@@ -176,9 +180,9 @@ async def test_a_memory_is_looked_at_again_when_something_begins_or_ends(store: 
     await keep(store, stated(1, "Lena owns a kite."), replace(stated(2, "Lena is in Oslo."), valid_to=ends))
     embedder = Lengths()
     await refresher(store, embedder).refresh()
-    with store.reading() as db:
-        assert vector_rows.lacking(db, embedder, ends - timedelta(days=1)) == []
-        assert vector_rows.lacking(db, embedder, ends + timedelta(days=1)) == [LENA]
+    with store.reading() as transaction:
+        assert vector_rows.lacking(transaction, embedder, ends - timedelta(days=1)) == []
+        assert vector_rows.lacking(transaction, embedder, ends + timedelta(days=1)) == [LENA]
     await refresher(store, embedder, ends + timedelta(days=1)).refresh()
     assert await kept(store) == {("lengths", 2): 1}
 
@@ -300,18 +304,18 @@ async def test_in_the_background_bursts_are_made_in_one_go(store: Store) -> None
 async def test_a_worker_makes_vectors_beside_its_sessions_and_never_at_their_cost(store: Store, is_down: bool) -> None:
     fleet = pytest.importorskip("afterword.pipeline.background.workers", exc_type=ImportError)
     said = {"content": "I live in Graz.", "source": "user", "type": "TextMessage", "created_at": NOON.isoformat()}
-    with store.writing() as db:
-        sessions.save_state(db, LENA, "one", component="x", state={"messages": [said]}, at=NOON)
-    with store.reading() as db:
-        ((key, _),) = sessions.pending_session_keys(db)
+    with store.writing() as transaction:
+        sessions.save_state(transaction, LENA, "one", component="x", state={"messages": [said]}, at=NOON)
+    with store.reading() as transaction:
+        ((key, _),) = sessions.pending_session_keys(transaction)
     embedder = Lengths()
     embedder.fails_after = 0 if is_down else 100
     made = refresher(store, embedder, pause_s=0.0)
     rules = {"extractor": RulesExtractor(), "judge": RulesJudge()}
     await fleet.Worker(store, **rules, new_tracker=CostTracker, retries=Retries(), refresher=made).process(key)
     await made.end()
-    with store.reading() as db:
-        kept_session = sessions.find_session(db, LENA, "one")
+    with store.reading() as transaction:
+        kept_session = sessions.find_session(transaction, LENA, "one")
     assert kept_session is not None
     assert kept_session.progress is sessions.Progress.DONE
     assert bool(await kept(store)) is not is_down

@@ -155,7 +155,7 @@ async def test_clear_is_one_run_and_undone_as_one(store: Store) -> None:
     await memory.clear()
     [run_id] = await run_ids(store, "clear")
     with store.writing() as db:
-        ledger.undo_run(db, LENA, run_id, datetime.now(UTC))
+        ledger.revert_run(db, LENA, run_id, datetime.now(UTC))
     assert await facts_of(store) == before
 
 
@@ -191,7 +191,7 @@ async def test_undoing_an_addition_takes_back_its_support(store: Store) -> None:
     first, second = await run_ids(store, "application")
     for run_id, left in ((first, 1), (second, 0)):
         with store.writing() as db:
-            ledger.undo_run(db, LENA, run_id, datetime.now(UTC))
+            ledger.revert_run(db, LENA, run_id, datetime.now(UTC))
         assert sum(fact.support for fact in await facts_of(store)) == left
 
 

@@ -110,7 +110,7 @@ async def test_what_is_remembered_is_never_older_than_the_store(store: Store) ->
     assert await texts(memory) == []
     [run_id] = await run_ids(store, "clear")
     with store.writing() as db:
-        ledger.undo_run(db, LENA, run_id, datetime.now(UTC))
+        ledger.revert_run(db, LENA, run_id, datetime.now(UTC))
     assert await texts(memory) == ["Lena likes tea."]
 
 

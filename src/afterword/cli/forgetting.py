@@ -78,7 +78,7 @@ async def _forget(what: Asked, *, is_preview: bool) -> list[Receipt]:
 
 async def _forgotten(store: Store, scope: Scope, what: Asked, at: Any, is_preview: bool) -> Receipt | None:
     if what.asked:
-        return await forgetting.erase_requested(store, scope, at=at, is_preview=is_preview)
+        return await forgetting.forget_requested_statements(store, scope, at=at, is_preview=is_preview)
     work = await _work(store, scope, what, at)
     return await forgetting.erase_in_scope(store, scope, work, at=at, is_preview=is_preview)
 

@@ -44,7 +44,7 @@ async def forget(
     receipts = []
     for scope in scopes:
         if target.asked:
-            receipt = await erasure.erase_requested(store, scope, at=at, is_preview=is_preview)
+            receipt = await erasure.forget_requested_statements(store, scope, at=at, is_preview=is_preview)
         else:
             work = await _work(resources, store, scope, target)
             receipt = await erasure.erase_in_scope(store, scope, work, at=at, is_preview=is_preview)

@@ -37,7 +37,7 @@ async def erase_requested(store: Store, scopes: Iterable[Scope], *, judge: Judge
     gone: Counter[str] = Counter()
     touched: list[Scope] = []
     for scope in dict.fromkeys(scopes):
-        receipt = await erasure.erase_requested(store, scope, at=at)
+        receipt = await erasure.forget_requested_statements(store, scope, at=at)
         if receipt is not None:
             gone.update(receipt.erased)
             touched.append(scope)

@@ -44,7 +44,7 @@ async def undo_run(
     """
 
     def switch(transaction: Session, run: Run, at: datetime) -> None:
-        ledger.undo_run(transaction, run.scope, run.id, at)
+        ledger.revert_run(transaction, run.scope, run.id, at)
 
     return await _switched(store, run_id, switch, judge, clock)
 
@@ -65,7 +65,7 @@ async def redo_run(
     def switch(transaction: Session, run: Run, at: datetime) -> None:
         ledger.redo_run(transaction, run.scope, run.id, at)
         for closing in runs.runs_caused_by(transaction, run):
-            ledger.undo_run(transaction, run.scope, closing.id, at)
+            ledger.revert_run(transaction, run.scope, closing.id, at)
 
     return await _switched(store, run_id, switch, judge, clock)
 

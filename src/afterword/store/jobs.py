@@ -14,7 +14,7 @@ from sqlmodel import Session, col, select
 from afterword.facts.scopes import Scope
 from afterword.store.database.inserts import insert_missing
 from afterword.store.ledger import RunStatus
-from afterword.store.scope_rows import scope_key, scope_of
+from afterword.store.scope_rows import scope_key, scope_of_row
 from afterword.store.sessions import Progress
 from afterword.store.tables import JobRow, RunRow, ScopeRow, SessionRow
 
@@ -114,7 +114,7 @@ def scopes_to_consolidate(
         .having(func.count(func.distinct(col(RunRow.source))) >= new_sessions)
         .order_by(col(ScopeRow.id))
     )
-    return [scope_of(row) for row in transaction.exec(query)]
+    return [scope_of_row(row) for row in transaction.exec(query)]
 
 
 def mark_consolidated(transaction: Session, scope: Scope, at: datetime) -> None:

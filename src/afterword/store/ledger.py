@@ -170,7 +170,7 @@ def propose_and_apply(transaction: Session, proposal: Proposal) -> int:
 
 
 @staged(Stage.UNDO, "scope", "run_id")
-def undo_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> int:
+def revert_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> int:
     """Leave an applied run out, as if it had never been applied; return the scope's new revision.
 
     Raises `NotFound` if there is no such applied run.

@@ -16,7 +16,7 @@ from afterword.store.database.statements import fetch_where_in
 from afterword.store.lookup import assertions_by_id
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.rows import unpack_transcript, verdict_key, verdict_of
-from afterword.store.scope_rows import scope_key, scope_of
+from afterword.store.scope_rows import scope_key, scope_of_row
 from afterword.store.tables import (
     RejectionRow,
     RunRow,
@@ -64,7 +64,7 @@ def read_run(transaction: Session, run_id: int) -> Run:
     pair = transaction.exec(query).one_or_none()
     if pair is None:
         raise NotFound(f"no run {run_id}; see `afterword runs`")
-    return _run_of(pair[0], scope_of(pair[1]))
+    return _run_of(pair[0], scope_of_row(pair[1]))
 
 
 def runs_caused_by(transaction: Session, cause: Run) -> list[Run]:

@@ -70,10 +70,10 @@ def version_of(transaction: Session, scope: Scope) -> tuple[int, str]:
 def read_scopes(transaction: Session) -> list[Scope]:
     """Return every scope of the store. For operators, never for an agent."""
     rows = transaction.exec(select(ScopeRow).order_by(ScopeRow.tenant, ScopeRow.kind, ScopeRow.name))
-    return [scope_of(row) for row in rows]
+    return [scope_of_row(row) for row in rows]
 
 
-def scope_of(row: ScopeRow) -> Scope:
+def scope_of_row(row: ScopeRow) -> Scope:
     """Return the scope that a row stands for."""
     return Scope.parse(f"{row.tenant}/{row.kind}/{row.name}")
 

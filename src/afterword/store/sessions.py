@@ -22,7 +22,7 @@ from afterword.store.database.inserts import insert_rows
 from afterword.store.database.statements import chunks, fetch_where_in
 from afterword.store.retry_schedule import Retries
 from afterword.store.rows import pack_state, turn_of, turn_values, unpack_state
-from afterword.store.scope_rows import lock_scope, scope_key, scope_of
+from afterword.store.scope_rows import lock_scope, scope_key, scope_of_row
 from afterword.store.tables import ScopeRow, SessionRow, StateRow, TurnRow
 from afterword.telemetry import Count, Stage, count, note, staged
 
@@ -178,7 +178,7 @@ def _select_sessions() -> Any:
 
 
 def _saved_sessions(transaction: Session, query: Any) -> list[SavedSession]:
-    return [_saved_session(row, scope_of(scope_row)) for row, scope_row in transaction.exec(query)]
+    return [_saved_session(row, scope_of_row(scope_row)) for row, scope_row in transaction.exec(query)]
 
 
 def read_turns(transaction: Session, scope: Scope, session_id: str) -> list[Turn]:

@@ -1,7 +1,7 @@
-"""The rows of the store. Shapes for the database alone: what reasons about them are the frozen values.
+"""The tables of the store. Their rows are used for storage alone; the rest of the program uses frozen dataclasses.
 
-Assertions and windows are written once and never changed. What is live follows from runs: a session is read as its
-latest applied run reads it, and a run that is undone is left out.
+Assertions and windows are written once and never changed. Runs decide what is live: of the runs of one source only the
+latest that is applied and not undone counts.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ SQLModel.metadata.naming_convention = NAMING
 
 
 class ScopeRow(SQLModel, table=True):
-    """Whose memory. `revision` grows with every change of what is known, so that caches see it; `policy` says what a
-    person wants to see before it counts. Since `paused_at` no session is kept; `sessions_not_kept` counts them."""
+    """A scope. `revision` grows with every change of what is known, so that caches notice it. `policy` says which runs
+    wait for a person's approval. Since `paused_at` no session is stored; `sessions_not_kept` counts those."""
 
     __tablename__ = "scopes"
     __table_args__ = (UniqueConstraint("tenant", "kind", "name"),)
@@ -103,9 +103,9 @@ class TurnRow(SQLModel, table=True):
 
 
 class RunRow(SQLModel, table=True):
-    """One processing. `source` is what it reads (a session's key, or its own where the application speaks): of the
-    applied runs of one source only the latest counts. `applied_revision` orders them. `transcript` is what a dry run
-    read (JSON, compressed), kept as the session's turns only when the run is applied. An undone run that counts again
+    """One run. `source` names what it reads: a session, or a name of its own if the application or a person speaks. Of
+    the applied runs of one source only the latest by `applied_revision` counts. `transcript` is what a dry run has read
+    (JSON, compressed); it becomes the turns of the session when the run is applied. An undone run that counts again
     has a `redone_at`. `caused_by` is the run whose undoing made this one."""
 
     __tablename__ = "runs"
@@ -144,7 +144,7 @@ class MovedSourceRow(SQLModel, table=True):
 
 
 class WindowRow(SQLModel, table=True):
-    """What one extractor gave for one stretch of a session. Found again by `key`, it costs no second call."""
+    """What an extractor returned for one window of a session. A window with a known `key` needs no second call."""
 
     __tablename__ = "windows"
     __table_args__ = (UniqueConstraint("scope_id", "source", "key"),)
@@ -158,7 +158,7 @@ class WindowRow(SQLModel, table=True):
 
 
 class RunWindowRow(SQLModel, table=True):
-    """Which windows a run reads its source as, in order."""
+    """The windows of a run, in order."""
 
     __tablename__ = "run_windows"
 
@@ -197,7 +197,7 @@ class AssertionRow(SQLModel, table=True):
 
 
 class WindowAssertionRow(SQLModel, table=True):
-    """Which assertions a window holds."""
+    """The assertions of a window."""
 
     __tablename__ = "window_assertions"
 
@@ -206,7 +206,7 @@ class WindowAssertionRow(SQLModel, table=True):
 
 
 class RejectionRow(SQLModel, table=True):
-    """A candidate of a window that grounding refused: shown by `why`, never served."""
+    """A candidate of a window that grounding refused. `afterword why` shows it; it is never served."""
 
     __tablename__ = "rejections"
 
@@ -233,7 +233,7 @@ class EvidenceRow(SQLModel, table=True):
 
 
 class VerdictRow(SQLModel, table=True):
-    """One judged pair, kept by the hash of what was judged, and reused for ever."""
+    """One judged pair. `key` is a hash of what was judged, so that the verdict is reused."""
 
     __tablename__ = "verdicts"
     __table_args__ = (Index(None, "scope_id", "earlier_id"), Index(None, "scope_id", "later_id"))
@@ -251,7 +251,7 @@ class VerdictRow(SQLModel, table=True):
 
 
 class RunVerdictRow(SQLModel, table=True):
-    """Which verdicts a run stands on: one is in force while any live run does."""
+    """The verdicts of a run. A verdict is in force as long as any of its runs is live."""
 
     __tablename__ = "run_verdicts"
 
@@ -260,7 +260,7 @@ class RunVerdictRow(SQLModel, table=True):
 
 
 class FactRow(SQLModel, table=True):
-    """What follows from live assertions and verdicts, laid out over all time; derived again whenever those change."""
+    """A fact through all time. Facts are derived from the live assertions and verdicts whenever those change."""
 
     __tablename__ = "facts"
     __table_args__ = (Index(None, "scope_id", "subject_key", "attribute_key"),)
@@ -278,7 +278,7 @@ class FactRow(SQLModel, table=True):
 
 
 class FactAssertionRow(SQLModel, table=True):
-    """Which assertions say a fact, first-said first; any of their ids finds it."""
+    """The assertions of a fact in the order of saying. Each of their ids also finds the fact."""
 
     __tablename__ = "fact_assertions"
 
@@ -288,11 +288,11 @@ class FactAssertionRow(SQLModel, table=True):
 
 
 class SpendingRow(SQLModel, table=True):
-    """One question to a model and what it cost, answered or not; while it is asked, what it may cost.
+    """One question to a model and what it cost, answered or not; while it is open, the most that it may cost.
 
-    `source` is what it was asked for (as in runs), `run_id` the run that came of it, None where none did. `day` is that
-    of asking, in UTC. `micro_usd` is at the price of that day, None where no price is known. What nobody has reported
-    `is_estimate`.
+    `source` is what it was asked for (as in runs), `run_id` the run that came of it, if any. `day` is the day (UTC) of
+    asking. `micro_usd` is the cost at the price of that day, None if no price is known. `is_estimate` says that the
+    endpoint did not report the cost.
     """
 
     __tablename__ = "spendings"
@@ -316,9 +316,9 @@ class SpendingRow(SQLModel, table=True):
 
 
 class VectorRow(SQLModel, table=True):
-    """The vector of a text that can be found, by the model that made it; derived, and made again where it is missing.
+    """The vector of a text, by the model that made it. Vectors are derived, and made again if they are missing.
 
-    `key` is a hash of the text, so that a vector never stands for other words than its own."""
+    `key` is a hash of the text, so that a vector is never used for another text."""
 
     __tablename__ = "vectors"
 
@@ -330,7 +330,7 @@ class VectorRow(SQLModel, table=True):
 
 
 class JobRow(SQLModel, table=True):
-    """A periodic job: who does it until when (`holder`, `leased_until`), and for which due time it was last done."""
+    """A periodic job: who holds its lease (`holder`, `leased_until`), and for which due time it was last done."""
 
     __tablename__ = "jobs"
 
@@ -343,7 +343,7 @@ class JobRow(SQLModel, table=True):
 
 
 class TombstoneKeyRow(SQLModel, table=True):
-    """A random key under which tombstones are hashed: the store's own (`is_own`), and those that came with imports."""
+    """A random key for the hashes of tombstones: the store's own (`is_own`), and those that were imported."""
 
     __tablename__ = "tombstone_keys"
 
@@ -353,8 +353,8 @@ class TombstoneKeyRow(SQLModel, table=True):
 
 
 class TombstoneRow(SQLModel, table=True):
-    """What keeps something forgotten from coming back; holds no words, only keyed hashes of them, and no time but
-    `until`: what was said at or before it stays forgotten."""
+    """A record of something forgotten, which keeps it from coming back. It holds keyed hashes instead of words, and one
+    time: what was said at or before `until` stays forgotten."""
 
     __tablename__ = "tombstones"
     __table_args__ = (Index(None, "scope_id", "place"),)
@@ -371,7 +371,7 @@ class TombstoneRow(SQLModel, table=True):
 
 
 class ImportedRunRow(SQLModel, table=True):
-    """Which run of another store (`origin`) a run is the copy of, so that importing again copies nothing twice."""
+    """The run of another store (`origin`) that a run is a copy of, so that no run is imported twice."""
 
     __tablename__ = "imported_runs"
 

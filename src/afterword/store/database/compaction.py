@@ -1,4 +1,4 @@
-"""Writing a database anew, so that deleted words lie in none of its files; copying a SQLite file that is in use."""
+"""Rewriting a database so that its files hold no deleted words, and copying a SQLite file that is in use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PAGES_A_STEP = 1_000
 
 
 def compact_file(path: Path) -> bool:
-    """Rebuild a SQLite file and empty its write-ahead log; return whether no other process stood in the way."""
+    """Rebuild a SQLite file and empty its write-ahead log; return whether no other process prevented it."""
     ticket, deadline = current_ticket(), time.monotonic() + _TIMEOUT_S
     with closing(sqlite3.connect(path, timeout=_LOCK_ATTEMPT_S, isolation_level=None)) as connection:
         ticket.interruptible_by(connection.interrupt)
@@ -56,9 +56,9 @@ def _is_log_empty(connection: sqlite3.Connection) -> bool:
 
 
 def vacuum(connection: Connection) -> None:
-    """Let PostgreSQL clear deleted rows out of every table, and their words out of its statistics.
+    """Make PostgreSQL remove deleted rows from every table, and their words from its statistics.
 
-    The connection is in no transaction.
+    The connection must not be in a transaction.
     """
     ticket = current_ticket()
     ticket.interruptible_by(interrupter(connection))
@@ -71,9 +71,9 @@ def vacuum(connection: Connection) -> None:
 
 
 def analyze(connection: Connection) -> None:
-    """Let PostgreSQL count its tables anew, as it does by itself minutes after much was written at once.
+    """Update the statistics of PostgreSQL, as it does by itself some minutes after many rows were written.
 
-    Until then it may take a table for empty, and read all of it where one memory is asked for.
+    Until then it may plan for an empty table, and read all of it to find the rows of one scope.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(text("ANALYZE"))
@@ -82,7 +82,7 @@ def analyze(connection: Connection) -> None:
 def copy_file(source: Path, target: Path) -> None:
     """Copy a SQLite database that may be in use, as of one moment, readable by its owner alone.
 
-    Raises `FileInvalid` where the target is there already, and `StoreUnreachable` where it cannot be written.
+    Raises `FileInvalid` if the target exists already, and `StoreUnreachable` if it cannot be written.
     """
     try:
         os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))

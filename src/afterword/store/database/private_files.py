@@ -1,4 +1,4 @@
-"""Files that hold what a user said: made for their owner alone, and never in the place of another."""
+"""Files that hold what a user said: only their owner can read them, and they never replace another file."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from afterword.errors import FileInvalid, StoreUnreachable
 
 @contextmanager
 def opened_private(path: Path) -> Iterator[TextIO]:
-    """Open a new file for writing with mode 0600, which gets its name only once it is whole.
+    """Open a new file for writing with mode 0600. It gets its name only once it is complete.
 
-    Raises `FileInvalid` where there is a file of that name, `StoreUnreachable` where it cannot be written.
+    Raises `FileInvalid` if there is a file of that name, and `StoreUnreachable` if it cannot be written.
     """
     if path.exists():
         raise FileInvalid(f"{path} is there already; choose another name, or move it away")

@@ -1,1 +1,4 @@
-"""Erasing for good: rows, words in other rows, and the tombstones that keep them gone."""
+"""Forgetting for good: rows are erased, words blanked, and tombstones keep them from coming back.
+
+The transfer of stores, the pipeline, the client and the command line import it.
+"""

@@ -258,7 +258,9 @@ def requested_ids(transaction: Session, scope: Scope) -> frozenset[str]:
     return targets.ids_requested_to_forget(known.assertions, known.verdicts)
 
 
-async def erase_requested(store: Store, scope: Scope, *, at: datetime, is_preview: bool = False) -> Receipt | None:
+async def forget_requested_statements(
+    store: Store, scope: Scope, *, at: datetime, is_preview: bool = False
+) -> Receipt | None:
     """Forget what people have asked to forget in conversations; return None if nobody has asked."""
     if not await store.read(lambda transaction: requested_ids(transaction, scope)):
         return None

@@ -14,7 +14,7 @@ from afterword.errors import StoreOutdated, StoreTooNew
 
 VERSION_TABLE = "afterword_version"
 ADVISORY_LOCK = 4711240
-"""What deployers of a PostgreSQL store hold while they migrate."""
+"""The lock that is held while the tables of a PostgreSQL store are migrated."""
 
 
 def _config(connection: Connection) -> Config:
@@ -34,25 +34,25 @@ def newest_version() -> str:
     return head
 
 
-def version_of(connection: Connection) -> str | None:
-    """Return the version of the tables in this database, None where there are none yet."""
+def tables_version(connection: Connection) -> str | None:
+    """Return the version of the tables in this database, None if there are none yet."""
     return MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
 
 
 def upgrade(connection: Connection) -> tuple[str | None, str]:
     """Bring the tables up to date inside the connection's transaction; return the versions before and after.
 
-    Raises `StoreTooNew` where the version is unknown to this program.
+    Raises `StoreTooNew` if this program does not know the version.
     """
-    before, target = version_of(connection), newest_version()
+    before, target = tables_version(connection), newest_version()
     if before == target:
         return before, target
     _refuse_unknown(connection, before)
     if connection.dialect.name == "postgresql":
-        # Two deployers at once: the second waits here, and then finds nothing left to do.
+        # If two processes migrate at once, the second waits here and then has nothing left to do.
         connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")
-        before = version_of(connection)
+        before = tables_version(connection)
         if before == target:
             return before, target
         _refuse_unknown(connection, before)
@@ -61,19 +61,20 @@ def upgrade(connection: Connection) -> tuple[str | None, str]:
 
 
 def check(connection: Connection) -> None:
-    """Raise `StoreOutdated` or `StoreTooNew` where the tables are not those of this program."""
-    found, target = version_of(connection), newest_version()
-    if found != target:
-        _refuse_unknown(connection, found)
+    """Raise `StoreOutdated` or `StoreTooNew` if the tables are not those of this program."""
+    version, target = tables_version(connection), newest_version()
+    if version != target:
+        _refuse_unknown(connection, version)
         raise StoreOutdated(
-            f"the store's tables are at version {found or 'none'}, this program uses {target}; run `afterword migrate`"
+            f"the store's tables are at version {version or 'none'}, this program uses {target}; "
+            "run `afterword migrate`"
         )
 
 
-def _refuse_unknown(connection: Connection, found: str | None) -> None:
+def _refuse_unknown(connection: Connection, version: str | None) -> None:
     known = {script.revision for script in ScriptDirectory.from_config(_config(connection)).walk_revisions()}
-    if found is not None and found not in known:
+    if version is not None and version not in known:
         raise StoreTooNew(
-            f"the store was written by a newer afterword (tables {found}, this program knows up to {newest_version()});"
-            " upgrade afterword, the store was left alone"
+            f"the store was written by a newer afterword (tables {version}, "
+            f"this program knows up to {newest_version()}); upgrade afterword, the store was left alone"
         )
