@@ -1,8 +1,7 @@
-"""What each change of a scope touched, so that whoever knows an earlier state reads only what differs."""
+"""Which facts each change of a scope concerned, so that a reader of an earlier state reads only the difference."""
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Collection
 
 from sqlalchemy import delete
@@ -11,12 +10,7 @@ from sqlmodel import Session, col
 from afterword.store.tables import ScopeChangeRow
 
 CHANGES_KEPT = 200
-"""How many changes of a scope are kept. Whoever has not looked for longer reads the scope anew."""
-
-
-def new_stamp() -> str:
-    """Return what tells one state of a scope from every other, also from one of the same revision in a copy."""
-    return secrets.token_hex(8)
+"""How many changes of a scope are kept. A reader of an older state reads the whole scope again."""
 
 
 def record_change(
@@ -28,7 +22,7 @@ def record_change(
     fact_ids: Collection[str],
     is_unlinked: bool,
 ) -> None:
-    """Keep which facts were written or removed by the run of this source that made this version.
+    """Record which facts were written or removed by the run of this source that made this version.
 
     `is_unlinked` says that live statements which belong to no fact have changed as well.
     """

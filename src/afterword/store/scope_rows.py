@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from enum import StrEnum
 from functools import cache
 from typing import Any
@@ -14,7 +15,6 @@ from sqlmodel.sql.expression import SelectOfScalar
 from afterword.facts.scopes import Scope
 from afterword.store.database.inserts import insert_missing
 from afterword.store.database.statements import fetch_rows
-from afterword.store.scope_changes import new_stamp
 from afterword.store.tables import ScopeRow
 
 
@@ -62,7 +62,7 @@ def revision_of(transaction: Session, scope: Scope) -> int:
 
 
 def version_of(transaction: Session, scope: Scope) -> tuple[int, str]:
-    """Return which state the scope is in: its revision, and the stamp that tells it from another of that revision."""
+    """Return the state of a scope: its revision, and the stamp that distinguishes other states of that revision."""
     row = scope_row(transaction, scope)
     return (row.revision, row.stamp) if row else (0, "")
 
@@ -100,7 +100,8 @@ def lock_scope(transaction: Session, scope: Scope) -> int:
 def raise_revision(transaction: Session, scope_id: int, *, by: int = 1) -> int:
     """Raise the revision of a scope and return it. Two writers of one scope queue up here, not at their commits."""
     row = transaction.get_one(ScopeRow, scope_id)
-    stamp = new_stamp() if by else row.stamp
+    # A stamp distinguishes this state from one with the same revision in a copy of the store.
+    stamp = secrets.token_hex(8) if by else row.stamp
     values = {"scope_key": scope_id, "by": by, "new_stamp": stamp}
     ((revision,),) = fetch_rows(transaction, _update_revision(), values)
     set_committed_value(row, "revision", revision)
