@@ -119,3 +119,14 @@ def test_every_link_of_the_docs_leads_somewhere(repository: Path) -> None:
     for page in [*repository.glob("*.md"), *(repository / "docs").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_contributors_page_names_modules_and_functions_that_exist(repository: Path) -> None:
+    page = (repository / "docs" / "contributing.md").read_text(encoding="utf-8")
+    package = repository / "src" / "afterword"
+    for path in re.findall(r"`([a-z_/]+(?:\.py|/))`", page):
+        assert (package / path).exists() or (repository / path).exists(), path
+    steps = re.findall(r"^\| \d+ \|.*\| `(\S+)` \| `(\w+)` \|$", page, re.MULTILINE)
+    assert len(steps) == 10
+    for path, name in steps:
+        assert re.search(rf"(def|class) {name}\b", (package / path).read_text(encoding="utf-8")), f"{path}: {name}"
