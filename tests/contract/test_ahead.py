@@ -72,7 +72,13 @@ async def told_in(store: Store, scope: Scope = LENA) -> list[str]:
 
 
 async def test_a_later_session_is_read_sooner_and_stored_later(store: Store) -> None:
-    slow = Slow(the_first_last)
+    async def after_all_have_begun(said: str) -> None:
+        async with asyncio.timeout(60):
+            while slow.begun < AHEAD:  # noqa: ASYNC110 - nothing else shows it
+                await asyncio.sleep(0.01)
+        await the_first_last(said)
+
+    slow = Slow(after_all_have_begun)
     ended = await run_batch(store, talks(), extractor=slow)
     assert slow.most == AHEAD
     assert slow.begun == len(CITIES)

@@ -18,33 +18,35 @@ from afterword.errors import StoreError
 from afterword.store.database.engine import Store
 from kept import text, texts
 
+LESS_THAN_A_CONNECTION_WAITS_S = 9.0
 
-async def survives(memory: FactMemory, within_s: float) -> None:
+
+async def survives(memory: FactMemory) -> None:
     context = UnboundedChatCompletionContext()
     await context.add_message(UserMessage(content="hello", source="user"))
     started = time.monotonic()
     assert (await memory.update_context(context)).memories.results == []
     assert (await memory.query("hello")).results == []
-    assert time.monotonic() - started < within_s
+    assert time.monotonic() - started < LESS_THAN_A_CONNECTION_WAITS_S
     assert len(await context.get_messages()) == 1
 
 
 async def test_a_turn_survives_a_store_that_is_a_directory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    await survives(FactMemory(user="lena", store=f"sqlite:///{tmp_path}"), within_s=2)
+    await survives(FactMemory(user="lena", store=f"sqlite:///{tmp_path}"))
     assert "was not read" in caplog.text
     assert "lena" not in caplog.text
 
 
 async def test_a_turn_survives_a_file_that_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "facts.db").write_bytes(b"not a database" * 1000)
-    await survives(FactMemory(user="lena", store=f"sqlite:///{tmp_path / 'facts.db'}"), within_s=2)
+    await survives(FactMemory(user="lena", store=f"sqlite:///{tmp_path / 'facts.db'}"))
 
 
 async def test_a_turn_survives_a_server_that_is_not_there() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    await survives(FactMemory(user="lena", store=f"postgresql://me:pw@127.0.0.1:{port}/facts"), within_s=3)
+    await survives(FactMemory(user="lena", store=f"postgresql://me:pw@127.0.0.1:{port}/facts"))
 
 
 async def test_a_turn_survives_a_server_that_never_answers() -> None:
@@ -53,7 +55,7 @@ async def test_a_turn_survives_a_server_that_never_answers() -> None:
         silent.listen()
         url = f"postgresql://me:pw@127.0.0.1:{silent.getsockname()[1]}/facts"
         memory = FactMemory(user="lena", store=url, timeout_s=0.3)
-        await survives(memory, within_s=1.5)
+        await survives(memory)
         await memory.close()
         assert asyncio.all_tasks() == {asyncio.current_task()}, "nothing goes on behind a memory that is closed"
 
@@ -64,7 +66,7 @@ async def test_a_turn_survives_a_table_that_is_damaged(tmp_path: Path) -> None:
     await memory.add(text("Lena likes tea."))
     with sqlite3.connect(path) as broken:
         broken.execute("UPDATE facts SET spans = '[{}]'")
-    await survives(memory, within_s=2)
+    await survives(memory)
     await memory.close()
 
 

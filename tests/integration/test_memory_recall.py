@@ -91,7 +91,7 @@ async def test_what_came_too_late_serves_the_next_turn(store: Store) -> None:
     await keep(store, *(stated(f"Lena knows thing {number}.", number) for number in range(1, 1500)))
     memory = FactMemory(user="lena", store=store, timeout_s=0.02)
     assert await texts(memory) == []
-    for _ in range(100):
+    for _ in range(600):
         await asyncio.sleep(0.1)
         if view_cache_of(store).revision_of(LENA) is not None:
             break

@@ -110,8 +110,10 @@ class SlowToSave(AssistantAgent):
     """An agent whose saving takes a moment, long enough to be interrupted."""
 
     component_provider_override = "tests.SlowToSave"
+    saving: asyncio.Event
 
     async def save_state(self) -> Mapping[str, Any]:
+        self.saving.set()
         await asyncio.sleep(0.2)
         return await super().save_state()
 
@@ -119,6 +121,7 @@ class SlowToSave(AssistantAgent):
 @pytest.mark.parametrize("is_failing", [True, False])
 async def test_a_cancellation_during_the_save_does_not_cut_it(store: Store, is_failing: bool) -> None:
     agent = SlowToSave("helper", ReplayChatCompletionClient(["fine"]))
+    agent.saving = asyncio.Event()
 
     async def conversation() -> None:
         async with record_session(agent, user="lena", session_id="s1", store=store):
@@ -127,7 +130,7 @@ async def test_a_cancellation_during_the_save_does_not_cut_it(store: Store, is_f
                 raise ZeroDivisionError
 
     task = asyncio.ensure_future(conversation())
-    await asyncio.sleep(0.1)
+    await agent.saving.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

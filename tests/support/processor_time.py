@@ -29,13 +29,14 @@ class ProcessorTime:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Count what a test takes, with the fixtures that it is the first to need."""
         begun_at_s = processor_s()
+        self._seconds_by_file.setdefault(_ELSEWHERE, begun_at_s)
         result = yield
-        self._seconds_by_file[item.location[0]] += processor_s() - begun_at_s
+        # It is less than before where a process that lived then has ended without anybody waiting for it.
+        self._seconds_by_file[item.location[0]] += max(0.0, processor_s() - begun_at_s)
         return result
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Hand a worker's figures to the process that started it."""
-        self._seconds_by_file[_ELSEWHERE] += processor_s() - sum(self._seconds_by_file.values())
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput["processor_s"] = dict(self._seconds_by_file)
 
