@@ -263,7 +263,7 @@ async def test_three_workers_are_killed_and_their_database_crashes(
     chaos.url = chaos.environment["AFTERWORD_STORE__URL"] = postgres_store_url
     chaos.environment["AFTERWORD_SCHEDULE__DEFER"] = "true"
     async with Store(chaos.url) as store:
-        await workers.prepare(store)
+        await workers.create_queue_tables(store)
     with psycopg.connect(chaos.url, autocommit=True) as connection:
         named = "process text DEFAULT current_setting('application_name')"
         connection.execute(f"ALTER TABLE procrastinate_workers ADD COLUMN {named}".encode())

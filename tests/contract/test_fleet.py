@@ -77,7 +77,7 @@ async def test_workers_do_each_session_once_and_one_at_a_time_within_a_scope(wor
         with pytest.raises(StoreOutdated, match="afterword migrate"):
             async with fleet.open_queue(store):
                 pass
-        assert [await fleet.prepare(store), await fleet.prepare(store)] == [True, False]
+        assert [await fleet.create_queue_tables(store), await fleet.create_queue_tables(store)] == [True, False]
         await record_all(store)
         async with fleet.open_queue(store) as app:
             assert await fleet.enqueue(app, store) == len(USERS) * SESSIONS_EACH
@@ -88,8 +88,8 @@ async def test_workers_do_each_session_once_and_one_at_a_time_within_a_scope(wor
             victim.wait()
             begun = rows(workers.url, "SELECT args::text, lock FROM procrastinate_jobs WHERE status = 'doing'")
             assert len(begun) == 2
-            assert await fleet.mend(app) == 0  # a worker may be silent for half a minute
-            assert await fleet.mend(app, silent_s=0.0) == 2
+            assert await fleet.retry_stalled(app) == 0  # a worker may be silent for half a minute
+            assert await fleet.retry_stalled(app, silent_s=0.0) == 2
         workers.log.unlink()
         finishing = [workers.start(0.05, once=True) for _ in "12"]
         assert [one.wait() for one in finishing] == [0, 0]
@@ -105,7 +105,7 @@ async def test_workers_do_each_session_once_and_one_at_a_time_within_a_scope(wor
 
 async def test_the_queue_holds_keys_and_no_words(workers: Workers) -> None:
     async with Store(workers.url) as store:
-        await fleet.prepare(store)
+        await fleet.create_queue_tables(store)
         await record_all(store)
         async with fleet.open_queue(store) as app:
             await fleet.enqueue(app, store)
@@ -132,7 +132,7 @@ async def test_the_commands_hand_out_and_work_off_the_queue(workers: Workers, tm
 
 async def test_a_worker_that_is_stopped_ends_its_session_or_leaves_it_waiting(workers: Workers) -> None:
     async with Store(workers.url) as store:
-        await fleet.prepare(store)
+        await fleet.create_queue_tables(store)
         await record_all(store)
         process = workers.start(600.0, once=False)
         wait_until(lambda: len(workers.notes()) == 2)

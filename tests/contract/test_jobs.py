@@ -15,7 +15,7 @@ from afterword.extractors.errors import EndpointUnavailable
 from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.due_times import Clock, Rhythm
-from afterword.pipeline.background.leases import Ending, Job, attempt
+from afterword.pipeline.background.leases import Ending, Job, attempt_job
 from afterword.pipeline.background.periodic_jobs import ConsolidationRule, PeriodicJobs
 from afterword.pipeline.background.schedule import Halt
 from afterword.pipeline.batch import queued_sessions
@@ -90,7 +90,7 @@ class Recorder:
 
 
 async def tried(store: Store, work: Recorder, clock: Clock, **more: Any) -> Ending:
-    return await attempt(store, Job("job", Rhythm(every_s=60.0), work), clock=clock, lease_s=60.0, **more)
+    return await attempt_job(store, Job("job", Rhythm(every_s=60.0), work), clock=clock, lease_s=60.0, **more)
 
 
 async def test_a_job_that_fails_is_tried_again_after_the_lease(store: Store) -> None:
@@ -202,10 +202,10 @@ async def test_a_session_that_fails_is_queued_again_with_growing_pauses_and_then
         bad = await kept(store, "bad")
         assert "LayoutUnknown" in (bad.failure or "")
         waits.append(bad.next_try_at and (bad.next_try_at - clock.at).total_seconds())
-        await work.again()
+        await work.retry()
         assert [one.session_id for one in await queued_sessions(store, at=clock.at)] == []
         clock.at = bad.next_try_at or clock.at
-        await work.again()
+        await work.retry()
     assert waits == [60.0, 240.0, None]
     bad = await kept(store, "bad")
     assert (bad.progress, bad.attempts) == (sessions.Progress.SET_ASIDE, 3)
@@ -230,7 +230,7 @@ async def test_a_session_that_is_saved_again_starts_anew(store: Store) -> None:
 
 async def test_a_scope_is_consolidated_when_it_is_quiet_has_enough_new_and_was_not_lately(store: Store) -> None:
     clock = Still()
-    work = chores(store, clock, ripe=ConsolidationRule(3, 600.0, 86_400.0))
+    work = chores(store, clock, rule=ConsolidationRule(3, 600.0, 86_400.0))
 
     async def ripe() -> list[Scope]:
         with store.reading() as transaction:

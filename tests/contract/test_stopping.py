@@ -81,7 +81,7 @@ async def test_a_job_that_clears_the_files_is_interrupted(store: Store, other: s
 
 async def test_what_is_due_once_is_interrupted_as_well(store: Store, other: sqlite3.Connection) -> None:
     stopped = Stopped(store, other, lambda: asyncio.sleep(NEVER_S))
-    assert await stopped.seconds(stopped.schedule.once()) < STOP_S
+    assert await stopped.seconds(stopped.schedule.run_once()) < STOP_S
 
 
 async def test_a_claim_that_waits_is_given_up(store: Store, other: sqlite3.Connection) -> None:
@@ -104,7 +104,7 @@ async def test_a_claim_that_was_committed_while_it_was_cancelled_is_handed_back(
     for steps in range(40):
         halt = Halt()
         job = Job(f"job {steps}", Rhythm(every_s=3600.0), lambda: asyncio.sleep(NEVER_S))
-        running = asyncio.ensure_future(Schedule(store, [job], halt=halt).once())
+        running = asyncio.ensure_future(Schedule(store, [job], halt=halt).run_once())
         for _ in range(steps):
             await asyncio.sleep(0.0005)
         running.cancel()
@@ -119,6 +119,6 @@ async def test_once_says_that_a_job_was_handed_back(store: Store) -> None:
         halt.stop("SIGTERM")
         await asyncio.sleep(NEVER_S)
 
-    ended = await Schedule(store, [Job("job", Rhythm(every_s=3600.0), work)], halt=halt).once()
+    ended = await Schedule(store, [Job("job", Rhythm(every_s=3600.0), work)], halt=halt).run_once()
     assert ended == {"job": Ending.HANDED_BACK}
     assert [job.holder for job in await store.read(jobs.read_jobs)] == [None]

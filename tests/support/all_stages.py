@@ -151,7 +151,7 @@ async def _talk(store: Store, chores: PeriodicJobs) -> None:
 
     await store.write(fail)
     rhythms = {name: Rhythm(every_s=60) for name in ("pending", "retries", "consolidation")}
-    await Schedule(store, chores.jobs(rhythms)).once()
+    await Schedule(store, chores.jobs(rhythms)).run_once()
 
 
 async def _remember(store: Store) -> None:

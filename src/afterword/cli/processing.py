@@ -23,7 +23,7 @@ from afterword.facts.transcripts import TimeBasis
 from afterword.pipeline.batch import Failure, NotDue, NotStarted, run_batch
 from afterword.pipeline.budget import CostTracker
 from afterword.pipeline.consolidation import CONSOLIDATION, ConsolidationResult, consolidate_scope
-from afterword.pipeline.forget_requests import erase_requested
+from afterword.pipeline.forget_requests import erase_and_compare
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.resolution import Changes
 from afterword.pipeline.session import SessionOutcome
@@ -102,7 +102,7 @@ async def _run(
                 )
                 if erases:
                     taken_up = [one.scope for one in ended]
-                    await erase_requested(store, taken_up, judge=workers.judge, at=datetime.now(UTC))
+                    await erase_and_compare(store, taken_up, judge=workers.judge, at=datetime.now(UTC))
                 if not dry_run:
                     stored = [one.scope for one in ended if isinstance(one, SessionOutcome)]
                     await embedding.refresh(store, configured, stored, spending=spending, stop=stop)

@@ -59,7 +59,7 @@ async def _schedule(configured: Settings, *, once: bool, as_json: bool) -> dict[
             workers.judge,
             partial(configured_tracker, configured, kind),
             retries=configured.retry.policy(),
-            ripe=ConsolidationRule(options.new_sessions, options.idle_s, options.apart_s),
+            rule=ConsolidationRule(options.new_sessions, options.idle_s, options.apart_s),
             stop=halt,
             defer=defer,
             refresher=refresher,
@@ -71,7 +71,7 @@ async def _schedule(configured: Settings, *, once: bool, as_json: bool) -> dict[
         made = Schedule(store, chores.jobs(rhythms), timing=timing, halt=halt, on_end=told)
         with stopping(halt):
             if once:
-                return await made.once()
+                return await made.run_once()
             console().print(f"scheduling on {store.shown_url}; SIGTERM or Ctrl-C stops it")
             await made.run()
     return {}

@@ -191,9 +191,9 @@ def migrate(*, as_json: bool) -> None:
         async with Store(settings.load().store.url) as store:
             versions = await store.migrate()
             if store.dialect == "postgresql" and fleet.is_installed():
-                from afterword.pipeline.background.workers import prepare
+                from afterword.pipeline.background.workers import create_queue_tables
 
-                await prepare(store)
+                await create_queue_tables(store)
             return versions
 
     before, after = asyncio.run(work())

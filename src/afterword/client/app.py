@@ -318,7 +318,7 @@ class Afterword:
         from afterword.pipeline.background.schedule import Halt
 
         async with open_schedule(self._resources, halt or Halt(), lambda *_: None) as schedule:
-            return await schedule.once()
+            return await schedule.run_once()
 
     async def schedule(
         self,

@@ -47,7 +47,7 @@ async def open_schedule(
             workers.judge,
             resources.tracker,
             retries=settings.retry.policy(),
-            ripe=ConsolidationRule(options.new_sessions, options.idle_s, options.apart_s),
+            rule=ConsolidationRule(options.new_sessions, options.idle_s, options.apart_s),
             stop=halt,
             defer=defer,
             refresher=refresher,
@@ -121,9 +121,9 @@ async def migrate(resources: Resources) -> tuple[str | None, str]:
 async def _migrate(store: Store) -> tuple[str | None, str]:
     versions = await store.migrate()
     if store.dialect == "postgresql" and are_workers_installed():
-        from afterword.pipeline.background.workers import prepare
+        from afterword.pipeline.background.workers import create_queue_tables
 
-        await prepare(store)
+        await create_queue_tables(store)
     return versions
 
 

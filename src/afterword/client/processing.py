@@ -20,7 +20,7 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, NotDue, NotStarted, queued_sessions, run_batch
 from afterword.pipeline.budget import CostTracker
 from afterword.pipeline.estimate import Estimate, estimate
-from afterword.pipeline.forget_requests import erase_requested
+from afterword.pipeline.forget_requests import erase_and_compare
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.selection import Selection, select_paths, sessions_to_process
 from afterword.pipeline.session import SessionOutcome
@@ -101,7 +101,7 @@ async def _follow_up(
 ) -> None:
     """Erase what people asked to be forgotten, where the settings say so, and make missing vectors."""
     if resources.settings.privacy.erases:
-        await erase_requested(store, [result.scope for result in results], judge=judge, at=resources.now())
+        await erase_and_compare(store, [result.scope for result in results], judge=judge, at=resources.now())
     stored = [result.scope for result in results if isinstance(result, SessionOutcome)]
     await resources.refresh_vectors(stored, tracker, options.stop)
 

@@ -1,1 +1,4 @@
-"""Saved sessions in, facts out: one session, a batch of them, the rules of resolution."""
+"""The pipeline: from saved sessions to facts. One session, a batch, consolidation, imports, budgets.
+
+Clients, the command line and the evaluation import it. It imports the extractors and the store.
+"""

@@ -1,4 +1,4 @@
-"""What processing sessions would take, before any model is asked and without a trace in the store."""
+"""Estimating what processing sessions would cost, without asking a model and without writing to the store."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from afterword.store.database.engine import Store
 NEW, GROWN, UNCHANGED, UNREADABLE = "new", "grown", "unchanged", "unreadable"
 
 LEAST_PROMPT = 0.65
-"""How much smaller a prompt may be than the size that is estimated on the high side: English has four bytes or more a
-token, the estimate takes three."""
+"""The lower bound of a prompt as a part of its estimate: English has at least four bytes per token, the estimate takes
+three."""
 ANSWER = (0.2, 2.0)
-"""How long an extraction's answer may be, as a part of the words it is about; 0.7 to 2.1 in recorded sessions that were
-rich in facts."""
+"""The length of an extraction's answer as a part of its input; 0.7 to 2.1 in recorded sessions that were rich in
+facts."""
 JUDGING_PROMPT, JUDGING_ANSWER = 4_500, 1_800
-"""Tokens of a full question to the judge, of its 40 pairs, and of its answer, as recorded."""
+"""Recorded tokens of a full question to the judge (40 pairs) and of its answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a number of sessions would take, from `least` to `most`. Repairs (about one session in ten) come on top."""
+    """The cost of some sessions, from `least` to `most`. Repairs (about one session in ten) come on top."""
 
     sessions: dict[str, int] = field(default_factory=dict)
     windows: int = 0
@@ -49,17 +49,17 @@ class Estimate:
 
 
 async def estimate(
-    store: Store, found: Iterable[Saved], *, extractor: Extractor, judge: Judge
+    store: Store, waiting: Iterable[Saved], *, extractor: Extractor, judge: Judge
 ) -> dict[Scope, Estimate]:
-    """Return what processing these sessions would take, by scope. Reads files and the store, writes nothing."""
+    """Return the estimated cost of processing these sessions, by scope. Nothing is written."""
     by_scope: dict[Scope, Estimate] = {}
-    for saved in found:
-        one = await _of_session(store, saved, extractor, judge)
-        by_scope[saved.scope] = by_scope.get(saved.scope, Estimate()) + one
+    for saved in waiting:
+        of_session = await _session_estimate(store, saved, extractor, judge)
+        by_scope[saved.scope] = by_scope.get(saved.scope, Estimate()) + of_session
     return by_scope
 
 
-async def _of_session(store: Store, saved: Saved, extractor: Extractor, judge: Judge) -> Estimate:
+async def _session_estimate(store: Store, saved: Saved, extractor: Extractor, judge: Judge) -> Estimate:
     try:
         prepared = await prepare_session(store, saved, extractor.version)
     except (ReadError, PipelineError, StoreError):
@@ -71,8 +71,8 @@ async def _of_session(store: Store, saved: Saved, extractor: Extractor, judge: J
     fresh = [window for window, key in windows if key not in stored.readings]
     least, most = Usage(), Usage()
     if isinstance(extractor, ModelExtractor):
-        prompts = sum(extractor.planned_request(one).prompt_tokens for one in fresh)
-        words = sum(estimated_tokens(turn.text) for one in fresh for turn in one.turns)
+        prompts = sum(extractor.planned_request(window).prompt_tokens for window in fresh)
+        words = sum(estimated_tokens(turn.text) for window in fresh for turn in window.turns)
         least = Usage(len(fresh), int(prompts * LEAST_PROMPT), int(words * ANSWER[0]))
         most = Usage(len(fresh), prompts, int(words * ANSWER[1]))
     if isinstance(judge, ModelJudge):

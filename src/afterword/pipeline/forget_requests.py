@@ -1,4 +1,4 @@
-"""Forgetting, and comparing anew what was compared only with what is gone."""
+"""Erasing facts on request, and comparing statements again that were compared only with erased ones."""
 
 from __future__ import annotations
 
@@ -18,30 +18,29 @@ logger = telemetry.logs(__name__)
 
 
 async def compare_again(store: Store, scopes: Iterable[Scope], judge: Judge) -> None:
-    """Compare what is left with what it stands beside now, by a judge that costs nothing.
+    """Judge the pairs that an erasure has left open, if the judge makes no calls.
 
-    What would need a call is left to consolidation.
+    Pairs that need a call are left to consolidation.
     """
     if judge.pairs_a_call is not None:
         return
     for scope in dict.fromkeys(scopes):
         try:
             await consolidate_scope(store, scope, judge=judge)
-        except AfterwordError as error:  # what was forgotten is gone; the rest waits for the next consolidation
+        except AfterwordError as error:  # the facts are erased; open pairs wait for the next consolidation
             logger.warning("%s could not be compared anew (%s)", telemetry.scope_mark(scope), type(error).__name__)
 
 
-async def erase_requested(store: Store, scopes: Iterable[Scope], *, judge: Judge, at: datetime) -> Counter[str]:
-    """Forget what people of these scopes have asked to be forgotten, where the settings say that nobody has to confirm
-    it; return the counts of what went, by table."""
-    gone: Counter[str] = Counter()
+async def erase_and_compare(store: Store, scopes: Iterable[Scope], *, judge: Judge, at: datetime) -> Counter[str]:
+    """Erase the facts that people of these scopes asked to forget, and return the numbers of deleted rows by table."""
+    erased: Counter[str] = Counter()
     touched: list[Scope] = []
     for scope in dict.fromkeys(scopes):
         receipt = await erasure.forget_requested_statements(store, scope, at=at)
         if receipt is not None:
-            gone.update(receipt.erased)
+            erased.update(receipt.erased)
             touched.append(scope)
-    if gone:
+    if erased:
         await store.compact()
     await compare_again(store, touched, judge)
-    return gone
+    return erased

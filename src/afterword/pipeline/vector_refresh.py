@@ -1,4 +1,4 @@
-"""Vectors made beside the processing: of what is new, by whoever is configured, and never at a session's cost."""
+"""Making missing vectors, apart from the processing of sessions."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from afterword.store.reading.scope_vectors import BATCH, refresh_vectors
 logger = logging.getLogger(__name__)
 
 PAUSE_S = 1.0
-"""How long a process that goes on waits before it makes vectors of what was noted: sessions come in bursts."""
+"""How long a running process waits before it makes vectors: sessions come in bursts."""
 PATIENCE_S = 30.0
-"""How long a process that ends waits for the vectors of what was noted."""
+"""How long a process that ends waits for vectors that are being made."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefreshResult:
-    """How many vectors were made, and how many scopes are left and why, where not all could be."""
+    """How many vectors were made, how many scopes are left, and the error if there was one."""
 
     made: int = 0
     left: int = 0
@@ -37,10 +37,10 @@ class RefreshResult:
 
 
 class VectorRefresher:
-    """Makes the vectors that a store lacks, `batch` texts at once, as the only ones that it keeps.
+    """Makes the vectors that a store lacks, `batch` texts at once, and deletes those of other embedders.
 
-    `new_tracker` makes the tracker that the cost is charged to, under the purpose "embedding". `stop` gives a reason to
-    begin no further batch.
+    `new_tracker` makes the tracker that the cost is charged to, under the purpose "embedding". `stop`
+    returns a reason to start no further batch, or None.
     """
 
     def __init__(
@@ -56,19 +56,19 @@ class VectorRefresher:
     ) -> None:
         self.store, self.embedder, self.new_tracker = store, embedder, new_tracker
         self.batch, self.clock, self.stop, self.pause_s = batch, clock or Clock(), stop, pause_s
-        self._noted: dict[Scope, None] = {}
-        self._at_work: asyncio.Task[None] | None = None
+        self._pending_scopes: dict[Scope, None] = {}
+        self._task: asyncio.Task[None] | None = None
 
     async def refresh(self, scopes: Sequence[Scope] | None = None) -> RefreshResult:
-        """Make what these scopes lack (default: all), one after another, up to the first fault, which is returned.
+        """Make the missing vectors of these scopes (default: all), one after another.
 
-        Nothing is asked where it is known that nothing is lacking.
+        It ends at the first error, which is part of the result. Scopes that lack nothing cost nothing.
         """
         made = 0
 
-        def count(more: int) -> None:
+        def count(vectors: int) -> None:
             nonlocal made
-            made += more
+            made += vectors
 
         left: list[Scope] = [] if scopes is None else list(dict.fromkeys(scopes))
         try:
@@ -81,38 +81,41 @@ class VectorRefresher:
             return RefreshResult(made, len(left), error)
         return RefreshResult(made, len(left))
 
-    async def required(self) -> None:
-        """Make all that is lacking anywhere. Raises what came between: `EmbeddingUnavailable`, a budget, the store."""
-        done = await self.refresh()
-        if done.error is not None:
-            raise done.error
+    async def refresh_or_raise(self) -> None:
+        """Make all missing vectors. Raises the error that prevented it: `EmbeddingUnavailable`, `BudgetReached` or a
+        `StoreError`."""
+        result = await self.refresh()
+        if result.error is not None:
+            raise result.error
 
     def note(self, scope: Scope) -> None:
-        """Have the vectors of a scope made in the background. A fault is logged, and left to the next refresh."""
-        self._noted[scope] = None
-        if self._at_work is None or self._at_work.done():
-            self._at_work = asyncio.ensure_future(self._background())
+        """Make the vectors of a scope in the background. An error is logged; the next refresh tries again."""
+        self._pending_scopes[scope] = None
+        if self._task is None or self._task.done():
+            self._task = asyncio.ensure_future(self._background())
 
     async def end(self) -> None:
-        """Wait until what was noted is made, not longer than half a minute."""
-        if self._at_work is None:
+        """Wait for the vectors that are being made, for at most half a minute."""
+        if self._task is None:
             return
-        await asyncio.wait({self._at_work}, timeout=PATIENCE_S)
-        self._at_work.cancel()
+        await asyncio.wait({self._task}, timeout=PATIENCE_S)
+        self._task.cancel()
         with suppress(asyncio.CancelledError):
-            await self._at_work
+            await self._task
 
     async def _background(self) -> None:
-        while self._noted:
+        while self._pending_scopes:
             await asyncio.sleep(self.pause_s)
-            scopes, self._noted = list(self._noted), {}
-            done = await self.refresh(scopes)
-            if done.error is not None:
-                logger.warning("vectors of %d memories are left for later: %s", done.left, done.error)
+            scopes, self._pending_scopes = list(self._pending_scopes), {}
+            result = await self.refresh(scopes)
+            if result.error is not None:
+                logger.warning("vectors of %d memories are left for later: %s", result.left, result.error)
 
     async def _lacking(self, scopes: Sequence[Scope] | None) -> list[Scope]:
-        found = await self.store.read(lambda db: vector_rows.lacking(db, self.embedder, self.clock.now()))
-        return found if scopes is None else [one for one in found if one in set(scopes)]
+        lacking = await self.store.read(
+            lambda transaction: vector_rows.lacking(transaction, self.embedder, self.clock.now())
+        )
+        return lacking if scopes is None else [scope for scope in lacking if scope in set(scopes)]
 
     async def _refresh(self, scope: Scope, tracker: CostTracker, at: datetime, count: Callable[[int], None]) -> None:
         with Account(tracker, self.store, scope, PURPOSE, PURPOSE).open():

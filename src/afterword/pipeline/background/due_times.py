@@ -1,7 +1,7 @@
-"""When a job is due, and by which clock.
+"""Due times of jobs, and the clock that they go by.
 
-A rhythm has fixed due times, the same for every process and after every restart: multiples of its interval, or what its
-cron expression says. So a job that was done for a due time is done, whoever did it.
+The due times of a rhythm are the same in every process and after every restart: multiples of its interval, or the times
+of its cron expression. So all processes agree on whether a job was already run for a due time.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from apscheduler.triggers.cron import CronTrigger
 from afterword.pipeline.errors import RhythmInvalid
 
 MISFIRE_GRACE_S = 3600
-"""How late a cron job may still be begun; an interval's may always."""
+"""How late a cron job may still start. A job with an interval may always start."""
 _STEP = timedelta(microseconds=1)
 
 
 class Clock:
-    """The time by which jobs are due. With `speed` over 1 it runs ahead of the machine's clock from `origin` on."""
+    """The clock of the jobs. With a `speed` above 1 it runs faster than the machine's clock from `origin` on."""
 
     def __init__(self, origin: datetime | None = None, speed: float = 1.0) -> None:
         self.origin, self.speed = origin or datetime.now(UTC), speed
@@ -31,11 +31,11 @@ class Clock:
         return self.origin + (datetime.fromtimestamp(time.time(), tz=UTC) - self.origin) * self.speed
 
     def real(self, at: datetime) -> datetime:
-        """Return the instant of the machine's clock at which this clock shows `at`."""
+        """Return the time of the machine's clock when this clock shows `at`."""
         return self.origin + (at - self.origin) / self.speed
 
     def real_s(self, seconds: float) -> float:
-        """Return how long so many seconds of this clock really last."""
+        """Return the real duration of so many seconds of this clock."""
         return seconds / self.speed
 
 
@@ -48,16 +48,16 @@ class Rhythm:
 
     @classmethod
     def parse(cls, text: str | float, zone: str = "UTC") -> Rhythm:
-        """Return the rhythm of a number of seconds, or of a cron expression with five fields, in this time zone.
+        """Return the rhythm for a number of seconds, or for a cron expression of five fields in this time zone.
 
-        Raises `RhythmInvalid` for anything else.
+        Raises `RhythmInvalid` for any other text.
         """
         try:
             return cls(every_s=_positive(float(text)))
         except ValueError:
-            pass  # no number: it must be a cron expression
+            pass  # not a number, so it must be a cron expression
         try:
-            # UTC is known also where the system has no table of time zones.
+            # UTC works even on a system without time zone data.
             return cls(cron=CronTrigger.from_crontab(str(text), timezone=UTC if zone == "UTC" else ZoneInfo(zone)))
         except ZoneInfoNotFoundError:
             raise RhythmInvalid(f"{zone!r} is no time zone; write UTC or for example Europe/Vienna") from None
@@ -65,7 +65,7 @@ class Rhythm:
             raise RhythmInvalid(f"{text!r} is no rhythm; write seconds (60) or five cron fields (30 3 * * *)") from None
 
     def last_due(self, now: datetime) -> datetime | None:
-        """Return the latest due time that is not after `now`; of a cron job none that is over an hour ago."""
+        """Return the latest due time up to `now`; for a cron expression only of the last hour."""
         if self.every_s is not None:
             return datetime.fromtimestamp(now.timestamp() // self.every_s * self.every_s, tz=UTC)
         last, at = None, self.next_due(now - timedelta(seconds=MISFIRE_GRACE_S))
@@ -74,11 +74,11 @@ class Rhythm:
         return last
 
     def next_due(self, after: datetime) -> datetime | None:
-        """Return the first due time after an instant, None where there is none any more."""
+        """Return the first due time after an instant, None if there is none."""
         if self.every_s is not None:
             return datetime.fromtimestamp((after.timestamp() // self.every_s + 1) * self.every_s, tz=UTC)
-        found = self.cron.get_next_fire_time(None, after + _STEP) if self.cron else None
-        return found.astimezone(UTC) if found else None
+        due_at = self.cron.get_next_fire_time(None, after + _STEP) if self.cron else None
+        return due_at.astimezone(UTC) if due_at else None
 
 
 def _positive(seconds: float) -> float:

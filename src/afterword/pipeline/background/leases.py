@@ -1,4 +1,4 @@
-"""A job done under a lease: by one process at a time, and again by another where that one dies."""
+"""Leases: a job runs in one process at a time, and another process takes over if that one dies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from afterword.telemetry import Count, Stage, count
 logger = telemetry.logs(__name__)
 
 LEASE_S = 120.0
-BEATS = 3
+RENEWALS = 3
 """How often a lease is renewed within its time."""
 HAND_BACK_S = 2.0
 """How long a process that is stopped tries to hand a job back; after that the lease ends by itself."""
@@ -30,7 +30,7 @@ HAND_BACK_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A periodic job. Its work may be cut short, and is then done again: it must change nothing when done twice."""
+    """A periodic job. Its work may be interrupted and repeated, so it must be idempotent."""
 
     name: str
     rhythm: Rhythm
@@ -47,7 +47,7 @@ class Ending(StrEnum):
     LOST = "lost"
 
 
-async def attempt(
+async def attempt_job(
     store: Store,
     job: Job,
     *,
@@ -55,16 +55,16 @@ async def attempt(
     lease_s: float = LEASE_S,
     stop: Callable[[], str | None] = lambda: None,
 ) -> Ending:
-    """Do the job if it is due and nobody does it, and return what came of it.
+    """Do the job if it is due and no other process does it, and return how the attempt ended.
 
-    A job that fails is free again when the lease would have ended; one that is stopped, or cancelled, at once. Where
-    the lease is lost (the process slept, the store did not answer), the work is cancelled.
+    A failed job is free again when its lease ends; a stopped or cancelled one at once. If the lease is lost (the
+    process slept, or the store did not answer), the work is cancelled.
     """
     now = clock.now()
     due_at = job.rhythm.last_due(now)
     if due_at is None or stop() is not None:
         return Ending.NOT_DUE
-    if not await store.read(lambda db: jobs.is_job_due(db, job.name, due_at=due_at, now=now)):
+    if not await store.read(lambda transaction: jobs.is_job_due(transaction, job.name, due_at=due_at, now=now)):
         return Ending.NOT_DUE
     with telemetry.stage(Stage.JOB, job=job.name):
         ending = await _Lease(store, job, clock, lease_s, due_at).attempt(stop)
@@ -74,7 +74,7 @@ async def attempt(
 
 
 class _Lease:
-    """One attempt's hold on a job."""
+    """The lease of one attempt at a job."""
 
     def __init__(self, store: Store, job: Job, clock: Clock, lease_s: float, due_at: datetime) -> None:
         self.store, self.job, self.clock, self.lease_s, self.due_at = store, job, clock, lease_s, due_at
@@ -94,7 +94,7 @@ class _Lease:
             return Ending.NOT_DUE
         failure: str | None = "a fault of afterword"
         try:
-            ending = await self._worked()
+            ending = await self._work()
             failure = None
         except asyncio.CancelledError:
             failure = None
@@ -112,11 +112,11 @@ class _Lease:
             return Ending.LOST
         return ending
 
-    async def _worked(self) -> Ending:
+    async def _work(self) -> Ending:
         work = asyncio.ensure_future(self.job.work())
-        beat = asyncio.ensure_future(self._beat())
+        renewal = asyncio.ensure_future(self._keep_renewing())
         try:
-            await asyncio.wait({work, beat}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({work, renewal}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 await work
                 return Ending.DONE
@@ -124,14 +124,14 @@ class _Lease:
             return Ending.LOST
         finally:
             work.cancel()
-            beat.cancel()
-            # Whatever either ends with: a renewal at work would outlive the store, and what it has open with it.
-            await asyncio.gather(work, beat, return_exceptions=True)
+            renewal.cancel()
+            # Wait for both: a running renewal would outlive the store and leave a connection open.
+            await asyncio.gather(work, renewal, return_exceptions=True)
 
-    async def _beat(self) -> None:
-        """Renew the lease as long as it is ours; return when it is lost."""
+    async def _keep_renewing(self) -> None:
+        """Renew the lease until it is lost."""
         while True:
-            await asyncio.sleep(self.clock.real_s(self.lease_s / BEATS))
+            await asyncio.sleep(self.clock.real_s(self.lease_s / RENEWALS))
             try:
                 if not await self.store.write(self._renew):
                     return
@@ -142,25 +142,25 @@ class _Lease:
     def _from_now(self) -> datetime:
         return self.clock.now() + timedelta(seconds=self.lease_s)
 
-    def _claim(self, db: Session) -> bool:
+    def _claim(self, transaction: Session) -> bool:
         now, self.until = self.clock.now(), self._from_now()
-        return jobs.claim_job(db, self.job.name, self.holder, due_at=self.due_at, now=now, until=self.until)
+        return jobs.claim_job(transaction, self.job.name, self.holder, due_at=self.due_at, now=now, until=self.until)
 
-    def _renew(self, db: Session) -> bool:
+    def _renew(self, transaction: Session) -> bool:
         until = self._from_now()
-        kept = jobs.renew_lease(db, self.job.name, self.holder, until=until)
-        self.until = until if kept else self.until
-        return kept
+        is_renewed = jobs.renew_lease(transaction, self.job.name, self.holder, until=until)
+        self.until = until if is_renewed else self.until
+        return is_renewed
 
-    def _complete(self, db: Session) -> bool:
-        return jobs.complete_job(db, self.job.name, self.holder, due_at=self.due_at, now=self.clock.now())
+    def _complete(self, transaction: Session) -> bool:
+        return jobs.complete_job(transaction, self.job.name, self.holder, due_at=self.due_at, now=self.clock.now())
 
     async def _hand_back(self, failure: str | None) -> None:
-        """Free the job; where the store does not answer, the lease frees it when it ends."""
+        """Free the job. If the store does not answer, the job is free when the lease ends."""
         until = self._from_now() if failure else None
 
-        def work(db: Session) -> None:
-            jobs.release_job(db, self.job.name, self.holder, failure=failure, until=until)
+        def work(transaction: Session) -> None:
+            jobs.release_job(transaction, self.job.name, self.holder, failure=failure, until=until)
 
         with suppress(StoreError):
             await self.store.write(work)

@@ -1,4 +1,4 @@
-"""What is done periodically: sessions that wait or are to be tried again, scopes to be consolidated, vectors."""
+"""The periodic jobs: processing waiting sessions, retrying failed ones, consolidating scopes, making vectors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from afterword.pipeline.background.leases import Job
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.budget import AT_ONCE, CostTracker
 from afterword.pipeline.consolidation import consolidate_scope
-from afterword.pipeline.forget_requests import erase_requested
+from afterword.pipeline.forget_requests import erase_and_compare
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.vector_refresh import VectorRefresher
 from afterword.store import jobs, sessions
@@ -33,7 +33,7 @@ EMBEDDING = "embedding refresh"
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationRule:
-    """When a scope is consolidated: so many new sessions, nothing new for so long, and not again for so long."""
+    """When a scope is consolidated: after this many new sessions, this long without a new one, and this long apart."""
 
     new_sessions: int = 5
     idle_s: float = 600.0
@@ -54,7 +54,7 @@ class PeriodicJobs:
     judge: Judge
     new_tracker: Callable[[], CostTracker]
     retries: Retries = field(default_factory=Retries)
-    ripe: ConsolidationRule = field(default_factory=ConsolidationRule)
+    rule: ConsolidationRule = field(default_factory=ConsolidationRule)
     clock: Clock = field(default_factory=Clock)
     stop: Callable[[], str | None] = lambda: None
     defer: Callable[[], Awaitable[object]] | None = None
@@ -63,14 +63,16 @@ class PeriodicJobs:
     erases: bool = False
 
     async def pending(self) -> None:
-        """Process the sessions that were recorded, or hand them to workers. One that fails keeps its reason."""
+        """Process the recorded sessions, or hand them to workers."""
         if self.defer is not None:
             await self.defer()
             return
-        waiting = await self.store.read(lambda db: sessions.waiting_sessions(db, progress=(sessions.Progress.PENDING,)))
+        waiting = await self.store.read(
+            lambda transaction: sessions.waiting_sessions(transaction, progress=(sessions.Progress.PENDING,))
+        )
         await run_batch(
             self.store,
-            [Saved(one.scope, one.session_id) for one in waiting],
+            [Saved(session.scope, session.session_id) for session in waiting],
             extractor=self.extractor,
             judge=self.judge,
             budget=self.new_tracker(),
@@ -80,21 +82,21 @@ class PeriodicJobs:
             concurrency=self.concurrency,
             is_brief=True,
         )
-        await self._erase([one.scope for one in waiting])
+        await self._erase([session.scope for session in waiting])
 
-    async def again(self) -> None:
-        """Queue the sessions again whose pause after a failure has passed."""
-        await self.store.write(lambda db: sessions.requeue_failed_sessions(db, self.clock.now()))
+    async def retry(self) -> None:
+        """Queue failed sessions again whose pause has passed."""
+        await self.store.write(lambda transaction: sessions.requeue_failed_sessions(transaction, self.clock.now()))
 
     async def consolidation(self) -> None:
-        """Consolidate the scopes that are ripe for it, one after another."""
+        """Consolidate the scopes that are due for it, one after another."""
         tracker = self.new_tracker()
-        for scope in await self._ripe():
+        for scope in await self._scopes_to_consolidate():
             if self.stop() is not None or tracker.reached:
                 return
             try:
                 await consolidate_scope(self.store, scope, judge=self.judge, budget=tracker, clock=self.clock.now)
-            except ExtractionError as error:  # the other scopes must not wait for this one; it stays ripe
+            except ExtractionError as error:  # the other scopes must not wait for this one; it stays due
                 logger.warning("%s could not be consolidated (%s)", scope, type(error).__name__)
                 continue
             await self._erase([scope])
@@ -103,30 +105,30 @@ class PeriodicJobs:
 
     async def _erase(self, scopes: Sequence[Scope]) -> None:
         if self.erases:
-            await erase_requested(self.store, scopes, judge=self.judge, at=self.clock.now())
+            await erase_and_compare(self.store, scopes, judge=self.judge, at=self.clock.now())
 
-    async def _ripe(self) -> list[Scope]:
-        now, ripe = self.clock.now(), self.ripe
-        idle_since, last_before = now - timedelta(seconds=ripe.idle_s), now - timedelta(seconds=ripe.apart_s)
+    async def _scopes_to_consolidate(self) -> list[Scope]:
+        now, rule = self.clock.now(), self.rule
+        idle_since, last_before = now - timedelta(seconds=rule.idle_s), now - timedelta(seconds=rule.apart_s)
         return await self.store.read(
-            lambda db: jobs.scopes_to_consolidate(
-                db, new_sessions=ripe.new_sessions, idle_since=idle_since, last_before=last_before
+            lambda transaction: jobs.scopes_to_consolidate(
+                transaction, new_sessions=rule.new_sessions, idle_since=idle_since, last_before=last_before
             )
         )
 
     async def _mark(self, scope: Scope, at: datetime) -> None:
-        def work(db: Session) -> None:
-            jobs.mark_consolidated(db, scope, at)
+        def work(transaction: Session) -> None:
+            jobs.mark_consolidated(transaction, scope, at)
 
         await self.store.write(work)
 
     def jobs(self, rhythms: Mapping[str, Rhythm]) -> list[Job]:
-        """Return the jobs, each with its rhythm; retries first, so that one round does both, and vectors last."""
-        works: dict[str, Callable[[], Awaitable[object]]] = {
-            RETRIES: self.again,
+        """Return the jobs with their rhythms: retries first, so that one round processes them too, vectors last."""
+        work_by_name: dict[str, Callable[[], Awaitable[object]]] = {
+            RETRIES: self.retry,
             PENDING: self.pending,
             CONSOLIDATION: self.consolidation,
         }
         if self.refresher is not None:
-            works[EMBEDDING] = self.refresher.required
-        return [Job(name, rhythms[name], work) for name, work in works.items()]
+            work_by_name[EMBEDDING] = self.refresher.refresh_or_raise
+        return [Job(name, rhythms[name], work) for name, work in work_by_name.items()]

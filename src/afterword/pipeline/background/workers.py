@@ -1,8 +1,8 @@
-"""Sessions spread over workers: a queue of Procrastinate in the same PostgreSQL database.
+"""Workers: they share sessions through a Procrastinate queue in the same PostgreSQL database.
 
-A job names a session by its key and nothing else. Jobs of one scope are done one after another (`lock`), and a session
-stands in the queue once (`queueing_lock`). A job may be done twice, when a worker dies; a session that is done is not
-processed again. What failed is not the queue's business: the store says when it is tried again.
+A job names a session by its key and holds nothing else. Jobs of one scope run one after another (`lock`), and a session
+is in the queue only once (`queueing_lock`). A job may run twice if a worker dies; a session that is done is not
+processed again. The store, not the queue, decides when a failed session is tried again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from afterword.extractors.extractor import Extractor
 from afterword.extractors.judge import Judge
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.budget import CostTracker
-from afterword.pipeline.forget_requests import erase_requested
+from afterword.pipeline.forget_requests import erase_and_compare
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.vector_refresh import VectorRefresher
 from afterword.store import sessions
@@ -36,10 +36,10 @@ logger = telemetry.logs(__name__)
 QUEUE = "afterword"
 SESSION, SWEEP, MEND = "afterword.session", "afterword.sweep", "afterword.mend"
 STALLED_AFTER_S = 30.0
-"""How long a worker may be silent before its jobs are given to others."""
+"""How long a worker may be silent before its jobs are given to other workers."""
 POLL_S = 0.2
 PATIENCE_S = 7.0
-"""How long sessions at work may take to end when a worker is stopped; then they are handed back."""
+"""How long running sessions may take to end when a worker is stopped; then they are handed back."""
 
 
 def queue_of(store: Store, *, connections: int = 4) -> App:
@@ -49,7 +49,7 @@ def queue_of(store: Store, *, connections: int = 4) -> App:
 
 @asynccontextmanager
 async def open_queue(store: Store, *, connections: int = 4) -> AsyncIterator[App]:
-    """Open the queue. Raises `StoreOutdated` where its tables are missing, `StoreUnreachable` without a database."""
+    """Open the queue. Raises `StoreOutdated` if its tables are missing, and `StoreUnreachable` without a database."""
     app = queue_of(store, connections=connections)
     try:
         async with app.open_async():
@@ -60,8 +60,8 @@ async def open_queue(store: Store, *, connections: int = 4) -> AsyncIterator[App
         raise StoreUnreachable(f"the queue in {store.shown_url} does not answer ({type(error).__name__})") from None
 
 
-async def prepare(store: Store) -> bool:
-    """Make the queue's tables where they are missing, also beside another deployer; say whether they were made."""
+async def create_queue_tables(store: Store) -> bool:
+    """Create the queue's tables if they are missing; return whether they were. Safe for concurrent deployments."""
     async with await psycopg.AsyncConnection.connect(store.libpq_url, autocommit=True) as lock:
         await lock.execute("SELECT pg_advisory_lock(%s)", (ADVISORY_LOCK,))
         async with queue_of(store).open_async() as app:
@@ -72,14 +72,14 @@ async def prepare(store: Store) -> bool:
 
 
 async def _has_tables(app: App) -> bool:
-    found = await app.connector.execute_query_one_async("SELECT to_regclass('procrastinate_jobs') AS name")
-    return found["name"] is not None
+    row = await app.connector.execute_query_one_async("SELECT to_regclass('procrastinate_jobs') AS name")
+    return row["name"] is not None
 
 
 async def enqueue(app: App, store: Store) -> int:
-    """Put every recorded session that waits into the queue, unless it is there; return how many were put."""
-    waiting = await store.read(lambda db: sessions.pending_session_keys(db))
-    return sum([await _put(app, key, of) for key, of in waiting])
+    """Put every waiting session into the queue that is not in it; return how many were added."""
+    waiting = await store.read(sessions.pending_session_keys)
+    return sum([await _put(app, key, scope_key) for key, scope_key in waiting])
 
 
 async def _put(app: App, key: int, scope_key: int) -> bool:
@@ -95,26 +95,26 @@ async def _put(app: App, key: int, scope_key: int) -> bool:
 
 async def _is_open(app: App) -> bool:
     query = "SELECT count(*) AS open FROM procrastinate_jobs WHERE task_name = %(task)s AND status IN ('todo', 'doing')"
-    found = await app.connector.execute_query_one_async(query, task=SESSION)
-    return bool(found["open"])
+    row = await app.connector.execute_query_one_async(query, task=SESSION)
+    return bool(row["open"])
 
 
-async def mend(app: App, *, silent_s: float = STALLED_AFTER_S) -> int:
-    """Give the jobs of workers that died to others; return how many."""
+async def retry_stalled(app: App, *, silent_s: float = STALLED_AFTER_S) -> int:
+    """Give the jobs of dead workers to other workers; return how many."""
     stalled = list(await app.job_manager.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=silent_s))
     for job in stalled:
         try:
             await app.job_manager.retry_job(job)
-        except UniqueViolation:  # the session stands in the queue again already
+        except UniqueViolation:  # the session is already in the queue again
             await app.job_manager.finish_job(job, status=Status.ABORTED, delete_job=True)
     return len(stalled)
 
 
 class Worker:
-    """Processes what is in the queue. `new_tracker` makes the tracker of one session.
+    """Processes the sessions in the queue. `new_tracker` makes the cost tracker of one session.
 
-    With a `refresher` vectors of what is new are made in the background. Where it `erases`, what people ask to be
-    forgotten is erased once it was understood.
+    With a `refresher`, vectors of new facts are made in the background. With `erases`, facts that people asked to be
+    forgotten are erased after processing.
     """
 
     def __init__(
@@ -132,12 +132,12 @@ class Worker:
         self.new_tracker, self.retries, self.refresher, self.erases = new_tracker, retries, refresher, erases
 
     async def run(self, app: App, *, concurrency: int = 4, once: bool = False) -> None:
-        """Work until SIGTERM or Ctrl-C, or `once` until the queue is empty, on so many sessions at once.
+        """Work until SIGTERM or Ctrl-C, or with `once` until the queue is empty, on `concurrency` sessions at once.
 
-        Every minute what waits is put into the queue, and every 10 s jobs of workers that died are taken up again.
+        Waiting sessions are put into the queue every minute, and jobs of dead workers are retried every 10 s.
         """
         self._register(app)
-        await mend(app)
+        await retry_stalled(app)
         await self._sweep(app)
         working = asyncio.ensure_future(
             app.run_worker_async(
@@ -162,32 +162,32 @@ class Worker:
             del timestamp
             await self._sweep(app)
 
-        async def mending(timestamp: int) -> None:
+        async def retry_dead_workers(timestamp: int) -> None:
             del timestamp
-            await mend(app)
+            await retry_stalled(app)
 
         app.task(name=SESSION, queue=QUEUE)(self.process)
         app.periodic(cron="* * * * *")(app.task(name=SWEEP, queue=QUEUE, queueing_lock=SWEEP)(sweep))
-        app.periodic(cron="* * * * * */10")(app.task(name=MEND, queue=QUEUE, queueing_lock=MEND)(mending))
+        app.periodic(cron="* * * * * */10")(app.task(name=MEND, queue=QUEUE, queueing_lock=MEND)(retry_dead_workers))
 
     async def _sweep(self, app: App) -> None:
-        await self.store.write(lambda db: sessions.requeue_failed_sessions(db, datetime.now(UTC)))
+        await self.store.write(lambda transaction: sessions.requeue_failed_sessions(transaction, datetime.now(UTC)))
         await enqueue(app, self.store)
 
     async def process(self, session: int) -> None:
-        """Process the session with this key, unless it is done or has to wait."""
-        found = await self.store.read(lambda db: sessions.session_by_key(db, session))
-        if found is None or found.progress is not sessions.Progress.PENDING:
+        """Process the session with this key, unless it is done or not due."""
+        row = await self.store.read(lambda transaction: sessions.session_by_key(transaction, session))
+        if row is None or row.progress is not sessions.Progress.PENDING:
             return
         await run_batch(
             self.store,
-            [Saved(found.scope, found.session_id)],
+            [Saved(row.scope, row.session_id)],
             extractor=self.extractor,
             judge=self.judge,
             budget=self.new_tracker(),
             retries=self.retries,
         )
         if self.erases:
-            await erase_requested(self.store, [found.scope], judge=self.judge, at=datetime.now(UTC))
+            await erase_and_compare(self.store, [row.scope], judge=self.judge, at=datetime.now(UTC))
         if self.refresher is not None:
-            self.refresher.note(found.scope)
+            self.refresher.note(row.scope)

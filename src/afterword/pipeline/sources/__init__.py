@@ -1,1 +1,4 @@
-"""Where saved sessions come from: folders, databases, exports of other libraries."""
+"""The sources of saved sessions and memories: folders, databases, exports of other libraries.
+
+The pipeline, clients and the command line import it. It imports the readers and `Saved` of the pipeline.
+"""

@@ -1,4 +1,4 @@
-"""Which sessions lie at a path: by a manifest, by the layout `<folder>/<user>/<session>.json`, or in a database."""
+"""Finding saved sessions: by a manifest, in folders `<folder>/<user>/<session>.json`, or in a database."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ MANIFEST = "manifest.json"
 
 
 class ManifestEntry(BaseModel):
-    """One session of a manifest; `path` is relative to the manifest. `scope` (long form) may stand for `user_id`.
+    """One session of a manifest; `path` is relative to the manifest. `scope` (long form) may replace `user_id`.
 
-    What is `off_the_record` is neither read nor stored.
+    A session that is `off_the_record` is neither read nor stored.
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -38,34 +38,34 @@ class ManifestEntry(BaseModel):
 
 
 def find_sessions(paths: Sequence[Path], *, scope: Scope | None = None, manifest: Path | None = None) -> list[Saved]:
-    """Return the sessions that lie at these paths, in the order of time where it is known.
+    """Return the sessions at these paths, in the order of time if it is known.
 
-    A folder that holds a `manifest.json` is read by it, and so is each folder in it. Any other folder is read as
-    `<folder>/<user>/<session>.json`, or as `<folder>/<session>.json` where `scope` names whose sessions they are. A
+    A folder with a `manifest.json` is read by it, and so is each folder in it. Any other folder is read as
+    `<folder>/<user>/<session>.json`, or with a `scope` as `<folder>/<session>.json`. A
     single file needs `scope`. A SQLite file is an AutoGen Studio database, or a log of AutoGen v0.2, which needs
-    `scope`. `scope` overrides what a manifest or a database says.
+    `scope`. `scope` overrides the users of a manifest or a database.
 
-    Raises `SourceInvalid` where a path is missing, a manifest is broken, or no scope is known.
+    Raises `SourceInvalid` if a path is missing, a manifest is broken, or no scope is known.
     """
-    found: list[Saved] = []
+    sessions: list[Saved] = []
     if manifest is not None:
-        found += _by_manifest(manifest, scope)
+        sessions += _by_manifest(manifest, scope)
     for path in paths:
-        found += _at(path, scope)
-    if not found:
+        sessions += _sessions_at(path, scope)
+    if not sessions:
         raise SourceInvalid(f"no session at {', '.join(map(str, paths)) or manifest}; see `afterword run --help`")
-    return sorted(found, key=lambda one: one.started_at or one.file_time or datetime.max.replace(tzinfo=UTC))
+    return sorted(sessions, key=lambda saved: saved.started_at or saved.file_time or datetime.max.replace(tzinfo=UTC))
 
 
 def session_from_state(raw: bytes, scope: Scope, session_id: str, at: datetime) -> Saved:
-    """Return the session whose saved state (JSON) was handed over, for example through a pipe, at this instant.
+    """Return the session of a saved state (JSON) that was passed in, for example through a pipe, at this instant.
 
-    Raises a `ReadError` where it cannot be read.
+    Raises a `ReadError` if it cannot be read.
     """
     return Saved(scope, session_id, state=parse_state(raw), file_time=at)
 
 
-def _at(path: Path, scope: Scope | None) -> Iterable[Saved]:
+def _sessions_at(path: Path, scope: Scope | None) -> Iterable[Saved]:
     if path.is_file():
         if path.name == MANIFEST:
             return _by_manifest(path, scope)
@@ -82,11 +82,11 @@ def _at(path: Path, scope: Scope | None) -> Iterable[Saved]:
 
 
 def _by_layout(folder: Path, scope: Scope | None) -> Iterator[Saved]:
-    """Yield the sessions of each folder below by its manifest or as a user's; what is hidden is no session."""
+    """Yield the sessions of each subfolder, by its manifest or as those of a user. Hidden files are ignored."""
     if scope is not None:
         for path in _states(folder):
             yield _undated(path, scope)
-    for below in sorted(one for one in folder.iterdir() if one.is_dir() and not one.name.startswith(".")):
+    for below in sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")):
         if (below / MANIFEST).is_file():
             yield from _by_manifest(below / MANIFEST, scope)
         elif scope is None:
@@ -100,11 +100,11 @@ def _by_layout(folder: Path, scope: Scope | None) -> Iterator[Saved]:
 
 
 def _states(folder: Path) -> list[Path]:
-    return sorted(one for one in folder.glob("*.json") if one.is_file() and not one.name.startswith("."))
+    return sorted(path for path in folder.glob("*.json") if path.is_file() and not path.name.startswith("."))
 
 
 def _name(text: str) -> str:
-    """Return a file's name as text that every database keeps, also where it is no UTF-8."""
+    """Return a file's name as text that every database accepts, even if it is not UTF-8."""
     return os.fsencode(text).decode("utf-8", "replace")
 
 
@@ -122,31 +122,32 @@ def _by_manifest(manifest: Path, scope: Scope | None) -> list[Saved]:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "the top"
         raise SourceInvalid(f"{manifest} is no manifest: at {where}: {first['msg']}") from None
-    found = [_listed(entry, manifest, scope) for entry in entries]
-    twice = [one for one, count in Counter((one.scope, one.session_id) for one in found).items() if count > 1]
+    sessions = [_listed(entry, manifest, scope) for entry in entries]
+    counts = Counter((saved.scope, saved.session_id) for saved in sessions)
+    twice = [key for key, count in counts.items() if count > 1]
     if twice:
         raise SourceInvalid(
             f"{manifest} lists session {twice[0][1]!r} of {twice[0][0]} twice; give each an id of its own"
         )
-    return found
+    return sessions
 
 
 def _file_time(path: Path) -> datetime | None:
     try:
         return datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
-    except (OSError, ValueError):  # reading it will say what is wrong with it
+    except (OSError, ValueError):  # reading the file will raise a better error
         return None
 
 
 def _listed(entry: ManifestEntry, manifest: Path, scope: Scope | None) -> Saved:
-    whose = scope or (Scope.parse(entry.scope) if entry.scope else None)
-    if whose is None and entry.user_id is None:
+    owner = scope or (Scope.parse(entry.scope) if entry.scope else None)
+    if owner is None and entry.user_id is None:
         raise SourceInvalid(f"{manifest}: session {entry.session_id!r} names neither user_id nor scope")
     if entry.started_at and entry.ended_at and entry.ended_at < entry.started_at:
         raise SourceInvalid(f"{manifest}: session {entry.session_id!r} ends before it starts")
     path = manifest.parent / entry.path
     return Saved(
-        whose or Scope.user(entry.user_id or ""),
+        owner or Scope.user(entry.user_id or ""),
         entry.session_id,
         path=path,
         humans=tuple(entry.humans),

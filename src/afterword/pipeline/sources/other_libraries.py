@@ -1,4 +1,4 @@
-"""Memories that other libraries have exported: mem0, LangMem, AutoGen's ListMemory. Pure."""
+"""Reading the exported memories of other libraries: mem0, LangMem, AutoGen's ListMemory. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from afterword.pipeline.errors import SourceInvalid
 
 
 class Origin(StrEnum):
-    """Which library has written an export."""
+    """The library that wrote an export."""
 
     MEM0 = "mem0"
     LANGMEM = "langmem"
@@ -21,7 +21,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """One memory of another library: its text, its id there, and when it was written last (aware), where it says so."""
+    """One memory of another library: its text, its id there, and its last change (aware) if it is known."""
 
     text: str
     id: str
@@ -29,17 +29,17 @@ class Memory:
 
 
 def memories(kind: Origin, exported: Any) -> list[Memory]:
-    """Return the memories of a parsed export, those without words left out. Raises `SourceInvalid` where it is none,
-    or holds the memories of several people.
+    """Return the memories of a parsed export, without empty ones. Raises `SourceInvalid` if it is no such export, or
+    holds the memories of several people.
 
     mem0: what `get_all` returns. LangMem: a list of items of its store (`key`, `value`, `created_at`, `updated_at`).
     ListMemory: what `dump_component` returns, or its `config`, or the list of its contents.
     """
     readers = {Origin.MEM0: _mem0, Origin.LANGMEM: _langmem, Origin.LISTMEMORY: _listmemory}
-    found = list(readers[kind](exported))
-    if not found:
+    found_memories = list(readers[kind](exported))
+    if not found_memories:
         raise SourceInvalid(f"the file holds no memories of {kind}: it must be {_FORMS[kind]}, as JSON")
-    return [one for one in found if one.text]
+    return [memory for memory in found_memories if memory.text]
 
 
 _FORMS = {
@@ -50,43 +50,43 @@ _FORMS = {
 
 
 def _mem0(exported: Any) -> Iterable[Memory]:
-    items = exported.get("results", exported.get("memories", [])) if isinstance(exported, Mapping) else exported
-    users = {str(item["user_id"]) for item in _mappings(items) if item.get("user_id")}
+    entries = exported.get("results", exported.get("memories", [])) if isinstance(exported, Mapping) else exported
+    users = {str(entry["user_id"]) for entry in _mappings(entries) if entry.get("user_id")}
     if len(users) > 1:
         raise SourceInvalid(f"the file holds the memories of {len(users)} users; export each with get_all(user_id=...)")
-    for place, item in enumerate(_mappings(items)):
-        text = item.get("memory") or item.get("data") or item.get("text") or ""
-        yield Memory(_line(text), str(item.get("id", place)), _written(item))
+    for place, entry in enumerate(_mappings(entries)):
+        text = entry.get("memory") or entry.get("data") or entry.get("text") or ""
+        yield Memory(_line(text), str(entry.get("id", place)), _last_change(entry))
 
 
 def _langmem(exported: Any) -> Iterable[Memory]:
-    items = exported.get("items", []) if isinstance(exported, Mapping) else exported
-    for place, item in enumerate(_mappings(items)):
-        name = "/".join([*map(str, item.get("namespace") or item.get("prefix") or ()), str(item.get("key", place))])
-        yield Memory(_line(_content(item.get("value"))), name, _written(item))
+    entries = exported.get("items", []) if isinstance(exported, Mapping) else exported
+    for place, entry in enumerate(_mappings(entries)):
+        name = "/".join([*map(str, entry.get("namespace") or entry.get("prefix") or ()), str(entry.get("key", place))])
+        yield Memory(_line(_content(entry.get("value"))), name, _last_change(entry))
 
 
 def _listmemory(exported: Any) -> Iterable[Memory]:
     config = exported.get("config", exported) if isinstance(exported, Mapping) else exported
-    items = config.get("memory_contents", []) if isinstance(config, Mapping) else config
-    for place, item in enumerate(_mappings(items)):
-        if str(item.get("mime_type") or "text/plain").partition("/")[0] not in ("text", "application"):
+    entries = config.get("memory_contents", []) if isinstance(config, Mapping) else config
+    for place, entry in enumerate(_mappings(entries)):
+        if str(entry.get("mime_type") or "text/plain").partition("/")[0] not in ("text", "application"):
             continue  # a picture has no words
-        metadata = item.get("metadata") if isinstance(item.get("metadata"), Mapping) else {}
-        yield Memory(_line(_content(item.get("content"))), str(place), _written(metadata or {}))
+        metadata = entry.get("metadata") if isinstance(entry.get("metadata"), Mapping) else {}
+        yield Memory(_line(_content(entry.get("content"))), str(place), _last_change(metadata or {}))
 
 
-def _mappings(items: Any) -> list[Mapping[str, Any]]:
-    return [one for one in items if isinstance(one, Mapping)] if isinstance(items, list) else []
+def _mappings(entries: Any) -> list[Mapping[str, Any]]:
+    return [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
 
 
 def _content(value: Any) -> str:
-    """Return the words of a value: those of its `content`, else its fields, one after the other."""
+    """Return the text of a value: its `content`, or else its fields one after the other."""
     if isinstance(value, Mapping):
         if "content" in value:
             return _content(value["content"])
-        told = ((name, _content(inner)) for name, inner in value.items() if name != "kind")
-        return "; ".join(f"{name}: {text}" for name, text in told if text)
+        fields = ((name, _content(inner)) for name, inner in value.items() if name != "kind")
+        return "; ".join(f"{name}: {text}" for name, text in fields if text)
     if isinstance(value, list):
         return ", ".join(text for inner in value if (text := _content(inner)))
     return "" if value is None else str(value)
@@ -96,9 +96,9 @@ def _line(text: Any) -> str:
     return " ".join(str(text).split())
 
 
-def _written(item: Mapping[str, Any]) -> datetime | None:
-    """Return when an item was written last; the text is as of then."""
-    times = (_instant(item.get(name)) for name in ("updated_at", "created_at", "timestamp"))
+def _last_change(entry: Mapping[str, Any]) -> datetime | None:
+    """Return when an entry was last written."""
+    times = (_instant(entry.get(name)) for name in ("updated_at", "created_at", "timestamp"))
     return next((at for at in times if at is not None), None)
 
 
@@ -106,9 +106,9 @@ def _instant(value: Any) -> datetime | None:
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return datetime.fromtimestamp(value, UTC)
-        found = datetime.fromisoformat(value) if isinstance(value, str) else None
+        at = datetime.fromisoformat(value) if isinstance(value, str) else None
     except (ValueError, OverflowError, OSError):
         return None
-    if found is None:
+    if at is None:
         return None
-    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
