@@ -15,7 +15,7 @@ from afterword.extractors.slot_relation import RELATION_VERSION, is_cleared
 from afterword.facts.assertions import Relation, Verdict
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import erased_ids
+from afterword.facts.timeline import erased_ids, fact_histories, facts_at
 from afterword.pipeline import session_telemetry
 from afterword.pipeline.errors import BudgetReached
 from afterword.store import runs
@@ -59,6 +59,8 @@ class PairJudging:
             ids = {id_ for pair in pairs for id_ in pair_ids(pair)}
             erased = erased_ids(*known.excerpt(known.connected_ids(ids)))
             pairs = [pair for pair in pairs if not erased & set(pair_ids(pair))]
+            if len(pairs) > self._judge.pairs_a_call:
+                pairs = _current_first(known, pairs)
         stored = runs.read_verdicts(transaction, self._scope, pairs, self._judge.version)
         cleared = {pair_ids(pair): _cleared_verdict(pair) for pair in pairs if is_cleared(*pair)}
         return PairsToJudge(pairs, stored | cleared)
@@ -116,6 +118,21 @@ class PairJudging:
 def pair_ids(pair: Pair) -> tuple[str, str]:
     """Return the ids of the two statements."""
     return pair[0].id, pair[1].id
+
+
+def _current_first(known: Knowledge, pairs: Sequence[Pair]) -> list[Pair]:
+    """Return the pairs that matter most first: those with a statement that holds, then those with the latest ones.
+
+    A call takes so many pairs and no more. What is left waits for consolidation, and until then a statement that
+    should have been replaced would go on holding.
+    """
+    ids = {id_ for pair in pairs for id_ in pair_ids(pair)}
+    histories = fact_histories(*known.excerpt(known.connected_ids(ids)))
+    at = max(assertion.said_at for pair in pairs for assertion in pair)
+    current = {id_ for fact in facts_at(histories, at) if fact.is_served for id_ in fact.assertion_ids}
+    held = [pair for pair in pairs if not current.isdisjoint(pair_ids(pair))]
+    others = [pair for pair in pairs if current.isdisjoint(pair_ids(pair))]
+    return held + sorted(others, key=lambda pair: (pair[0].order, pair[1].order), reverse=True)
 
 
 def _cleared_verdict(pair: Pair) -> Verdict:
