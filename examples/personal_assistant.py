@@ -22,9 +22,8 @@ from autogen_core import CancellationToken
 from autogen_core.models import CreateResult, LLMMessage, ModelFamily, ModelInfo
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
-from afterword import FactMemory, RulesExtractor, open_store, process_session, record_session, resume
-from afterword.pipeline.batch import queued_sessions
-from afterword.store.database.engine import Store
+import afterword
+from afterword import FactMemory, ScopeMemory
 
 INFO = ModelInfo(
     vision=False, function_calling=True, json_output=False, family=ModelFamily.UNKNOWN, structured_output=False
@@ -90,20 +89,18 @@ class PersonalAssistant(AssistantAgent):
 
 
 async def visit(
-    store: Store, user: str, session_id: str, said: str, *, before: str | None, clock: Callable[[], datetime]
+    memory: ScopeMemory, session_id: str, said: str, *, before: str | None, clock: Callable[[], datetime]
 ) -> tuple[str, str]:
     """Have one conversation, and let it be processed when it is over; return the welcome and the answer.
 
     `before` is the conversation before this one: its state tells when that was, its words are left behind.
     """
-    memory = FactMemory(user=user, store=store)
-    agent = PersonalAssistant(memory, clock=clock)
-    if before and await resume(agent, user=user, session_id=before, store=store, missing_ok=True):
+    agent = PersonalAssistant(memory.memory(), clock=clock)
+    if before and await memory.resume(agent, session_id=before, missing_ok=True):
         await agent.on_reset(CancellationToken())
-    async with record_session(agent, user=user, session_id=session_id, store=store):
+    async with memory.record(agent, session_id=session_id):
         result = await agent.run(task=said)
-    for waiting in await queued_sessions(store):
-        await process_session(store, waiting, extractor=RulesExtractor())
+    await memory.process(session_id)
     return agent.welcome(), result.messages[-1].to_text()
 
 
@@ -112,8 +109,9 @@ async def main(folder: Path) -> None:
     today, before = datetime(2026, 3, 2, 9, tzinfo=UTC), None
     for days, (session_id, said) in zip((0, 1, 4, 6), VISITS, strict=True):
         moment = today + timedelta(days=days)
-        async with await open_store(f"sqlite:///{folder}/assistant.db") as store:
-            welcome, answer = await visit(store, "mira", session_id, said, before=before, clock=lambda: moment)  # noqa: B023
+        async with afterword.open(f"sqlite:///{folder}/assistant.db") as app:
+            mira = app.user("mira")
+            welcome, answer = await visit(mira, session_id, said, before=before, clock=lambda: moment)  # noqa: B023
         print(f"{session_id}\n  {welcome}\n  mira: {said}\n  assistant: {answer}")  # noqa: T201 - an example shows what it does
         before = session_id
 

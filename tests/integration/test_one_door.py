@@ -17,6 +17,11 @@ import afterword
 from afterword import Afterword, ProcessingOptions, Scope, ScopeMemory
 from afterword.client.results import Layer, Omission
 from afterword.errors import Ambiguous, ArgumentInvalid, NotFound, StoreInvalid, StoreMissing
+from afterword.extractors.candidates import Candidate, Citation
+from afterword.extractors.extractor import Window
+from afterword.extractors.rules import RulesJudge
+from afterword.extractors.testing import OracleExtractor
+from afterword.facts.assertions import Kind
 from afterword.facts.fact import Status
 from afterword.pipeline.batch import Failure, NotDue
 from afterword.pipeline.session import SessionOutcome
@@ -345,3 +350,64 @@ def test_one_door_serves_several_event_loops(tmp_path: Path) -> None:
     asyncio.run(app.close())
     assert asyncio.run(app.user("mira").facts()).total == 1
     asyncio.run(app.close())
+
+
+async def test_a_paused_person_is_not_remembered_and_not_forgotten(app: Afterword, mira: ScopeMemory) -> None:
+    known = await mira.facts(status="all")
+    assert await mira.paused() is None
+    agent = AssistantAgent("assistant", ReplayChatCompletionClient(["Fine."] * 3))
+    async with mira.record(agent, session_id="talk"):
+        await agent.run(task="I like tea.")
+    pause = await mira.pause()
+    assert await mira.pause() == pause == await mira.paused()
+    async with mira.record(agent, session_id="talk"):
+        await agent.run(task="I work at Norsk Hydro.")
+    assert not (await app.run_pending()).sessions
+    left_out = await mira.process(state("I am vegetarian."), session_id="paused", started_at=FRIDAY)
+    assert isinstance(left_out.sessions[0].result, SessionOutcome)
+    assert left_out.sessions[0].result.transcript.skipped == {"memory paused": 1}
+    assert await mira.facts(status="all") == known
+    status = await app.status()
+    assert status.scopes[0].pause is not None
+    assert status.scopes[0].pause.sessions_not_kept == 2
+    ended = await mira.resume_keeping()
+    assert ended is not None
+    assert ended.sessions_not_kept == 2
+    assert await mira.resume_keeping() is None
+    async with mira.record(agent, session_id="talk"):
+        await agent.run(task="I prefer aisle seats.")
+    await app.run_pending()
+    learned = {fact.value for fact in (await mira.facts()).facts} - {fact.value for fact in known.facts}
+    assert "tea" in learned
+    assert "Norsk Hydro" not in str(learned)
+    talk = await mira.session("talk")
+    assert "Hydro" not in str([entry.turn.text for entry in talk.turns])
+    assert "aisle seats" in talk.turns[-2].turn.text
+
+
+async def test_an_old_id_finds_its_fact_after_the_session_was_read_again(app: Afterword, mira: ScopeMemory) -> None:
+    shown = {fact.value: fact.id for fact in (await mira.facts(status="all")).facts}
+
+    def find(window: Window) -> list[Candidate]:
+        turn = next((turn for turn in window.turns if "Porto" in turn.text), None)
+        if turn is None:
+            return []
+        evidence = [Citation(turn=turn.number, quote="I live in Porto")]
+        home = Candidate(kind=Kind.ENTITY, subject="user", attribute="residence", value="Porto, Portugal",
+                         statement="The user's residence is Porto.", evidence=evidence)  # fmt: skip
+        return [home]
+
+    async with afterword.open(
+        settings=app.settings, store=await app.store(), extractor=OracleExtractor(find), judge=RulesJudge()
+    ) as again:
+        await again.user("mira").reprocess("monday")
+    found = await mira.fact(shown["Porto"])
+    assert found.value == "Porto, Portugal"
+    assert shown["Porto"] not in found.assertion_ids
+    assert (await mira.history(shown["Porto"][:8])).fact == found
+    with pytest.raises(NotFound):
+        await mira.fact(shown["window seats"])
+    await mira.forget(fact=shown["Porto"])
+    for gone in (shown["Porto"], found.id):
+        with pytest.raises(NotFound):
+            await mira.fact(gone)

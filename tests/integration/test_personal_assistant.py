@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from afterword.store.database.engine import open_store
+import afterword
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 WISHES = "Please always answer in German. I prefer metric units. I prefer explanations for beginners."
@@ -41,9 +41,9 @@ async def test_over_restarts_it_keeps_what_it_was_told_and_knows_how_long_it_was
     told = []
     for name, said, before, days in visits:
         restarted = runpy.run_path(str(example))["visit"]
-        async with await open_store(f"sqlite:///{tmp_path}/assistant.db") as store:
+        async with afterword.open(f"sqlite:///{tmp_path}/assistant.db") as app:
             now = MONDAY + timedelta(days=days)
-            told.append(await restarted(store, "mira", name, said, before=before, clock=partial(_same, now)))
+            told.append(await restarted(app.user("mira"), name, said, before=before, clock=partial(_same, now)))
     assert [welcome for welcome, _ in told] == [
         "Nice to meet you.",
         *[f"Welcome back: I was away for {days}." for days in ("1 day", "2 days", "1 day")],
@@ -53,17 +53,17 @@ async def test_over_restarts_it_keeps_what_it_was_told_and_knows_how_long_it_was
 
 
 async def test_within_one_process_the_next_conversation_knows_it_too(visit: Any, tmp_path: Path) -> None:
-    async with await open_store(f"sqlite:///{tmp_path}/assistant.db") as store:
-        await visit(store, "mira", "a", f"{WISHES} How far is Graz?", before=None, clock=lambda: MONDAY)
-        _, answer = await visit(store, "mira", "b", "How far is Linz?", before="a", clock=lambda: MONDAY)
+    async with afterword.open(f"sqlite:///{tmp_path}/assistant.db") as app:
+        await visit(app.user("mira"), "a", f"{WISHES} How far is Graz?", before=None, clock=lambda: MONDAY)
+        _, answer = await visit(app.user("mira"), "b", "How far is Linz?", before="a", clock=lambda: MONDAY)
     assert answer.startswith("Bis Linz sind es 200 km")
 
 
 async def test_users_at_once_have_each_their_own_assistant(visit: Any, tmp_path: Path) -> None:
-    async with await open_store(f"sqlite:///{tmp_path}/assistant.db") as store:
+    async with afterword.open(f"sqlite:///{tmp_path}/assistant.db") as app:
 
         def say(user: str, name: str, said: str, before: str | None) -> Any:
-            return visit(store, user, name, said, before=before, clock=lambda: MONDAY)
+            return visit(app.user(user), name, said, before=before, clock=lambda: MONDAY)
 
         wishes = "I prefer metric units. How far is Graz?"
         await asyncio.gather(say("mira", "a", f"{WISHES} How far is Graz?", None), say("noor", "a", wishes, None))

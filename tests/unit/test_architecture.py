@@ -130,3 +130,40 @@ def test_the_contributors_page_names_modules_and_functions_that_exist(repository
     assert len(steps) == 10
     for path, name in steps:
         assert re.search(rf"(def|class) {name}\b", (package / path).read_text(encoding="utf-8")), f"{path}: {name}"
+
+
+OUTSIDE: dict[str, frozenset[str]] = {
+    # The command line renders the door; some commands have a package of their own.
+    "cli": frozenset({"afterword.cli", "afterword.client", "afterword.errors", "afterword.settings",
+                      "afterword.telemetry", "afterword.evaluation", "afterword.doctor", "afterword.demo"}),
+    "examples": frozenset(),
+}  # fmt: skip
+"""What may be imported besides the public names of `afterword`, by module or package."""
+
+
+def imports_outside(path: Path, allowed: frozenset[str]) -> list[str]:
+    """Return the modules of afterword that a file imports, and may not."""
+    modules: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            modules += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module == "afterword":
+            modules += [f"afterword.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            modules.append(node.module)
+    return [name for name in modules if name.startswith("afterword.") and not _is_allowed(name, allowed)]
+
+
+def _is_allowed(name: str, allowed: frozenset[str]) -> bool:
+    import afterword
+
+    is_public = name.removeprefix("afterword.") in afterword.__all__
+    return is_public or any(name == prefix or name.startswith(f"{prefix}.") for prefix in allowed)
+
+
+@pytest.mark.parametrize("folder", ["examples"])
+def test_what_stands_outside_imports_the_door_alone(repository: Path, folder: str) -> None:
+    """Programs need nothing below the public names. For the command line it is switched on once it is a rendering."""
+    root = repository / "src" / "afterword" / folder if folder == "cli" else repository / folder
+    found = {path.name: names for path in root.rglob("*.py") if (names := imports_outside(path, OUTSIDE[folder]))}
+    assert not found

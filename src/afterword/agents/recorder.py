@@ -17,7 +17,7 @@ from afterword.errors import NotFound, StateConflict
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript
 from afterword.privacy.policy import Privacy, with_privacy_counts
-from afterword.store import sessions
+from afterword.store import pauses, sessions
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.telemetry import Stage
 
@@ -152,11 +152,16 @@ class _Recording:
                     before = store.privacy.mask_turns(sessions.read_turns(transaction, scope, session_id))
                     # The new turns were said no later than now.
                     timed = forgotten.transcript(fresh, date_turns(fresh, saves=[(at, len(fresh.turns))]), before)
-                    state = forgotten.state(private_state, fresh, timed)
-                    sessions.save_state(
-                        transaction, scope, session_id, component=component, state=state, at=at, humans=self.humans
-                    )
-                    if transcript is None:
+                    is_paused = pauses.read_pause(transaction, scope) is not None
+                    if is_paused:
+                        pauses.count_session_not_kept(transaction, scope)
+                        timed = pauses.leave_out_new_turns(transaction, scope, session_id, timed, before, at)
+                    else:
+                        state = forgotten.state(private_state, fresh, timed)
+                        sessions.save_state(
+                            transaction, scope, session_id, component=component, state=state, at=at, humans=self.humans
+                        )
+                    if transcript is None or (is_paused and not before):
                         return
                     row = sessions.find_session(transaction, scope, session_id)
                     basis = TimeBasis(row.time_basis) if row and row.time_basis else None

@@ -300,6 +300,7 @@ def _answer_text(outcome: RequestOutcome, success: str, not_yet: str, reason: st
         RequestStatus.WAITING: f"{why} It waits for a person's review already.",
         RequestStatus.DECLINED: f"{why} A person has declined it before.",
         RequestStatus.FULL: f"{why} Too many requests wait for review, so this one was not kept.",
+        RequestStatus.PAUSED: "Not remembered: this memory is paused, and keeps nothing now.",
     }[outcome.answer]
 
 

@@ -15,9 +15,10 @@ from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.fact import Fact
 from afterword.facts.fact_changes import fact_changes
-from afterword.store import entries, ledger, lookup, reviews, runs, scope_rows
+from afterword.store import entries, ledger, lookup, pauses, reviews, runs, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.entered_statements import Entry
+from afterword.store.pauses import Pause
 from afterword.store.reviews import Decision, Wording
 from afterword.store.runs import Run
 from afterword.store.scope_rows import Policy
@@ -140,6 +141,23 @@ class ScopeChanges(ScopeReading):
         (chosen,) = choices(Policy, policy, "policy")
         await (await self._store()).write(lambda transaction: scope_rows.set_policy(transaction, self.scope, chosen))
         return chosen
+
+    async def pause(self) -> Pause:
+        """Keep no session of the scope from now on, and return the pause. Nothing that is known is forgotten.
+
+        Sessions that are recorded or processed meanwhile are counted and left out, also when they are saved again after
+        the pause; agents cannot remember anything. Sessions that were recorded before wait. What the application
+        enters with `remember` is still kept.
+        """
+        at = self._resources.now()
+        return await (await self._store()).write(lambda transaction: pauses.pause_scope(transaction, self.scope, at))
+
+    async def resume_keeping(self) -> Pause | None:
+        """Keep sessions again, and return the pause that has ended with the number of sessions that were not kept.
+
+        None if the scope was not paused.
+        """
+        return await (await self._store()).write(lambda transaction: pauses.end_pause(transaction, self.scope))
 
     async def apply(self, run_id: int) -> RunEffect:
         """Let a proposed or held run count, and return the run that was applied.

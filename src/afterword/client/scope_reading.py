@@ -52,6 +52,7 @@ from afterword.store import costs, ledger, lookup, reviews, runs, scope_rows, se
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus
+from afterword.store.pauses import Pause, read_pause
 from afterword.store.reading import recall
 from afterword.store.runs import Run
 from afterword.store.scope_rows import Policy
@@ -280,6 +281,10 @@ class ScopeReading:
     async def policy(self) -> Policy:
         """Return which runs wait for a person before they count: `auto` (none) if nothing was set."""
         return await self._read(lambda transaction: scope_rows.policy_of(transaction, self.scope))
+
+    async def paused(self) -> Pause | None:
+        """Return since when no session is kept and how many were not, None if the scope is not paused."""
+        return await self._read(lambda transaction: read_pause(transaction, self.scope))
 
     async def costs(self) -> ScopeCosts:
         """Return what models cost in this scope, by source and by run."""

@@ -22,6 +22,7 @@ from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
 from afterword.store.jobs import JobState
 from afterword.store.ledger import RunStatus
+from afterword.store.pauses import Pause, read_pause
 from afterword.store.reading import vector_rows
 from afterword.store.sessions import SavedSession
 
@@ -32,6 +33,7 @@ class _ScopeContent:
     facts: Sequence[Fact]
     held_runs: int
     to_forget: int
+    pause: Pause | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ def _content(transaction: Session, at: datetime) -> _StoreContent:
             lookup.read_facts(transaction, scope, at=at),
             len(runs.read_runs(transaction, scope, statuses=[RunStatus.HELD])),
             len(erasure.requested_ids(transaction, scope)),
+            read_pause(transaction, scope),
         )
         for scope in scope_rows.read_scopes(transaction)
     ]
@@ -111,6 +114,7 @@ async def _scope_status(store: Store, judge: Judge, content: _ScopeContent, whol
         pairs=pairs.required,
         judged_pairs=pairs.judged,
         spent=whole.costs.by_scope.get(content.scope, Spending()),
+        pause=content.pause,
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from afterword.facts.scopes import Scope
 from afterword.store.costs import Spending
 from afterword.store.jobs import JobState
+from afterword.store.pauses import Pause
 from afterword.store.sessions import SavedSession
 
 
@@ -79,6 +80,7 @@ class ScopeStatus:
     pairs: int
     judged_pairs: int
     spent: Spending
+    pause: Pause | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from afterword.privacy.tombstones import Forgotten
 from afterword.store import ledger, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.tombstone_rows import read_forgotten
+from afterword.store.pauses import read_pause
 from afterword.telemetry import Stage
 
 
@@ -58,7 +59,7 @@ class StoredSession:
 
     `turns` are those of the last reading, `last_keys` the windows of the last run (None without a run), `readings` the
     statements of every window ever read, and `state` the saved state now. `forgotten` covers content of the session
-    that must not be stored again.
+    that must not be stored again. While the scope `is_paused`, nothing of the session is stored.
     """
 
     revision: int
@@ -69,6 +70,7 @@ class StoredSession:
     state_saved_at: datetime | None
     state: object
     forgotten: Forgotten
+    is_paused: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,7 @@ def _changing_fields(saved: Saved, transaction: Session) -> dict[str, Any]:
         "row": sessions.find_session(transaction, scope, session_id),
         "last_keys": ledger.last_window_keys(transaction, scope, ledger.session_source(session_id)),
         "forgotten": read_forgotten(transaction, scope, session_id),
+        "is_paused": read_pause(transaction, scope) is not None,
     }
 
 

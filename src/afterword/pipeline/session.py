@@ -16,7 +16,7 @@ from functools import partial
 from sqlmodel import Session
 
 from afterword import telemetry
-from afterword.errors import ScopeMoved
+from afterword.errors import Overtaken, ScopeMoved
 from afterword.extractors.candidate_masking import mask_candidates
 from afterword.extractors.candidates import Candidate
 from afterword.extractors.errors import ExtractionError
@@ -39,6 +39,7 @@ from afterword.privacy.policy import OFF_THE_RECORD
 from afterword.store import ledger, lookup, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.tombstone_rows import read_forgotten
+from afterword.store.pauses import PAUSED, count_session_not_kept, read_pause
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.scope_rows import Policy
 from afterword.telemetry import Count, Measure, Stage, count
@@ -180,6 +181,8 @@ class _Processing:
         self.tries += 1
         must_wait = self.previous is not None and not self.previous.done()
         prepared = await prepare_session(self.store, self.saved, self.extractor.version)
+        if prepared.stored.is_paused:
+            return await self._leave_out()
         if self.tries == 1:
             self._record_queue_age(prepared.stored)
         # The last run may have been undone: the same windows still hold nothing new.
@@ -203,6 +206,12 @@ class _Processing:
         else:
             run_id, decision = await self.store.write(partial(self._decide_and_write, current, readings))
         return self._outcome(prepared, run_id, readings, decision)
+
+    async def _leave_out(self) -> SessionOutcome:
+        """Count a session of a paused scope, of which nothing is stored."""
+        await self.store.write(lambda transaction: count_session_not_kept(transaction, self.saved.scope))
+        nothing = Transcript((), layout=PAUSED, skipped={PAUSED: 1})
+        return SessionOutcome(self.saved.scope, self.saved.session_id, None, nothing, ())
 
     def _record_queue_age(self, stored: StoredSession) -> None:
         """Measure how long a recorded session has waited, unless it was already processed."""
@@ -330,6 +339,8 @@ class _Processing:
         scope, proposal = self.saved.scope, decision.proposal
         if scope_rows.revision_of(transaction, scope) != proposal.revision:
             raise ScopeMoved(f"{scope} has changed since session {self.saved.session_id!r} was judged")
+        if read_pause(transaction, scope) is not None:
+            raise Overtaken(f"{scope} was paused while session {self.saved.session_id!r} was judged")
         if self.apply:
             key = self._save_transcript(transaction, prepared)
             run_id = ledger.propose_run(transaction, proposal, session_pk=key, is_held=decision.is_held)

@@ -22,6 +22,7 @@ from afterword.facts.timeline import FactHistory, erased_ids, fact_histories, fa
 from afterword.store.database.cache import Cache, Draft
 from afterword.store.database.statements import CHUNK as CHUNK
 from afterword.store.database.statements import fetch_rows, fetch_where_in, select_columns
+from afterword.store.former_ids import facts_continuing
 from afterword.store.rows import assertion_of, history_of, verdict_of
 from afterword.store.scope_rows import scope_key, scope_row, version_of
 from afterword.store.tables import (
@@ -201,18 +202,34 @@ def read_fact_histories(transaction: Session, scope: Scope) -> list[FactHistory]
 def read_fact(transaction: Session, scope: Scope, fact_id: str, *, at: datetime) -> Fact:
     """Return a fact by the id of any of its assertions, or by the first 6 or more digits of such an id.
 
-    Raises `NotFound` if the scope has no such fact, or several.
+    The id of an assertion that no longer counts, for example since its session was read again, finds the fact that
+    says the same now. Raises `NotFound` if the scope has no such fact, or several.
     """
+    facts = read_facts(transaction, scope, at=at)
     matching = [
         fact
-        for fact in read_facts(transaction, scope, at=at)
+        for fact in facts
         if fact_id in fact.assertion_ids
         or (len(fact_id) >= 6 and any(assertion_id.startswith(fact_id) for assertion_id in fact.assertion_ids))
     ]
+    if not matching:
+        known = read_knowledge(transaction, scope).assertions
+        former = former_assertion(transaction, scope, fact_id)
+        matching = facts_continuing(transaction, scope, former, facts, known) if former else []
     if len(matching) != 1:
         hint = f"{len(matching)} facts begin so; give more of the id" if matching else "see `afterword facts --all`"
         raise NotFound(f"no single fact {fact_id!r} in {scope}: {hint}")
     return matching[0]
+
+
+def former_assertion(transaction: Session, scope: Scope, id_or_prefix: str) -> Assertion | None:
+    """Return the stored assertion of this scope with this id, or the only one that begins so; None if there is none."""
+    is_named = col(AssertionRow.id) == id_or_prefix
+    if len(id_or_prefix) >= 6:
+        is_named = or_(is_named, col(AssertionRow.id).startswith(id_or_prefix, autoescape=True))
+    query = select(AssertionRow.id).where(AssertionRow.scope_id == scope_key(transaction, scope), is_named)
+    ids = list(transaction.exec(query.limit(2)))
+    return assertions_by_id(transaction, scope, ids)[ids[0]] if len(ids) == 1 else None
 
 
 def verdicts_on(transaction: Session, scope: Scope, ids: Sequence[str]) -> list[tuple[Verdict, datetime, list[int]]]:

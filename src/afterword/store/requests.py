@@ -41,6 +41,7 @@ from afterword.store.entered_statements import (
     next_unused_moment,
 )
 from afterword.store.ledger import RunStatus
+from afterword.store.pauses import read_pause
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.scope_rows import policy_of
 
@@ -70,6 +71,7 @@ class RequestStatus(StrEnum):
     WAITING = "waiting"
     DECLINED = "declined"
     FULL = "full"
+    PAUSED = "paused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +89,14 @@ async def request_statement(
 
     On a person's word it has the authority of that person, and replaces what `relate` says. A held statement does not
     count before a person approves its run. The policy of the scope may hold statements on a person's word too. An equal
-    request is held once: the status is `WAITING` if it is held already, `DECLINED` if a person has rejected it, and
-    `FULL` if 100 requests wait. Raises `Overtaken` if other writers were faster every time, and `StoreError` if the
-    store does not answer.
+    request is held once: the status is `WAITING` if it is held already, `DECLINED` if a person has rejected it,
+    `FULL` if 100 requests wait, and `PAUSED` if the scope is paused. Raises `Overtaken` if other writers were faster
+    every time, and `StoreError` if the store does not answer.
     """
 
     def work(transaction: Session) -> RequestOutcome:
+        if read_pause(transaction, scope) is not None:
+            return RequestOutcome(RequestStatus.PAUSED)
         known = lookup.read_knowledge(transaction, scope)
         said = entered_statement(
             scope,

@@ -141,10 +141,13 @@ def waiting_sessions(
 ) -> list[SavedSession]:
     """Return the sessions that wait to be processed and have a saved state, oldest first.
 
-    With `at`, only those whose pause after a failure is over by then. A session that was set aside does not wait.
+    With `at`, only those whose pause after a failure is over by then. A session that was set aside does not wait, and
+    neither does one of a scope that is paused.
     """
     query = _select_sessions().where(
-        col(SessionRow.id).in_(select(StateRow.session_pk)), col(SessionRow.progress).in_(progress)
+        col(SessionRow.id).in_(select(StateRow.session_pk)),
+        col(SessionRow.progress).in_(progress),
+        col(ScopeRow.paused_at).is_(None),
     )
     if at is not None:
         query = query.where(or_(col(SessionRow.next_try_at).is_(None), col(SessionRow.next_try_at) <= at))
@@ -156,6 +159,7 @@ def pending_session_keys(transaction: Session) -> list[tuple[int, int]]:
     query = (
         select(SessionRow.id, SessionRow.scope_id)
         .where(col(SessionRow.id).in_(select(StateRow.session_pk)), SessionRow.progress == Progress.PENDING)
+        .where(col(SessionRow.scope_id).in_(select(ScopeRow.id).where(col(ScopeRow.paused_at).is_(None))))
         .order_by(col(SessionRow.updated_at))
     )
     return [(key, scope_id) for key, scope_id in transaction.exec(query) if key is not None]

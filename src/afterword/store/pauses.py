@@ -1,0 +1,93 @@
+"""Paused scopes: while a scope is paused no session of it is kept, and nothing that is kept is forgotten."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sqlmodel import Session
+
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Transcript, Turn
+from afterword.privacy.blanking import FORGOTTEN, letters_and_digits
+from afterword.privacy.tombstones import Tombstone, TombstoneKind
+from afterword.store.forgetting.tombstone_rows import add_tombstones, ensure_store_key
+from afterword.store.scope_rows import ensure_scope, scope_row
+from afterword.store.tables import ScopeRow
+
+PAUSED = "memory paused"
+"""The reason for which the sessions of a paused scope are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Since when a scope is paused, and how many sessions were not kept since."""
+
+    paused_at: datetime
+    sessions_not_kept: int
+
+
+def read_pause(transaction: Session, scope: Scope) -> Pause | None:
+    """Return the pause of a scope, None if it is not paused."""
+    row = scope_row(transaction, scope)
+    return Pause(row.paused_at, row.sessions_not_kept) if row and row.paused_at else None
+
+
+def pause_scope(transaction: Session, scope: Scope, at: datetime) -> Pause:
+    """Pause a scope, and return its pause; one that is paused already stays so."""
+    row = transaction.get_one(ScopeRow, ensure_scope(transaction, scope))
+    if row.paused_at is None:
+        row.paused_at, row.sessions_not_kept = at, 0
+        transaction.add(row)
+        transaction.flush()
+    return Pause(row.paused_at, row.sessions_not_kept)
+
+
+def end_pause(transaction: Session, scope: Scope) -> Pause | None:
+    """Let the sessions of a scope be kept again, and return the pause that has ended, None if there was none."""
+    pause, row = read_pause(transaction, scope), scope_row(transaction, scope)
+    if pause is not None and row is not None:
+        row.paused_at, row.sessions_not_kept = None, 0
+        transaction.add(row)
+        transaction.flush()
+    return pause
+
+
+def count_session_not_kept(transaction: Session, scope: Scope) -> None:
+    """Count one more session that was not kept."""
+    row = scope_row(transaction, scope)
+    if row is not None:
+        row.sessions_not_kept += 1
+        transaction.add(row)
+        transaction.flush()
+
+
+def leave_out_new_turns(
+    transaction: Session, scope: Scope, session_id: str, transcript: Transcript, stored: Sequence[Turn], at: datetime
+) -> Transcript:
+    """Return the transcript without the words that were said during a pause, which are never to be read.
+
+    The new turns are those whose words are not stored yet. Only keyed hashes of them are stored, by which they are
+    left out when the session is saved again after the pause.
+    """
+    known = {turn.text for turn in stored}
+    new = Counter(turn.text for turn in transcript.turns if turn.text not in known)
+    key = ensure_store_key(transaction)
+    place = key.place(scope, session_id)
+    tombstones = [
+        Tombstone(
+            kind=TombstoneKind.TEXT,
+            key_id=key.id,
+            place=place,
+            mark=key.text(scope, session_id, text),
+            until=at,
+            spans=((0, len(letters_and_digits(text))),),
+            times=times,
+        )
+        for text, times in new.items()
+    ]
+    add_tombstones(transaction, scope, tombstones)
+    blanked = (replace(turn, text=FORGOTTEN) if turn.text in new else turn for turn in transcript.turns)
+    return replace(transcript, turns=tuple(blanked))
