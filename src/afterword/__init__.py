@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from afterword.pipeline.budget import Budget
     from afterword.pipeline.consolidation import ConsolidationResult
     from afterword.pipeline.intake import Saved
-    from afterword.pipeline.memory_import import Imported
+    from afterword.pipeline.memory_import import MemoryImportResult
     from afterword.pipeline.session import SessionOutcome, process_session
     from afterword.store.costs import Spending
     from afterword.store.database.engine import open_store
@@ -97,8 +97,8 @@ __all__ = [
     "Failure",
     "HeldRun",
     "ImportResult",
-    "Imported",
     "Layer",
+    "MemoryImportResult",
     "ModelClient",
     "ModelExtractor",
     "ModelSettings",
@@ -169,7 +169,7 @@ _HOMES = {
     "Failure": "afterword.pipeline.batch",
     "HeldRun": "afterword.client.results",
     "ImportResult": "afterword.store.transfer.imports",
-    "Imported": "afterword.pipeline.memory_import",
+    "MemoryImportResult": "afterword.pipeline.memory_import",
     "Layer": "afterword.client.results",
     "ModelClient": "afterword.extractors.model.client",
     "ModelExtractor": "afterword.extractors.model.extractor",
