@@ -20,9 +20,9 @@ from pydantic_settings import (
 )
 
 from afterword.errors import AfterwordError
-from afterword.privacy.off_record import OFF, ON, Markers
 from afterword.privacy.policy import Privacy
-from afterword.privacy.secret_patterns import Secret
+from afterword.privacy.record_requests import OFF, ON, Markers
+from afterword.privacy.secret_kinds import Secret
 from afterword.store.database.engine import Connections
 from afterword.store.database.urls import DEFAULT_URL
 from afterword.store.retry_schedule import Retries

@@ -24,8 +24,8 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import SessionOutcome, process_session
-from afterword.privacy.off_record import HIDDEN, HIDDEN_FROM_HERE
 from afterword.privacy.policy import OFF_THE_RECORD, SECRETS_MASKED, Privacy
+from afterword.privacy.record_requests import HIDDEN, HIDDEN_FROM_HERE
 from afterword.store import lookup, reviews, sessions
 from afterword.store.database.engine import Store
 from afterword.store.entered_statements import Entry

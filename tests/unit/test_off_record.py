@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afterword.facts.transcripts import Role, Turn
-from afterword.privacy.off_record import HIDDEN, HIDDEN_FROM_HERE, Markers, RecordChange, hide_off_record
+from afterword.privacy.off_record import hide_off_record
+from afterword.privacy.record_requests import HIDDEN, HIDDEN_FROM_HERE, Markers, RecordChange
 
 MARKERS = Markers()
 
@@ -40,14 +41,14 @@ def shown(*said: str, markers: Markers = MARKERS) -> list[str]:
         ("/on-record", RecordChange.ON),
         ("He told me off the record that he quits.", None),
         ("Off the record he told me that he quits.", None),
-        ("off the record sales are down", None),
+        ("off the record sales are down", RecordChange.THIS),
         ("What does off the record mean?", None),
         ("the off the record meeting: 3 pm", None),
         ("I want to go on the record: I like it", None),
         ("/off-recording", None),
     ],
 )
-def test_only_a_request_at_the_beginning_is_a_marker(text: str, mark: RecordChange | None) -> None:
+def test_a_request_is_told_from_a_report_and_counts_in_doubt(text: str, mark: RecordChange | None) -> None:
     assert MARKERS.read(text) is mark
 
 

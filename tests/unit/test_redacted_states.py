@@ -12,8 +12,8 @@ from autogen_agentchat.agents import AssistantAgent
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword.extractors.readers import read_state
-from afterword.privacy.off_record import HIDDEN
 from afterword.privacy.policy import Privacy
+from afterword.privacy.record_requests import HIDDEN
 from afterword.privacy.redaction import mask_secrets_in_state
 
 PHOTO = base64.b64encode(bytes(range(256)) * 3).decode()

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afterword.privacy.redaction import MASK, mask_secrets
-from afterword.privacy.secret_patterns import PATTERNS, Secret
+from afterword.privacy.secret_kinds import Secret
+from afterword.privacy.secret_patterns import PATTERNS
 
 HEX = "0123456789abcdef"
 

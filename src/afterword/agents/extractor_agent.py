@@ -167,7 +167,7 @@ class ExtractorAgent(BaseChatAgent):
                     HeardTurn(
                         speaker=message.source,
                         role=self._role(message),
-                        text=self._masking.mask_text(text),
+                        text=self._masking.mask_turn(text, message.source),
                         said_at=message.created_at,
                         message_id=message.id,
                     )

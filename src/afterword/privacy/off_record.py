@@ -9,52 +9,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import Enum
-from functools import lru_cache
+from dataclasses import replace
 from typing import Any
 
 from afterword.facts.transcripts import Role, Turn
+from afterword.facts.words import STOP_WORDS
+from afterword.privacy.record_requests import HIDDEN, HIDDEN_FROM_HERE, Markers, RecordChange
 from afterword.privacy.state_keys import NEVER_HIDDEN
 
-HIDDEN = "[off the record]"
-HIDDEN_FROM_HERE = "[off the record from now on]"
-
-OFF = ("off the record", "/off-record")
-ON = ("back on the record", "on the record again", "/on-record")
-
-_BEFORE = (
-    r"\s*+(?:(?:ok|okay|so|now|well|thanks|thank you|please|alright|all right)\b[,.!:]?\s{1,3}){0,2}"
-    r"(?:(?:this is|that's|that is|it's|let's go|let us go|let's be|we're|we are|i'm|going|go)\s(?:strictly\s|now\s)?)?"
-)
-_FROM_NOW = r"[,:]?\s{1,3}(?:from (?:now|here) on(?:wards)?|for the rest|until (?:i|we|further)\b)"
-_ALONE = r"(?:\s(?:now|please|then|again))*\s*+[.!]*\s*+\Z"
 _NO_WORDS = frozenset({"SystemMessage", "MemoryQueryEvent"})
 _LONG = 20
-
-
-class RecordChange(Enum):
-    """What a person's turn requests: hide this turn, go off the record, or return to the record."""
-
-    THIS = "this turn"
-    OFF = "from here on"
-    ON = "back"
-
-
-@dataclass(frozen=True, slots=True)
-class Markers:
-    """The phrases, in any letter case, that take a conversation off the record and back."""
-
-    off: tuple[str, ...] = OFF
-    on: tuple[str, ...] = ON
-
-    def read(self, text: str) -> RecordChange | None:
-        """Return what a person's turn requests, or None: "he told me off the record" requests nothing."""
-        if text.startswith(HIDDEN_FROM_HERE):
-            return RecordChange.OFF
-        if text.strip() == HIDDEN:
-            return RecordChange.THIS
-        return next((change for change, expression in _expressions(self.off, self.on) if expression.match(text)), None)
+_FEWEST_REPEATED = 2
+_WORD = re.compile(r"\w{2,40}")
+# A name or a number inside of a sentence.
+_NAME = re.compile(r"(?<=[a-z,;'\"(] )[A-ZÀ-Þ]\w{3,40}|\b\w*\d\w{2,40}")
+_CONTENT_LETTERS = 4
+_COMMON = frozenset(
+    "record back please thanks know think want need like really going just this that with from have about what when "
+    "where there would could should will they them then than your their been were tell told said says make made good "
+    "great nice sure".split()
+)
 
 
 def hide_off_record(turns: Sequence[Turn], markers: Markers) -> tuple[Turn, ...]:
@@ -84,19 +58,46 @@ class _Record:
     def __init__(self, markers: Markers) -> None:
         self._markers = markers
         self._is_off = self._is_aside = False
+        self._hidden_words: set[str] = set()
+        self._hidden_names: set[str] = set()
+        self._open_words: set[str] = set()
 
     def placeholder(self, text: str, *, by_person: bool) -> str | None:
         """Return the placeholder for the next turn, or None if it is on the record."""
         if not by_person:
-            return HIDDEN if self._is_off or self._is_aside else None
+            is_hidden = self._is_off or self._is_aside or self._repeats_hidden(text)
+            return HIDDEN if is_hidden else None
         change = self._markers.read(text)
         self._is_aside = change is RecordChange.THIS
         if change is RecordChange.OFF:
             self._is_off = True
-            return HIDDEN_FROM_HERE
-        if change is RecordChange.ON:
+        elif change is RecordChange.ON:
             self._is_off = False
-        return HIDDEN if self._is_off or self._is_aside else None
+        if not (self._is_off or self._is_aside):
+            self._open(text)
+            return None
+        self._hide(text)
+        return HIDDEN_FROM_HERE if change is RecordChange.OFF else HIDDEN
+
+    def _hide(self, text: str) -> None:
+        names = {name.casefold() for name in _NAME.findall(text)}
+        self._hidden_names |= names - self._open_words
+        self._hidden_words |= _content_words(text) - self._open_words
+
+    def _open(self, text: str) -> None:
+        """Take the words of a turn on the record from those that are hidden: what a person says again is no secret."""
+        words = {word.casefold() for word in _WORD.findall(text)}
+        if self._hidden_words or self._hidden_names:
+            self._hidden_words -= words
+            self._hidden_names -= words
+        self._open_words |= words
+
+    def _repeats_hidden(self, text: str) -> bool:
+        """Return whether an agent's later turn repeats what was said off the record: a name, or two other words."""
+        if not self._hidden_words and not self._hidden_names:
+            return False
+        words = {word.casefold() for word in _WORD.findall(text)}
+        return bool(words & self._hidden_names) or len(words & self._hidden_words) >= _FEWEST_REPEATED
 
 
 class _StateHiding:
@@ -152,27 +153,19 @@ class _StateHiding:
         self._texts |= {text for text in _strings(message) if len(text) >= _LONG}
 
 
-@lru_cache(maxsize=16)
-def _expressions(off: tuple[str, ...], on: tuple[str, ...]) -> tuple[tuple[RecordChange, re.Pattern[str]], ...]:
-    away, commands = _any_phrase(off), _any_phrase(tuple(phrase for phrase in off if phrase.startswith("/")))
-    expressions = {
-        RecordChange.OFF: rf"{_BEFORE}(?:{commands}(?!\w)|{away}(?:{_FROM_NOW}|{_ALONE}))",
-        RecordChange.ON: rf"{_BEFORE}{_any_phrase(on)}(?!\w)",
-        RecordChange.THIS: rf"{_BEFORE}{away}\s?[:,;.!\n–—-]",
-    }
-    return tuple((change, re.compile(text, re.IGNORECASE)) for change, text in expressions.items())
-
-
-def _any_phrase(phrases: tuple[str, ...]) -> str:
-    words = (r"[\s-]".join(map(re.escape, phrase.split())) for phrase in phrases if phrase.strip())
-    return f"(?:{'|'.join(words) or '(?!)'})"
-
-
 def _hidden_turn(turn: Turn, record: _Record) -> Turn:
     if turn.role in (Role.SYSTEM, Role.MEMORY):
         return turn
     placeholder = record.placeholder(turn.text, by_person=turn.role is Role.HUMAN)
     return turn if placeholder is None or placeholder == turn.text else replace(turn, text=placeholder)
+
+
+def _content_words(text: str) -> set[str]:
+    return (
+        {word for word in map(str.casefold, _WORD.findall(text)) if len(word) >= _CONTENT_LETTERS}
+        - STOP_WORDS
+        - _COMMON
+    )
 
 
 def _is_message(value: object) -> bool:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from afterword.facts.transcripts import Transcript, Turn
-from afterword.privacy.off_record import Markers, count_hidden_turns, hide_off_record, hide_off_record_in_state
+from afterword.privacy.off_record import count_hidden_turns, hide_off_record, hide_off_record_in_state
+from afterword.privacy.record_requests import Markers
 from afterword.privacy.redaction import ALL, Masking, count_masks
 
 SECRETS_MASKED = "secrets masked"
@@ -44,7 +45,7 @@ class Privacy:
     def mask_turns(self, turns: Iterable[Turn]) -> tuple[Turn, ...]:
         """Return the turns without secrets and without what was said off the record."""
         masking = self.new_masking()
-        masked = ((turn, masking.mask_text(turn.text)) for turn in turns)
+        masked = ((turn, masking.mask_turn(turn.text, turn.speaker)) for turn in turns)
         return hide_off_record(
             [turn if text == turn.text else replace(turn, text=text) for turn, text in masked], self.markers
         )
@@ -54,8 +55,8 @@ class Privacy:
 
         With the names of `humans` also without what they said off the record, and the answers to it.
         """
-        shown = dict(state) if humans is None else hide_off_record_in_state(state, self.markers, humans)
-        return self.new_masking().mask_state(shown)
+        masked = self.new_masking().mask_state(state)
+        return masked if humans is None else hide_off_record_in_state(masked, self.markers, humans)
 
 
 def with_privacy_counts(transcript: Transcript) -> Transcript:

@@ -8,7 +8,8 @@ pages, tool results and documents. A text that matches is quarantined and shown 
 from __future__ import annotations
 
 import re
-import unicodedata
+
+from afterword.privacy.normalisation import comparable
 
 AROUND = 400
 """The number of characters before and after a quote, within its lines, that are searched for an instruction."""
@@ -56,7 +57,8 @@ _PASTED = _any(
     rf"\b(?:do not|don't|never|without|must not|not to|not) {_INFORM} (?:the |this |your )?(?:user|human|operator)s?"
     rf"{_END}",
     r"\b(?:keep|hide) (?:this|it|that) (?:a )?(?:secret |hidden )?from (?:the |your )?(?:user|human)s?\b",
-    rf"!\[[^\]]*\]\({_ADDRESS}[^)\s]*[?=$][^)]*\)",
+    # The end of the address need not be seen: an image with a query carries data away.
+    rf"!\[[^\]\n]{{0,200}}+\]\({_ADDRESS}[^)\s?=$]{{0,500}}+[?=$]",
     # the same in other languages
     r"\bignorier\w* (?:\w+ ){0,2}(?:vorherigen|vorigen|bisherigen|obigen) (?:anweisungen|instruktionen|regeln)",
     r"\bignor\w* (?:\w+ ){0,3}(?:instrucciones|reglas|indicaciones) (?:anteriores|previas)",
@@ -87,7 +89,7 @@ _COMMANDING = _any(
 
 def is_instruction(*texts: str | None) -> bool:
     """Return whether any of the texts of a fact (sentence, value, ...) reads like a command to an assistant."""
-    return any(_PASTED.search(text) or _COMMANDING.search(text) for text in map(_plain, texts) if text)
+    return any(_PASTED.search(text) or _COMMANDING.search(text) for text in map(comparable, filter(None, texts)))
 
 
 def is_pasted_with_instruction(text: str, start: int, end: int) -> bool:
@@ -95,14 +97,7 @@ def is_pasted_with_instruction(text: str, start: int, end: int) -> bool:
 
     A person who pastes a page did not say what the page asks an assistant to remember.
     """
-    first = max(text.rfind("\n", 0, start) + 1, start - AROUND)
-    last = text.find("\n", end)
-    last = min(len(text) if last < 0 else last, end + AROUND)
-    return bool(_PASTED.search(_plain(text[first:last])))
-
-
-def _plain(text: str | None) -> str:
-    """Return the text in plain characters: compatibility forms replaced, invisible characters removed."""
-    folded = unicodedata.normalize("NFKC", text or "").replace("’", "'")
-    visible = "".join(character for character in folded if unicodedata.category(character) != "Cf")
-    return re.sub(r"[^\S\n]+", " ", visible)
+    first, last = max(0, start - AROUND), min(len(text), end + AROUND)
+    line_start = text.rfind("\n", first, start) + 1
+    line_end = text.find("\n", end, last)
+    return bool(_PASTED.search(comparable(text[line_start or first : last if line_end < 0 else line_end])))

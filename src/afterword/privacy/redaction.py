@@ -11,7 +11,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from afterword.privacy.secret_patterns import PATTERNS, Secret, kind_of_named_field
+from afterword.privacy.normalisation import PlainText, plain_forms
+from afterword.privacy.secret_answers import Announcement, announced_secrets, announcement_in
+from afterword.privacy.secret_fields import kind_of_named_field
+from afterword.privacy.secret_kinds import HintedText, Pattern, Secret, SentencePattern, Span
+from afterword.privacy.secret_patterns import PATTERNS
 from afterword.privacy.secret_values import is_distinct
 from afterword.privacy.state_keys import NEVER_MASKED
 
@@ -23,6 +27,7 @@ MASK = re.compile(r"\[redacted: [a-z ]{1,40}\]")
 _HINTS = tuple(dict.fromkeys(hint for pattern in PATTERNS for hint in pattern.hints))
 _MOST_PASSES = 4
 _MOST_KNOWN = 100
+_LONGEST_INTERJECTION = 80
 _DEEPEST_JSON = 3
 _IMAGE_DATA = re.compile(r"[A-Za-z0-9+/\s]{64,}={0,2}\s?|data:[\w.+-]{1,80}/[\w.+-]{1,80};base64,[A-Za-z0-9+/=_-]*")
 
@@ -77,6 +82,8 @@ class Masking:
         self._thorough = thorough
         self._known: dict[str, Secret] = {}
         self._repeated: re.Pattern[str] | None = None
+        self._announced: Announcement | None = None
+        self._speaker = ""
 
     def mask_text(self, text: str) -> str:
         """Return the text without its secrets."""
@@ -88,11 +95,32 @@ class Masking:
             text = masked
         return text
 
+    def mask_turn(self, text: str, speaker: str) -> str:
+        """Return the next turn of a conversation without its secrets.
+
+        A secret may stand alone in a turn after the question for it, or after the words that announce it.
+        """
+        masked = self.mask_text(text)
+        pending, self._announced = self._announced, None
+        if pending is not None:
+            is_answer = (pending.speaker != speaker) == pending.is_question
+            spans = (
+                _unmasked(masked, announced_secrets(masked, pending))
+                if is_answer and pending.kind in self.kinds
+                else []
+            )
+            masked, _ = self._mask_spans(masked, spans, pending.kind)
+            # "Go ahead." between an announcement and the secret leaves it pending.
+            if not is_answer and len(masked) <= _LONGEST_INTERJECTION:
+                self._announced = pending
+        self._announced = announcement_in(masked, speaker) or self._announced
+        return masked
+
     def mask_field(self, name: str, value: str) -> str:
         """Return the value of a field, masked as a whole if the field's name says that it is a secret."""
         kind = kind_of_named_field(name, value)
         if kind is None or kind not in self.kinds:
-            return self.mask_text(value)
+            return self.mask_turn(value, self._speaker) if name == "content" else self.mask_text(value)
         self._learn(value, kind)
         self.counts[kind] += 1
         return mask_for(kind)
@@ -107,17 +135,24 @@ class Masking:
         return {str(key): value for key, value in masked.items()}
 
     def _mask_once(self, text: str) -> str:
-        lowered = text.lower()
-        hints = {hint for hint in _HINTS if hint in lowered}
+        forms = _hinted_forms(text)
         for pattern in PATTERNS:
-            if pattern.kind not in self.kinds or (pattern.hints and hints.isdisjoint(pattern.hints)):
+            if pattern.kind not in self.kinds or (pattern.hints and forms[0][1].hints.isdisjoint(pattern.hints)):
                 continue
-            spans = _unmasked(text, pattern.spans(text))
-            if spans:
-                for start, end in spans:
-                    self._learn(text[start:end], pattern.kind)
-                text = self._replace_spans(text, spans, pattern.kind)
+            spans = _merged(
+                form.original_span(*span)
+                for form, hinted in _forms_for(pattern, forms)
+                for span in _hinted_spans(pattern, hinted)
+            )
+            text, is_changed = self._mask_spans(text, _unmasked(text, spans), pattern.kind)
+            if is_changed:
+                forms = _hinted_forms(text)
         return self._mask_known(text)
+
+    def _mask_spans(self, text: str, spans: Sequence[Span], kind: Secret) -> tuple[str, bool]:
+        for start, end in spans:
+            self._learn(text[start:end], kind)
+        return (self._replace_spans(text, spans, kind), True) if spans else (text, False)
 
     def _replace_spans(self, text: str, spans: Sequence[tuple[int, int]], kind: Secret) -> str:
         self.counts[kind] += len(spans)
@@ -155,8 +190,12 @@ class Masking:
                 else self._mask_string(value, key, depth)
             )
         if isinstance(value, Mapping):
+            if "content" in value and depth == 0:
+                self._speaker = str(value.get("source") or value.get("name") or value.get("role") or value.get("type"))
             return {name: self._mask_value(inner, str(name), depth) for name, inner in value.items()}
         if isinstance(value, list):
+            if key != "content":
+                self._announced = None
             return [self._mask_value(inner, key, depth) for inner in value]
         if isinstance(value, int) and not isinstance(value, bool):
             return self._mask_number(value, key)
@@ -179,6 +218,33 @@ class Masking:
             masked = self._mask_value(parsed, "", depth + 1)
             return text if masked == parsed else json.dumps(masked, ensure_ascii=False)
         return text if text.startswith("data:") and _IMAGE_DATA.fullmatch(text) else self.mask_field(key, text)
+
+
+def _hinted_forms(text: str) -> list[tuple[PlainText, HintedText]]:
+    return [(form, HintedText(form.text, _HINTS)) for form in plain_forms(text)]
+
+
+def _forms_for(
+    pattern: Pattern | SentencePattern, forms: Sequence[tuple[PlainText, HintedText]]
+) -> Sequence[tuple[PlainText, HintedText]]:
+    # Only of a password it matters whether it is quoted.
+    return forms if pattern.kind is Secret.PASSWORD else forms[:1]
+
+
+def _hinted_spans(pattern: Pattern | SentencePattern, hinted: HintedText) -> Iterable[Span]:
+    """Return the spans that a pattern matches in the regions around its hints."""
+    return pattern.spans(hinted.text, hinted.regions(pattern.hints))
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    """Return the spans in order, overlapping ones joined."""
+    merged: list[Span] = []
+    for start, end in sorted(spans):
+        if merged and start < merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged
 
 
 def _unmasked(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

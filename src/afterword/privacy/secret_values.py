@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
-from stdnum import luhn
+from itertools import pairwise
 
 from afterword.facts.words import plain_words
+from afterword.privacy.secret_kinds import Span
 
-Span = tuple[int, int]
-
-_ISSUERS: tuple[tuple[tuple[int, ...], tuple[range, ...]], ...] = (
-    ((13, 16, 19), (range(4000, 5000),)),
-    ((16,), (range(5100, 5600), range(2221, 2721), range(3528, 3590), range(6011, 6012), range(6500, 6600))),
-    ((15,), (range(3400, 3500), range(3700, 3800))),
-    ((14,), (range(3600, 3700), range(3800, 3900), range(3000, 3060))),
-    ((16, 17, 18, 19), (range(6200, 6300),)),
+_LEAST_ENTROPY = 2.8
+_COMMON = frozenset(
+    "the and was were for with from this that have has had not but they them their there then when what will would could into "
+    "over just like very much many some more most other than been only also about after before because people time day going get "
+    "got make made know think want need come came went see saw said tell told good great really thing things love work year".split()
 )
-"""The lengths of card numbers, and the ranges in which their first four digits lie."""
-
-_SHORTEST_IBAN = 15
 _TRAILING = ".,;:?)]}\\*…"
 _QUOTES = "\"'`“”„«»"
 _PLACEHOLDER = re.compile(
@@ -43,7 +39,7 @@ _NOUN = re.compile(
     re.IGNORECASE,
 )
 # Words that may stand in the position of a password: "the password is wrong".
-_NO_VALUE = frozenset(
+NO_VALUE = frozenset(
     (
         "a an the my your his her our their its this that these those it he she we they you i in on at of to for from by as "
         "and or but if so not no yes never always only just also still now then there here where when what which who how why "
@@ -60,21 +56,32 @@ _NO_VALUE = frozenset(
         "incorrecta correcta muy la el una un demasiado difícil fácil segura débil nueva vieja misma igual importante "
         "obligatoria necesaria secreta en de que por expiré trop le les une obligatoire oublié oubliée perdu faux nécessaire "
         "dans sur incorreta errada muito o os uma fraca forte segura errata sbagliata scaduta troppo il corretta debole "
-        "sicura nella nel necessaria"
+        "sicura nella nel necessaria usted ustedes este esta esto ese eso questo questa quello isso isto deze dit dat niet "
+        "geen fout goed verkeerd juist veilig onveilig verlopen vergeten nieuw oud hetzelfde diese dieser dieses etwas nichts "
+        "nada nichts rien niente niets algo quelque qualcosa iets forgotten expired saved stored anything it's same email "
+        "hint username login user account everyone nobody someone later today tomorrow yesterday soon maybe perhaps "
+        "sure thanks thank please hello hi hey sorry don't can't won't idk dunno what's which whatever morgen heute gestern "
+        "später klar danke bitte hallo mañana hoy ayer claro gracias demain hier merci bonjour domani oggi ieri grazie amanhã "
+        "hoje ontem obrigado obrigada vandaag gisteren bedankt dank cuál quel quelle qual welches welcher welche wie was wat welk qué ja nein sí si oui non sim não nee"
     ).split()
 )
-_GRAMMAR = re.compile(r"(?:ed|ing|able|ible|ly|ado|ada|ido|ida|ato|ata|é|ée)$", re.IGNORECASE)
+_GRAMMAR = re.compile(r"(?:ed|ing|able|ible|ado|ada|ido|ida|ato|ata|é|ée)$", re.IGNORECASE)
+_ADVERB = re.compile(r"ly$|mente$|ment$|lich$", re.IGNORECASE)
 _ASKING = re.compile(r"enter|type|choose|please|invalid|must|should|use|do|does|is|are|at\b")
 # "reset the password for user: lena77" names a user, not a password.
-_WHOSE = re.compile(r"\b(?:users?|usernames?|accounts?|logins?|emails?)$", re.IGNORECASE)
+_OWNER_BEFORE = re.compile(
+    r"\b(?:users?|usernames?|accounts?|logins?|emails?|usuario|utente|usuário|gebruiker|benutzer\w*|identifiant)[:=]?\s{0,2}$",
+    re.IGNORECASE,
+)
+_ADDRESS = re.compile(r"//|\w\.[a-z]{2,}/|^(?:[\w.-]+/){2}", re.IGNORECASE)
+_PRODUCT = re.compile(
+    r"(?:iphone|ipad|ios|windows|win|macos|android|ubuntu|debian|python|node|php|java|jdk|es|css|html|mysql|postgres\w*|oauth"
+    r"|galaxy|pixel|ps|xbox|mp|ipv|log4|web|[a-z]|k8|i18|l10)-?\d{1,2}[a-z]{0,3}$|(?:rtx|gtx|covid|windows|es|office)-?\d{2,4}$|1password$|\d+[a-z]?$",
+    re.IGNORECASE,
+)
 _CLAUSE_END = re.compile(
     r"[\s\"'”]{0,3}(?:[.,;!?)\n\\]|$)|\s{1,2}(?:and|but|und|y|et|e|so|btw|by the way|please|bitte)\b", re.IGNORECASE
 )
-
-
-def check_any(match: re.Match[str]) -> Span | None:
-    """Return the span of the value: any value that the pattern matches is a secret."""
-    return match.span("value")
 
 
 def check_key(match: re.Match[str]) -> Span | None:
@@ -99,16 +106,17 @@ def check_option(match: re.Match[str]) -> Span | None:
     """Return the span of the value of a command's option."""
     start, end = _bare(match)
     value = match.string[start:end]
-    no_value = len(value) < 3 or _is_placeholder(value) or value.startswith("-") or value.casefold() in _NO_VALUE
+    no_value = len(value) < 3 or _is_placeholder(value) or value.startswith("-") or value.casefold() in NO_VALUE
     return None if no_value or _is_code(value) else (start, end)
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A possible password: whether it is quoted, has words between it and its cue, and ends its clause."""
+    """A possible password: whether it is quoted, assigned, has words before its link, and ends its clause."""
 
     value: str
     is_quoted: bool
+    is_assigned: bool
     is_far: bool
     is_last: bool
 
@@ -118,9 +126,10 @@ def check_password(match: re.Match[str]) -> Span | None:
     start, end = _bare(match)
     value, gap = match.string[start:end], match.groupdict().get("gap") or ""
     is_quoted = start > match.start("value")
-    if _names_no_password(value) or _WHOSE.search(gap) or (not is_quoted and _is_code(value)):
+    if _names_no_password(value) or _OWNER_BEFORE.search(gap) or (not is_quoted and _is_code(value)):
         return None
-    candidate = _Candidate(value, is_quoted, bool(gap), bool(_CLAUSE_END.match(match.string, end)))
+    is_assigned = "link" in match.groupdict()
+    candidate = _Candidate(value, is_quoted, is_assigned, bool(gap), bool(_CLAUSE_END.match(match.string, end)))
     check = next((check for has_shape, check in _PASSWORD_SHAPES if has_shape(value)), _is_word_password)
     return (start, end) if check(candidate) else None
 
@@ -145,8 +154,91 @@ def _is_phrase_password(candidate: _Candidate) -> bool:
 
 def _is_word_password(candidate: _Candidate) -> bool:
     word = candidate.value.rstrip("!")
-    is_plain = len(word) < 4 or word.casefold() in _NO_VALUE or bool(_GRAMMAR.search(word))
+    is_plain = len(word) < 4 or word.casefold() in NO_VALUE or bool(_GRAMMAR.search(word))
+    is_plain |= not candidate.is_assigned and bool(_ADVERB.search(word))
     return not candidate.is_far and not is_plain and (candidate.is_quoted or candidate.is_last)
+
+
+def check_reversed_password(match: re.Match[str]) -> Span | None:
+    """Return the span of a password before its word: "X is my password", "use X as the password"."""
+    start, end = _bare(match)
+    value = match.string[start:end]
+    if _names_no_password(value) or _is_code(value) or _MEASURE.match(value) or _PRODUCT.match(value):
+        return None
+    if _is_striking(value) or (value.isdigit() and len(value) >= 4):
+        return start, end
+    is_word = len(value) >= 4 and value.casefold() not in NO_VALUE and not _GRAMMAR.search(value)
+    is_sure = (
+        bool(match.group("sure")) and not match.group("far") and bool(_CLAUSE_END.match(match.string, match.end()))
+    )
+    return (start, end) if is_word and is_sure else None
+
+
+def check_striking_password(match: re.Match[str]) -> Span | None:
+    """Return the span of a word in a sentence about a password that looks like nothing but a password."""
+    start, end = _bare(match)
+    value = match.string[start:end]
+    is_password = looks_random(value) and not _OWNER_BEFORE.search(match.string, max(0, start - 30), start)
+    return (start, end) if is_password else None
+
+
+def looks_random(value: str) -> bool:
+    """Return whether a word looks like a password and like no product, measure, address or piece of code."""
+    if len(value) < 6 or not _is_mixed(value) or _is_placeholder(value) or _is_code(value):
+        return False
+    if (
+        _MEASURE.match(value)
+        or _PRODUCT.match(value)
+        or _NOUN.match(value)
+        or re.search(r"https?:|[/\\]|\.\w{2,4}$|_\w+_", value)
+    ):
+        return False
+    return len(value) >= 8 or _has_symbol(value) or value.lower() != value or sum(map(str.isdigit, value)) >= 2
+
+
+def may_be_password(word: str) -> bool:
+    """Return whether a word that is given as an answer may be a password: no function word and no participle."""
+    return (
+        len(word) >= 4
+        and word.casefold() not in NO_VALUE
+        and not _names_no_password(word)
+        and not _GRAMMAR.search(word)
+    )
+
+
+def check_command_password(match: re.Match[str]) -> Span | None:
+    """Return the span of a password at a fixed place of a command or address, unless it is a placeholder."""
+    start, end = _bare(match)
+    value = match.string[start:end]
+    return None if len(value) < 3 or _is_placeholder(value) or value.startswith(("-", "$")) else (start, end)
+
+
+def check_key_shape(match: re.Match[str]) -> Span | None:
+    """Return the span of a long random word: letters with digits, and as many different ones as chance gives."""
+    start, end = _bare(match)
+    value = match.string[start:end]
+    if not _is_mixed(value) or _is_placeholder(value) or _MEASURE.match(value) or _ADDRESS.search(value):
+        return None
+    changes = sum(before.isdigit() != after.isdigit() for before, after in pairwise(value))
+    counts = Counter(value)
+    entropy = -sum(count / len(value) * math.log2(count / len(value)) for count in counts.values())
+    return (start, end) if changes >= 3 and entropy >= _LEAST_ENTROPY else None
+
+
+def check_seed(match: re.Match[str]) -> Span | None:
+    """Return the span of a seed phrase: 12, 15, 18, 21 or 24 words, of which hardly any is a function word."""
+    words = re.findall(r"[a-z]+", match.group("value"))
+    return match.span("value") if len(words) in (12, 15, 18, 21, 24) and _are_random_words(words) else None
+
+
+def check_announced_seed(match: re.Match[str]) -> Span | None:
+    """Return the span of twelve words or more in a sentence about a wallet, of which hardly any is a function word."""
+    return match.span("value") if _are_random_words(re.findall(r"[a-z]+", match.group("value"))) else None
+
+
+def _are_random_words(words: Sequence[str]) -> bool:
+    common = sum(word in NO_VALUE or word in _COMMON for word in words)
+    return common * 8 <= len(words)
 
 
 def check_passphrase(match: re.Match[str]) -> Span | None:
@@ -174,59 +266,11 @@ def check_token(match: re.Match[str]) -> Span | None:
     return (start, end) if _is_mixed(value) and (is_quoted or not _is_code(value)) else None
 
 
-def check_pin(match: re.Match[str]) -> Span | None:
-    """Return the span of a PIN of four to eight digits. Without a link it must follow the capitals "PIN"."""
-    digits = sum(character.isdigit() for character in match.group("value"))
-    has_link = bool(match.group("link").strip()) or not match.group().lower().startswith("pin ")
-    is_word = match.group()[:3] == "pin" and not has_link
-    return None if digits > 8 or is_word else match.span("value")
-
-
-def check_one_time_code(match: re.Match[str]) -> Span | None:
-    """Return the span of a one-time code. The words `TAN` and `OTP` count in capitals only."""
-    head = match.group()[:3]
-    return None if head.casefold() in ("tan", "otp") and head != head.upper() else match.span("value")
-
-
-def check_door_code(match: re.Match[str]) -> Span | None:
-    """Return the span of a door code: at least three digits, and no date or time."""
-    start, end = match.span("value")
-    value = match.string[start:end].rstrip("-")
-    if sum(character.isdigit() for character in value) < 3 or re.fullmatch(
-        r"\d{4}-\d\d-\d\d.*|\d+(?:st|nd|rd|th|am|pm|s|h|x)", value
-    ):
-        return None
-    return start, start + len(value)
-
-
-def check_card(match: re.Match[str]) -> Span | None:
-    """Return the span of a payment card's number: an issuer's prefix and length, and a valid Luhn digit."""
-    digits = "".join(character for character in match.group("value") if character.isdigit())
-    return match.span("value") if _is_issued(digits) and luhn.is_valid(digits) else None
-
-
-def check_iban(match: re.Match[str]) -> Span | None:
-    """Return the span of an IBAN: the structure of its country, and valid check digits."""
-    # Its import reads a file, which a live agent without IBANs does not need.
-    from stdnum import iban
-
-    start, end = match.span("value")
-    text = match.string
-    positions = [position for position in range(start, end) if text[position].isalnum()]
-    account = "".join(text[position] for position in positions)
-    for length in range(_SHORTEST_IBAN, len(account) + 1):
-        stop = positions[length - 1] + 1
-        is_whole = not text[stop : stop + 1].isalnum()
-        if is_whole and account.isascii() and iban.is_valid(account[:length], check_country=False):
-            return start, stop
-    return None
-
-
 def _bare(match: re.Match[str]) -> Span:
     """Return the span of the value without quotation marks and without the punctuation of its sentence."""
     start, end = match.span("value")
     text = match.string
-    if text[start] == "\\":
+    while start < end - 1 and text[start] in "\\¿¡":
         start += 1
     if text[start] in _QUOTES and end - start >= 2 and text[end - 1] in _QUOTES:
         end -= 1
@@ -239,7 +283,7 @@ def _bare(match: re.Match[str]) -> Span:
 def _are_no_sentence(value: str) -> bool:
     """Return whether the words are a passphrase: few of them are function words that make a sentence."""
     words = plain_words(value.casefold())
-    binding = sum(word in _NO_VALUE or bool(_NOUN.match(word)) for word in words)
+    binding = sum(word in NO_VALUE or bool(_NOUN.match(word)) for word in words)
     is_told = bool(_GRAMMAR.search(words[0]) or _ASKING.match(words[0])) if words else True
     return not is_told and binding * 3 <= len(words)
 
@@ -278,11 +322,6 @@ def _is_code(value: str) -> bool:
     return bool(_CODE.match(value))
 
 
-def _is_issued(digits: str) -> bool:
-    first = int(digits[:4])
-    return any(len(digits) in lengths and any(first in numbers for numbers in ranges) for lengths, ranges in _ISSUERS)
-
-
 def is_secret_value(kind: str, value: str) -> bool:
     """Return whether the value of a field named like a secret of this kind is a secret."""
     if not value.strip() or _is_placeholder(value):
@@ -290,7 +329,7 @@ def is_secret_value(kind: str, value: str) -> bool:
     if kind == "token":
         return len(value) >= 8 and _is_mixed(value) and " " not in value
     if kind == "password":
-        return len(value) >= 3 and value.casefold() not in _NO_VALUE
+        return len(value) >= 3 and value.casefold() not in NO_VALUE
     digits = sum(character.isdigit() for character in value)
     return digits >= (12 if kind == "card number" else 3) and digits > len(value) // 2
 

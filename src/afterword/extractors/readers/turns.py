@@ -74,14 +74,14 @@ def _parts(utterance: Utterance, role: Role, log: ReadingLog, masking: Masking) 
         return [(Role.MEMORY, _cut(masking.mask_text(text)))]
     if role not in _MAY_HOLD_MEMORY:
         return [(role, _cut(masking.mask_text(text)))]
-    return [_part(piece, role, masking) for piece in split_injected_memory(text, log.injected)]
+    return [_part(piece, role, utterance.source, masking) for piece in split_injected_memory(text, log.injected)]
 
 
-def _part(piece: Piece, role: Role, masking: Masking) -> tuple[Role, str]:
+def _part(piece: Piece, role: Role, speaker: str, masking: Masking) -> tuple[Role, str]:
     # Mask before cutting, because half a secret is not recognised.
-    text = masking.mask_text(piece.text)
     if piece.is_memory:
-        return Role.MEMORY, _cut(text)
+        return Role.MEMORY, _cut(masking.mask_text(piece.text))
+    text = masking.mask_turn(piece.text, speaker)
     return role, text if role in _NEVER_CUT else _cut(text)
 
 

@@ -1,0 +1,201 @@
+"""Plain forms of a text for comparison, and the removal of invisible characters. Pure.
+
+The same word can be written in many ways: with invisible characters inside, look-alike letters of other alphabets,
+full-width letters, non-breaking blanks or Markdown emphasis. Every check of this package reads the plain form, and
+masks the matching part of the original.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+Span = tuple[int, int]
+
+_LOOKALIKES = {
+    # Cyrillic
+    **dict(
+        zip(
+            "аеорсухіјѕһԁԛԝѵӏкмтгпьзАВЕКМНОРСТУХІЈЅԌԚԜЅҮҺӀЗЬ",
+            "aeopcyxijshdqwvlkmtrnb3ABEKMHOPCTYXIJSGQWSYhI3b",
+            strict=True,
+        )
+    ),
+    # Greek
+    **dict(
+        zip("αβεγηικνορςστυχωϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹ", "abeyniKvopsotuxwcjABEZHIKMNOPTYXC".replace("K", "k", 1), strict=True)
+    ),
+    # Armenian, Cherokee, and Latin letters that are not decomposed by NFKC
+    **dict(zip("օոսցհԱՏՕᎠᎡᎢᎪᎬᎳᎷᎻᏀᏃᏒᏚᏞᏟᏢᏴ", "onughUSODRTAEWMHGZRSLCPB", strict=True)),
+    **dict(zip("ıɩɑɡɪʟɴʀʏʙɢʜᴀᴄᴅᴇᴊᴋᴍᴏᴘᴛᴜᴠᴡᴢꜰꜱƽøłđħŧ", "iiagilnrybghacdejkmoptuvwzfs5oldht", strict=True)),
+    # Punctuation that is typed for an ASCII character
+    **dict.fromkeys("\u2010\u2011\u2012\u2212\u00ad\ufe63", "-"),
+    **dict.fromkeys("’‘‛ʼ′`´", "'"),
+    **dict.fromkeys("∶꞉：", ":"),
+    **dict.fromkeys("\u2800\u3164\uffa0\u115f\u1160", " "),
+}
+del _LOOKALIKES["\u00ad"], _LOOKALIKES["`"]
+
+_VISIBLE_FORMAT = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
+"""Format characters that are drawn: number signs of Arabic and other scripts."""
+
+_JOINERS = frozenset("\u200c\u200d")
+_IGNORED = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
+_MARKS = re.compile(r"[*_~`]{1,3}")
+_LONGEST_EMPHASIS = 300
+_PLAIN = re.compile(r"[\t\n\r -~]*+")
+
+
+@dataclass(frozen=True, slots=True)
+class PlainText:
+    """The plain form of a text. `text[i]` stands for the characters `starts[i]` to `ends[i]` of the original.
+
+    `starts` and `ends` are None if the plain form is the original.
+    """
+
+    text: str
+    starts: list[int] | None = None
+    ends: list[int] | None = None
+
+    def original_span(self, start: int, end: int) -> Span:
+        """Return the span of the original that a span of the plain form stands for."""
+        if self.starts is None or self.ends is None:
+            return start, end
+        return self.starts[start], self.ends[end - 1]
+
+
+def plain_forms(text: str) -> Iterator[PlainText]:
+    """Yield the plain forms of a text: without emphasis and, if there is any, with quotation marks in its place.
+
+    Emphasis may stand around a word that a pattern looks for, or mark a value as literally meant.
+    """
+    plain = _plain_characters(text)
+    pairs = list(_emphasis(plain.text))
+    if not pairs:
+        yield plain
+        return
+    marks = {place for opening, closing in pairs for place in (*range(*opening), *range(*closing))}
+    yield _without(plain, marks, {})
+    quotes = {place: '"' for opening, closing in pairs for place in (opening[0], closing[1] - 1)}
+    yield _without(plain, marks - quotes.keys(), quotes)
+
+
+def plain_form(text: str) -> PlainText:
+    """Return the plain form of a text, with emphasis left out."""
+    return next(plain_forms(text))
+
+
+def comparable(text: str) -> str:
+    """Return the text with look-alike letters folded, without invisible characters and emphasis, on single blanks."""
+    return re.sub(r"[^\S\n]+", " ", plain_form(text).text)
+
+
+def remove_invisible(text: str) -> str:
+    """Return the text without characters that are not drawn.
+
+    These are zero-width and control characters, variation selectors, bidirectional marks, soft hyphens and tags.
+    Joiners stay between letters of scripts that are written with them, and inside of emoji.
+    """
+    if _PLAIN.fullmatch(text):
+        return text
+    return "".join(
+        character
+        for index, character in enumerate(text)
+        if not _is_invisible(character) or (character in _JOINERS and _joins(text, index))
+    )
+
+
+def _is_invisible(character: str) -> bool:
+    if character in "\n\r\t":
+        return False
+    category = unicodedata.category(character)
+    if category in ("Cf", "Cc"):
+        return character not in _VISIBLE_FORMAT
+    return character in _IGNORED or "\ufe00" <= character <= "\ufe0f" or "\U000e0000" <= character <= "\U000e0fff"
+
+
+def _joins(text: str, index: int) -> bool:
+    """Return whether a joiner changes how the characters beside it are drawn."""
+    before = next((text[place] for place in range(index - 1, max(index - 3, -1), -1) if text[place] != "\ufe0f"), "")
+    after = text[index + 1 : index + 2]
+    if not before or not after:
+        return False
+    is_script = "\u0600" <= before <= "\u109f" and "\u0600" <= after <= "\u109f"
+    is_emoji = text[index] == "\u200d" and all(
+        unicodedata.category(neighbour) in ("So", "Sk") for neighbour in (before, after)
+    )
+    return is_script or is_emoji
+
+
+class _PlainCharacters(dict[str, str]):
+    """The plain characters of each character, computed once."""
+
+    def __missing__(self, character: str) -> str:
+        plain = self[character] = _plain_character(character)
+        return plain
+
+
+def _plain_character(character: str) -> str:
+    if _is_invisible(character) and character not in _LOOKALIKES:
+        return ""
+    folded = unicodedata.normalize("NFKC", character)
+    return "".join(_folded(part) for part in folded if unicodedata.category(part) != "Mn")
+
+
+def _folded(character: str) -> str:
+    if character in _LOOKALIKES:
+        return _LOOKALIKES[character]
+    if character.isdecimal():
+        return str(unicodedata.decimal(character))
+    return " " if unicodedata.category(character) == "Zs" else character
+
+
+_CHARACTERS = _PlainCharacters()
+
+
+def _plain_characters(text: str) -> PlainText:
+    if _PLAIN.fullmatch(text):
+        return PlainText(text)
+    characters: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    base = ""
+    for index, character in enumerate(text):
+        plain = _CHARACTERS[character]
+        if not plain and base and unicodedata.combining(character):
+            # A decomposed letter: "e" and an accent are the letter "é".
+            composed = unicodedata.normalize("NFC", base + character)
+            if len(composed) == 1 and len(_CHARACTERS[composed]) == 1:
+                base, characters[-1] = composed, _CHARACTERS[composed]
+            ends[-1] = index + 1
+            continue
+        characters.extend(plain)
+        starts.extend([index] * len(plain))
+        ends.extend([index + 1] * len(plain))
+        base = character if len(plain) == 1 else base if not plain else ""
+    return PlainText("".join(characters), starts, ends)
+
+
+def _emphasis(text: str) -> Iterator[tuple[Span, Span]]:
+    """Yield the opening and closing marks of Markdown emphasis and code within a line."""
+    opened: dict[str, Span] = {}
+    for match in _MARKS.finditer(text):
+        start, end = match.span()
+        mark, before, after = match.group(), text[start - 1 : start], text[end : end + 1]
+        opening = opened.get(mark)
+        is_closing = bool(before.strip()) and not (after.isalnum() or after == "_")
+        if opening and is_closing and start - opening[1] <= _LONGEST_EMPHASIS and "\n" not in text[opening[1] : start]:
+            yield opened.pop(mark), (start, end)
+        elif after.strip() and not (before.isalnum() or before == "_"):
+            opened[mark] = start, end
+
+
+def _without(plain: PlainText, dropped: set[int], replaced: dict[int, str]) -> PlainText:
+    """Return the plain text without the characters at `dropped`, and with others in place of those at `replaced`."""
+    places = [place for place in range(len(plain.text)) if place not in dropped]
+    text = "".join([replaced[place] if place in replaced else plain.text[place] for place in places])
+    if plain.starts is None or plain.ends is None:
+        return PlainText(text, places, [place + 1 for place in places])
+    return PlainText(text, [plain.starts[place] for place in places], [plain.ends[place] for place in places])

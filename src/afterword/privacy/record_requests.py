@@ -1,0 +1,229 @@
+"""Recognising a person's request to go off the record or back on it, in seven languages. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+
+from afterword.privacy.normalisation import comparable
+
+OFF = ("off the record", "/off-record")
+ON = ("back on the record", "on the record again", "/on-record")
+
+HIDDEN = "[off the record]"
+HIDDEN_FROM_HERE = "[off the record from now on]"
+
+_HEAD, _TAIL = 2_000, 300
+_LONGEST_NAME = 3
+
+# Words before a request that do not make it a report: "ok, let's go off the record".
+_LEAD_WORDS = frozenset(
+    (
+        "ok okay so now well thanks thank you please alright all right hey hi hello just strictly btw by the way um uh and but also "
+        "look listen honestly quick note nb ps psst this that it is was be are s re m ll d let us me we i can could may shall should "
+        "must will would want wanted like to go going gonna switch switching move speaking completely totally really very entirely "
+        "purely for a moment minute second bit keep treat consider following stays remains stay wholly dear my assistant what "
+        "everything anything next part chat conversation mark marked as off from here on something tell say talk quickly "
+        "actually one thing sentence message turn only remark comment more again then first before telling saying asking "
+        "also bitte jetzt nur ganz also hallo das ist wir gehen por favor ahora solo esto es s'il te plaît maintenant juste "
+        "c est ceci per favore adesso solo questo è agora isto é só alsjeblieft nu dit even fyi here's here need heads up sorry"
+    ).split()
+)
+_GOING = frozenset("go going gonna switch switching move gehen gehe".split())
+_REPORTED = re.compile(
+    r"\b(?!(?:i|we|you|to|not|never|let|me|i've|just)\b)[\w'-]+\s(?:has |had |have |also |once |even )?(?:told|said|says|spoke|mentioned|admitted|"
+    r"confessed|talked|chatted|confirmed|hinted|revealed|commented|explained|shared|sagte|erzählte|hat|dijo|contó|a dit|ha detto|disse|zei|vertelde)\b"
+)
+_MENTIONED = re.compile(
+    r"\bmean(?:s|ing|t)?\b|\bphrase\b|\bterm\b|\bexpression\b|\bdefin\w+|\btranslat\w+|\bstands? for\b|\bbedeutet\b|\bsignifi\w+"
+)
+_ADJECTIVE = re.compile(r"\b(?:the|an?|his|her|their|its|some|any|this|those|these|several|many)\s*$")
+_FROM_NOW = re.compile(
+    r"\b(?:from (?:now|here|this (?:point|moment)) (?:on(?:wards?)?|forward)?|for the rest|until (?:i|we|further)\b|starting now|henceforth|ab (?:jetzt|hier|sofort)|von (?:jetzt|nun) an"
+    r"|a partir de (?:ahora|agora|aquí|aqui)|desde ahora|à partir de maintenant|désormais|dorénavant|d'ora in (?:poi|avanti)|da adesso|vanaf (?:nu|hier))"
+)
+_ALONE = re.compile(
+    r"(?:\W|\b(?:now|please|then|again|thanks|thank you|ok|okay|everyone|guys|all|bitte|jetzt|por favor|ahora|maintenant|adesso|agora|nu|for (?:a|one) (?:moment|minute|second|bit))\b)*\Z"
+)
+_THIRD_PERSON = re.compile(r"\s*(?:he|she|they|\w+ (?:told|said|says|mentioned|admitted))\b(?! is\b)")
+
+_THIS = r"(?:this|that|it|any of (?:this|that|it)|what i(?:'m| am)? \w+(?: \w+){0,3}|the following|my next \w+)"
+_STORE = r"(?:record|save|store|remember|memori[sz]e|log|note|keep (?:a )?(?:record|note|trace) of|write down|take notes? of|file|add to (?:your )?memory)"
+_CLAUSE_END = r"(?=\s*(?:$|[.,;:!?)\]–—-]|please\b|anywhere\b|in (?:your|the|any) (?:memory|notes|records?)|to (?:your )?memory|down\b|but\b|and\b|bitte\b|por favor|ok\b))"
+_CLAUSE_START = r"(?:^|(?<=[.!?;:,(\[–—-])|(?<=please)|(?<=but)|(?<=and)|(?<=so)|(?<=you)|(?<=bitte)|(?<=porfavor))\s*"
+# "Between us" and "confidential" are no such wish: people tell an assistant in confidence what it should use.
+_ASIDES = "|".join(
+    (
+        r"not (?:for|on) the records?|unofficially|don't quote me(?: on (?:this|that))?|nothing for the record",
+        r"inoffiziell|nicht für(?:s| das) protokoll",
+        r"extraoficialmente|fuera de (?:registro|acta|micr[óo]fono)|sin que conste",
+        r"hors micro|officieusement",
+        r"ufficiosamente|in via ufficiosa",
+        r"em off",
+        r"niet voor de notulen|onofficieel",
+    )
+)
+_WISHES = "|".join(
+    (
+        rf"{_CLAUSE_START}(?:do not|don't|never|no need to) (?:ever )?{_STORE} {_THIS}{_CLAUSE_END}",
+        rf"{_CLAUSE_START}(?:do not|don't|never) write {_THIS} (?:down|anywhere)",
+        r"\b(?:keep|let'?s keep|have) (?:this|that|it|what i \w+) out of (?:your|the) (?:memory|notes|records?)",
+        r"\b(?:this|that|it|nothing of this|none of this|the following) (?:is not to be|should not be|should never be|must not be|must never be"
+        r"|shall not be|may not be) (?:recorded|stored|saved|remembered|logged|noted|written down)\b",
+        r"\b(?:merk dir (?:das|dies)|speicher(?:e|n)? (?:das|dies)|schreib(?:e)? (?:das|dies)|notier(?:e)? (?:das|dies)|zeichne (?:das|dies))(?: bitte)? nicht"
+        r"|\b(?:bitte )?nicht (?:speichern|merken|aufzeichnen|mitschreiben|protokollieren)\b|\bdarf nicht (?:gespeichert|notiert|aufgezeichnet) werden",
+        r"\bno (?:lo |la |me lo )?(?:guardes?|recuerdes?|registres?|grabes?|anotes?|memorices?|apuntes?) (?:esto|eso|nada de esto)\b|\bque no conste|\bno debe (?:guardarse|quedar registrado)",
+        r"\bn(?:e |')(?:le |la |l')?(?:retiens|retenez|note[sz]?|garde[sz]?|enregistre[sz]?|mémorise[sz]?|conserve[sz]?) pas (?:ça|ca|cela|ceci)\b|\bne pas (?:enregistrer|retenir|noter|mémoriser) (?:ça|cela|ceci)",
+        r"\bnon (?:salvare|ricordare|registrare|memorizzare|annotare|segnare) (?:questo|ciò)\b|\bnon (?:salvarlo|ricordarlo|registrarlo|segnarlo|annotarlo)\b",
+        r"\bnão (?:guardes?|graves?|registes?|registres?|lembres?|anotes?|memorizes?|salves?|guarda|grava) (?:isto|isso)\b",
+        r"\b(?:sla|bewaar|onthoud|noteer|schrijf) (?:dit|dat)(?: alsjeblieft| aub)? niet\b(?: op)?|\b(?:dit|dat) niet (?:opslaan|onthouden|bewaren|noteren|opschrijven)\b",
+    )
+)
+_FORGET = re.compile(
+    r"\b(?:forget|delete|erase|remove|wipe|vergiss|lösch\w*|olvida\w*|borra\w*|oublie\w*|efface\w*|supprime\w*|dimentica\w*|cancella\w*|esque[cç]\w*|apaga\w*|vergeet|wis|verwijder)\b"
+)
+
+
+class RecordChange(Enum):
+    """What a person's turn requests: hide this turn, go off the record, or return to the record."""
+
+    THIS = "this turn"
+    OFF = "from here on"
+    ON = "back"
+
+
+@dataclass(frozen=True, slots=True)
+class Markers:
+    """The phrases, in any letter case, that take a conversation off the record and back.
+
+    Other wordings of the same wish ("not for the record", "don't save this") count where "off the record" does.
+    """
+
+    off: tuple[str, ...] = OFF
+    on: tuple[str, ...] = ON
+
+    def read(self, text: str) -> RecordChange | None:
+        """Return what a person's turn requests, or None: "he told me off the record" requests nothing.
+
+        Where it is in doubt whether a turn is off the record, it is.
+        """
+        if text.startswith(HIDDEN_FROM_HERE):
+            return RecordChange.OFF
+        if text.strip() == HIDDEN:
+            return RecordChange.THIS
+        return _change_in(text, _expressions(self.off, self.on))
+
+
+@dataclass(frozen=True, slots=True)
+class _Expressions:
+    """The compiled expressions of a set of phrases. None stands for no phrase of this form."""
+
+    off: re.Pattern[str]
+    off_commands: re.Pattern[str]
+    on: re.Pattern[str]
+    asides: re.Pattern[str] | None
+    wishes: re.Pattern[str] | None
+
+
+@lru_cache(maxsize=16)
+def _expressions(off: tuple[str, ...], on: tuple[str, ...]) -> _Expressions:
+    commands = tuple(phrase for phrase in off if phrase.startswith("/"))
+    has_asides = "off the record" in (phrase.casefold() for phrase in off)
+    return _Expressions(
+        off=re.compile(rf"(?<![\w/]){_any_phrase(tuple(p for p in off if p not in commands))}(?!\w)"),
+        off_commands=re.compile(rf"\W{{0,8}}{_any_phrase(commands)}(?!\w)"),
+        on=re.compile(rf"(?<!\w){_any_phrase(on)}(?!\w)"),
+        asides=re.compile(rf"(?<!\w)(?:{_ASIDES})(?!\w)") if has_asides else None,
+        wishes=re.compile(_WISHES) if has_asides else None,
+    )
+
+
+def _any_phrase(phrases: tuple[str, ...]) -> str:
+    expressions = []
+    for phrase in phrases:
+        words = [re.escape(word) for word in re.split(r"[\s_-]+", phrase.casefold()) if word]
+        expression = r"[\s_-]{0,3}".join(words)
+        # "/off-record" is also typed "/off the record".
+        expressions.append(expression.replace(r"off[\s_-]{0,3}record", r"off[\s_-]{0,3}(?:the[\s_-]{0,3})?record"))
+    return f"(?:{'|'.join(filter(None, expressions)) or '(?!)'})"
+
+
+def _change_in(text: str, expressions: _Expressions) -> RecordChange | None:
+    # A request stands at the beginning or the end of what a person writes, not in the middle of a long paste.
+    head = comparable(text[:_HEAD]).casefold().strip()
+    if expressions.off_commands.match(head):
+        return RecordChange.OFF
+    if (match := expressions.on.search(head[:120])) and _are_leads(head[: match.start()]):
+        return RecordChange.ON
+    if (change := _off_change(head, expressions)) is not None or len(text) <= _HEAD:
+        return change
+    tail = comparable(text[-_TAIL:]).casefold().strip()
+    return RecordChange.THIS if _off_change(tail, expressions) else None
+
+
+def _off_change(text: str, expressions: _Expressions) -> RecordChange | None:
+    for match in expressions.off.finditer(text):
+        if change := _phrase_change(text, match):
+            return change
+    for aside in expressions.asides.finditer(text) if expressions.asides else ():
+        if _is_aside(aside):
+            return _aside_change(text, aside)
+    wish = expressions.wishes.search(text) if expressions.wishes else None
+    # Who asks for something to be forgotten must be heard. A wish about a secret is fulfilled by masking it.
+    if wish and not _FORGET.search(text) and not any("[redacted: " in part for part in _sentence_around(text, wish)):
+        return _aside_change(text, wish)
+    return None
+
+
+def _phrase_change(text: str, match: re.Match[str]) -> RecordChange | None:
+    """Return what the words around a phrase such as "off the record" make of it."""
+    before, after = _sentence_around(text, match)
+    words = re.findall(r"[^\W_]+", before)
+    is_initial = _are_leads(before)
+    if _MENTIONED.search(before) or _MENTIONED.search(after) or _REPORTED.search(before):
+        return None
+    if _ADJECTIVE.search(before) and re.match(r"[\s-]\w", after):
+        return None
+    if is_initial and _THIRD_PERSON.match(after):
+        return None
+    is_past = "was" in words
+    is_alone = is_initial and bool(_ALONE.match(text, match.end()))
+    has_moved = not _GOING.isdisjoint(words) and is_initial
+    if _FROM_NOW.search(after) or _FROM_NOW.search(before) or ((is_alone or has_moved) and not is_past):
+        return RecordChange.OFF
+    return RecordChange.THIS
+
+
+def _is_aside(match: re.Match[str]) -> bool:
+    """Return whether words such as "not for the record" begin a sentence, end it after a comma, or stand in parentheses."""
+    before, after = _sentence_around(match.string, match)
+    is_strict = _are_leads(before) and not re.match(r"\s\w", after)
+    is_final = bool(re.search(r"[,(\[–—-]\s*$", before)) and bool(re.match(r"\s*(?:$|[,:;.!)\]–—-])", after))
+    return is_strict or is_final
+
+
+def _aside_change(text: str, match: re.Match[str]) -> RecordChange:
+    before, after = _sentence_around(text, match)
+    return RecordChange.OFF if _FROM_NOW.search(before) or _FROM_NOW.search(after) else RecordChange.THIS
+
+
+def _sentence_around(text: str, match: re.Match[str]) -> tuple[str, str]:
+    """Return what stands before and after a match in its sentence."""
+    start = max((text.rfind(stop, 0, match.start()) for stop in (".", "!", "?", "\n", ";")), default=-1) + 1
+    ends = [place for stop in (".", "!", "?", "\n", ";") if (place := text.find(stop, match.end())) >= 0]
+    return text[max(start, match.start() - 300) : match.start()], text[match.end() : min(ends, default=len(text))][:300]
+
+
+def _are_leads(before: str) -> bool:
+    """Return whether the words before a request only lead to it: none, lead words, or somebody's name and a comma."""
+    words = re.findall(r"[^\W_]+", before)
+    if len(words) <= 20 and all(word in _LEAD_WORDS for word in words):
+        return True
+    name, comma, leads = before.rpartition(",")
+    return (
+        bool(comma)
+        and len(name.split()) <= _LONGEST_NAME
+        and all(word in _LEAD_WORDS for word in re.findall(r"[^\W_]+", leads))
+    )

@@ -1,0 +1,112 @@
+"""Secrets that one turn announces and the next one holds: a question and its answer, or one sentence in two parts. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from afterword.privacy import secret_values as values
+from afterword.privacy.normalisation import PlainText, plain_form
+from afterword.privacy.secret_cues import CODE_WORD, IS, KEY, ONE_TIME, PASSWORD, PIN, PLACE, WEAK_PASSWORD
+from afterword.privacy.secret_kinds import Secret, Span, compiled
+
+_TAIL = 300
+_LONGEST_ANSWER = 400
+_MOST_WORDS = 12
+
+_CUES = (
+    (Secret.CODE, rf"(?<![\w-])(?:{ONE_TIME}|{CODE_WORD}|{PIN})(?![\w])"),
+    (
+        Secret.CODE,
+        rf"(?:code|c[óo]digo|codice|combinat\w+)\b[^.!?\n]{{0,30}}\b{PLACE}\b|\b{PLACE}\b[^.!?\n]{{0,30}}\b(?:code|c[óo]digo|codice)\b",
+    ),
+    (Secret.PASSWORD, rf"(?<![\w-])(?:{PASSWORD}|{WEAK_PASSWORD})s?(?![\w])"),
+    (Secret.TOKEN, rf"(?<![\w-])(?:{KEY})s?(?![\w])"),
+    (
+        Secret.CARD,
+        r"\b(?:card number|kartennummer|número de (?:la )?tarjeta|numéro de (?:la )?carte|numero (?:della )?carta|número do cartão|cvc|cvv)\b",
+    ),
+)
+_ASKS_FOR_VALUE = (
+    r"\b(?:what|which|tell|enter|type|give|send|provide|share|need|say|wie|welche\w*|nenn\w*|gib|geben|sag\w*|brauche|"
+    r"eingeben|cu[áa]l|qu[ée]|dime|escrib\w+|introdu\w+|necesito|quel\w*|donne\w*|entre[rz]?|saisi\w*|tape[rz]?|dis|besoin|qual\w*|dimmi|dici|inseri\w+|"
+    r"scrivi|serve|diga|digite|insira|preciso|wat|welk\w*|geef|voer|zeg|nodig)\b"
+)
+_ENDS_OPEN = rf"(?:(?:\s{IS}|\s?[:=]|\s?\.\.\.|…)|\b(?:now|next|jetzt|ahora|maintenant|ora|agora|nu)|\b(?:here (?:comes|is)|hier kommt|aquí va|voici|ecco|aqui vai|hier komt)\b[^.!?\n]{{0,60}})\s*[:.…]{{0,4}}\s*$"
+_QUESTION = re.compile(r"[^.!?\n]*\?\s*$|[^.!?\n]+[.!]?\s*$")
+_LEAD = re.compile(
+    r"(?:[\s,.:;!–—-]|(?:sure|ok(?:ay)?|yes|yeah|yep|of course|certainly|here(?: you go| it is| you are)?|please|take|use|try|it'?s|it is|it was|its|"
+    r"that(?: is|'s| was| would be| will be)|this is|the (?:password|pin|code|key|one) is|my (?:password|pin|code|key) is|is|"
+    r"ja|klar|gern\w*|sicher|bitte|nimm|das ist|der ist|die ist|es ist|ist|lautet|hier|sí|si|claro|es|pon|usa|toma|la|el|oui|bien sûr|voilà|voici|c'est|prends|"
+    r"certo|ecco|è|usa|metti|sim|claro|é|use|aqui está|ja hoor|natuurlijk|het is|die is|dat is|neem|hier is)(?=[\s,.:;!?–—-]|$))*+",
+    re.IGNORECASE,
+)
+_POLITE = re.compile(
+    r"[\s,.!;–—-]*(?:thanks?(?: you)?|please|danke|bitte|gracias|por favor|merci|s'il (?:te|vous) plaît|grazie|obrigad[oa]|bedankt|dank je|:\)|;\))?[\s.!]*$",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\s\"'`“”„«»<>]{3,200}")
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """What a turn announces: the kind of secret, by whom, and whether it asks for nothing else.
+
+    After a `certain` announcement a plain word may be the secret, otherwise only what looks like one.
+    """
+
+    kind: Secret
+    speaker: str
+    is_question: bool
+    is_certain: bool
+
+
+def announcement_in(text: str, speaker: str) -> Announcement | None:
+    """Return what the end of a turn announces, or None."""
+    tail = plain_form(text[-_TAIL:]).text.rstrip()
+    match = _QUESTION.search(tail)
+    last = match.group() if match else tail
+    kind = next((kind for kind, cue in _CUES if compiled(cue, re.IGNORECASE).search(last)), None)
+    if kind is None or "[redacted: " in last:
+        return None
+    if compiled(_ENDS_OPEN, re.IGNORECASE).search(last):
+        return Announcement(kind, speaker, is_question=False, is_certain=True)
+    asks = bool(compiled(_ASKS_FOR_VALUE, re.IGNORECASE).search(last))
+    is_short = last.rstrip().endswith("?") and len(last.split()) <= 5
+    if asks or is_short or last.rstrip().endswith("?"):
+        return Announcement(kind, speaker, is_question=True, is_certain=asks or is_short)
+    return None
+
+
+def announced_secrets(text: str, announcement: Announcement) -> list[Span]:
+    """Return the spans of the secrets in a turn that answers an announcement."""
+    if len(text) > _LONGEST_ANSWER:
+        return []
+    plain = plain_form(text)
+    lead = _LEAD.match(plain.text)
+    start = lead.end() if lead else 0
+    end = max(start, _POLITE.search(plain.text).start())  # type: ignore[union-attr]  # it matches at the end of any text
+    spans = [match.span() for match in _WORD.finditer(plain.text, start, end)]
+    spans = [(first, _without_stop(plain, first, last)) for first, last in spans][:_MOST_WORDS]
+    words = [plain.text[first:last] for first, last in spans]
+    is_alone = len(words) == 1 or (bool(words) and plain.text[spans[0][1] : spans[0][1] + 1] in (",", ".", ";"))
+    chosen = [span for span, word in zip(spans, words, strict=True) if _is_shaped(word, announcement.kind)]
+    if not chosen and is_alone and announcement.is_certain and values.may_be_password(words[0]):
+        chosen = spans[:1] if announcement.kind is Secret.PASSWORD else []
+    return [plain.original_span(first, last) for first, last in chosen]
+
+
+def _without_stop(plain: PlainText, first: int, last: int) -> int:
+    while last > first + 1 and plain.text[last - 1] in ".,;:?)":
+        last -= 1
+    return last
+
+
+def _is_shaped(word: str, kind: Secret) -> bool:
+    """Return whether a word looks like a secret of this kind."""
+    digits = sum(character.isdigit() for character in word)
+    if kind in (Secret.CODE, Secret.CARD):
+        return digits >= 3 and digits * 2 >= len(word)
+    if kind is Secret.TOKEN:
+        return len(word) >= 12 and digits >= 1
+    return values.looks_random(word) or (digits >= 4 and digits == len(word))

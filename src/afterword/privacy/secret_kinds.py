@@ -1,0 +1,151 @@
+"""The kinds of secret, and the two forms of pattern that recognise them. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+
+Span = tuple[int, int]
+
+
+class Secret(StrEnum):
+    """The kinds of secret. Each is masked as `[redacted: kind]`."""
+
+    API_KEY = "api key"
+    TOKEN = "token"
+    PRIVATE_KEY = "private key"
+    PASSWORD = "password"
+    CODE = "code"
+    WEBHOOK = "webhook"
+    CARD = "card number"
+    IBAN = "iban"
+    SSN = "social security number"
+    IDENTITY = "identity number"
+    SEED = "seed phrase"
+
+
+Check = Callable[[re.Match[str]], Span | None]
+
+_SENTENCE = re.compile(r"[^\n.!?;]++(?:[.!?;](?=[^\s])[^\n.!?;]*+)*+")
+_LONGEST_SENTENCE = 400
+_WORD_END = re.compile(r"\S{0,400}+")
+_REGION_BEFORE, _REGION_AFTER = 300, 700
+
+
+def any_value(match: re.Match[str]) -> Span | None:
+    """Return the span of the value: any value that the pattern matches is a secret."""
+    return match.span("value")
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A secret that stands at a fixed place beside its cue, or that its own form gives away.
+
+    The pattern is tried only on texts that contain one of the lower-case `hints`, or on all texts if there are none. The
+    group `value` of the expression is the possible secret. `check` returns the span to mask, or None if it is none.
+    """
+
+    name: str
+    kind: Secret
+    expression: str
+    hints: tuple[str, ...] = ()
+    check: Check = any_value
+    flags: int = 0
+
+    def spans(self, text: str, regions: Sequence[Span] | None = None) -> Iterator[Span]:
+        """Yield the spans of the secrets in these regions of a text, in order and without overlap."""
+        expression = compiled(self.expression, self.flags)
+        for position, end in [(0, len(text))] if regions is None else regions:
+            while (match := expression.search(text, position, end)) is not None:
+                span = self.check(match)
+                if span is not None:
+                    yield span
+                # A value that is no secret may contain the words before a secret.
+                position = max(span[1] if span else match.start("value"), match.start() + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class SentencePattern:
+    """A secret that stands anywhere in a sentence with a match for each of the expressions in `cues`.
+
+    `value` is the expression of the possible secret, with a group `value`. Sentences longer than 400 characters are read
+    in parts, so that the time is linear in the text.
+    """
+
+    name: str
+    kind: Secret
+    cues: tuple[str, ...]
+    value: str
+    hints: tuple[str, ...]
+    check: Check = any_value
+    unless: str = r"(?!)"
+
+    def spans(self, text: str, regions: Sequence[Span] | None = None) -> Iterator[Span]:
+        """Yield the spans of the secrets in these regions of a text, in order and without overlap."""
+        value = compiled(self.value, re.IGNORECASE)
+        for start, end in sentences(text, [(0, len(text))] if regions is None else regions):
+            sentence = text[start:end]
+            if all(compiled(cue, re.IGNORECASE).search(sentence) for cue in self.cues) and not compiled(
+                self.unless, re.IGNORECASE
+            ).search(sentence):
+                for match in value.finditer(sentence):
+                    span = self.check(match)
+                    if span is not None:
+                        yield start + span[0], start + span[1]
+
+
+def sentences(text: str, regions: Sequence[Span]) -> Iterator[Span]:
+    """Yield the spans of the sentences in regions of a text. Points inside of words and numbers end no sentence."""
+    for first, last in regions:
+        for match in _SENTENCE.finditer(text, first, last):
+            for start in range(match.start(), match.end(), _LONGEST_SENTENCE):
+                yield start, min(match.end(), start + _LONGEST_SENTENCE)
+
+
+class HintedText:
+    """A text, and the regions around the hints of each pattern in it."""
+
+    def __init__(self, text: str, hints: Iterable[str]) -> None:
+        self.text = text
+        lowered = text.lower()
+        self.hints = frozenset(hint for hint in hints if hint in lowered)
+        # A few letters are longer in lower case, which would shift the regions.
+        self._lowered = lowered if len(lowered) == len(text) else None
+        self._places: dict[str, list[int]] = {}
+
+    def regions(self, hints: tuple[str, ...]) -> list[Span]:
+        """Return the regions in which a pattern with these hints may match, in order and without overlap."""
+        if not hints or self._lowered is None or len(self.text) <= _REGION_AFTER:
+            return [(0, len(self.text))]
+        places = sorted(place for hint in self.hints.intersection(hints) for place in self._places_of(hint))
+        regions: list[Span] = []
+        for place in places:
+            start = max(0, place - _REGION_BEFORE)
+            if regions and start <= regions[-1][1]:
+                start = regions.pop()[0]
+            regions.append((start, min(len(self.text), place + _REGION_AFTER)))
+        return [(start, self._word_end(end)) for start, end in regions]
+
+    def _word_end(self, end: int) -> int:
+        """Return where the word at this place ends, so that no region ends inside of a secret."""
+        match = _WORD_END.match(self.text, end)
+        return match.end() if match else end
+
+    def _places_of(self, hint: str) -> list[int]:
+        if hint not in self._places:
+            lowered = self._lowered or ""
+            places, place = [], lowered.find(hint)
+            while place >= 0:
+                places.append(place)
+                place = lowered.find(hint, place + 1)
+            self._places[hint] = places
+        return self._places[hint]
+
+
+@cache
+def compiled(expression: str, flags: int) -> re.Pattern[str]:
+    """Return a compiled expression. It is compiled at its first use: a live agent loads all patterns and needs few."""
+    return re.compile(expression, flags)
