@@ -134,8 +134,8 @@ COMMAND_PATTERNS: tuple[Pattern, ...] = (
     _command("netrc", r"\blogin\s\S{1,80}\s{1,4}password\s{1,4}(?P<value>\S{3,200}+)", "login"),
     _command(
         "user and password",
-        r"\b(?:credentials?|log-?in|zugangsdaten|zugang|identifiants|credenciales|credenciais|credenziali|inloggegevens|user(?:name)? ?(?:and|/|&) ?(?:password|pw))\b[^\n:=]{0,30}[:=]\s{0,2}[\w.@+-]{1,60}\s?[/:|]\s?(?P<value>[^\s,;/|]{4,100}+)",
-        *("credential", "login", "log-in", "zugang", "identifiants", "credencia", "inloggegevens", "user"),
+        r"\b(?:creds?|credentials?|log-?in|zugangsdaten|zugang|identifiants|credenciales|credenciais|credenziali|inloggegevens|user(?:name)? ?(?:and|/|&) ?(?:password|pw))\b[^\n:=]{0,30}[:=]\s{0,2}[\w.@+-]{1,60}\s?[/:|]\s?(?P<value>[^\s,;/|]{4,100}+)",
+        *("cred", "login", "log-in", "zugang", "identifiants", "credencia", "inloggegevens", "user"),
         check=values.check_adjacent_password,
     ),
 )

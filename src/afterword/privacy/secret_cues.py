@@ -26,7 +26,7 @@ _PASSWORD_WORDS = {
 PASSWORD = f"(?:{_alternatives(_PASSWORD_WORDS)})"
 """Words that mean a password and little else."""
 
-WEAK_PASSWORD = r"(?:clave|ww|log-?in|credentials?|zugangsdaten|identifiants|credenciales|credenciais|credenziali|inloggegevens|geheimwort|chiave|chave)"
+WEAK_PASSWORD = r"(?:clave|ww|log-?in|creds?|credentials?|zugangsdaten|identifiants|credenciales|credenciais|credenziali|inloggegevens|geheimwort|chiave|chave)"
 """Words that may mean a password. Only a value that looks like a password counts beside them."""
 
 PASSWORD_HINTS = (
@@ -75,7 +75,7 @@ PASSWORD_HINTS = (
     *("internet", "secret word", "code word", "codeword", "master key", "master-key", "toegangscode", "réseau"),
 )
 WEAK_PASSWORD_HINTS = (
-    *("clave", "ww", "login", "log-in", "credential", "zugangsdaten", "identifiant", "credencia", "credenzia"),
+    *("clave", "ww", "login", "log-in", "cred", "zugangsdaten", "identifiant", "credencia", "credenzia"),
     *("inloggegevens", "geheimwort", "chiave", "chave"),
 )
 
@@ -117,7 +117,7 @@ TO = (
 OWNERS = (
     r"(?:my|our|the|your|his|her|their|this|mein\w{0,2}|unser\w{0,2}|dein\w{0,2}|ihr\w{0,2}|das|die|der|den|dem|mi|tu|su|nuestr[ao]|la|el|los|las"
     r"|mon|ma|ton|ta|votre|notre|son|le|les|l'|il|lo|mi[ao]|tu[ao]|nostr[ao]|su[ao]|o|a|os|as|minha|meu|nossa|nosso|tua|teu"
-    r"|mijn|onze?|jouw|je|uw|het|de|een|new|neue[rsn]?|nueva|nuevo|nouveau|nouvelle|nuov[ao]|nov[ao]|nieuwe?|current|default"
+    r"|mijn|on(?:s|ze)|jouw|je|uw|het|de|een|new|neue[rsn]?|nueva|nuevo|nouveau|nouvelle|nuov[ao]|nov[ao]|nieuwe?|current|default"
     r"|temporary|main|personal|wi-?fi|wlan|netflix|e-?mail|mail)"
 )
 AS = r"(?:as|als|como|comme|come|for|für|fürs|per|para|pour|voor)"

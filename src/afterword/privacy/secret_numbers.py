@@ -27,6 +27,7 @@ _COUNTING = re.compile(
     r"|desde|hasta|depuis|dal|fino|vanaf|sinds|chapter|version|row|error|habitación|chambre|camera|kamer|quarto|about|over|under|only|than)\.?|[€$£#])\s*$",
     re.IGNORECASE,
 )
+_LINKED = re.compile(r"(?:\b(?:is|ist|es|est|è|é|lautet|luidt)|[:=])\s*$", re.IGNORECASE)
 _PIN_CUE = re.compile(
     r"\bPIN\b|\b(?i:pin[ -]?(?:code|number|nummer)|passcode|geheimzahl|geheimnummer|entsperrcode|ontgrendelcode|"
     r"(?:code|c[óo]digo|codice|n[úu]mero) (?:pin|secret[oa]?|confidentiel|segreto|de (?:ma|la|sa) carte|de d[ée]\w+|di sblocco)|"
@@ -97,7 +98,8 @@ def _is_issued(digits: str) -> bool:
 
 def check_sentence_pin(match: re.Match[str]) -> Span | None:
     """Return the span of a number in a sentence that names a PIN. "pin" without an article may be a verb."""
-    is_year = re.fullmatch(r"(?:19|20)\d\d", match.group("value"))
+    start, end = match.span("value")
+    is_year = re.fullmatch(r"(?:19|20)\d\d", match.string[start:end]) and not _LINKED.search(match.string, 0, start)
     return _plain_number(match) if _PIN_CUE.search(match.string) and not is_year else None
 
 

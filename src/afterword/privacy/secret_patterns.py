@@ -109,7 +109,7 @@ _PASSWORD_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     _pattern(
         "password beside its word",
         Secret.PASSWORD,
-        rf"(?<![\w-]){PASSWORD}{NO_COMPOUND}{TO}[,|]?\s{{1,4}}(?:[|(]\s?)?{VALUE}",
+        rf"(?<![\w-]){PASSWORD}{NO_COMPOUND}{TO}[,|?]?\s{{1,4}}(?:[|(]\s?)?{VALUE}",
         PASSWORD_HINTS,
         values.check_adjacent_password,
     ),
@@ -137,7 +137,7 @@ _PASSWORD_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     _pattern(
         "password before its word",
         Secret.PASSWORD,
-        rf"(?<![^\s\"'`(«“„]){_QUOTED}{_WORD_VALUE}{_UNQUOTED}(?:,|\s?[–—-])?\s{{1,2}}(?:(?:that'?s|that is|das ist|eso es|c'est|è|é|dat is|{IS})\s{{1,2}})"
+        rf"(?<![^\s\"'`(«“„]){_QUOTED}{_WORD_VALUE}{_UNQUOTED}(?:,|\s?[–—-])?\s{{1,2}}(?:(?:that'?s|that is|das ist|eso es|c'est|è|é|dat is|{IS})\s{{1,2}}(?:\w{{2,9}}\s)??)"
         rf"(?P<sure>(?:{OWNERS}\s{{1,2}}){{1,3}})(?P<far>(?:[\w'-]{{1,15}}\s){{0,2}}?)(?:{PASSWORD}|{WEAK_PASSWORD})(?!\w){NO_COMPOUND}",
         (*PASSWORD_HINTS, *WEAK_PASSWORD_HINTS),
         values.check_reversed_password,

@@ -13,6 +13,8 @@ from afterword.facts.words import plain_words
 from afterword.privacy.secret_kinds import Span
 
 _LEAST_ENTROPY = 2.8
+_FEW_WORDS = 3
+_ASSIGNED = re.compile(r"[:=]\s*\Z")
 _COMMON = frozenset(
     "the and was were for with from this that have has had not but they them their there then when what will would could into "
     "over just like very much many some more most other than been only also about after before because people time day going get "
@@ -128,8 +130,11 @@ def check_password(match: re.Match[str]) -> Span | None:
     is_quoted = start > match.start("value")
     if _names_no_password(value) or _OWNER_BEFORE.search(gap) or (not is_quoted and _is_code(value)):
         return None
-    is_assigned = "link" in match.groupdict()
-    candidate = _Candidate(value, is_quoted, is_assigned, bool(gap), bool(_CLAUSE_END.match(match.string, end)))
+    is_assigned = "link" in match.groupdict() or bool(
+        _ASSIGNED.search(match.group()[: match.start("value") - match.start()])
+    )
+    is_far = bool(gap) and not (is_assigned and len(gap.split()) <= _FEW_WORDS)
+    candidate = _Candidate(value, is_quoted, is_assigned, is_far, bool(_CLAUSE_END.match(match.string, end)))
     check = next((check for has_shape, check in _PASSWORD_SHAPES if has_shape(value)), _is_word_password)
     return (start, end) if check(candidate) else None
 

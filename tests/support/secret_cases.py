@@ -384,6 +384,31 @@ PROVIDER_KEYS: dict[str, Value] = {
     "sentry": _letters(_ALNUM, 60, "sntrys_"),
     "age": _letters(string.ascii_uppercase + "234567", 58, "AGE-SECRET-KEY-1"),
     "fireworks": _letters(_ALNUM, 30, "fw_"),
+    "brevo": lambda chance: f"xkeysib-{_letters(_HEX, 64)(chance)}-{_letters(_ALNUM, 16)(chance)}",
+    "posthog": _letters(_ALNUM, 40, "phx_"),
+    "mapbox": _letters(_ALNUM, 60, "sk.eyJ1Ijoi"),
+    "dropbox": _letters(_ALNUM, 130, "sl.B"),
+    "langsmith": lambda chance: f"lsv2_pt_{_letters(_HEX, 32)(chance)}_{_letters(_HEX, 10)(chance)}",
+    "tavily": _letters(_ALNUM, 32, "tvly-dev-"),
+    "netlify": _letters(_ALNUM, 36, "nfp_"),
+    "heroku": _letters(_HEX, 36, "HRKU-"),
+    "fly": _letters(_ALNUM, 90, "fm2_lJP"),
+    "pulumi": _letters(_HEX, 40, "pul-"),
+    "terraform": lambda chance: f"{_letters(_ALNUM, 14)(chance)}.atlasv1.{_letters(_ALNUM, 67)(chance)}",
+    "contentful": _letters(_ALNUM, 43, "CFPAT-"),
+    "razorpay": _letters(_ALNUM, 14, "rzp_" + "live_"),
+    "plaid": lambda chance: (
+        f"access-production-{_letters(_HEX, 8)(chance)}-1a2b-4c3d-8e4f-{_letters(_HEX, 12)(chance)}"
+    ),
+    "flutterwave": _letters(_ALNUM, 32, "FLWSECK-"),
+    "easypost": _letters(_HEX, 54, "EZAK"),
+    "stripe webhook": _letters(_ALNUM, 32, "whsec_"),
+    "alibaba": _letters(_ALNUM, 20, "LTAI"),
+    "tencent": _letters(_ALNUM, 32, "AKID"),
+    "docker": _letters(_ALNUM, 27, "dckr_oat_"),
+    "elevenlabs": _letters(_HEX, 48, "sk_"),
+    "bitcoin extended": _letters("123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz", 107, "xprv"),
+    "nostr": _letters("023456789acdefghjklmnpqrstuvwxyz", 58, "nsec1"),
     "facebook": _letters(_ALNUM, 120, "EAACEdEose0cBA"),
 }
 KEY_SENTENCES = ("{v}", "here you go: {v}", "use {v} for the import please", "({v})", "I pasted `{v}` into the config")
@@ -693,6 +718,14 @@ def _numbers(chance: random.Random) -> Iterator[SecretCase]:
     for template in ONE_TIME:
         for value in (_digits(6)(chance), _digits(6)(chance)):
             yield _single("one-time code", "any", template.format(v=value), value)
+    yield from _account_numbers(chance)
+    for kind, sentences in IDENTITY_SENTENCES.items():
+        for sentence in sentences:
+            for number in (_identity_number(kind, chance), _identity_number(kind, chance)):
+                yield _single("identity number", "any", sentence.format(v=number), number)
+
+
+def _account_numbers(chance: random.Random) -> Iterator[SecretCase]:
     for sentence in ("I paid with {v}.", "card: {v}", "{v}", "Meine Kreditkarte ist {v}", "número de tarjeta {v}"):
         for separator in ("", " ", "-", ".", "\u00a0", "\u2009", "\u200b", "\u2011", "  "):
             number = _grouped(_card(chance), separator)
@@ -701,10 +734,6 @@ def _numbers(chance: random.Random) -> Iterator[SecretCase]:
         for separator in ("", " ", "-", ".", "\u00a0", "\u202f", "\u200b"):
             number = _grouped(_iban(chance), separator)
             yield _single("iban", "any", sentence.format(v=number), number)
-    for kind, sentences in IDENTITY_SENTENCES.items():
-        for sentence in sentences:
-            for number in (_identity_number(kind, chance), _identity_number(kind, chance)):
-                yield _single("identity number", "any", sentence.format(v=number), number)
 
 
 def _conversations(chance: random.Random) -> Iterator[SecretCase]:
@@ -846,3 +875,39 @@ def harmless_cases() -> list[HarmlessCase]:
             values = {"n": chance.randint(13, 4999), "y": year, "hex40": hexadecimal, "uuid": uuid, **numbers}
             everyday.append(HarmlessCase("everyday number", template.format(**values)))
     return remarks + everyday
+
+
+# Written after the patterns. At first 18 of 204 words like a password and 40 of 51 plain words were missed.
+_HELD_OUT = {
+    "en": (
+        "So the thing you type in at the portal is {v} (that's the password, obviously)", "wifi: FRITZBox / pw {v}", "Please store my login: user lena, password of {v}",
+        "{v} should work as password again", "I reset it, the password became {v}", "Don't tell anyone, but my laptop password starts and ends as {v}",
+        "The admin password got changed, it's {v} since Tuesday", "hi! password? {v}", "password reminder -- {v}", "creds for staging: admin/{v}",
+        "our guest network wants {v} as its key", "you can log in with lena and {v} as the passphrase", "My vault master password equals {v}",
+        "The password: it is {v}.", "try password {v} first", "the wifi's password would be {v}",
+    ),
+    "de": (
+        "Fürs WLAN brauchst du {v} als Schlüssel", "Passwort hab ich jetzt auf {v} gestellt", "Mein PC-Passwort: {v}", "{v} war bisher unser Kennwort",
+        "Anmelden mit lena und dem Passwort {v}", "Das Passwort heißt {v}", "Kennwort = {v}", "Merk dir: Passwort {v}",
+    ),
+    "es": ("La contraseña nueva: {v}", "Entra con {v} como contraseña", "mi clave del correo: {v}", "{v} era la contraseña antigua", "contraseña del portátil = {v}", "La clave para el wifi es {v}"),
+    "fr": ("Le mot de passe, c'est {v}", "Connecte-toi avec {v} comme mot de passe", "mon mdp est {v}", "Nouveau mot de passe = {v}", "{v} était notre mot de passe", "mdp du routeur : {v}"),
+    "it": ("Password nuova: {v}", "Entra con {v} come password", "la password del portatile sarebbe {v}", "{v} era la nostra password", "La password l'ho cambiata in {v}"),
+    "pt": ("Senha nova: {v}", "Entre com {v} como senha", "a palavra-passe do portátil é {v}", "{v} era a nossa senha", "A senha, que é {v}, não muda"),
+    "nl": ("Nieuw wachtwoord: {v}", "Log in met {v} als wachtwoord", "het wachtwoord van de laptop is {v}", "{v} was ons wachtwoord", "Wachtwoord wordt {v}"),
+}  # fmt: skip
+
+
+def held_out_cases() -> list[SecretCase]:
+    """Return cases by sentences that were written after the patterns, in which plain words are hard to tell."""
+    chance = random.Random(SEED + 1)
+    cases = []
+    for language, templates in _HELD_OUT.items():
+        for template in templates:
+            for make in (*PASSWORDS, _plain):
+                value = make(chance)
+                category = (
+                    "unforeseen sentence, plain word" if make is _plain else "unforeseen sentence, word like a password"
+                )
+                cases.append(_single(category, language, template.format(v=value), value))
+    return cases

@@ -1,0 +1,85 @@
+"""How much of the generated secrets and wishes is recognised, with thresholds, and that nothing else is touched."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from afterword.privacy.record_requests import Markers
+from afterword.privacy.redaction import Masking, mask_secrets_in_state
+from privacy_table import harmless_rows, language_rows, record_rows, secret_rows, table
+from secret_cases import TOOL_ARGUMENT_NAMES, secret_cases
+
+MOST_MISSED, MOST_MISSED_WISHES, MOST_MISSED_UNFORESEEN = 0.05, 0.02, 0.10
+
+
+def test_of_at_least_a_thousand_secrets_one_in_twenty_is_missed_at_most() -> None:
+    rows = {row.category: row for row in secret_rows()}
+    settled = [row for name, row in rows.items() if not name.startswith("unforeseen")]
+    assert sum(row.cases for row in settled) >= 1_000
+    assert [row for row in settled if row.wrong > MOST_MISSED * row.cases] == []
+    unforeseen = rows["unforeseen sentence, word like a password"]
+    assert unforeseen.wrong <= MOST_MISSED_UNFORESEEN * unforeseen.cases
+
+
+def test_no_documented_language_is_worse_than_another() -> None:
+    rows = language_rows()
+    assert {"en", "de", "es", "fr", "it", "pt", "nl"} <= {row.category for row in rows}
+    assert [row for row in rows if row.wrong > MOST_MISSED * row.cases] == []
+
+
+def test_harmless_texts_stay_as_they_are() -> None:
+    rows = harmless_rows()
+    assert sum(row.cases for row in rows) >= 400
+    assert [row for row in rows if row.wrong] == []
+
+
+def test_of_the_wishes_to_be_off_the_record_one_in_fifty_is_missed_at_most() -> None:
+    rows = record_rows()
+    honest = [row for row in rows if row.category == "honest"]
+    wishes = [row for row in rows if row.category != "honest"]
+    assert sum(row.wrong for row in wishes) <= MOST_MISSED_WISHES * sum(row.cases for row in wishes)
+    assert [row for row in honest if row.wrong] == []
+
+
+def test_a_secret_is_masked_once_and_stays_masked() -> None:
+    for case in secret_cases():
+        masking, again = Masking(), Masking()
+        stored = [(speaker, masking.mask_turn(text, speaker)) for speaker, text in case.turns]
+        assert [again.mask_turn(text, speaker) for speaker, text in stored] == [text for _, text in stored], case.text
+
+
+@pytest.mark.parametrize("name", TOOL_ARGUMENT_NAMES)
+def test_an_argument_named_like_a_secret_is_masked(name: str) -> None:
+    arguments = json.dumps({name: "Krabbe77brot", "attempts": 3, "query": "seats"}, ensure_ascii=False)
+    call = {"id": "call_1", "name": "login", "arguments": arguments}
+    message = {"type": "AssistantMessage", "source": "helper", "content": [call]}
+    masked, counts = mask_secrets_in_state({"llm_context": {"messages": [message]}})
+    assert "Krabbe77brot" not in json.dumps(masked)
+    stored = json.loads(masked["llm_context"]["messages"][0]["content"][0]["arguments"])
+    assert (stored["attempts"], stored["query"], sum(counts.values())) == (3, "seats", 1)
+
+
+def test_a_saved_state_masks_an_answer_as_a_conversation_does() -> None:
+    question = {"type": "TextMessage", "source": "helper", "content": "What is your wifi password?"}
+    answer = {"type": "TextMessage", "source": "mira", "content": "sunshine"}
+    masked, counts = mask_secrets_in_state({"message_thread": [question, answer]})
+    assert masked["message_thread"][1]["content"] == "[redacted: password]"
+    assert counts == {"password": 1}
+
+
+@pytest.mark.parametrize("benchmark", ["locomo", "memorycode"])
+def test_real_conversations_hold_no_secret_and_no_wish(shared: Path, benchmark: str) -> None:
+    lines = (shared / "data" / "benchmarks" / benchmark / "sessions.jsonl").read_text(encoding="utf-8").splitlines()
+    for session in map(json.loads, lines):
+        masking = Masking()
+        for message in session["messages"]:
+            text = message.get("text") or ""
+            assert masking.mask_turn(text, message["source"]) == text
+            assert message["role"] != "user" or Markers().read(text) is None, text
+
+
+def test_the_documents_hold_the_table(repository: Path) -> None:
+    assert table() in (repository / "docs" / "security.md").read_text(encoding="utf-8")

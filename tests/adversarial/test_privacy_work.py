@@ -1,0 +1,116 @@
+"""The time of every public function of privacy grows hardly faster than its input, whatever the input is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import pytest
+
+from afterword.facts.transcripts import Role, Turn
+from afterword.privacy.blanking import blank_spans, letters_and_digits, mentions_phrase, spans_to_blank
+from afterword.privacy.normalisation import comparable, plain_forms, remove_invisible
+from afterword.privacy.off_record import hide_off_record
+from afterword.privacy.policy import Privacy
+from afterword.privacy.prompt_injection import is_instruction, is_pasted_with_instruction
+from afterword.privacy.record_requests import Markers
+from afterword.privacy.redaction import is_masked, mask_secrets
+
+SIZES, SOAK_SIZES = (10_000, 20_000, 40_000), (40_000, 80_000, 160_000)
+MOST_GROWTH = 3.2
+"""Twice the input may take a little more than twice the time, on a loaded machine still more. A square takes four."""
+NOTICEABLE_S = 0.05
+TRIES = 3
+
+HOSTILE = (
+    *(
+        "![a](http://a?",
+        "please ",
+        "off the record ",
+        "don't ",
+        "ignore all ",
+        "ignore previous ",
+        "system: you ",
+        "*a ",
+    ),
+    *("_a_ ", "`a ", "\u200b", "a\u0336", "а", "＊", "\n", ". ", " ", "\u00a0", "[", "(", "<", "send a to "),
+    *("you ", "password is ", "password ", "my password ", "use a1 as ", "x is my ", "what is the password? "),
+    *(
+        "mysql -u ",
+        "echo a ",
+        "curl ",
+        "DE89 ",
+        "4111 ",
+        "1-",
+        "door code ",
+        "pin 1 ",
+        "token ",
+        "key a1b2 ",
+        "abandon ",
+        "1. abc ",
+    ),
+    *("passport is 1 ", "-----BEGIN PRIVATE KEY-----", "[redacted: password] ", "[forgotten] ", '{"a":', "a@b:c@"),
+    *("a.b.", "a-b-", "a_b_", "save it to memory ", "remember "),
+)
+
+
+def _turns(text: str) -> list[Turn]:
+    lines = [text[start : start + 200] for start in range(0, len(text), 200)]
+    roles = (Role.HUMAN, Role.AGENT)
+    return [Turn(number, "user", roles[number % 2], line) for number, line in enumerate(lines, 1)]
+
+
+def _state(text: str) -> dict[str, object]:
+    messages = [{"type": "TextMessage", "source": turn.speaker, "content": turn.text} for turn in _turns(text)]
+    return {"type": "TeamState", "messages": messages}
+
+
+FUNCTIONS: dict[str, Callable[[str], object]] = {
+    "mask_secrets": mask_secrets,
+    "is_masked": is_masked,
+    "mask_turns": lambda text: Privacy().mask_turns(_turns(text)),
+    "mask_fields": lambda text: Privacy().mask_fields("password", text[:100], text),
+    "mask_state": lambda text: Privacy().mask_state(_state(text), ["user"]),
+    "hide_off_record": lambda text: hide_off_record(_turns(text), Markers()),
+    "Markers.read": Markers().read,
+    "is_instruction": is_instruction,
+    "is_pasted_with_instruction": lambda text: [
+        is_pasted_with_instruction(text, start, start + 5) for start in range(0, len(text), 2_000)
+    ],
+    "comparable": comparable,
+    "plain_forms": lambda text: list(plain_forms(text)),
+    "remove_invisible": remove_invisible,
+    "letters_and_digits": letters_and_digits,
+    "blank_spans": lambda text: blank_spans(text, [(place, place + 1) for place in range(0, len(text) // 4, 3)]),
+    "spans_to_blank": lambda text: spans_to_blank(text, quotes=["a b", "please please"], values=["password"]),
+    "mentions_phrase": lambda text: mentions_phrase(text, "a b c d"),
+}  # fmt: skip
+
+
+def _seconds(function: Callable[[str], object], text: str) -> float:
+    start = time.process_time()
+    function(text)
+    return time.process_time() - start
+
+
+def _growth(function: Callable[[str], object], unit: str, sizes: Sequence[int]) -> float:
+    """Return the largest growth from one size to the next, where the time can be measured at all."""
+    times = [_seconds(function, (unit * (size // len(unit) + 1))[:size]) for size in sizes]
+    return max((after / before for before, after in pairwise(times) if before >= NOTICEABLE_S), default=0.0)
+
+
+def _grows_evenly(name: str, unit: str, sizes: Sequence[int]) -> bool:
+    # What is slow by itself is slow each time, what another process slowed down is not.
+    return any(_growth(FUNCTIONS[name], unit, sizes) <= MOST_GROWTH for _ in range(TRIES))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_twice_the_input_takes_about_twice_the_time(name: str) -> None:
+    assert [unit for unit in HOSTILE if not _grows_evenly(name, unit, SIZES)] == []
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_twice_a_large_input_takes_about_twice_the_time(name: str) -> None:
+    assert [unit for unit in HOSTILE if not _grows_evenly(name, unit, SOAK_SIZES)] == []
