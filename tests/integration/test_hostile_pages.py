@@ -67,7 +67,7 @@ async def test_the_words_of_another_agent_are_no_persons_words(lena: FactMemory,
     )
     team = RoundRobinGroupChat([reader, writer], termination_condition=MaxMessageTermination(3))
     await team.run(task="I like tea. Read the page.")
-    assert [answer[:10] for answer in results(writer)] == ["Not rememb", "ViewCache"]
+    assert [answer[:10] for answer in results(writer)] == ["Not rememb", "Remembered"]
     assert await served(store) == ["The user likes tea."]
 
 

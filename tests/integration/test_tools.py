@@ -37,7 +37,7 @@ def lena(store: Store) -> FactMemory:
 
 async def test_what_the_person_has_just_said_is_remembered(lena: FactMemory, store: Store) -> None:
     asked = call("remember", statement="The user lives in Bergen.", quote="I live in Bergen", attribute="home")
-    assert await told(lena, "Hi, I live in Bergen.", asked) == ["ViewCache: The user lives in Bergen."]
+    assert await told(lena, "Hi, I live in Bergen.", asked) == ["Remembered: The user lives in Bergen."]
     (fact,) = await facts(store)
     assert (fact.status, fact.attribute, fact.evidence[0].quote) == (Status.CURRENT, "home", "I live in Bergen")
     assert await held(store) == []
@@ -138,7 +138,7 @@ async def test_the_same_request_waits_once_and_is_not_asked_again_once_declined(
     await store.write(lambda db: ledger.reject_run(db, LENA, waiting.id))
     assert "declined" in (await told(lena, "Hi.", asked))[0]
     assert await held(store) == []
-    assert await told(lena, "I am a pilot.", asked) == ["ViewCache: The user is a pilot."]
+    assert await told(lena, "I am a pilot.", asked) == ["Remembered: The user is a pilot."]
 
 
 async def test_a_flood_of_requests_does_not_bury_the_reviewer(lena: FactMemory, store: Store) -> None:
@@ -175,7 +175,7 @@ async def test_conversations_at_once_each_hear_their_own_person(store: Store) ->
         await agent.run(task=f"I own boat{number}.")
         return " ".join(answer.split()[0] for answer in results(agent))
 
-    assert await asyncio.gather(*(talk(number * 2) for number in range(5))) == ["ViewCache: Not"] * 5
+    assert await asyncio.gather(*(talk(number * 2) for number in range(5))) == ["Remembered: Not"] * 5
 
 
 async def test_tools_come_back_from_a_dump_and_still_hear(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ async def test_tools_come_back_from_a_dump_and_still_hear(tmp_path: Path) -> Non
     dumped = json.loads(agent.dump_component().model_dump_json())
     loaded = AssistantAgent.load_component(dumped)
     await loaded.run(task="I like tea.")
-    assert results(loaded) == ["ViewCache: The user likes tea."]
+    assert results(loaded) == ["Remembered: The user likes tea."]
     assert [one.content for one in (await memory.query()).results] == ["The user likes tea."]
 
 
