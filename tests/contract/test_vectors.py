@@ -24,7 +24,7 @@ from afterword.store import ledger, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.erasure import Erasure, erase_in_scope
 from afterword.store.proposals import Proposal, WindowReading
-from afterword.store.reading import vector_rows
+from afterword.store.reading import scope_vectors, vector_rows
 from afterword.store.reading.recall import recall, search
 from afterword.store.reading.scope_vectors import refresh_vectors
 from afterword.store.reading.vector_rows import COMPLETE
@@ -254,11 +254,11 @@ async def test_vectors_that_another_process_makes_are_seen_after_a_while(
 
 async def test_how_many_texts_lack_a_vector_is_told_by_model(store: Store) -> None:
     await things(store, 5)
-    assert (await vector_rows.coverage(store, LENA, LATER)).made == {}
+    assert (await scope_vectors.vector_coverage(store, LENA, LATER)).made == {}
     embedder = Lengths()
     embedder.fails_after = 2
     await refresher(store, embedder).refresh()
-    found = await vector_rows.coverage(store, LENA, LATER, ("other", 8))
+    found = await scope_vectors.vector_coverage(store, LENA, LATER, ("other", 8))
     assert (found.texts, dict(found.made)) == (5, {("lengths", 2): 2, ("other", 8): 0})
 
 

@@ -44,8 +44,10 @@ def sqlite_at(version: str, path: Path) -> str:
     with closing(sqlite3.connect(path)) as db:
         db.executescript((GOLDEN / f"{MADE_BY[version]}.sql").read_text(encoding="utf-8"))
     if MADE_BY[version] != version:
-        with _engine(f"sqlite:///{path}").begin() as connection:
+        engine = _engine(f"sqlite:///{path}")
+        with engine.begin() as connection:
             command.downgrade(migrations._config(connection), version)
+        engine.dispose()
     return f"sqlite:///{path}"
 
 

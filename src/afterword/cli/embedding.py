@@ -13,7 +13,7 @@ from afterword.pipeline.budget import CostTracker
 from afterword.pipeline.vector_refresh import VectorRefresher
 from afterword.settings import Settings
 from afterword.store.database.engine import Store
-from afterword.store.reading import vector_rows
+from afterword.store.reading import scope_vectors
 from afterword.store.reading.vector_rows import Name
 
 
@@ -64,7 +64,7 @@ async def coverage(store: Store, configured: Settings, scopes: Sequence[Scope]) 
         wanted = (made.model, made.dimension) if made else None
     texts, vectors = 0, dict[Name, int]()
     for scope in scopes:
-        found = await vector_rows.coverage(store, scope, instant(None), wanted)
+        found = await scope_vectors.vector_coverage(store, scope, instant(None), wanted)
         texts += found.texts
         for name, count in found.made.items():
             vectors[name] = vectors.get(name, 0) + count

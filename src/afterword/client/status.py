@@ -23,7 +23,7 @@ from afterword.store.forgetting import erasure
 from afterword.store.jobs import JobState
 from afterword.store.ledger import RunStatus
 from afterword.store.pauses import Pause, read_pause
-from afterword.store.reading import vector_rows
+from afterword.store.reading import scope_vectors
 from afterword.store.sessions import SavedSession
 
 
@@ -132,7 +132,7 @@ async def _vectors(
     configured = (embedder.model, embedder.dimension) if embedder else None
     texts, vectors = 0, Counter[tuple[str, int]]()
     for scope in scopes:
-        covered = await vector_rows.coverage(store, scope, at, configured)
+        covered = await scope_vectors.vector_coverage(store, scope, at, configured)
         texts += covered.texts
         for name, count in covered.made.items():
             vectors[name] += count

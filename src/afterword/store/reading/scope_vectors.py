@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from time import monotonic
 from typing import Any
@@ -24,9 +25,11 @@ from afterword.recall.vectors import (
     require_numpy,
     vector_key,
 )
+from afterword.store import scope_rows
 from afterword.store.database.compiled_queries import Question
 from afterword.store.database.engine import Store
 from afterword.store.reading import snapshots, vector_rows
+from afterword.store.reading.vector_rows import Name
 from afterword.store.reading.view_cache import view_cache_of
 from afterword.store.reading.views import View
 from afterword.store.tables import VectorRow
@@ -172,3 +175,31 @@ def _set_aside(view: View, name: tuple[str, int]) -> None:
     """Let vectors be read again; those that are held already are not read a second time."""
     if name in view.vectors:
         view.vectors_before[name] = view.vectors.pop(name)
+
+
+@dataclass(frozen=True, slots=True)
+class VectorCoverage:
+    """How many texts of a scope can be found by meaning, and how many of them have a vector, by model."""
+
+    texts: int
+    made: Mapping[Name, int]
+
+
+async def vector_coverage(store: Store, scope: Scope, at: datetime, wanted: Name | None = None) -> VectorCoverage:
+    """Return how many texts have a vector, of each model that has any and of the one that is wanted."""
+
+    def work(transaction: Session) -> Sequence[Any]:
+        row = scope_rows.scope_row(transaction, scope)
+        columns = (col(VectorRow.model), col(VectorRow.dimension), col(VectorRow.key))
+        query = select(*columns).where(col(VectorRow.scope_id) == (row.id if row else None))
+        return transaction.connection().execute(query).all()
+
+    rows = await store.read(work)
+    keys: dict[Name, set[str]] = {} if wanted is None else {wanted: set()}
+    for row in rows:
+        keys.setdefault((row.model, row.dimension), set()).add(row.key)
+    if not keys:
+        return VectorCoverage(0, {})
+    view = await view_cache_of(store).view(store, scope, at)
+    texts = {vector_key(unit.text) for unit in view.index.units}
+    return VectorCoverage(len(texts), {name: len(stored_keys & texts) for name, stored_keys in keys.items()})

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import and_, delete, or_, select
 from sqlmodel import Session, col
 
 from afterword.facts.scopes import Scope
-from afterword.recall.vectors import Embedder, vector_key
+from afterword.recall.vectors import Embedder
 from afterword.store import scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.database.inserts import insert_missing
-from afterword.store.reading.view_cache import view_cache_of
 from afterword.store.tables import ScopeRow, VectorRow
 
 CHUNK = 500
@@ -38,19 +36,11 @@ class Reading:
     keys: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """How many texts of a scope can be found by meaning, and how many of them have a vector, by model."""
-
-    texts: int
-    made: Mapping[Name, int]
-
-
 async def keep(store: Store, reading: Reading, embedder: Embedder, vectors: Mapping[str, bytes]) -> bool:
     """Keep vectors of texts of a reading; nothing is kept, and False returned, where the scope has moved on since."""
 
     def work(transaction: Session) -> bool:
-        key = _held(transaction, reading)
+        key = _lock_unchanged(transaction, reading)
         if key is not None:
             insert_missing(transaction, VectorRow, [_row(key, embedder, name, vectors[name]) for name in vectors])
         return key is not None
@@ -63,7 +53,7 @@ async def complete(store: Store, reading: Reading, embedder: Embedder, *, alone:
     dimensions, and note that this one has all. Nothing is done, and False returned, where the scope has moved on."""
 
     def work(transaction: Session) -> bool:
-        key = _held(transaction, reading)
+        key = _lock_unchanged(transaction, reading)
         if key is None:
             return False
         of_scope = col(VectorRow.scope_id) == key
@@ -101,27 +91,7 @@ def lacking(transaction: Session, embedder: Embedder, at: datetime) -> list[Scop
     ]
 
 
-async def coverage(store: Store, scope: Scope, at: datetime, wanted: Name | None = None) -> Coverage:
-    """Return how many texts have a vector, of each model that has any and of the one that is wanted."""
-
-    def work(transaction: Session) -> Sequence[Any]:
-        row = scope_rows.scope_row(transaction, scope)
-        columns = (col(VectorRow.model), col(VectorRow.dimension), col(VectorRow.key))
-        query = select(*columns).where(col(VectorRow.scope_id) == (row.id if row else None))
-        return transaction.connection().execute(query).all()
-
-    rows = await store.read(work)
-    keys: dict[Name, set[str]] = {} if wanted is None else {wanted: set()}
-    for row in rows:
-        keys.setdefault((row.model, row.dimension), set()).add(row.key)
-    if not keys:
-        return Coverage(0, {})
-    view = await view_cache_of(store).view(store, scope, at)
-    texts = {vector_key(unit.text) for unit in view.index.units}
-    return Coverage(len(texts), {name: len(stored_keys & texts) for name, stored_keys in keys.items()})
-
-
-def _held(transaction: Session, reading: Reading) -> int | None:
+def _lock_unchanged(transaction: Session, reading: Reading) -> int | None:
     """Return the key of the scope, held against every other writer; None where it is not as it was read any more."""
     scope_rows.lock_scope(transaction, reading.scope)
     row = scope_rows.scope_row(transaction, reading.scope)
