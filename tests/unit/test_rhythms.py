@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -16,8 +17,14 @@ NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 INSTANTS = st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC))
 RHYTHMS = st.one_of(
     st.integers(1, 200_000).map(lambda seconds: Rhythm(every_s=float(seconds))),
-    st.sampled_from(["* * * * *", "*/7 * * * *", "30 3 * * *", "0 9 * * mon", "15 2 29 2 *"]).map(Rhythm.parse),
+    st.builds(
+        Rhythm.parse,
+        st.sampled_from(["* * * * *", "*/7 * * * *", "30 2 * * *", "0 0 * * *", "0 9 * * mon", "15 2 29 2 *"]),
+        st.sampled_from(["UTC", "Europe/Vienna", "Australia/Lord_Howe", "America/Sao_Paulo", "Pacific/Apia"]),
+    ),
 )
+DAYS = ("30 2 * * *", "0 0 * * *", "30 0 * * *", "59 23 * * *")
+ZONES = ("Europe/Vienna", "Australia/Lord_Howe", "Africa/Cairo", "America/Havana", "America/New_York")
 
 
 @given(RHYTHMS, INSTANTS)
@@ -48,6 +55,45 @@ def test_an_interval_is_never_too_late() -> None:
 def test_cron_follows_its_time_zone() -> None:
     at = Rhythm.parse("30 3 * * *", "Europe/Vienna").next_due(NOON)
     assert at == datetime(2026, 3, 2, 2, 30, tzinfo=UTC)
+
+
+def due_between(rhythm: Rhythm, first: datetime, last: datetime) -> list[datetime]:
+    due: list[datetime] = []
+    after: datetime | None = first
+    while after is not None and (after := rhythm.next_due(after)) is not None and after <= last:
+        due.append(after)
+    return due
+
+
+@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.parametrize("text", DAYS)
+def test_a_job_of_every_day_is_due_once_on_each_day(text: str, zone: str) -> None:
+    first = datetime(2026, 1, 1, 12, tzinfo=ZoneInfo(zone))
+    due = due_between(Rhythm.parse(text, zone), first, first.replace(year=2028))
+    local_days = [at.astimezone(ZoneInfo(zone)).date() for at in due]
+    begins = local_days[0]
+    assert begins - first.date() <= timedelta(days=1)
+    assert local_days == [begins + timedelta(days=number) for number in range(730)]
+
+
+def test_a_local_time_that_does_not_exist_is_due_at_the_next_that_does() -> None:
+    rhythm = Rhythm.parse("30 2 * * *", "Europe/Vienna")
+    assert rhythm.next_due(datetime(2026, 3, 28, 12, tzinfo=UTC)) == datetime(2026, 3, 29, 1, 0, tzinfo=UTC)
+    assert rhythm.next_due(datetime(2026, 3, 29, 1, 0, tzinfo=UTC)) == datetime(2026, 3, 30, 0, 30, tzinfo=UTC)
+
+
+def test_a_local_time_that_exists_twice_is_due_once() -> None:
+    rhythm = Rhythm.parse("30 2 * * *", "Europe/Vienna")
+    first, last = datetime(2026, 10, 24, 12, tzinfo=UTC), datetime(2026, 10, 26, 12, tzinfo=UTC)
+    assert due_between(rhythm, first, last) == [
+        datetime(2026, 10, 25, 0, 30, tzinfo=UTC),
+        datetime(2026, 10, 26, 1, 30, tzinfo=UTC),
+    ]
+
+
+def test_midnight_after_the_clocks_were_put_forward_is_not_skipped() -> None:
+    rhythm = Rhythm.parse("0 0 * * *", "Europe/Vienna")
+    assert rhythm.next_due(datetime(2026, 3, 29, 12, tzinfo=UTC)) == datetime(2026, 3, 29, 22, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("text", ["", "0", "-5", "nan", "inf", "often", "* * *", "61 * * * *"])

@@ -2,13 +2,16 @@
 
 The due times of a rhythm are the same in every process and after every restart: multiples of its interval, or the times
 of its cron expression. So all processes agree on whether a job was already run for a due time.
+
+A cron expression names local times. A time that a change of the clocks skips is due at the next time that exists. A time
+that exists twice is due once, the first time.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from apscheduler.triggers.cron import CronTrigger
@@ -17,7 +20,7 @@ from afterword.pipeline.errors import RhythmInvalid
 
 MISFIRE_GRACE_S = 3600
 """How late a cron job may still start. A job with an interval may always start."""
-_STEP = timedelta(microseconds=1)
+_STEP, _SECOND = timedelta(microseconds=1), timedelta(seconds=1)
 
 
 class Clock:
@@ -41,10 +44,11 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """An interval in seconds, or a cron expression."""
+    """An interval in seconds, or a cron expression of the local times of a zone."""
 
     every_s: float | None = None
     cron: CronTrigger | None = None
+    zone: tzinfo = UTC
 
     @classmethod
     def parse(cls, text: str | float, zone: str = "UTC") -> Rhythm:
@@ -58,7 +62,9 @@ class Rhythm:
             pass  # not a number, so it must be a cron expression
         try:
             # UTC works even on a system without time zone data.
-            return cls(cron=CronTrigger.from_crontab(str(text), timezone=UTC if zone == "UTC" else ZoneInfo(zone)))
+            local = UTC if zone == "UTC" else ZoneInfo(zone)
+            # The trigger counts through the times of a clock that is never changed.
+            return cls(cron=CronTrigger.from_crontab(str(text), timezone=UTC), zone=local)
         except ZoneInfoNotFoundError:
             raise RhythmInvalid(f"{zone!r} is no time zone; write UTC or for example Europe/Vienna") from None
         except ValueError:
@@ -77,8 +83,27 @@ class Rhythm:
         """Return the first due time after an instant, None if there is none."""
         if self.every_s is not None:
             return datetime.fromtimestamp((after.timestamp() // self.every_s + 1) * self.every_s, tz=UTC)
-        due_at = self.cron.get_next_fire_time(None, after + _STEP) if self.cron else None
-        return due_at.astimezone(UTC) if due_at else None
+        wall_time: datetime | None = after.astimezone(self.zone).replace(tzinfo=UTC, fold=0)
+        while self.cron is not None and wall_time is not None:
+            wall_time = self.cron.get_next_fire_time(None, wall_time + _STEP)
+            if wall_time is not None and (due_at := _instant(wall_time, self.zone)) > after:
+                return due_at
+        return None
+
+
+def _instant(wall_time: datetime, zone: tzinfo) -> datetime:
+    """Return the first instant at which clocks of the zone show this time, or the first after it where none does."""
+    local = wall_time.replace(tzinfo=zone)
+    instant = local.astimezone(UTC)
+    if instant.astimezone(zone).replace(tzinfo=None) == local.replace(tzinfo=None):
+        return instant
+    # The clocks are put forward between these two instants, and only there.
+    before, after = local.replace(fold=1).astimezone(UTC), instant
+    offset = after.astimezone(zone).utcoffset()
+    while after - before > _SECOND:
+        middle = before + (after - before) // _SECOND // 2 * _SECOND
+        before, after = (before, middle) if middle.astimezone(zone).utcoffset() == offset else (middle, after)
+    return after
 
 
 def _positive(seconds: float) -> float:
