@@ -136,7 +136,7 @@ async def test_no_writer_that_began_before_it_writes_after_it(store: Store, othe
         lambda transaction: sessions.save_state(transaction, LENA, "z", component="A", state={"x": WORD}, at=day(1))
     )
     await meanwhile(lambda transaction: sessions.mark_failed(transaction, LENA, "z", WORD, day(1)))
-    running = imports._Import(store, "elsewhere")
+    running = imports._Import(store, Path("elsewhere.jsonl"), "elsewhere")
     running._scope = LENA
     await meanwhile(lambda transaction: running._write_sessions(transaction, []))
     await meanwhile(lambda transaction: running._write_assertions(transaction, []))

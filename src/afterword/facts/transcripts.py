@@ -19,6 +19,10 @@ class Role(StrEnum):
     THOUGHT = "thought"
 
 
+LARGEST_STATE_BYTES = 64 * 1024 * 1024
+"""The largest saved state that is read, as UTF-8."""
+
+
 class TimeBasis(StrEnum):
     """Where the times of a session come from, best first. `FILE` is a guess, and a guess never retires a fact."""
 

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from afterword.errors import FileInvalid
 from afterword.facts.assertions import (
     Assertion,
     Authority,
@@ -24,10 +25,16 @@ from afterword.facts.assertions import (
 from afterword.facts.fact import Status
 from afterword.facts.scopes import Scope
 from afterword.facts.timeline import FactHistory, ValidityPeriod
-from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
+from afterword.facts.transcripts import LARGEST_STATE_BYTES, Role, TimeBasis, Transcript, Turn
 from afterword.store.tables import AssertionRow, EvidenceRow, FactAssertionRow, FactRow, TurnRow, VerdictRow
 
 Values = dict[str, Any]
+
+_LARGEST_PACKED_BYTES = 3 * LARGEST_STATE_BYTES
+"""How far a stored state is decompressed: JSON in ASCII takes at most three times the room of the same in UTF-8."""
+_MOST_PACKED = 1032
+"""How many times smaller zlib makes anything at most."""
+_TOO_LARGE = f"a saved state is larger than {LARGEST_STATE_BYTES // 1024 // 1024} MiB; split it into single sessions"
 
 
 def assertion_values(assertion: Assertion, scope_id: int, recorded_at: datetime) -> Values:
@@ -187,9 +194,27 @@ def pack_state(state: Mapping[str, Any]) -> bytes:
 
 
 def unpack_state(content: bytes) -> dict[str, Any]:
-    """Return the saved state that `pack_state` packed."""
-    state: dict[str, Any] = json.loads(zlib.decompress(content))
+    """Return the saved state that `pack_state` packed. Raises `FileInvalid` if it is damaged, or far too large."""
+    packed = zlib.decompressobj()
+    try:
+        text = packed.decompress(content, _LARGEST_PACKED_BYTES)
+        if packed.unconsumed_tail:
+            raise FileInvalid(_TOO_LARGE)
+        state = json.loads(text) if packed.eof else None
+    except (zlib.error, ValueError, RecursionError) as error:
+        raise FileInvalid(f"a saved state cannot be read ({type(error).__name__})") from None
+    if not isinstance(state, dict):
+        raise FileInvalid("a saved state cannot be read (it was cut short, or is no JSON object)")
     return state
+
+
+def check_state(content: bytes) -> None:
+    """Raise `FileInvalid` if a packed state is damaged, or larger than the states that are read."""
+    state = unpack_state(content)
+    if len(content) * _MOST_PACKED > LARGEST_STATE_BYTES:
+        text = json.dumps(state, ensure_ascii=False, separators=(",", ":"))
+        if len(text.encode("utf-8", "surrogatepass")) > LARGEST_STATE_BYTES:
+            raise FileInvalid(_TOO_LARGE)
 
 
 def pack_transcript(transcript: Transcript) -> bytes:
@@ -200,6 +225,13 @@ def pack_transcript(transcript: Transcript) -> bytes:
 def unpack_transcript(content: bytes) -> Transcript:
     """Return the transcript that `pack_transcript` packed."""
     values = unpack_state(content)
+    try:
+        return _transcript_of(values)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise FileInvalid(f"the transcript of a dry run cannot be read ({type(error).__name__})") from None
+
+
+def _transcript_of(values: Values) -> Transcript:
     return Transcript(
         turns=tuple(_unpacked_turn(turn) for turn in values["turns"]),
         layout=values["layout"],

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from afterword.extractors.errors import ReadError, StateBroken, StateTooLarge
+from afterword.facts.transcripts import LARGEST_STATE_BYTES
 
-LARGEST_BYTES = 64 * 1024 * 1024
+LARGEST_BYTES = LARGEST_STATE_BYTES
 DEEPEST_NESTING = 200
 
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
+from sqlalchemy.exc import StatementError
 from sqlmodel import Session, select
 
 from afterword.errors import FileInvalid
@@ -29,9 +29,11 @@ from afterword.store.forgetting.tombstone_rows import (
     add_imported_key,
     add_tombstones,
     parse_tombstone,
+    parse_tombstone_key,
     read_forgotten,
     tombstone_lines,
 )
+from afterword.store.json_lines import Line, damaged, read_lines
 from afterword.store.scope_rows import read_scopes
 from afterword.store.tables import AssertionRow
 
@@ -68,7 +70,7 @@ async def replay_tombstones(store: Store, path: Path, *, at: datetime) -> Replay
 
     Raises `FileInvalid` if it is not a file of tombstones.
     """
-    keys: list[dict[str, Any]] = []
+    keys: list[Line] = []
     tombstones: dict[Scope, list[Tombstone]] = defaultdict(list)
     for line in _lines(path):
         if line.get("row") == "key":
@@ -83,7 +85,10 @@ async def replay_tombstones(store: Store, path: Path, *, at: datetime) -> Replay
         for scope, of_scope in tombstones.items():
             add_tombstones(transaction, scope, of_scope)
 
-    await store.write(store_tombstones)
+    try:
+        await store.write(store_tombstones)
+    except StatementError as error:
+        raise damaged(path, "tombstones", type(error).__name__) from None
     replayed = ReplayResult(sum(map(len, tombstones.values())))
     for scope in tombstones:
         replayed.erased.update((await erase_in_scope(store, scope, erase_by_tombstones, at=at)).erased)
@@ -132,13 +137,21 @@ def _erase_in_session(erasure: Erasure, session: SessionKeys) -> ChangedTurns:
     return changed_turns(session.session_id, before, after)
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8") as file:
-        for number, text in enumerate(file, 1):
-            try:
-                line = json.loads(text)
-            except ValueError:
-                raise FileInvalid(f"{path} line {number} is not JSON; the file is damaged") from None
-            if number == 1 and (line.get("format"), line.get("version")) != (FORMAT, VERSION):
-                raise FileInvalid(f"{path} holds no tombstones of version {VERSION}")
-            yield line
+def _lines(path: Path) -> Iterator[Line]:
+    number = 0
+    for number, _, line in read_lines(path, _parse_line):
+        if number == 1 and (line.get("format"), line.get("version")) != (FORMAT, VERSION):
+            raise FileInvalid(
+                f"{path} holds no tombstones of version {VERSION}; `forget --tombstones` writes such a file"
+            )
+        yield line
+    if not number:
+        raise FileInvalid(f"{path} is empty; `forget --tombstones` writes a file of tombstones")
+
+
+def _parse_line(line: Line) -> Line:
+    if line["row"] == "key":
+        parse_tombstone_key(line)
+    elif line["row"] == "tombstone":
+        parse_tombstone(line)
+    return line

@@ -109,11 +109,16 @@ def tombstone_lines(transaction: Session, scopes: Sequence[Scope]) -> list[dict[
 
 def add_imported_key(transaction: Session, line: Mapping[str, Any]) -> None:
     """Store the key of another store. Raises `FileInvalid` if the line holds no key."""
-    try:
-        secret = bytes.fromhex(line["key"])
-    except (KeyError, TypeError, ValueError):
-        raise FileInvalid("a key of tombstones cannot be read; the file is damaged") from None
+    secret = parse_tombstone_key(line)
     insert_missing(transaction, TombstoneKeyRow, [{"id": _key_id(secret), "key": secret.hex(), "is_own": False}])
+
+
+def parse_tombstone_key(line: Mapping[str, Any]) -> bytes:
+    """Return the secret of a line that holds a key. Raises `FileInvalid` if it holds none."""
+    try:
+        return bytes.fromhex(line["key"])
+    except (KeyError, TypeError, ValueError):
+        raise FileInvalid("a key of tombstones cannot be read") from None
 
 
 def parse_tombstone(line: Mapping[str, Any]) -> tuple[Scope, Tombstone]:
@@ -121,11 +126,15 @@ def parse_tombstone(line: Mapping[str, Any]) -> tuple[Scope, Tombstone]:
     try:
         spans = tuple((int(first), int(last)) for first, last in line["spans"])
         until = datetime.fromisoformat(line["until"])
-        key_id, place, mark = (str(line[name]) for name in ("key_id", "place", "mark"))
-        tombstone = Tombstone(TombstoneKind(line["kind"]), key_id, place, mark, until, spans, int(line["times"]))
+        key_id, place, mark = line["key_id"], line["place"], line["mark"]
+        times = int(line["times"])
+        if until.tzinfo is None or not 0 <= times < 2**31:
+            raise ValueError
+        "".join((key_id, place, mark)).encode()
+        tombstone = Tombstone(TombstoneKind(line["kind"]), key_id, place, mark, until, spans, times)
         return Scope.parse(line["scope"]), tombstone
-    except (KeyError, TypeError, ValueError):
-        raise FileInvalid("a tombstone cannot be read; the file is damaged") from None
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        raise FileInvalid("a tombstone cannot be read") from None
 
 
 def _key_id(secret: bytes) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
 from afterword.errors import FileInvalid
-from afterword.store.transfer.json_rows import Line
+from afterword.store.json_lines import Line, read_lines
+from afterword.store.transfer.line_shapes import parse_line
 
 FORMAT, VERSION = "afterword export", 1
 LINES_AT_ONCE = 1_000
@@ -18,7 +18,10 @@ LETTERS_AT_ONCE = 2_000_000
 
 def read_head(path: Path) -> Line:
     """Return the first line. Raises `FileInvalid` if the file is no export, or one of another version."""
-    head = next(_parsed_lines(path), (1, {}))[1]
+    try:
+        head: Line = next(read_lines(path, dict), (1, 0, {}))[2]
+    except FileInvalid as error:
+        raise FileInvalid(f"{error}; `afterword import --from KIND` reads the files of other libraries") from None
     if head.get("format") != FORMAT:
         raise FileInvalid("this is no export of afterword; `afterword import --from KIND` reads those of others")
     if head.get("version") != VERSION:
@@ -47,7 +50,7 @@ def read_groups(path: Path) -> Iterator[tuple[str, list[Line]]]:
 def _lines_between(path: Path) -> Iterator[tuple[int, Line]]:
     """Yield the lines between the first and the last, with their sizes."""
     count, is_complete = -1, False
-    for size, line in _parsed_lines(path):
+    for _, size, line in read_lines(path, parse_line):
         if line["row"] == "foot":
             is_complete = line.get("lines") == count
             continue
@@ -56,14 +59,3 @@ def _lines_between(path: Path) -> Iterator[tuple[int, Line]]:
             yield size, line
     if not is_complete:
         raise FileInvalid(f"{path} is cut short after {count} lines; import the whole file, it goes on from there")
-
-
-def _parsed_lines(path: Path) -> Iterator[tuple[int, Line]]:
-    with path.open(encoding="utf-8") as file:
-        for number, text in enumerate(file, 1):
-            try:
-                line: Line = json.loads(text)
-                _ = line["row"]
-            except (ValueError, TypeError, KeyError):
-                raise FileInvalid(f"{path} line {number} cannot be read; the file is damaged or cut short") from None
-            yield len(text), line

@@ -24,6 +24,7 @@ from afterword.store.database.engine import Store
 from afterword.store.database.private_files import opened_private
 from afterword.store.forgetting import erasure
 from afterword.store.forgetting.tombstone_rows import ensure_store_key, tombstone_lines
+from afterword.store.json_lines import Line
 from afterword.store.scope_rows import read_scopes, scope_row
 from afterword.store.tables import (
     AssertionRow,
@@ -41,7 +42,6 @@ from afterword.store.tables import (
     WindowRow,
 )
 from afterword.store.transfer.export_file import FORMAT, VERSION
-from afterword.store.transfer.json_rows import Line
 from afterword.telemetry import Stage
 
 PAGE = 200

@@ -8,11 +8,13 @@ from typing import Any
 
 from sqlmodel import Session, col, select
 
+from afterword.errors import FileInvalid
 from afterword.facts.scopes import Scope
 from afterword.store import ledger, scope_rows
 from afterword.store.database.inserts import insert_numbered, insert_rows
 from afterword.store.database.statements import chunks
 from afterword.store.forgetting.tombstone_rows import read_forgotten
+from afterword.store.json_lines import Line
 from afterword.store.rows import pack_transcript, unpack_transcript
 from afterword.store.tables import (
     ImportedRunRow,
@@ -23,7 +25,6 @@ from afterword.store.tables import (
     VerdictRow,
     WindowRow,
 )
-from afterword.store.transfer.json_rows import Line, parse_columns
 
 _SESSION = ledger.session_source("")
 
@@ -85,6 +86,8 @@ class RunImport:
         for run_id, line in zip(run_ids, lines, strict=True):
             imported.append({"origin": self.origin, "their_id": line["id"], "run_id": run_id})
             for ordinal, (source, key) in enumerate(line["windows"]):
+                if (source, key) not in self.windows:
+                    raise FileInvalid(f"run {line['id']} names a window that is not in the file")
                 windows.append({"run_id": run_id, "ordinal": ordinal, "window_id": self.windows[source, key]})
             verdicts += [{"run_id": run_id, "verdict_key": key} for key in line["verdicts"] if key in verdict_keys]
         insert_rows(transaction, RunWindowRow, windows)
@@ -93,7 +96,7 @@ class RunImport:
         scope_rows.raise_revision(transaction, self.scope_id, by=len(applied) + 1)
 
     def _run(self, transaction: Session, line: Line, revisions: Mapping[int, int]) -> Line:
-        row = {name: value for name, value in parse_columns(RunRow, line).items() if name != "id"}
+        row = {name: value for name, value in line["columns"].items() if name != "id"}
         row |= {"scope_id": self.scope_id, "session_pk": self.sessions.get(line.get("session_id") or "")}
         row["caused_by"] = None  # it names a run of the other store
         row["applied_revision"] = revisions.get(line["id"])

@@ -7,17 +7,17 @@ inserted last, in one transaction, and the facts are derived from them. What thi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from sqlmodel import Session, SQLModel, col, select
+from sqlalchemy.exc import StatementError
+from sqlmodel import Session, col, select
 
 from afterword import telemetry
 from afterword.errors import FileInvalid
-from afterword.facts.assertions import Authority, Cue, EvidenceKind, Kind, SpeechAct
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
 from afterword.privacy.blanking import FORGOTTEN, has_blanked_words
@@ -35,6 +35,7 @@ from afterword.store.forgetting.tombstone_rows import (
     read_forgotten,
     read_forgotten_by_session,
 )
+from afterword.store.json_lines import Line, damaged
 from afterword.store.rows import assertion_of, pack_state, turn_of, unpack_state
 from afterword.store.tables import (
     AssertionRow,
@@ -49,7 +50,6 @@ from afterword.store.tables import (
 )
 from afterword.store.transfer import export_file
 from afterword.store.transfer.imported_runs import RunImport, stored_values
-from afterword.store.transfer.json_rows import Line, parse_columns
 from afterword.telemetry import Stage
 
 Work = Callable[[Session, Sequence[Line]], None]
@@ -71,7 +71,7 @@ async def import_file(store: Store, path: Path) -> ImportResult:
     Raises `FileInvalid` if it is no such file, or of a newer version, damaged or cut short. What came before the damage
     stays; importing the whole file goes on from there.
     """
-    running = _Import(store, origin=str(export_file.read_head(path).get("origin")))
+    running = _Import(store, path, origin=str(export_file.read_head(path).get("origin")))
     for kind, lines in export_file.read_groups(path):
         await running.write(kind, lines)
     await store.write(lambda transaction: analyze(transaction.connection()))
@@ -81,9 +81,10 @@ async def import_file(store: Store, path: Path) -> ImportResult:
 class _Import:
     """One import: the scope that is being imported, the blanked turns of its sessions, and its runs until the end."""
 
-    def __init__(self, store: Store, origin: str) -> None:
-        self._store, self._origin = store, origin
+    def __init__(self, store: Store, path: Path, origin: str) -> None:
+        self._store, self._path, self._origin = store, path, origin
         self._scope = Scope.user("nobody")
+        self._is_in_scope = False
         self._changed: ChangedTurns = {}
         self._runs: list[Line] = []
         self.result = ImportResult()
@@ -105,6 +106,8 @@ class _Import:
         }
         if kind not in works:
             raise FileInvalid(f"the export holds a line of an unknown kind ({kind}); upgrade afterword")
+        if not self._is_in_scope and kind not in ("key", "tombstone", "scope"):
+            raise damaged(self._path, f"line of kind {kind}", "it stands before the line of its scope")
 
         def work(transaction: Session) -> ImportResult:
             # The transaction may be repeated. Only the counts of the last try are added.
@@ -117,8 +120,10 @@ class _Import:
 
         try:
             added = await self._store.write(work)
-        except KeyError as error:
-            raise FileInvalid(f"a line of kind {kind} has no {error.args[0]!r}; the file is damaged") from None
+        except (FileInvalid, StatementError, ValueError) as error:
+            # Each line is sound by itself: they contradict each other, or what is here.
+            reason = str(error) if isinstance(error, FileInvalid) else type(error).__name__
+            raise damaged(self._path, f"the {kind} lines of {self._scope}", reason) from None
         self.result.imported.update(added.imported)
         self.result.forgotten.update(added.forgotten)
         self.result.here_already.update(added.here_already)
@@ -136,6 +141,7 @@ class _Import:
     def _begin_scope(self, transaction: Session, lines: Sequence[Line]) -> None:
         (line,) = lines
         self._scope, self._changed, self._runs = Scope.parse(line["scope"]), {}, []
+        self._is_in_scope = True
         self._lock_scope(transaction)
         row = scope_rows.scope_row(transaction, self._scope)
         if row is not None and not row.revision:
@@ -158,7 +164,7 @@ class _Import:
             elif line["session_id"] in here:
                 self.result.here_already["sessions"] += 1
             else:
-                rows.append(_new_row(SessionRow, line, scope_id))
+                rows.append(_new_row(line, scope_id))
                 states.append(state)
                 turns.append(remaining)
         keys = insert_numbered(transaction, SessionRow, rows)
@@ -170,8 +176,7 @@ class _Import:
 
     def _without_forgotten(self, line: Line, forgotten: Forgotten | None) -> tuple[Line | None, list[Line] | None]:
         """Return the state and the turns of a session without forgotten words; no turns if all were forgotten."""
-        turns = [parse_columns(TurnRow, turn) for turn in line["turns"]]
-        state = parse_columns(StateRow, line["state"]) if line.get("state") else None
+        turns, state = line["turns"], line["state"]
         if forgotten is None or not forgotten.touches_session:
             return state, turns
         before = tuple(turn_of(_as_row({**turn, "session_pk": 0})) for turn in turns)
@@ -189,9 +194,8 @@ class _Import:
         forgotten = read_forgotten(transaction, self._scope)
         rows, evidence_rows = [], []
         for line in lines:
-            row = {**parse_columns(AssertionRow, line), "scope_id": scope_id}
-            evidence = [{**parse_columns(EvidenceRow, piece), "assertion_id": line["id"]} for piece in line["evidence"]]
-            _check_enums(row, evidence)
+            row = {**line["columns"], "scope_id": scope_id}
+            evidence = [{**piece, "assertion_id": line["id"]} for piece in line["evidence"]]
             if self._is_forgotten(row, evidence, forgotten):
                 self.result.forgotten["assertions"] += 1
                 continue
@@ -209,7 +213,7 @@ class _Import:
 
     def _write_windows(self, transaction: Session, lines: Sequence[Line]) -> None:
         scope_id = self._lock_scope(transaction)
-        insert_missing(transaction, WindowRow, [_new_row(WindowRow, line, scope_id) for line in lines])
+        insert_missing(transaction, WindowRow, [_new_row(line, scope_id) for line in lines])
         of_scope = select(WindowRow).where(WindowRow.scope_id == scope_id)
         ids = {
             (row.source, row.key): row.id
@@ -225,7 +229,7 @@ class _Import:
             ties += [{"window_id": window_id, "assertion_id": name} for name in line["assertions"] if name in here]
             # A refused candidate of a session of which something was forgotten may hold the forgotten words.
             if line["source"].removeprefix(ledger.session_source("")) not in changed_sessions:
-                refused += [{**parse_columns(RejectionRow, row), "window_id": window_id} for row in line["rejections"]]
+                refused += [{**row, "window_id": window_id} for row in line["rejections"]]
         insert_missing(transaction, WindowAssertionRow, ties)
         insert_missing(transaction, RejectionRow, refused)
         self.result.imported["windows"] += len(lines)
@@ -235,7 +239,7 @@ class _Import:
         names = [line[name] for line in lines for name in ("earlier_id", "later_id")]
         here = stored_values(transaction, col(AssertionRow.id), names)
         rows = [
-            {**parse_columns(VerdictRow, line), "scope_id": scope_id}
+            {**line["columns"], "scope_id": scope_id}
             for line in lines
             if line["earlier_id"] in here and line["later_id"] in here
         ]
@@ -258,30 +262,10 @@ class _Import:
         self.result.imported["runs"] += len(new)
 
 
-_ENUMS: Mapping[str, Collection[object]] = {
-    "act": frozenset(SpeechAct),
-    "kind": frozenset(Kind),
-    "authority": frozenset(Authority),
-    "cue": frozenset({*Cue, None}),
-}
-_EVIDENCE_KINDS = frozenset(EvidenceKind)
-
-
-def _check_enums(row: Line, evidence: Sequence[Line]) -> None:
-    """Raise `FileInvalid` if an assertion holds a value that this program does not know."""
-    unknown = [name for name, values in _ENUMS.items() if row[name] not in values]
-    if any(piece["kind"] not in _EVIDENCE_KINDS for piece in evidence):
-        unknown.append("evidence")
-    if unknown:
-        raise FileInvalid(
-            f"assertion {row['id']!r} has an unknown {unknown[0]}; the file is damaged, or upgrade afterword"
-        )
-
-
 def _as_row(values: Line) -> Any:
     return SimpleNamespace(**values)
 
 
-def _new_row(table: type[SQLModel], line: Line, scope_id: int) -> Line:
+def _new_row(line: Line, scope_id: int) -> Line:
     """Return the columns of a line without the number that it had in the other store."""
-    return {name: value for name, value in parse_columns(table, line).items() if name != "id"} | {"scope_id": scope_id}
+    return {name: value for name, value in line["columns"].items() if name != "id"} | {"scope_id": scope_id}

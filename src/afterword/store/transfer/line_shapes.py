@@ -1,0 +1,100 @@
+"""The lines of an export by kind: what each must hold, and its parts as the database takes them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from sqlmodel import SQLModel
+
+from afterword.facts.scopes import Scope
+from afterword.store.forgetting.tombstone_rows import parse_tombstone, parse_tombstone_key
+from afterword.store.json_lines import Line, LineShape, parse_columns, parse_shape
+from afterword.store.ledger import RunStatus
+from afterword.store.rows import check_state, unpack_transcript
+from afterword.store.scope_rows import Policy
+from afterword.store.sessions import Progress
+from afterword.store.tables import (
+    AssertionRow,
+    EvidenceRow,
+    RejectionRow,
+    RunRow,
+    SessionRow,
+    StateRow,
+    TurnRow,
+    VerdictRow,
+    WindowRow,
+)
+
+
+class _ScopeShape(LineShape):
+    scope: str
+    policy: Literal[tuple(map(str, Policy))]  # type: ignore[valid-type]  # the values of an enumeration
+
+
+class _SessionShape(LineShape):
+    progress: Literal[tuple(map(str, Progress))]  # type: ignore[valid-type]  # the values of an enumeration
+    turns: list[dict[str, Any]]
+    state: dict[str, Any] | None = None
+
+
+class _AssertionShape(LineShape):
+    evidence: list[dict[str, Any]]
+
+
+class _WindowShape(LineShape):
+    assertions: list[str]
+    rejections: list[dict[str, Any]]
+
+
+class _RunShape(LineShape):
+    id: int
+    status: Literal[tuple(map(str, RunStatus))]  # type: ignore[valid-type]  # the values of an enumeration
+    session_id: str | None = None
+    windows: list[Annotated[list[str], Field(min_length=2, max_length=2)]]
+    verdicts: list[str]
+
+
+_TABLES: dict[str, type[SQLModel]] = {
+    "session": SessionRow,
+    "assertion": AssertionRow,
+    "window": WindowRow,
+    "verdict": VerdictRow,
+    "run": RunRow,
+}
+_SHAPES: dict[str, type[LineShape]] = {
+    "scope": _ScopeShape,
+    "session": _SessionShape,
+    "assertion": _AssertionShape,
+    "window": _WindowShape,
+    "run": _RunShape,
+}
+_PARTS: dict[str, type[SQLModel]] = {"turns": TurnRow, "evidence": EvidenceRow, "rejections": RejectionRow}
+
+
+def parse_line(line: Line) -> Line:
+    """Return a line with its parts parsed, and the columns of its row as "columns".
+
+    Raises `FileInvalid` and `ScopeInvalid`.
+    """
+    kind = line["row"]
+    if kind == "key":
+        parse_tombstone_key(line)
+    elif kind == "tombstone":
+        parse_tombstone(line)
+    parsed = dict(line)
+    if kind in _SHAPES:
+        parsed |= dict(parse_shape(_SHAPES[kind], line, kind))
+    if kind in _TABLES:
+        parsed["columns"] = parse_columns(_TABLES[kind], line)
+    for name, table in _PARTS.items():
+        if name in parsed and kind in _SHAPES:
+            parsed[name] = [parse_columns(table, part) for part in parsed[name]]
+    if kind == "scope":
+        Scope.parse(line["scope"])
+    if kind == "session" and parsed["state"] is not None:
+        parsed["state"] = parse_columns(StateRow, parsed["state"])
+        check_state(parsed["state"]["content"])
+    if kind == "run" and parsed["columns"]["transcript"] is not None:
+        unpack_transcript(parsed["columns"]["transcript"])
+    return parsed
