@@ -3,8 +3,8 @@
 The due times of a rhythm are the same in every process and after every restart: multiples of its interval, or the times
 of its cron expression. So all processes agree on whether a job was already run for a due time.
 
-A cron expression names local times. A time that a change of the clocks skips is due at the next time that exists. A time
-that exists twice is due once, the first time.
+A cron expression names local times. A time that a change of the clocks skips is due at the next time that exists. A
+time that exists twice is due once, the first time.
 """
 
 from __future__ import annotations
