@@ -204,7 +204,7 @@ async def main() -> None:
     parser.add_argument("--stores", nargs="+", default=["1x0", "1x1000", "1x10000", "1x100000"])
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    rows = ["# What one session costs, by what is known already", ""]
+    rows = ["# Cost of one session, by how much is known already", ""]
     rows += ["| scopes | facts in each | model calls | prompt tokens | cold s | warm s | of which CPU s |"]
     rows += ["|---|---|---|---|---|---|---|"]
     with tempfile.TemporaryDirectory() as folder:

@@ -127,7 +127,7 @@ async def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     logging.disable(logging.WARNING)
-    rows = [f"# What a memory adds to a live agent's turn, over {options.turns} turns", ""]
+    rows = [f"# What a memory adds to a turn of a live agent, over {options.turns} turns", ""]
     rows += ["A scripted model that answers at once: the times are those of AutoGen and the memory alone, in ms.", ""]
     rows += ["| | first turn | p50 | p95 | p50 added | saved state at the end, bytes | growth a turn added, bytes |"]
     rows += ["|---|---|---|---|---|---|---|"]

@@ -65,14 +65,18 @@ PEERS = {
     "chroma": Peer("`ChromaDBVectorMemory` with a user filter", "chroma", "with_chroma.py"),
 }
 
-HEAD = """# How long recall takes beside other memory libraries
+HEAD = """# Speed of recall, compared with other memory libraries
 
-Command: `benchmarks/recall_peers.py`. Milliseconds, ten results of one user's memories, the same made-up texts and
-random vectors of 256 numbers for all; no model, no network, telemetry off. Threads of numpy and FAISS: {threads}.
-Warm: {processes} processes pooled, each after 20 queries. CPU: the processor time of a warm query, of all threads.
-Cold: opening and the first query in a new process that has loaded the library's code with a small store; the median
-of {processes}. The machine is shared, so read the ratios: "load" is how many processes ran or waited for one of {cores}
-processors when the measuring began.
+Command: `benchmarks/recall_peers.py`. Times are in milliseconds, for ten results from the memories of one user. All
+libraries have the same invented texts and random vectors of 256 numbers. No model, no network, telemetry off. Threads
+of numpy and FAISS: {threads}.
+
+- Warm: {processes} processes together, each after 20 queries.
+- CPU: the processor time of a warm query, of all threads.
+- Cold: opening and the first query in a new process that has already loaded the library's code with a small store; the
+  median of {processes}.
+- Load: how many processes ran or waited for one of {cores} processors when the measurement began. The machine is
+  shared, so compare the ratios, not the milliseconds.
 
 | library | versions | facts | warm p50 | warm p95 | CPU p50 | cold | nearest ten | load |
 |---|---|---|---|---|---|---|---|---|
@@ -80,12 +84,12 @@ processors when the measuring began.
 
 NOTES = """
 - **The same work?** "Nearest ten" is the share of the ten nearest vectors that the answers hold. afterword ranks by
-  words and vectors together, so its ten are others; all other lines rank by vectors alone.
-- **Embedder**: each library's own kind of embedder, replaced by one that has the vectors already.
-- **mem0**: `Memory.search(top_k=10, filters={"user_id": ...})`. A model is configured and never asked. mem0's ranking
-  by words and entities is off: it needs a spaCy model and a fastembed file from a hub. Opening builds two OpenAI
-  clients besides. With FAISS the user filter is applied to the nearest 120 memories of all users, so those of others
-  can crowd out a user's. Qdrant is its local mode, which is written in Python, not the server.
+  words and vectors together, so its ten are different. All other lines rank by vectors alone.
+- **Embedder**: each library's own kind of embedder is replaced by one that already has the vectors.
+- **mem0**: `Memory.search(top_k=10, filters={"user_id": ...})`. A model is configured but never asked. mem0's ranking
+  by words and entities is off, because it needs a spaCy model and a fastembed file from a hub. Opening also creates two
+  OpenAI clients. With FAISS the user filter is applied to the nearest 120 memories of all users, so those of others
+  can leave no room for a user's. Qdrant runs in its local mode, which is written in Python, not as a server.
 - **LangMem**: `create_search_memory_tool` over LangGraph's `SqliteStore` (sqlite-vec); the namespace is the user's.
 - **`ChromaDBVectorMemory`**: a persistent client, `query(..., where={"user_id": ...})`. Its index (HNSW) is
   approximate, and random vectors are the hardest for it.

@@ -278,12 +278,12 @@ def main() -> None:
     )
     beam = conversations(DATA / "beam100K", speakers=False, wanted=lambda one: one["category"] in FACT_CATEGORIES)
     bench = Bench(everything_but_adversarial, beam, installed())
-    told = ["# How well recall finds what answers a question", "", "Command: `benchmarks/recall_quality.py --ablate`."]
-    told += ["Evidence recall; tokens are a quarter of the letters. Nothing was downloaded, no model was asked.", ""]
+    told = ["# Quality of recall", "", "Command: `benchmarks/recall_quality.py --ablate`."]
+    told += ["Recall of evidence. Tokens are a quarter of the characters. No download, no model.", ""]
     told += [HOW_TO_READ, ""]
     told += [*quality(bench), "", "## Scenario questions, 600 tokens, gold facts as the store", "", *scenario_lines()]
     if options.ablate:
-        told += ["", "## What each part gives", "", *ablation(bench)]
+        told += ["", "## What each part contributes", "", *ablation(bench)]
     text = "\n".join([*told, ""])
     print(text)  # noqa: T201 - a benchmark prints its result
     if options.out:

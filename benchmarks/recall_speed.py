@@ -290,7 +290,7 @@ async def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     head = [
-        "# How long recall takes",
+        "# Speed of recall",
         "",
         f"Command: `benchmarks/recall_speed.py {' '.join(sys.argv[1:])}`. Milliseconds, ten results;",
         f"load of the machine at the beginning {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.",

@@ -347,7 +347,7 @@ async def main() -> None:
     before = os.getloadavg()
     with tempfile.TemporaryDirectory(prefix="afterword-rate-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        lines = ["# Sessions a second, and what one costs beyond the model", "", *HEAD, *await rates(options, folder)]
+        lines = ["# Sessions per second, and processor time", "", *HEAD, *await rates(options, folder)]
         if options.alone:
             lines += ["", "## One user", "", *await alone(folder, options.alone, max(options.latencies))]
         if options.queued:

@@ -233,13 +233,13 @@ async def main(facts: int, scope_count: int, postgres: str | None) -> None:
         rows.append(exported.row("export from SQLite", size))
         there = next(urls)
         imported = command(there, "import", str(path))
-        rows.append(imported.row("import elsewhere", f"{facts / imported.seconds:,.0f} facts/s"))
+        rows.append(imported.row("import into another store", f"{facts / imported.seconds:,.0f} facts/s"))
         again = command(there, "import", str(path), "--json")
-        rows.append(again.row("the same again", f"{json.loads(again.output)['imported'].get('runs', 0)} runs taken"))
+        rows.append(again.row("import again", f"{json.loads(again.output)['imported'].get('runs', 0)} runs imported"))
         broken = next(urls)
         killed(broken, path, 2 + imported.seconds / 2)
         mended = command(broken, "import", str(path))
-        rows.append(mended.row("again after a kill half way", f"{facts / mended.seconds:,.0f} facts/s"))
+        rows.append(mended.row("import again after a kill half way", f"{facts / mended.seconds:,.0f} facts/s"))
         async with Store(there) as store:
             equal = await dump(store, scopes) == wanted
         async with Store(broken) as store:
@@ -262,7 +262,7 @@ async def kept_small(store: Store, folder: Path, scope: Scope) -> list[str]:
     )
     start = time.perf_counter()
     is_clean = await store.compact()
-    rows.append(f"| write the file anew | {time.perf_counter() - start:.1f} | | | {'clean' if is_clean else 'busy'} |")
+    rows.append(f"| rewrite the file | {time.perf_counter() - start:.1f} | | | {'clean' if is_clean else 'busy'} |")
     return rows
 
 
@@ -271,7 +271,7 @@ def print_table(facts: int, scope_count: int, postgres: str | None, rows: list[s
     target = "PostgreSQL" if postgres else "SQLite"
     memories = f"{scope_count} memories" if scope_count > 1 else "one memory"
     out = [f"## {facts:,} facts in {memories}, into {target}", ""]
-    out += ["| | seconds | of the processor | peak memory | |", "|---|---|---|---|---|", *rows, ""]
+    out += ["| | seconds | processor seconds | peak memory | |", "|---|---|---|---|---|", *rows, ""]
     out += [
         f"Canonical dumps equal, killed or not: {'yes' if is_equal else 'NO'}. {len(SQLModel.metadata.tables)} tables,"
     ]

@@ -1,10 +1,10 @@
-"""A personal assistant over several conversations, each with a new agent: it keeps how you want to be spoken to.
+"""A personal assistant over several conversations. It remembers how you want to be spoken to.
 
     python examples/personal_assistant.py [FOLDER]
 
-Runs offline: the model is scripted, and does what a model would do with the notes that it is shown. Language, units and
-level are said once and kept; one is changed later. The assistant also adds `last_active` to its saved state, and says
-how long it was away.
+It runs offline: the model is scripted and follows the notes in its prompt, as a real model would. Each conversation has
+a new agent. The user states language, units and level once, and changes the units later. The assistant also adds
+`last_active` to its saved state, so it can say how long it was away.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ VISITS = (
 
 
 class ScriptedModel(ReplayChatCompletionClient):
-    """Answers as the notes and the latest message in its prompt want it; what stands later in the prompt wins."""
+    """Answers as the notes and the latest message in its prompt ask. The later of two statements wins."""
 
     def __init__(self) -> None:
         super().__init__([], model_info=INFO)
@@ -70,18 +70,18 @@ class PersonalAssistant(AssistantAgent):
         self.last_active: datetime | None = None
 
     async def save_state(self) -> Mapping[str, Any]:
-        """Return the agent's state, and when that was."""
+        """Return the state of the agent with the present time."""
         return {**await super().save_state(), "last_active": self._clock().isoformat()}
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
-        """Take up a saved state, of this agent or of a plain one."""
-        told = dict(state)
-        last_active = told.pop("last_active", None)
+        """Load a saved state of this agent, or of an agent without `last_active`."""
+        agent_state = dict(state)
+        last_active = agent_state.pop("last_active", None)
         self.last_active = datetime.fromisoformat(last_active) if last_active else None
-        await super().load_state(told)
+        await super().load_state(agent_state)
 
     def welcome(self) -> str:
-        """Say how long it was away."""
+        """Return a greeting that says how long the assistant was away."""
         if self.last_active is None:
             return "Nice to meet you."
         days = (self._clock() - self.last_active).days
@@ -91,9 +91,9 @@ class PersonalAssistant(AssistantAgent):
 async def visit(
     memory: ScopeMemory, session_id: str, said: str, *, before: str | None, clock: Callable[[], datetime]
 ) -> tuple[str, str]:
-    """Have one conversation, and let it be processed when it is over; return the welcome and the answer.
+    """Have one conversation, extract its facts, and return the greeting and the answer.
 
-    `before` is the conversation before this one: its state tells when that was, its words are left behind.
+    `before` is the session before this one. Its state says when that was; its messages are removed.
     """
     agent = PersonalAssistant(memory.memory(), clock=clock)
     if before and await memory.resume(agent, session_id=before, missing_ok=True):
@@ -105,14 +105,14 @@ async def visit(
 
 
 async def main(folder: Path) -> None:
-    """Have the four conversations, with nothing but the store between them."""
+    """Have the four conversations. Only the store connects them."""
     today, before = datetime(2026, 3, 2, 9, tzinfo=UTC), None
     for days, (session_id, said) in zip((0, 1, 4, 6), VISITS, strict=True):
         moment = today + timedelta(days=days)
         async with afterword.open(f"sqlite:///{folder}/assistant.db") as app:
             mira = app.user("mira")
             welcome, answer = await visit(mira, session_id, said, before=before, clock=lambda: moment)  # noqa: B023
-        print(f"{session_id}\n  {welcome}\n  mira: {said}\n  assistant: {answer}")  # noqa: T201 - an example shows what it does
+        print(f"{session_id}\n  {welcome}\n  mira: {said}\n  assistant: {answer}")  # noqa: T201 - an example prints its result
         before = session_id
 
 
@@ -120,5 +120,5 @@ if __name__ == "__main__":
     if len(sys.argv) > 1:
         asyncio.run(main(Path(sys.argv[1])))
     else:
-        with tempfile.TemporaryDirectory() as made:
-            asyncio.run(main(Path(made)))
+        with tempfile.TemporaryDirectory() as folder:
+            asyncio.run(main(Path(folder)))
