@@ -6,7 +6,7 @@ Only `composition`, `doctor` and the command line read settings. Packages take p
 from __future__ import annotations
 
 import os
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Literal
@@ -20,11 +20,13 @@ from pydantic_settings import (
 )
 
 from afterword.errors import AfterwordError
+from afterword.facts.assertions import Kind
 from afterword.privacy.policy import Privacy
 from afterword.privacy.record_requests import OFF, ON, Markers
 from afterword.privacy.secret_kinds import Secret
 from afterword.store.database.engine import Connections
 from afterword.store.database.urls import DEFAULT_URL
+from afterword.store.forgetting.retention import Retention
 from afterword.store.retry_schedule import Retries
 
 PROFILE = Path("afterword.toml")
@@ -87,6 +89,7 @@ class ScheduleOptions(BaseModel):
     retries: float | str = 60
     consolidation: float | str = 3600
     embedding: float | str = 60
+    retention: float | str = 24 * 3600.0
     timezone: str = "UTC"
     jitter_s: float = Field(default=5.0, ge=0)
     lease_s: float = Field(default=120.0, gt=0)
@@ -94,6 +97,28 @@ class ScheduleOptions(BaseModel):
     idle_s: float = Field(default=600.0, ge=0)
     apart_s: float = Field(default=24 * 3600.0, ge=0)
     defer: bool = False
+
+
+class RetentionOptions(BaseModel):
+    """How many days sessions and facts are kept; what is not set is kept for good.
+
+    A session is as old as its last turn, and takes with it what only it says. A fact is as old as its last repetition;
+    `fact_days` is for the kinds that have no number of days of their own.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    session_days: float | None = Field(default=None, gt=0)
+    fact_days: float | None = Field(default=None, gt=0)
+    preference_days: float | None = Field(default=None, gt=0)
+    entity_days: float | None = Field(default=None, gt=0)
+    decision_days: float | None = Field(default=None, gt=0)
+
+    def policy(self) -> Retention:
+        """Return how long the store keeps sessions and facts."""
+        days = {kind: getattr(self, f"{kind}_days") or self.fact_days for kind in Kind}
+        sessions = timedelta(days=self.session_days) if self.session_days else None
+        return Retention(sessions, {kind: timedelta(days=count) for kind, count in days.items() if count})
 
 
 class ModelOptions(BaseModel):
@@ -212,6 +237,7 @@ class Settings(BaseSettings):
     prices: dict[str, PriceOptions] = {}
     retry: RetryOptions = RetryOptions()
     schedule: ScheduleOptions = ScheduleOptions()
+    retention: RetentionOptions = RetentionOptions()
     log: LogOptions = LogOptions()
 
     @classmethod

@@ -25,7 +25,7 @@ from afterword.facts.assertions import Kind
 from afterword.facts.fact import Status
 from afterword.pipeline.batch import Failure, NotDue
 from afterword.pipeline.session import SessionOutcome
-from afterword.settings import Settings
+from afterword.settings import RetentionOptions, Settings
 from afterword.store.scope_rows import Policy
 from saved import write_manifest, write_state
 
@@ -411,3 +411,27 @@ async def test_an_old_id_finds_its_fact_after_the_session_was_read_again(app: Af
     for gone in (shown["Porto"], found.id):
         with pytest.raises(NotFound):
             await mira.fact(gone)
+
+
+async def test_old_facts_and_sessions_are_forgotten_where_the_settings_say_so(
+    app: Afterword, mira: ScopeMemory
+) -> None:
+    assert await app.apply_retention() == ()
+    assert await mira.apply_retention() is None
+    retention = RetentionOptions(session_days=100, preference_days=10)
+    settings = app.settings.model_copy(update={"retention": retention})
+    later = datetime(2026, 3, 20, tzinfo=UTC)
+    async with afterword.open(settings=settings, store=await app.store(), clock=lambda: later) as keeping:
+        preview = await keeping.user("mira").apply_retention(preview=True)
+        assert preview is not None
+        assert preview.is_clean is None
+        assert (await mira.facts(kind="preference")).total == 1
+        (receipt,) = await keeping.apply_retention()
+        assert receipt.erased == preview.erased
+        assert not (await mira.facts(kind="preference", status="all")).facts
+        assert (await mira.facts()).total
+        assert await keeping.user("mira").apply_retention() is None
+    much_later = datetime(2026, 8, 1, tzinfo=UTC)
+    async with afterword.open(settings=settings, store=await app.store(), clock=lambda: much_later) as keeping:
+        assert "retention" in await keeping.run_due_jobs()
+    assert (await mira.sessions()).total == (await mira.facts(status="all")).total == 0

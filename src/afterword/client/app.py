@@ -265,6 +265,16 @@ class Afterword:
         scopes = await self._read(scope_rows.read_scopes)
         return tuple(await forget(self._resources, scopes, target, is_preview=is_preview))
 
+    async def apply_retention(self, *, preview: bool = False) -> tuple[Receipt, ...]:
+        """Forget in every scope what is older than the settings in `[retention]` allow, and return how much.
+
+        `run_due_jobs` and `schedule` do so by themselves. With `preview` nothing is forgotten.
+        """
+        from afterword.client.forgetting import retain
+
+        scopes = await self._read(scope_rows.read_scopes)
+        return tuple(await retain(self._resources, scopes, is_preview=preview))
+
     async def clean_files(self) -> bool:
         """Write the database anew, so that its files hold nothing that was erased; return whether that is so.
 

@@ -15,6 +15,7 @@ from afterword.pipeline.background.periodic_jobs import (
     CONSOLIDATION,
     EMBEDDING,
     PENDING,
+    RETENTION,
     RETRIES,
     ConsolidationRule,
     PeriodicJobs,
@@ -53,6 +54,7 @@ async def open_schedule(
             refresher=refresher,
             erases=settings.privacy.erases,
             concurrency=settings.concurrency,
+            retention=settings.retention.policy(),
         )
         timing = Timing(options.jitter_s, options.lease_s)
         yield Schedule(store, chores.jobs(rhythms), timing=timing, halt=halt, on_end=on_end)
@@ -65,6 +67,7 @@ def rhythms_of(options: ScheduleOptions) -> Mapping[str, Rhythm]:
         RETRIES: options.retries,
         CONSOLIDATION: options.consolidation,
         EMBEDDING: options.embedding,
+        RETENTION: options.retention,
     }
     return {name: Rhythm.parse(text, options.timezone) for name, text in due_times.items()}
 

@@ -15,6 +15,7 @@ from afterword.store import lookup
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
 from afterword.store.forgetting.erasure import Erasure, ErasureWork, Receipt
+from afterword.store.forgetting.retention import apply_retention
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,21 @@ async def forget(
             work = await _work(resources, store, scope, target)
             receipt = await erasure.erase_in_scope(store, scope, work, at=at, is_preview=is_preview)
         receipts += [receipt] if receipt is not None else []
-    if is_preview or not receipts:
-        return receipts
+    return receipts if is_preview else await _clean_up(resources, store, receipts)
+
+
+async def retain(resources: Resources, scopes: Sequence[Scope], *, is_preview: bool) -> list[Receipt]:
+    """Forget in these scopes what is older than the settings allow, and return a receipt for each with such content."""
+    store, at, retention = await resources.store(), resources.now(), resources.settings.retention.policy()
+    receipts = [await apply_retention(store, scope, retention, at=at, is_preview=is_preview) for scope in scopes]
+    erased = [receipt for receipt in receipts if receipt is not None]
+    return erased if is_preview else await _clean_up(resources, store, erased)
+
+
+async def _clean_up(resources: Resources, store: Store, receipts: Sequence[Receipt]) -> list[Receipt]:
+    """Clear the files, and make again what went along with what was erased."""
+    if not receipts:
+        return []
     is_clean = await store.compact()
     await _compare_again(resources, store, receipts)
     # What was forgotten took the vectors of its whole scope along.

@@ -148,6 +148,16 @@ class ScopeMemory(ScopeChanges):
         receipts = await forget(self._resources, [self.scope], target, is_preview=is_preview)
         return receipts[0] if receipts else None
 
+    async def apply_retention(self, *, preview: bool = False) -> Receipt | None:
+        """Forget what is older than the settings in `[retention]` allow, and return how much; None if nothing is.
+
+        With `preview` nothing is forgotten. Without these settings everything is kept.
+        """
+        from afterword.client.forgetting import retain
+
+        receipts = await retain(self._resources, [self.scope], is_preview=preview)
+        return receipts[0] if receipts else None
+
     async def export(self, path: str | Path, *, readable: bool = False, even_asked: bool = False) -> ExportedFile:
         """Write the scope to a new file of mode 0600, as of one moment.
 

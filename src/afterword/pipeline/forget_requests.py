@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 
 from afterword import telemetry
@@ -13,6 +14,8 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.consolidation import consolidate_scope
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
+from afterword.store.forgetting.erasure import Receipt
+from afterword.store.forgetting.retention import Retention, apply_retention
 
 logger = telemetry.logs(__name__)
 
@@ -44,3 +47,18 @@ async def erase_and_compare(store: Store, scopes: Iterable[Scope], *, judge: Jud
         await store.compact()
     await compare_again(store, touched, judge)
     return erased
+
+
+async def retain_and_compare(
+    store: Store, scopes: Iterable[Scope], retention: Retention, *, judge: Judge, at: datetime
+) -> list[Receipt]:
+    """Forget in these scopes what is older than it may become, and return a receipt for each in which something was."""
+    receipts = []
+    for scope in dict.fromkeys(scopes):
+        receipt = await apply_retention(store, scope, retention, at=at)
+        receipts += [receipt] if receipt is not None else []
+    if not receipts:
+        return []
+    is_clean = await store.compact()
+    await compare_again(store, [receipt.scope for receipt in receipts], judge)
+    return [replace(receipt, is_clean=is_clean) for receipt in receipts]

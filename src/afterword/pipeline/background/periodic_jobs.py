@@ -18,17 +18,19 @@ from afterword.pipeline.background.leases import Job
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.budget import AT_ONCE, CostTracker
 from afterword.pipeline.consolidation import consolidate_scope
-from afterword.pipeline.forget_requests import erase_and_compare
+from afterword.pipeline.forget_requests import erase_and_compare, retain_and_compare
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.vector_refresh import VectorRefresher
 from afterword.store import jobs, sessions
 from afterword.store.database.engine import Store
+from afterword.store.forgetting.retention import Retention
 from afterword.store.retry_schedule import Retries
+from afterword.store.scope_rows import read_scopes
 
 logger = telemetry.logs(__name__)
 
 PENDING, RETRIES, CONSOLIDATION = "pending", "retries", jobs.CONSOLIDATION
-EMBEDDING = "embedding refresh"
+EMBEDDING, RETENTION = "embedding refresh", "retention"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,8 @@ class PeriodicJobs:
 
     `new_tracker` makes the cost tracker of one batch. `stop` returns a reason to begin nothing more, or None. With
     `defer`, waiting sessions are handed to it and not processed here. Without a `refresher` no vectors are made. With
-    `erases`, facts that people asked to be forgotten are erased after processing.
+    `erases`, facts that people asked to be forgotten are erased after processing. `retention` says how long sessions
+    and facts are kept.
     """
 
     store: Store
@@ -61,6 +64,7 @@ class PeriodicJobs:
     refresher: VectorRefresher | None = None
     concurrency: int = AT_ONCE
     erases: bool = False
+    retention: Retention = field(default_factory=Retention)
 
     async def pending(self) -> None:
         """Process the recorded sessions, or hand them to workers."""
@@ -103,6 +107,11 @@ class PeriodicJobs:
             if not tracker.reached:
                 await self._mark(scope, self.clock.now())
 
+    async def retain(self) -> None:
+        """Forget the sessions and facts that are older than they may become."""
+        scopes = await self.store.read(read_scopes)
+        await retain_and_compare(self.store, scopes, self.retention, judge=self.judge, at=self.clock.now())
+
     async def _erase(self, scopes: Sequence[Scope]) -> None:
         if self.erases:
             await erase_and_compare(self.store, scopes, judge=self.judge, at=self.clock.now())
@@ -131,4 +140,6 @@ class PeriodicJobs:
         }
         if self.refresher is not None:
             work_by_name[EMBEDDING] = self.refresher.refresh_or_raise
+        if self.retention.is_on:
+            work_by_name[RETENTION] = self.retain
         return [Job(name, rhythms[name], work) for name, work in work_by_name.items()]

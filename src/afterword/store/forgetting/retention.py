@@ -1,0 +1,74 @@
+"""How long facts and sessions are kept: what is older is forgotten for good."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from sqlmodel import Session
+
+from afterword.facts.assertions import Kind
+from afterword.facts.scopes import Scope
+from afterword.store import lookup, sessions
+from afterword.store.database.engine import Store
+from afterword.store.forgetting.erasure import Erasure, Receipt, erase_in_scope
+from afterword.store.sessions import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How old sessions and facts may become; None, or a kind that is missing, is no limit.
+
+    The age of a session counts from its last turn, that of a fact from when it was last said, repeated or confirmed. A
+    session takes with it what only it says.
+    """
+
+    sessions: timedelta | None = None
+    facts: Mapping[Kind, timedelta] = field(default_factory=dict)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anything is limited."""
+        return self.sessions is not None or bool(self.facts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Expired:
+    session_ids: tuple[str, ...]
+    assertion_ids: tuple[str, ...]
+
+
+async def apply_retention(
+    store: Store, scope: Scope, retention: Retention, *, at: datetime, is_preview: bool = False
+) -> Receipt | None:
+    """Forget what is older in a scope than it may become, and return how much; None if nothing is.
+
+    With `is_preview` nothing is forgotten. Sessions that wait to be processed are kept. The words may still be in the
+    files of the database: see `Store.compact`.
+    """
+    expired = await store.read(lambda transaction: _read_expired(transaction, scope, retention, at))
+    if not expired.session_ids and not expired.assertion_ids:
+        return None
+
+    def work(erasure: Erasure) -> None:
+        for session_id in expired.session_ids:
+            erasure.forget_session(session_id)
+        erasure.forget_statements(expired.assertion_ids)
+
+    return await erase_in_scope(store, scope, work, at=at, is_preview=is_preview)
+
+
+def _read_expired(transaction: Session, scope: Scope, retention: Retention, at: datetime) -> _Expired:
+    session_ids: list[str] = []
+    if retention.sessions is not None:
+        oldest = at - retention.sessions
+        for session in sessions.read_sessions(transaction, scope=scope):
+            is_old = (session.ended_at or session.updated_at) < oldest
+            session_ids += [session.session_id] if is_old and session.progress is not Progress.PENDING else []
+    assertion_ids: list[str] = []
+    for fact in lookup.read_facts(transaction, scope, at=at) if retention.facts else ():
+        age = retention.facts.get(fact.kind)
+        if age is not None and (fact.last_said_at or fact.said_at) < at - age:
+            assertion_ids += fact.assertion_ids
+    return _Expired(tuple(session_ids), tuple(assertion_ids))
