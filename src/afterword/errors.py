@@ -58,6 +58,12 @@ class NotFound(StoreError, LookupError):
     """This scope has no such fact, session or run. Check the id and the scope."""
 
 
+class NothingSelected(NotFound):
+    """The arguments select no session. Correct the id, the scope or the path."""
+
+    is_usage = True
+
+
 class Ambiguous(StoreError, LookupError):
     """Several scopes have what was named; name the scope as well."""
 

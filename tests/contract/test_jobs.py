@@ -15,9 +15,9 @@ from afterword.extractors.errors import EndpointUnavailable
 from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.due_times import Clock, Rhythm
+from afterword.pipeline.background.halt import Halt
 from afterword.pipeline.background.leases import Ending, Job, attempt_job
 from afterword.pipeline.background.periodic_jobs import ConsolidationRule, PeriodicJobs
-from afterword.pipeline.background.schedule import Halt
 from afterword.pipeline.batch import queued_sessions
 from afterword.pipeline.budget import Budget, CostTracker
 from afterword.store import jobs, sessions

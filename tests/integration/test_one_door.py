@@ -284,7 +284,7 @@ async def test_the_store_as_a_whole(app: Afterword, mira: ScopeMemory, tmp_path:
     page = await app.scopes(limit=1)
     assert (await app.scopes(after=page.next)).scopes == (Scope.user("noor"),)
     assert (await mira.consolidate()).scope == MIRA
-    assert len(await app.consolidate(apply=False)) == 2
+    assert len((await app.consolidate(apply=False)).scopes) == 2
     status = await app.status()
     assert [scope.scope for scope in status.scopes] == [MIRA, Scope.user("noor")]
     assert status.sessions == {"done": 2}

@@ -23,9 +23,10 @@ from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background import workers
 from afterword.pipeline.background.due_times import Clock, Rhythm
+from afterword.pipeline.background.halt import Halt
 from afterword.pipeline.background.leases import Job
 from afterword.pipeline.background.periodic_jobs import PeriodicJobs
-from afterword.pipeline.background.schedule import Halt, Schedule, Timing
+from afterword.pipeline.background.schedule import Schedule, Timing
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.budget import Budget, CostTracker
 from afterword.pipeline.sources.folders import find_sessions

@@ -19,6 +19,7 @@ from afterword.cli.output import UsageInvalid, chosen_scope, console, opened, pr
 from afterword.composition import configured_tracker, open_extractor_and_judge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.due_times import Rhythm
+from afterword.pipeline.background.halt import Halt
 from afterword.pipeline.background.leases import Ending, Job
 from afterword.pipeline.background.periodic_jobs import (
     CONSOLIDATION,
@@ -28,7 +29,7 @@ from afterword.pipeline.background.periodic_jobs import (
     ConsolidationRule,
     PeriodicJobs,
 )
-from afterword.pipeline.background.schedule import Halt, Schedule, Timing
+from afterword.pipeline.background.schedule import Schedule, Timing
 from afterword.settings import ScheduleOptions, Settings
 from afterword.store import sessions
 

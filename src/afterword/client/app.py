@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from sqlmodel import Session
 
-from afterword.client.arguments import Instant, Several, page, scope_of
+from afterword.client.arguments import Instant, Several, Source, page, scope_of
 from afterword.client.resources import Resources
-from afterword.client.results import FactOrigin, ProcessingReport, SessionDetails, SessionPage
+from afterword.client.results import ConsolidationReport, FactOrigin, ProcessingReport, SessionDetails, SessionPage
 from afterword.client.scope_memory import ScopeMemory
 from afterword.client.scope_reading import session_page
 from afterword.client.store_results import (
@@ -23,7 +23,7 @@ from afterword.client.store_results import (
     StoreStatus,
     TombstoneReplay,
 )
-from afterword.errors import Ambiguous, ArgumentInvalid, NotFound
+from afterword.errors import Ambiguous, ArgumentInvalid, NotFound, NothingSelected
 from afterword.facts.scopes import Scope
 from afterword.settings import Settings
 from afterword.store import lookup, runs, scope_rows, sessions
@@ -34,9 +34,8 @@ from afterword.store.runs import Run
 
 if TYPE_CHECKING:
     from afterword.client.processing import ProcessingOptions
+    from afterword.pipeline.background.halt import Halt
     from afterword.pipeline.background.leases import Ending, Job
-    from afterword.pipeline.background.schedule import Halt
-    from afterword.pipeline.consolidation import ConsolidationResult
     from afterword.store.transfer.imports import ImportResult
 
 T = TypeVar("T")
@@ -166,7 +165,7 @@ class Afterword:
 
     async def estimate(
         self,
-        source: str | Path | Sequence[str | Path] | None = None,
+        source: Source = None,
         *,
         scope: Scope | str | None = None,
         manifest: str | Path | None = None,
@@ -204,17 +203,19 @@ class Afterword:
 
         return await outdated(self._resources, None, extractor)
 
-    async def consolidate(self, *, apply: bool = True) -> tuple[ConsolidationResult, ...]:
-        """Consolidate every scope, as `ScopeMemory.consolidate` does."""
-        kept = await self._read(scope_rows.read_scopes)
-        return tuple([await self.scope(scope).consolidate(apply=apply) for scope in kept])
+    async def consolidate(self, *, scope: Scope | str | None = None, apply: bool = True) -> ConsolidationReport:
+        """Consolidate every scope, or this one, within one budget, as `ScopeMemory.consolidate` does."""
+        from afterword.client.processing import consolidate
+
+        scopes = await self._read(scope_rows.read_scopes) if scope is None else [scope_of(scope)]
+        return await consolidate(self._resources, scopes, apply=apply)
 
     async def retry(
         self, session_id: str | None = None, *, scope: Scope | str | None = None
     ) -> tuple[tuple[Scope, str], ...]:
         """Put sessions back that failed or were set aside, and return their scopes and ids: the next run tries them.
 
-        Without `session_id` all of them. Raises `NotFound` if no such session failed, and `Ambiguous` if several
+        Without `session_id` all of them. Raises `NothingSelected` if no such session failed, and `Ambiguous` if several
         scopes have a failed session of this id.
         """
         owner = None if scope is None else scope_of(scope)
@@ -226,7 +227,7 @@ class Afterword:
                 if session_id in (None, session.session_id) and owner in (None, session.scope)
             ]
             if session_id is not None and not failed:
-                raise NotFound(f"no failed session {session_id!r}; see `afterword status`")
+                raise NothingSelected(f"no failed session {session_id!r}; see `afterword status`")
             if session_id is not None and len(failed) > 1:
                 raise Ambiguous(f"{len(failed)} memories have a failed session {session_id!r}; name the scope")
             for session in failed:
@@ -325,7 +326,7 @@ class Afterword:
     async def run_due_jobs(self, *, halt: Halt | None = None) -> Mapping[str, Ending]:
         """Do the periodic jobs that are due now, and return how each ended; loads APScheduler."""
         from afterword.client.background import open_schedule
-        from afterword.pipeline.background.schedule import Halt
+        from afterword.pipeline.background.halt import Halt
 
         async with open_schedule(self._resources, halt or Halt(), lambda *_: None) as schedule:
             return await schedule.run_once()
@@ -342,7 +343,7 @@ class Afterword:
         Several processes share the work. `on_begin` is told the store, `on_end` how each job ended.
         """
         from afterword.client.background import open_schedule
-        from afterword.pipeline.background.schedule import Halt
+        from afterword.pipeline.background.halt import Halt
 
         async with open_schedule(self._resources, halt or Halt(), on_end) as schedule:
             on_begin(schedule.store.shown_url)

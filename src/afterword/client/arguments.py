@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from enum import StrEnum
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 from afterword.errors import ArgumentInvalid
 from afterword.facts.assertions import OWNER, Kind
@@ -20,6 +21,8 @@ Choice = TypeVar("Choice", bound=StrEnum)
 Instant = datetime | date | str
 """An instant: aware, or in UTC. A date is its last instant; a text is ISO 8601."""
 Several = Collection[str] | str
+Source = str | Path | Sequence[str | Path] | Mapping[str, Any] | bytes | None
+"""What is processed: paths, a saved state (a mapping, or the bytes of its JSON), or None."""
 
 EVERY_STATUS = "all"
 SERVED = frozenset({Status.CURRENT, Status.CONTESTED})

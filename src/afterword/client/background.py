@@ -24,8 +24,9 @@ from afterword.settings import ScheduleOptions
 from afterword.store.database.engine import Store
 
 if TYPE_CHECKING:
+    from afterword.pipeline.background.halt import Halt
     from afterword.pipeline.background.leases import Ending, Job
-    from afterword.pipeline.background.schedule import Halt, Schedule
+    from afterword.pipeline.background.schedule import Schedule
 
 WORKER_LIBRARY = "procrastinate"
 

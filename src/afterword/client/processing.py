@@ -12,13 +12,16 @@ from typing import Any
 
 from sqlmodel import Session
 
+from afterword.client.arguments import Source
 from afterword.client.resources import Resources
-from afterword.client.results import ProcessedSession, ProcessingReport
+from afterword.client.results import ConsolidatedScope, ConsolidationReport, ProcessedSession, ProcessingReport
 from afterword.client.store_results import CostEstimate, CostRange, OutdatedSession
 from afterword.errors import Ambiguous, ArgumentInvalid, NotFound
+from afterword.extractors.readers import parse_state
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, NotDue, NotStarted, queued_sessions, run_batch
 from afterword.pipeline.budget import CostTracker
+from afterword.pipeline.consolidation import CONSOLIDATION, consolidate_scope
 from afterword.pipeline.estimate import Estimate, estimate
 from afterword.pipeline.forget_requests import erase_and_compare
 from afterword.pipeline.intake import Saved
@@ -127,7 +130,7 @@ def _report(
 
 
 def select(
-    source: str | Path | Sequence[str | Path] | Mapping[str, Any] | None,
+    source: Source,
     *,
     scope: Scope | None,
     session_id: str | None,
@@ -137,10 +140,11 @@ def select(
     at: datetime,
 ) -> Selection:
     """Return the sessions that the arguments of `process` name. Raises `ArgumentInvalid` and `SourceInvalid`."""
-    if isinstance(source, Mapping):
+    if isinstance(source, Mapping | bytes):
         if scope is None or session_id is None:
             raise ArgumentInvalid("a state belongs to one session of one scope: give both")
-        saved = Saved(scope, session_id, state=source, humans=humans, started_at=started_at, file_time=at)
+        state = parse_state(source) if isinstance(source, bytes) else source
+        saved = Saved(scope, session_id, state=state, humans=humans, started_at=started_at, file_time=at)
         return Selection([saved], are_named=True)
     paths = [] if source is None else [source] if isinstance(source, str | Path) else list(source)
     if paths or manifest is not None:
@@ -195,6 +199,20 @@ async def outdated(resources: Resources, scope: Scope | None, kind: str | None) 
         return tuple(old)
 
     return await (await resources.store()).read(work)
+
+
+async def consolidate(resources: Resources, scopes: Sequence[Scope], *, apply: bool) -> ConsolidationReport:
+    """Judge what was left unjudged in these scopes, within one budget."""
+    tracker, store = resources.tracker(), await resources.store()
+    async with resources.extractor_and_judge() as workers:
+        results = [
+            await consolidate_scope(store, scope, judge=workers.judge, apply=apply, budget=tracker, clock=resources.now)
+            for scope in scopes
+        ]
+    if apply:
+        await resources.refresh_vectors(scopes, tracker)
+    consolidated = tuple(ConsolidatedScope(result, tracker.spent_on(result.scope, CONSOLIDATION)) for result in results)
+    return ConsolidationReport(consolidated, tracker.spent, tracker.reached)
 
 
 async def estimate_costs(resources: Resources, selection: Selection | None, kind: str | None) -> CostEstimate:

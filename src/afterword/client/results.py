@@ -23,6 +23,7 @@ from afterword.store.sessions import SavedSession
 
 if TYPE_CHECKING:
     from afterword.pipeline.batch import Failure, NotDue, NotStarted
+    from afterword.pipeline.consolidation import ConsolidationResult
     from afterword.pipeline.session import SessionOutcome
 
 
@@ -253,11 +254,41 @@ class ProcessedSession:
     result: SessionOutcome | Failure | NotStarted | NotDue
     spent: Spending
 
+    @property
+    def result_name(self) -> str:
+        """What became of it in one word: "done", "failed", "waiting" for its next try, "left" by a stop, and so on."""
+        from afterword.pipeline.batch import Failure, NotStarted
+        from afterword.pipeline.session import SessionOutcome
+        from afterword.pipeline.session_telemetry import result
+
+        if isinstance(self.result, SessionOutcome):
+            return result(self.result)
+        if isinstance(self.result, Failure):
+            return "failed"
+        return "left" if isinstance(self.result, NotStarted) else "waiting"
+
 
 @dataclass(frozen=True, slots=True)
 class ProcessingReport:
     """What became of each session, in order. `budget_reached` says which limit stopped the rest, if one did."""
 
     sessions: tuple[ProcessedSession, ...]
+    spent: Spending
+    budget_reached: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidatedScope:
+    """What a consolidation did in one scope, and what models cost for it."""
+
+    result: ConsolidationResult
+    spent: Spending
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidationReport:
+    """What a consolidation did in each scope. `budget_reached` says which limit stopped the judging, if one did."""
+
+    scopes: tuple[ConsolidatedScope, ...]
     spent: Spending
     budget_reached: str | None = None

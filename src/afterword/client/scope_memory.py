@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from afterword.client.arguments import Instant, start_of
+from afterword.client.arguments import Instant, Source, start_of
 from afterword.client.results import ProcessingReport
 from afterword.client.scope_changes import ScopeChanges
 from afterword.client.scope_reading import BUDGET_TOKENS
@@ -40,8 +40,9 @@ class ScopeMemory(ScopeChanges):
 
     async def process(
         self,
-        source: str | Path | Sequence[str | Path] | Mapping[str, Any] | None = None,
+        source: Source = None,
         *,
+        manifest: str | Path | None = None,
         session_id: str | None = None,
         humans: Sequence[str] = (),
         started_at: Instant | None = None,
@@ -49,9 +50,10 @@ class ScopeMemory(ScopeChanges):
     ) -> ProcessingReport:
         """Make facts of sessions, and return what became of each.
 
-        `source` is a saved state: a file, a folder of files, or the state itself (with `session_id`); or the id of a
-        session that was recorded. A text that names no file or folder is such an id. `humans` and `started_at` are
-        what is known of a given state: names of people, and when the session began. Processed again it costs nothing.
+        `source` is a saved state: a file, a folder of files, or the state itself, as a mapping or as the bytes of its
+        JSON (with `session_id`); or the id of a session that was recorded. A text that names no file or folder is such
+        an id. `manifest` is a manifest whose paths are relative to it. `humans` and `started_at` are what is known of a
+        given state: names of people, and when the session began. Processed again it costs nothing.
 
         A session that fails is reported as a `Failure` and does not stop the others. Raises `ArgumentInvalid`,
         `SourceInvalid`, and `NotFound` if a recorded session is named that the scope does not have.
@@ -62,7 +64,7 @@ class ScopeMemory(ScopeChanges):
             source,
             scope=self.scope,
             session_id=session_id,
-            manifest=None,
+            manifest=None if manifest is None else Path(manifest),
             humans=humans,
             started_at=None if started_at is None else start_of(started_at),
             at=self._resources.now(),
@@ -91,16 +93,10 @@ class ScopeMemory(ScopeChanges):
         Held for a person if much would be retired, by the scope's policy, or with `apply` False. Raises an
         `ExtractionError` if the judge gave no answer, and `ScopeBusy` if others kept changing the scope.
         """
-        from afterword.pipeline.consolidation import consolidate_scope
+        from afterword.client.processing import consolidate
 
-        tracker, store = self._resources.tracker(), await self._store()
-        async with self._resources.extractor_and_judge() as workers:
-            consolidated = await consolidate_scope(
-                store, self.scope, judge=workers.judge, apply=apply, budget=tracker, clock=self._resources.now
-            )
-        if apply:
-            await self._resources.refresh_vectors([self.scope], tracker)
-        return consolidated
+        report = await consolidate(self._resources, [self.scope], apply=apply)
+        return report.scopes[0].result
 
     async def preview_forget(
         self,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sqlmodel import Session
 
-from afterword.errors import NotFound
+from afterword.errors import NothingSelected
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import NotDue, due_sessions, queued_sessions
 from afterword.pipeline.intake import Saved
@@ -32,13 +32,13 @@ def select_paths(
 ) -> Selection:
     """Return the sessions at these paths, or the one of them with this id.
 
-    Raises `SourceInvalid` as `find_sessions` does, and `NotFound` if no session there has this id.
+    Raises `SourceInvalid` as `find_sessions` does, and `NothingSelected` if no session there has this id.
     """
     saved = find_sessions(paths, scope=scope, manifest=manifest)
     if session_id is not None:
         saved = [session for session in saved if session.session_id == session_id]
         if not saved:
-            raise NotFound(f"no session {session_id!r} lies there; without a session id all are processed")
+            raise NothingSelected(f"no session {session_id!r} lies there; without a session id all are processed")
     are_states = manifest is None and all(_is_state(path) for path in paths)
     return Selection(saved, are_named=session_id is not None or are_states)
 

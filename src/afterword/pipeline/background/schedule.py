@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -15,6 +14,7 @@ from apscheduler.triggers.base import BaseTrigger
 from afterword import telemetry
 from afterword.errors import StoreError
 from afterword.pipeline.background.due_times import MISFIRE_GRACE_S, Clock, Rhythm
+from afterword.pipeline.background.halt import Halt
 from afterword.pipeline.background.leases import LEASE_S, Ending, Job, attempt_job
 from afterword.store.database.engine import Store
 
@@ -30,29 +30,6 @@ class Timing:
 
     jitter_s: float = 5.0
     lease_s: float = LEASE_S
-
-
-class Halt:
-    """A request to stop. Calling it returns the reason, or None."""
-
-    def __init__(self) -> None:
-        self._reason: str | None = None
-        self._asked = asyncio.Event()
-
-    def __call__(self) -> str | None:
-        """Return the reason to stop, if there is one. Long work calls this between its steps."""
-        return self._reason
-
-    def stop(self, reason: str) -> None:
-        """Request a stop."""
-        self._reason = reason
-        self._asked.set()
-
-    async def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait for a request to stop, at most for the timeout; return whether there was one."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._asked.wait(), timeout_s)
-        return self._asked.is_set()
 
 
 class _RhythmTrigger(BaseTrigger):  # type: ignore[misc]  # apscheduler has no types

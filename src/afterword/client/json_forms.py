@@ -1,0 +1,336 @@
+"""What the door returns as JSON for machines: the forms that the command line prints and services send. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from afterword.store.transfer.fact_json import fact_json, iso_instant
+
+if TYPE_CHECKING:
+    from afterword.client.results import (
+        ContextBlock,
+        FactOrigin,
+        ProcessedSession,
+        Review,
+        RunRecord,
+        SearchResults,
+        SessionDetails,
+    )
+    from afterword.client.store_results import CostEstimate, CostRange, StoreStatus
+    from afterword.facts.assertions import Assertion
+    from afterword.pipeline.resolution import Changes
+    from afterword.pipeline.session import SessionOutcome
+    from afterword.store.costs import Spending
+    from afterword.store.forgetting.erasure import Receipt
+    from afterword.store.runs import Run
+    from afterword.store.sessions import SavedSession
+
+__all__ = ["fact_json", "iso_instant"]
+
+SESSION_STATES = ("new", "grown", "unchanged", "unreadable")
+"""The states of sessions in an estimate."""
+
+
+def spending_json(spent: Spending) -> dict[str, Any]:
+    """Return a sum: `usd` is a decimal number as text, null if no price is known."""
+    return {
+        "calls": spent.calls,
+        "prompt_tokens": spent.prompt_tokens,
+        "cached_tokens": spent.cached_tokens,
+        "completion_tokens": spent.completion_tokens,
+        "usd": None if spent.usd is None else f"{spent.usd:.6f}",
+        "unpriced_calls": spent.unpriced_calls,
+        "estimated_calls": spent.estimated_calls,
+    }
+
+
+def run_json(run: Run) -> dict[str, Any]:
+    """Return a run."""
+    return {
+        "id": run.id,
+        "scope": str(run.scope),
+        "source": run.source,
+        "purpose": run.purpose,
+        "status": run.status,
+        "extractor": run.extractor,
+        "judge": run.judge,
+        "started_at": iso_instant(run.started_at),
+        "applied_at": iso_instant(run.applied_at),
+        "undone_at": iso_instant(run.undone_at),
+        "calls": run.calls,
+        "prompt_tokens": run.prompt_tokens,
+        "completion_tokens": run.completion_tokens,
+        "counts": dict(run.counts),
+    }
+
+
+def run_record_json(record: RunRecord) -> dict[str, Any]:
+    """Return a run with what it cost."""
+    return {**run_json(record.run), "spent": spending_json(record.spent)}
+
+
+def origin_json(origin: FactOrigin) -> dict[str, Any]:
+    """Return how a fact came to be."""
+    return {
+        "scope": str(origin.fact.scope),
+        "fact": fact_json(origin.fact),
+        "said": [assertion_json(assertion) for assertion in origin.assertions],
+        "verdicts": [
+            {
+                "relation": str(recorded.verdict.relation),
+                "earlier": recorded.earlier.statement,
+                "later": recorded.later.statement,
+                "reason": recorded.verdict.reason,
+                "judge": recorded.verdict.judge,
+                "recorded_at": iso_instant(recorded.recorded_at),
+                "runs": list(recorded.run_ids),
+            }
+            for recorded in origin.verdicts
+        ],
+    }
+
+
+def assertion_json(assertion: Assertion) -> dict[str, Any]:
+    """Return an assertion with its quotes."""
+    return {
+        "id": assertion.id,
+        "said_at": iso_instant(assertion.said_at),
+        "session_id": assertion.session_id,
+        "statement": assertion.statement,
+        "quotes": [evidence.quote for evidence in assertion.evidence],
+    }
+
+
+def search_json(results: SearchResults) -> dict[str, Any]:
+    """Return the facts that were found, with their scores and what adds up to them."""
+    facts = [{**fact_json(hit.fact), "score": hit.score, "parts": dict(hit.parts)} for hit in results.hits if hit.fact]
+    return {"stored": results.stored, "without_vector": results.without_vector, "facts": facts}
+
+
+def context_json(block: ContextBlock) -> dict[str, Any]:
+    """Return the block that an agent is told, and what is left out of it."""
+    return {
+        "text": block.text,
+        "tokens": block.tokens,
+        "budget_tokens": block.budget_tokens,
+        "facts": [fact_json(fact) for fact in block.facts],
+        "turns": [
+            {"session_id": turn.session_id, "turn": turn.number, "speaker": turn.speaker, "text": turn.text}
+            for turn in block.turns
+        ],
+        "left_out": [{"fact": fact_json(omitted.fact), "reason": str(omitted.reason)} for omitted in block.left_out],
+    }
+
+
+def session_details_json(details: SessionDetails) -> dict[str, Any]:
+    """Return how a session was read, which facts it supports, and what was refused."""
+    session = details.session
+    return {
+        "scope": str(session.scope),
+        "session_id": session.session_id,
+        "spent": spending_json(details.spent),
+        "progress": str(session.progress),
+        "failure": session.failure,
+        "layout": session.layout,
+        "turns": len(details.turns),
+        "humans": list(session.humans),
+        "assumed": list(session.assumed),
+        "time_basis": session.time_basis,
+        "started_at": iso_instant(session.started_at),
+        "ended_at": iso_instant(session.ended_at),
+        "skipped": dict(session.skipped),
+        "kept": [fact_json(fact) for fact in details.facts],
+        "dropped": [
+            {"reason": refusal.reason, "statement": refusal.statement, "detail": refusal.detail}
+            for refusal in details.rejected
+        ],
+    }
+
+
+def saved_session_json(session: SavedSession) -> dict[str, Any]:
+    """Return where a session stands."""
+    return {
+        "scope": str(session.scope),
+        "session_id": session.session_id,
+        "progress": str(session.progress),
+        "failure": session.failure,
+        "tries": session.attempts,
+        "next_try_at": iso_instant(session.next_try_at),
+        "started_at": iso_instant(session.started_at),
+        "ended_at": iso_instant(session.ended_at),
+        "updated_at": iso_instant(session.updated_at),
+    }
+
+
+def processed_json(processed: ProcessedSession) -> dict[str, Any]:
+    """Return what became of a session, with what it cost in this call, whatever became of it."""
+    from afterword.pipeline.session import SessionOutcome
+
+    result, spent = processed.result, spending_json(processed.spent)
+    if isinstance(result, SessionOutcome):
+        return {**outcome_json(result), "spent": spent}
+    names = {"scope": str(result.scope), "session_id": result.session_id}
+    return {**names, "result": processed.result_name, "reason": result.reason, "spent": spent}
+
+
+def outcome_json(outcome: SessionOutcome) -> dict[str, Any]:
+    """Return what a session that was read gave."""
+    from afterword.pipeline.session_telemetry import result
+
+    transcript = outcome.transcript
+    return {
+        "scope": str(outcome.scope),
+        "session_id": outcome.session_id,
+        "result": result(outcome),
+        "run": outcome.run_id,
+        "turns": outcome.turns,
+        "layout": transcript.layout,
+        "time_basis": str(transcript.time_basis) if transcript.time_basis else None,
+        "humans": list(transcript.humans),
+        "assumed": list(transcript.assumed),
+        "owner": list(outcome.owners),
+        "skipped": dict(transcript.skipped),
+        "refused": dict(outcome.rejected),
+        **changes_json(outcome.changes),
+        "unjudged": outcome.unjudged,
+        "splits": outcome.splits,
+        "calls": outcome.usage.calls,
+        "prompt_tokens": outcome.usage.prompt_tokens,
+        "completion_tokens": outcome.usage.completion_tokens,
+    }
+
+
+def changes_json(changes: Changes) -> dict[str, Any]:
+    """Return what a run changes."""
+    return {
+        "learned": [fact_json(fact) for fact in changes.learned],
+        "repeated": [fact_json(fact) for fact in changes.repeated],
+        "retired": [{"fact": fact_json(old), "by": fact_json(new) if new else None} for old, new in changes.retired],
+        "contested": [fact_json(fact) for fact in changes.contested],
+        "hidden": changes.hidden,
+    }
+
+
+def review_json(review: Review) -> dict[str, Any]:
+    """Return what waits for a person; contests are numbered as `decide` takes them."""
+    return {
+        "contests": [
+            {
+                "number": number,
+                "relation": str(contest.relation),
+                "judged_because": contest.judged_because,
+                "refused_because": contest.refused_because,
+                "earlier": assertion_json(contest.earlier),
+                "later": assertion_json(contest.later),
+            }
+            for number, contest in enumerate(review.contests, 1)
+        ],
+        "held": [{**run_json(held.run), "says": list(held.statements)} for held in review.held],
+        "dependents": [
+            {
+                "fact": fact_json(dependent.fact),
+                "changed": fact_json(dependent.changed),
+                "changed_at": iso_instant(dependent.changed.valid_to),
+                "reason": dependent.reason,
+            }
+            for dependent in review.dependents
+        ],
+        "unclear_names": [{"fact": fact_json(fact), "may_be": list(fact.may_be)} for fact in review.unclear],
+    }
+
+
+def receipt_json(receipt: Receipt) -> dict[str, Any]:
+    """Return what was forgotten, in counts; `done` is false for a preview."""
+    return {
+        "scope": str(receipt.scope),
+        "done": receipt.is_clean is not None,
+        "erased": dict(receipt.erased),
+        "blanked": dict(receipt.blanked),
+        "tombstones": receipt.tombstones,
+        "files_clean": receipt.is_clean,
+    }
+
+
+def estimate_json(estimate: CostEstimate) -> dict[str, Any]:
+    """Return what processing would take and cost, in all and by scope."""
+    return {
+        "extractor": estimate.extractor,
+        "model": estimate.model,
+        **_range_json(estimate.total),
+        "scopes": {str(scope): _range_json(costs) for scope, costs in estimate.by_scope.items()},
+    }
+
+
+def _range_json(costs: CostRange) -> dict[str, Any]:
+    return {
+        "sessions": {state: costs.sessions.get(state, 0) for state in SESSION_STATES},
+        "windows": costs.windows,
+        "least": spending_json(costs.least),
+        "most": spending_json(costs.most),
+    }
+
+
+def status_json(status: StoreStatus) -> dict[str, Any]:
+    """Return what the store holds, what waits, and what failed."""
+    return {
+        "store": status.store,
+        "scopes": [
+            {
+                "scope": str(scope.scope),
+                "current": scope.current,
+                "all": scope.facts,
+                "sessions": scope.sessions,
+                "contested": scope.contested,
+                "pending": scope.pending,
+                "held": scope.held_runs,
+                "to_forget": scope.to_forget,
+                "pairs": scope.pairs,
+                "judged": scope.judged_pairs,
+                "spent": spending_json(scope.spent),
+            }
+            for scope in status.scopes
+        ],
+        "secrets_masked": status.secrets_masked,
+        "turns_off_the_record": status.turns_off_the_record,
+        "sessions": dict(status.sessions),
+        "queue": {
+            "waiting": status.queue.waiting,
+            "oldest_since": iso_instant(status.queue.oldest_since),
+            "oldest_age_s": status.queue.oldest_age_s,
+        },
+        "reasons": dict(status.failures),
+        "failed": [
+            {
+                "scope": str(session.scope),
+                "session_id": session.session_id,
+                "reason": session.failure,
+                "progress": str(session.progress),
+                "tries": session.attempts,
+                "next_try_at": iso_instant(session.next_try_at),
+            }
+            for session in status.failed
+        ],
+        "jobs": [
+            {
+                "job": job.name,
+                "last_success_at": iso_instant(job.last_success_at),
+                "held_until": iso_instant(job.leased_until) if job.holder else None,
+                "failure": job.failure,
+            }
+            for job in status.jobs
+        ],
+        "vectors": [
+            {
+                "model": vectors.model,
+                "dimension": vectors.dimension,
+                "configured": vectors.is_configured,
+                "vectors": vectors.vectors,
+                "lacking": vectors.lacking,
+            }
+            for vectors in status.vectors
+        ],
+        "spent": {
+            "total": spending_json(status.costs.total),
+            "days": {day.isoformat(): spending_json(spent) for day, spent in status.costs.by_day.items()},
+        },
+    }

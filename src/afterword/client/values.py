@@ -1,0 +1,45 @@
+"""The values of other packages that the door takes and returns, for those who check or name their types."""
+
+from afterword.facts.assertions import Assertion
+from afterword.facts.dependents import Dependent
+from afterword.facts.fact import Fact, Status
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import TimeBasis, Transcript, Turn
+from afterword.pipeline.background.halt import Halt
+from afterword.pipeline.background.leases import Ending, Job
+from afterword.pipeline.batch import Failure, NotDue, NotStarted
+from afterword.pipeline.consolidation import ConsolidationResult
+from afterword.pipeline.resolution import Changes
+from afterword.pipeline.session import SessionOutcome
+from afterword.pipeline.vector_refresh import RefreshResult
+from afterword.store.costs import Spending
+from afterword.store.forgetting.erasure import Receipt
+from afterword.store.reviews import Contest
+from afterword.store.runs import Run
+from afterword.store.sessions import SavedSession
+
+__all__ = [
+    "Assertion",
+    "Changes",
+    "ConsolidationResult",
+    "Contest",
+    "Dependent",
+    "Ending",
+    "Fact",
+    "Failure",
+    "Halt",
+    "Job",
+    "NotDue",
+    "NotStarted",
+    "Receipt",
+    "RefreshResult",
+    "Run",
+    "SavedSession",
+    "Scope",
+    "SessionOutcome",
+    "Spending",
+    "Status",
+    "TimeBasis",
+    "Transcript",
+    "Turn",
+]
