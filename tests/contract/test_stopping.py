@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from afterword.pipeline.background.due_times import Rhythm
+from afterword.pipeline.background.halt import Halt
 from afterword.pipeline.background.leases import Ending, Job
-from afterword.pipeline.background.schedule import Halt, Schedule, Timing
+from afterword.pipeline.background.schedule import Schedule, Timing
 from afterword.store import jobs
 from afterword.store.database.engine import Store, open_store
 

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from afterword.cli.evaluating import Asked, evaluated
+from afterword.evaluation.measurement import EvaluationRequest, measure
 from afterword.evaluation.report.scorecard import BEGIN, END, scorecard
 from afterword.evaluation.results import Evaluation
 from afterword.evaluation.scenarios.saved_states import saved_state
@@ -43,8 +43,8 @@ def open_scenarios(shared: Path) -> list[Scenario]:
 @pytest.fixture(scope="module")
 def recorded(shared: Path) -> Evaluation:
     """What `make scorecard` measures."""
-    asked = Asked([shared / "data" / "scenarios"], replay=RECORDED)
-    return asyncio.run(evaluated(asked, Settings(), quiet=True))
+    request = EvaluationRequest([shared / "data" / "scenarios"], replay=RECORDED)
+    return asyncio.run(measure(request, Settings()))
 
 
 def scored_elsewhere(shared: Path, stores: Stores, folder: Path) -> Json:

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from afterword.cli.processing import show
+from afterword.cli.outcomes import show_outcomes
+from afterword.client.results import ProcessedSession
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.extractor import ModelExtractor
@@ -31,6 +32,7 @@ from afterword.pipeline.batch import Failure, NotStarted, queued_sessions, run_b
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import SessionOutcome
 from afterword.store import lookup, runs, sessions
+from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from spoiling import FAULTS, Fault
 
@@ -187,7 +189,7 @@ async def test_a_fault_is_told_leaves_the_session_queued_and_costs_no_fact(
         store = await stack.enter_async_context(Store(f"sqlite:///{shutil.copy(begun, tmp_path)}"))
         (ended,) = await met(store, fault, stage, mode)
         assert not isinstance(ended, NotStarted)
-        show([ended], dry_run=False)
+        show_outcomes([ProcessedSession(ended, Spending())], is_proposal=False)
         printed = " ".join(capsys.readouterr().out.split())
         error = FAULTS[fault].error
         if error is not None:

@@ -11,8 +11,8 @@ import pytest
 from autogen_core.memory import MemoryContent, MemoryMimeType
 
 from afterword import FactMemory
-from afterword.cli import asking, deciding
-from afterword.cli.processing import show
+from afterword.cli.outcomes import show_outcomes
+from afterword.client.results import ProcessedSession
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.rules import RulesJudge
 from afterword.extractors.testing import OracleExtractor
@@ -22,8 +22,10 @@ from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal
 from afterword.pipeline.session import process_session
 from afterword.store import lookup, runs
+from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus
+from commands import Commands
 
 MIRA = Scope.user("mira")
 STARTED = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -93,12 +95,12 @@ async def test_what_a_person_pasted_is_listed_with_its_reason_and_never_served(
     assert [fact.statement for fact in held] == ["The user takes the window seat."]
     assert [(reason, statement) for reason, statement, _ in dropped] == [("quarantined", "The user wants Acme hotels.")]
     assert oracle.rejections == []
-    show([outcome], dry_run=False)
+    show_outcomes([ProcessedSession(outcome, Spending())], is_proposal=False)
     assert "1 quarantined" in " ".join(capsys.readouterr().out.split())
 
 
-def test_a_review_shows_what_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_review_shows_what_waits(afterword: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(afterword.folder)
 
     async def add() -> None:
         memory = FactMemory(user="mira")
@@ -106,12 +108,9 @@ def test_a_review_shows_what_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         await memory.close()
 
     asyncio.run(add())
-    deciding.review("mira", None, approve=None, reject=None, keep_both=None, as_json=False)
-    shown = " ".join(capsys.readouterr().out.split())
+    shown = " ".join(afterword("review", "--user", "mira").split())
     assert "0 contested, 1 held" in shown
     assert "1 quarantined" in shown
     assert COMMAND in shown
-    deciding.review("mira", None, approve=None, reject="run:1", keep_both=None, as_json=False)
-    capsys.readouterr()
-    asking.facts("mira", None, everything=True, as_of=None, known_at=None, as_json=True)
-    assert "Acme" not in capsys.readouterr().out
+    afterword("review", "--user", "mira", "--reject", "run:1")
+    assert "Acme" not in afterword("facts", "--user", "mira", "--all")

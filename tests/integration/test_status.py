@@ -7,9 +7,6 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pytest
-
-from afterword.cli import upkeep
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Window
 from afterword.extractors.testing import OracleExtractor
@@ -19,6 +16,7 @@ from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
 from afterword.store import sessions
 from afterword.store.database.engine import open_store
+from commands import Commands
 
 LENA = Scope.user("lena")
 
@@ -52,28 +50,19 @@ async def said(url: str, session_id: str, day: int, *texts: str) -> None:
         await process_session(store, saved, extractor=OracleExtractor(find))
 
 
-def test_what_is_pending_and_what_waits_to_be_forgotten_is_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    url = f"sqlite:///{tmp_path}/facts.db"
-    monkeypatch.setenv("AFTERWORD_STORE__URL", url)
-    monkeypatch.chdir(tmp_path)
+def test_what_is_pending_and_what_waits_to_be_forgotten_is_counted(afterword: Commands, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/afterword.db"
     names = ("Jan Petrik likes tea", "Jan Oduya likes rum", "Jan likes milk", "user likes beer")
     asyncio.run(said(url, "a", 1, *names))
     asyncio.run(said(url, "b", 2, "forget beer"))
-    upkeep.status(as_json=True)
-    (told,) = json.loads(capsys.readouterr().out)["scopes"]
+    (told,) = json.loads(afterword("status", "--json"))["scopes"]
     assert (told["pending"], told["to_forget"], told["current"]) == (1, 2, 2), (
         "the request itself is forgotten with what it names"
     )
 
 
-def test_the_age_of_the_queue_and_the_kinds_of_failures_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    url = f"sqlite:///{tmp_path}/facts.db"
-    monkeypatch.setenv("AFTERWORD_STORE__URL", url)
-    monkeypatch.chdir(tmp_path)
+def test_the_age_of_the_queue_and_the_kinds_of_failures_are_told(afterword: Commands, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/afterword.db"
     an_hour_ago = datetime.now(UTC) - timedelta(hours=1)
 
     async def wait_and_fail() -> None:
@@ -85,17 +74,18 @@ def test_the_age_of_the_queue_and_the_kinds_of_failures_are_told(
                     sessions.mark_failed(db, LENA, name, reason, an_hour_ago)
 
     assert asyncio.run(kept(url)) == 0
-    upkeep.status(as_json=True)
-    assert json.loads(capsys.readouterr().out)["queue"] == {"waiting": 0, "oldest_since": None, "oldest_age_s": None}
+    assert json.loads(afterword("status", "--json"))["queue"] == {
+        "waiting": 0,
+        "oldest_since": None,
+        "oldest_age_s": None,
+    }
     asyncio.run(wait_and_fail())
-    upkeep.status(as_json=True)
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(afterword("status", "--json"))
     assert told["reasons"] == {"SourceInvalid": 2, "AnswerCut": 1}
     assert told["queue"]["waiting"] == 2
     assert 3600 <= told["queue"]["oldest_age_s"] < 4200
     assert datetime.fromisoformat(told["queue"]["oldest_since"]) == an_hour_ago
-    upkeep.status(as_json=False)
-    shown = capsys.readouterr().out
+    shown = afterword("status")
     assert "queue: 2 waiting, the oldest for 1:0" in shown
     assert "failures: 2 SourceInvalid, 1 AnswerCut" in shown
 

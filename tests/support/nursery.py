@@ -14,7 +14,7 @@ from pathlib import Path
 from programs import run_command
 
 # `openai` and `instructor` are what a command loads last, and what takes longest.
-LOADED = ("pytest", "openai", "instructor", "procrastinate", "programs", "afterword.cli.processing")
+LOADED = ("pytest", "openai", "instructor", "procrastinate", "programs", "afterword.cli.progress")
 LONGEST_S = 120.0
 
 _context = multiprocessing.get_context("forkserver")

@@ -14,6 +14,7 @@ from sqlalchemy import JSON, LargeBinary, String, TypeDecorator
 from sqlalchemy.types import TypeEngine
 from sqlmodel import SQLModel
 
+import afterword
 from afterword.settings import Settings
 from afterword.store.forgetting.text_columns import ERASABLE_TABLES
 from commands import Commands
@@ -74,6 +75,38 @@ def test_forgetting_knows_every_column_that_may_hold_words() -> None:
         assert not listed[name].words or listed[name].of_scope is not None, f"{name}: its words are never erased"
 
 
+def imported_modules(tree: ast.Module) -> set[str]:
+    """Return the modules of afterword that a program imports, functions and type checking included."""
+    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "afterword":
+            names |= {f"afterword.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+    return {name for name in names if name.startswith("afterword.")}
+
+
+def test_the_command_line_imports_the_door_and_nothing_below_it(modules: dict[Path, ast.Module]) -> None:
+    own = {
+        "evaluation_commands.py": ("afterword.evaluation", "afterword.demo"),
+        "store_commands.py": ("afterword.doctor",),
+    }
+    commands = {path: tree for path, tree in modules.items() if path.parent.name == "cli"}
+    assert set(own) <= {path.name for path in commands}
+    for path, tree in commands.items():
+        allowed = ("afterword.cli", "afterword.client", "afterword.errors", "afterword.settings")
+        for name in imported_modules(tree):
+            is_public = name.removeprefix("afterword.") in afterword.__all__
+            assert is_public or name.startswith((*allowed, *own.get(path.name, ()))), f"{path.name} imports {name}"
+
+
+def test_the_examples_use_the_public_names_alone(repository: Path) -> None:
+    for path in (repository / "examples").rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        private = {name for name in imported_modules(tree) if name.removeprefix("afterword.") not in afterword.__all__}
+        assert not private, f"{path.name} imports {private}"
+
+
 def test_the_root_folders_lead_into_the_package(repository: Path) -> None:
     for name in ("pipeline", "extractors", "store", "agents"):
         link = repository / name
@@ -102,9 +135,9 @@ def test_the_readme_example_runs(
     (example,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
     assert len(example.splitlines()) <= 30
     subprocess.run([sys.executable, "-c", example], cwd=tmp_path, check=True, capture_output=True, timeout=120)
-    afterword = Commands(tmp_path, monkeypatch, capsys)
-    afterword("run")
-    facts = json.loads(afterword("facts", "--user", "mira", "--json"))
+    run = Commands(tmp_path, monkeypatch, capsys)
+    run("run")
+    facts = json.loads(run("facts", "--user", "mira", "--json"))
     assert {"Bergen"} <= {fact["value"] for fact in facts}
 
 

@@ -28,7 +28,7 @@ def test_a_live_agent_loads_no_model_client_no_scheduler_and_no_queue() -> None:
 
 
 def test_whoever_uses_no_workers_never_loads_their_queue() -> None:
-    commands = "import afterword.cli.scheduling, afterword.cli.processing, afterword.cli.upkeep"
+    commands = "import afterword.cli.outcomes, afterword.cli.progress, afterword.client.status"
     assert "procrastinate" not in loaded_by(commands)
 
 

@@ -1,4 +1,5 @@
-"""The command line. Commands import what they need when they run, so that `--help` answers at once."""
+"""The command line: every command is a call of the door. Commands import what they need when they run, so that
+`--help` answers at once."""
 
 from __future__ import annotations
 
@@ -6,11 +7,24 @@ import sys
 
 import typer
 
-from afterword.cli.app import FAILED, USAGE
-from afterword.cli.commands import app
+from afterword.cli.app import FAILED, USAGE, app
 from afterword.errors import AfterwordError
 
-__all__ = ["app", "main"]
+# In the order of the help: importing a module registers its commands.
+from afterword.cli import session_commands, fact_commands, run_commands  # isort: skip
+from afterword.cli import erasure_command, transfer_commands, store_commands, evaluation_commands  # isort: skip
+
+__all__ = [
+    "app",
+    "erasure_command",
+    "evaluation_commands",
+    "fact_commands",
+    "main",
+    "run_commands",
+    "session_commands",
+    "store_commands",
+    "transfer_commands",
+]
 
 
 def main() -> None:

@@ -11,21 +11,26 @@ FAILED, USAGE, OUT_OF_BUDGET, INTERRUPTED = 1, 2, 3, 130
 
 app = typer.Typer(
     name="afterword",
-    help="Saved AutoGen sessions in, grounded and dated facts out, and back into the next session.",
+    help="Turn saved AutoGen sessions into dated facts with their evidence, for the next session.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
     rich_markup_mode=None,
 )
 
-User = Annotated[str | None, typer.Option("--user", help="Whose memory: a user of the default tenant.")]
-InScope = Annotated[str | None, typer.Option("--scope", help="Whose memory, in the long form tenant/kind/id.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-AsOf = Annotated[str | None, typer.Option("--as-of", help="Statuses as at this instant (ISO 8601; default: now).")]
+User = Annotated[str | None, typer.Option("--user", help="The user whose memory it is, in the default tenant.")]
+ScopeName = Annotated[str | None, typer.Option("--scope", help="The memory by its full name: tenant/kind/id.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+ExtractorKind = Annotated[
+    Literal["rules", "model"] | None,
+    typer.Option("--extractor", help="What finds facts: offline rules or a model (default: as configured)."),
+]
+FactId = Annotated[str, typer.Argument(metavar="FACT", help="The id of a fact, or at least its first 6 digits.")]
+RunId = Annotated[int, typer.Argument(metavar="RUN", help="The number of a run; see `afterword runs`.")]
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_wanted: bool) -> None:
+    if is_wanted:
         from afterword import __version__
 
         typer.echo(f"afterword {__version__}")
@@ -33,18 +38,21 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback()
-def options(
-    _shown: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")] = False,
+def configure_logging(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
     log_format: Annotated[
-        Literal["text", "json"] | None, typer.Option("--log-format", help="Of log records on standard error.")
+        Literal["text", "json"] | None, typer.Option("--log-format", help="The format of log records.")
     ] = None,
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"] | None,
-        typer.Option("--log-level", help="What is logged; debug may hold what was said."),
+        typer.Option("--log-level", help="The least severe level that is logged. debug may show what users said."),
     ] = None,
 ) -> None:
-    """Saved AutoGen sessions in, grounded and dated facts out, and back into the next session."""
-    if "--help" not in sys.argv:  # which answers at once, and so loads nothing
+    """Turn saved AutoGen sessions into dated facts with their evidence, for the next session."""
+    if "--help" not in sys.argv:  # --help must answer at once, so it loads no settings
         from afterword.cli import logs
 
         logs.configure(log_format, log_level)

@@ -1,4 +1,4 @@
-"""How the command line writes log records: a line each on standard error, as text for people or JSON for machines."""
+"""How the command line writes log records: one line each on standard error, as text for people or JSON for machines."""
 
 from __future__ import annotations
 
@@ -17,49 +17,49 @@ NAME = "afterword.cli"
 FIELDS = ("stage", "scope", "session_id", "run_id", "job")
 
 
-class Errors(logging.Handler):
-    """Writes lines to standard error, whatever that is at the moment."""
+class StandardErrorHandler(logging.Handler):
+    """Writes lines to what is standard error at that moment."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record."""
         sys.stderr.write(self.format(record) + "\n")
 
 
-class Text(logging.Formatter):
+class TextFormatter(logging.Formatter):
     """`2026-01-31T18:00:00Z WARNING what happened [stage=afterword.session session_id=monday]`."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record; a traceback follows on lines of its own."""
         fields = " ".join(f"{name}={value}" for name, value in _fields(record).items())
-        told = f"{_instant(record)} {record.levelname} {record.getMessage()}" + (f" [{fields}]" if fields else "")
-        return f"{told}\n{self.formatException(record.exc_info)}" if record.exc_info else told
+        line = f"{_instant(record)} {record.levelname} {record.getMessage()}" + (f" [{fields}]" if fields else "")
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
-class Json(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     """One JSON object a line: time, level, logger, message, and the fields that are known."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record."""
-        told: dict[str, Any] = {"time": _instant(record), "level": record.levelname.lower(), "logger": record.name}
-        told |= {"message": record.getMessage(), **_fields(record), **_place()}
+        line: dict[str, Any] = {"time": _instant(record), "level": record.levelname.lower(), "logger": record.name}
+        line |= {"message": record.getMessage(), **_fields(record), **_trace_ids()}
         if record.exc_info:
-            told["exception"] = self.formatException(record.exc_info)
-        return json.dumps(told, ensure_ascii=False, default=str)
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
 
 
-def configure(form: LogFormat | None, level: LogLevel | None) -> None:
-    """Write log records as the options say, else as configured; settings that cannot be used are the command's to tell.
+def configure(log_format: LogFormat | None, level: LogLevel | None) -> None:
+    """Write log records as the options say, else as configured. Invalid settings are reported by the command itself.
 
-    Other libraries are heard from WARNING on: below, they may tell what is sent to a model.
+    Other libraries log from WARNING on: below that level they may log what is sent to a model.
     """
     try:
         configured = settings.load().log
     except SettingsInvalid:
         configured = LogOptions()
-    handler, root = Errors(), logging.getLogger()
+    handler, root = StandardErrorHandler(), logging.getLogger()
     handler.name = NAME
-    handler.setFormatter(Json() if (form or configured.format) == "json" else Text())
-    for old in [one for one in root.handlers if one.name == NAME]:
+    handler.setFormatter(JsonFormatter() if (log_format or configured.format) == "json" else TextFormatter())
+    for old in [former for former in root.handlers if former.name == NAME]:
         root.removeHandler(old)
     root.addHandler(handler)
     chosen = (level or configured.level).upper()
@@ -70,8 +70,8 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
     return {name: getattr(record, name) for name in FIELDS if getattr(record, name, None) is not None}
 
 
-def _place() -> dict[str, str]:
-    """Return where in a trace the record was made, nothing outside of one."""
+def _trace_ids() -> dict[str, str]:
+    """Return the ids of the trace and span in which the record is made, nothing outside of a trace."""
     context = trace.get_current_span().get_span_context()
     if not context.is_valid:
         return {}

@@ -1,93 +1,121 @@
-"""How a long command shows that it gets on, and how Ctrl-C ends it."""
+"""How a long command shows its progress, and how Ctrl-C ends it."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from afterword.cli.output import console
-from afterword.cli.spending import money
-from afterword.pipeline.batch import Failure
-from afterword.pipeline.budget import CostTracker
-from afterword.pipeline.session import SessionOutcome
+import afterword
+from afterword.cli.calls import call_store
+from afterword.cli.output import console, money
+from afterword.client.results import ProcessingReport
+from afterword.client.values import Failure, SessionOutcome, Spending
 
-INTERRUPTED = "interrupted"
+INTERRUPT = "interrupted"
 LINES = 10
-"""How many lines tell the progress of a run where no terminal shows a bar."""
+"""How many lines show the progress of a run if there is no terminal for a bar."""
+
+Processing = Callable[[afterword.Afterword, afterword.ProcessingOptions], Awaitable[ProcessingReport]]
 
 
-class Report:
-    """Keeps what became of each session as it ends, and says how far the run is."""
+def process_interruptibly(
+    process: Processing, *, extractor: str | None, apply: bool, concurrency: int | None, is_quiet: bool
+) -> ProcessingReport:
+    """Process sessions, show the progress unless `is_quiet`, and stop at Ctrl-C; return what became of each session."""
 
-    def __init__(self, total: int, tracker: CostTracker) -> None:
-        self.ended: list[SessionOutcome | Failure] = []
-        self._total, self._tracker, self._since = total, tracker, time.monotonic()
+    async def work(store: afterword.Afterword) -> ProcessingReport:
+        with interruptible() as stop, showing_progress(is_quiet=is_quiet) as progress:
+            options = afterword.ProcessingOptions(
+                extractor=extractor,
+                apply=apply,
+                concurrency=concurrency,
+                stop=stop,
+                on_begin=progress.begin,
+                on_done=progress.advance,
+            )
+            return await process(store, options)
 
-    def __call__(self, one: SessionOutcome | Failure) -> None:
-        """Take note of a session that has ended."""
-        self.ended.append(one)
+    return call_store(work, create=True)
 
-    @property
-    def text(self) -> str:
-        """Rate, cost and failures so far."""
+
+class RunProgress:
+    """Counts the sessions that have ended, and shows nothing."""
+
+    def __init__(self) -> None:
+        self.total = self.done = self.failed = 0
+        self._since = time.monotonic()
+
+    def begin(self, total: int) -> None:
+        """Take note of how many sessions are processed."""
+        self.total, self._since = total, time.monotonic()
+
+    def advance(self, result: SessionOutcome | Failure, spent: Spending) -> None:  # noqa: ARG002 - shown by others
+        """Take note of a session that has ended, and of what the run has cost so far."""
+        self.done += 1
+        self.failed += isinstance(result, Failure)
+
+    def text(self, spent: Spending) -> str:
+        """Return the rate, the cost and the failures so far."""
         minutes = (time.monotonic() - self._since) / 60
-        failed = sum(isinstance(one, Failure) for one in self.ended)
-        rate = len(self.ended) / minutes if minutes else 0.0
-        return f"{rate:.0f} a minute, {money(self._tracker.spent)}, {failed} failed"
+        rate = self.done / minutes if minutes else 0.0
+        return f"{rate:.0f} a minute, {money(spent)}, {self.failed} failed"
 
 
-class _Bar(Report):
+class _ProgressBar(RunProgress):
     """Shows a bar on a terminal."""
 
-    def __init__(self, total: int, tracker: CostTracker, progress: Progress) -> None:
-        super().__init__(total, tracker)
-        self._progress = progress
-        self._task = progress.add_task("sessions", total=total, told="")
+    def __init__(self, bar: Progress) -> None:
+        super().__init__()
+        self._bar = bar
+        self._task = bar.add_task("sessions", total=None, state="")
 
-    def __call__(self, one: SessionOutcome | Failure) -> None:
-        super().__call__(one)
-        self._progress.update(self._task, advance=1, told=self.text)
+    def begin(self, total: int) -> None:
+        super().begin(total)
+        self._bar.update(self._task, total=total)
+
+    def advance(self, result: SessionOutcome | Failure, spent: Spending) -> None:
+        super().advance(result, spent)
+        self._bar.update(self._task, advance=1, state=self.text(spent))
 
 
-class _Lines(Report):
+class _ProgressLines(RunProgress):
     """Writes a line at each tenth of the way."""
 
-    def __init__(self, total: int, tracker: CostTracker, out: Console) -> None:
-        super().__init__(total, tracker)
+    def __init__(self, out: Console) -> None:
+        super().__init__()
         self._out = out
 
-    def __call__(self, one: SessionOutcome | Failure) -> None:
-        super().__call__(one)
-        done, total = len(self.ended), self._total
-        if done * LINES // total != (done - 1) * LINES // total:
-            self._out.print(f"{done} of {total} sessions, {self.text}")
+    def advance(self, result: SessionOutcome | Failure, spent: Spending) -> None:
+        super().advance(result, spent)
+        if self.done * LINES // self.total != (self.done - 1) * LINES // self.total:
+            self._out.print(f"{self.done} of {self.total} sessions, {self.text(spent)}")
 
 
 @contextmanager
-def reporting(total: int, tracker: CostTracker, *, quiet: bool) -> Iterator[Report]:
-    """Show the progress of a run on stderr: a bar on a terminal, else lines; nothing where `quiet`."""
+def showing_progress(*, is_quiet: bool) -> Iterator[RunProgress]:
+    """Show the progress of a run on standard error: a bar on a terminal, else lines; nothing if `is_quiet`."""
     out = console(to_errors=True)
-    if quiet:
-        yield Report(total, tracker)
+    if is_quiet:
+        yield RunProgress()
     elif not out.is_terminal:
-        yield _Lines(total, tracker, out)
+        yield _ProgressLines(out)
     else:
-        told = TextColumn("{task.fields[told]}")
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), told, TimeElapsedColumn())
-        with Progress(*columns, console=out, transient=True) as progress:
-            yield _Bar(total, tracker, progress)
+        state = TextColumn("{task.fields[state]}")
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), state, TimeElapsedColumn())
+        with Progress(*columns, console=out, transient=True) as bar:
+            yield _ProgressBar(bar)
 
 
 @dataclass(slots=True)
-class Stop:
-    """Whether somebody has asked for an end. Called, it gives the reason, None before that."""
+class StopRequest:
+    """Whether somebody has asked for an end. Called, it returns the reason, None before that."""
 
     reason: str | None = None
 
@@ -97,14 +125,16 @@ class Stop:
 
 
 @contextmanager
-def interruptible() -> Iterator[Stop]:
-    """Take Ctrl-C as the wish to stop: sessions at work are finished. The second one cancels the running task."""
-    loop, task, stop = asyncio.get_running_loop(), asyncio.current_task(), Stop()
+def interruptible() -> Iterator[StopRequest]:
+    """Take Ctrl-C as a request to stop: sessions in progress are finished. The second one cancels the running task."""
+    loop, task, stop = asyncio.get_running_loop(), asyncio.current_task(), StopRequest()
 
     def on_signal() -> None:
         if stop.reason is None:
-            stop.reason = INTERRUPTED
-            console(to_errors=True).print("stopping: the sessions at work are finished; once more hands them back")
+            stop.reason = INTERRUPT
+            console(to_errors=True).print(
+                "stopping: sessions in progress are finished; press Ctrl-C again to leave them for the next run"
+            )
         elif task is not None:
             task.cancel()
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from afterword.pipeline.session import SessionOutcome
     from afterword.store.costs import Spending
     from afterword.store.forgetting.erasure import Receipt
+    from afterword.store.jobs import JobState
     from afterword.store.runs import Run
     from afterword.store.sessions import SavedSession
 
@@ -175,13 +176,13 @@ def processed_json(processed: ProcessedSession) -> dict[str, Any]:
 
 def outcome_json(outcome: SessionOutcome) -> dict[str, Any]:
     """Return what a session that was read gave."""
-    from afterword.pipeline.session_telemetry import result
+    from afterword.pipeline.session_telemetry import outcome_name
 
     transcript = outcome.transcript
     return {
         "scope": str(outcome.scope),
         "session_id": outcome.session_id,
-        "result": result(outcome),
+        "result": outcome_name(outcome),
         "run": outcome.run_id,
         "turns": outcome.turns,
         "layout": transcript.layout,
@@ -299,26 +300,8 @@ def status_json(status: StoreStatus) -> dict[str, Any]:
             "oldest_age_s": status.queue.oldest_age_s,
         },
         "reasons": dict(status.failures),
-        "failed": [
-            {
-                "scope": str(session.scope),
-                "session_id": session.session_id,
-                "reason": session.failure,
-                "progress": str(session.progress),
-                "tries": session.attempts,
-                "next_try_at": iso_instant(session.next_try_at),
-            }
-            for session in status.failed
-        ],
-        "jobs": [
-            {
-                "job": job.name,
-                "last_success_at": iso_instant(job.last_success_at),
-                "held_until": iso_instant(job.leased_until) if job.holder else None,
-                "failure": job.failure,
-            }
-            for job in status.jobs
-        ],
+        "failed": [_failed_json(session) for session in status.failed],
+        "jobs": [_job_json(job) for job in status.jobs],
         "vectors": [
             {
                 "model": vectors.model,
@@ -333,4 +316,24 @@ def status_json(status: StoreStatus) -> dict[str, Any]:
             "total": spending_json(status.costs.total),
             "days": {day.isoformat(): spending_json(spent) for day, spent in status.costs.by_day.items()},
         },
+    }
+
+
+def _failed_json(session: SavedSession) -> dict[str, Any]:
+    return {
+        "scope": str(session.scope),
+        "session_id": session.session_id,
+        "reason": session.failure,
+        "progress": str(session.progress),
+        "tries": session.attempts,
+        "next_try_at": iso_instant(session.next_try_at),
+    }
+
+
+def _job_json(job: JobState) -> dict[str, Any]:
+    return {
+        "job": job.name,
+        "last_success_at": iso_instant(job.last_success_at),
+        "held_until": iso_instant(job.leased_until) if job.holder else None,
+        "failure": job.failure,
     }

@@ -259,10 +259,10 @@ class ProcessedSession:
         """What became of it in one word: "done", "failed", "waiting" for its next try, "left" by a stop, and so on."""
         from afterword.pipeline.batch import Failure, NotStarted
         from afterword.pipeline.session import SessionOutcome
-        from afterword.pipeline.session_telemetry import result
+        from afterword.pipeline.session_telemetry import outcome_name
 
         if isinstance(self.result, SessionOutcome):
-            return result(self.result)
+            return outcome_name(self.result)
         if isinstance(self.result, Failure):
             return "failed"
         return "left" if isinstance(self.result, NotStarted) else "waiting"

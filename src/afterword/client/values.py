@@ -1,4 +1,5 @@
-"""The values of other packages that the door takes and returns, for those who check or name their types."""
+"""The values of other packages that the door takes and returns, for those who check or name their types; and `dollars`,
+which writes an amount."""
 
 from afterword.facts.assertions import Assertion
 from afterword.facts.dependents import Dependent
@@ -8,6 +9,7 @@ from afterword.facts.transcripts import TimeBasis, Transcript, Turn
 from afterword.pipeline.background.halt import Halt
 from afterword.pipeline.background.leases import Ending, Job
 from afterword.pipeline.batch import Failure, NotDue, NotStarted
+from afterword.pipeline.budget import dollars
 from afterword.pipeline.consolidation import ConsolidationResult
 from afterword.pipeline.resolution import Changes
 from afterword.pipeline.session import SessionOutcome
@@ -42,4 +44,5 @@ __all__ = [
     "TimeBasis",
     "Transcript",
     "Turn",
+    "dollars",
 ]

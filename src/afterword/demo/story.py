@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,13 +14,10 @@ from autogen_core.models import ModelInfo
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword.agents.memory import FactMemory
-from afterword.cli.output import console, day, fact_json, fact_table, print_json
-from afterword.cli.processing import outcome_json
 from afterword.errors import AfterwordError
 from afterword.extractors.rules import RulesExtractor
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import Role, Turn
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.session import SessionOutcome
 from afterword.pipeline.sources.folders import find_sessions
@@ -48,36 +43,20 @@ class DemoFailed(AfterwordError):
 
 @dataclass(frozen=True, slots=True)
 class DemoResult:
-    """The processed sessions, the facts after them, the block that the live agent's model was shown, and its reply."""
+    """The processed sessions, the facts after them, the block that the live agent's model was shown, and its reply.
+
+    `question` is what the agent was asked.
+    """
 
     outcomes: Sequence[SessionOutcome]
     facts: Sequence[Fact]
     block: str
     reply: str
+    question: str = QUESTION
 
 
-def show_demo(out: Path | None, *, as_json: bool) -> None:
-    """Run the demo in the folder `out`, or in a temporary folder, and print it.
-
-    Raises `DemoFailed` if a bundled session fails.
-    """
-    if out is not None:
-        demo = asyncio.run(_run(out / "afterword.db"))
-    else:
-        with tempfile.TemporaryDirectory(prefix="afterword-demo-") as folder:
-            demo = asyncio.run(_run(Path(folder) / "afterword.db"))
-    if as_json:
-        sessions = [outcome_json(outcome) for outcome in demo.outcomes]
-        facts = [fact_json(fact) for fact in demo.facts]
-        print_json({"sessions": sessions, "facts": facts, "block": demo.block, "reply": demo.reply})
-        return
-    _print(demo)
-    if out is not None:
-        url = f"sqlite:///{out}/afterword.db"
-        console().print(f"\nThe store is kept: AFTERWORD_STORE__URL={url} afterword facts --user mira")
-
-
-async def _run(path: Path) -> DemoResult:
+async def run_demo(path: Path) -> DemoResult:
+    """Run the demo in a new store at this path. Raises `DemoFailed` if a bundled session fails."""
     async with await open_store(f"sqlite:///{path}") as store:
         outcomes = await _process(store)
         facts = await store.read(lambda db: lookup.read_facts(db, OWNER, at=datetime.now(UTC)))
@@ -105,42 +84,3 @@ async def _recall(store: Store) -> tuple[str, str]:
     await memory.close()
     answer = result.messages[-1]
     return block, answer.to_text() if isinstance(answer, BaseChatMessage) else ""
-
-
-def _print(demo: DemoResult) -> None:
-    out = console()
-    out.print("Offline rules read three saved sessions of Mira, an invented user; no model, no key, no network.\n")
-    for outcome in demo.outcomes:
-        _print_session(outcome)
-    out.print(fact_table(demo.facts, title="What is known of Mira now, and what was"))
-    out.print(f"\nA new session: a real AssistantAgent with FactMemory is asked: {QUESTION}")
-    out.print(f"What its model is shown first:\n\n{demo.block}\n")
-    out.print(f"Its answer (replayed): {demo.reply}")
-
-
-def _print_session(outcome: SessionOutcome) -> None:
-    out = console()
-    turns = outcome.transcript.turns
-    ignored = [turn for turn in turns if turn.role in (Role.TOOL, Role.MEMORY, Role.SYSTEM, Role.THOUGHT)]
-    people = ", ".join(outcome.transcript.humans)
-    out.print(f"{outcome.session_id} ({outcome.transcript.layout}, {day(outcome.transcript.started_at)})")
-    out.print(f"  read      {len(turns)} turns; taken for a person: {people}; never evidence: {_roles(ignored)}")
-    for fact in outcome.changes.learned:
-        out.print(f"  kept      {fact.statement}  <- {fact.evidence[0].speaker}: “{fact.evidence[0].quote}”")
-    for fact in outcome.changes.repeated:
-        out.print(f"  again     {fact.statement}")
-    for old, new in outcome.changes.retired:
-        reason = f"now: {new.statement}" if new else "taken back"
-        out.print(f"  replaced  {old.statement}  -> {reason}")
-    if outcome.changes.hidden:
-        out.print(
-            f"  hidden    {outcome.changes.hidden} fact that she asked to be forgotten; no read shows its words again"
-        )
-    for reason, count in sorted(outcome.rejected.items()):
-        out.print(f"  refused   {count} ({reason})")
-    out.print("")
-
-
-def _roles(turns: Sequence[Turn]) -> str:
-    roles = [turn.role.value for turn in turns]
-    return ", ".join(f"{roles.count(role)} of {role}" for role in sorted(set(roles))) or "none"

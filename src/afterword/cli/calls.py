@@ -1,0 +1,59 @@
+"""How a command calls the door: it names a memory by its options, opens the store, and waits for the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+import afterword
+from afterword.errors import ArgumentInvalid
+
+if TYPE_CHECKING:
+    from afterword.client.values import RefreshResult, Scope
+
+T = TypeVar("T")
+
+
+def chosen_scope(user: str | None, scope: str | None) -> Scope | None:
+    """Return the scope that the options name, None if they name none. Raises `ArgumentInvalid` if they name two."""
+    if user is not None and scope is not None:
+        raise ArgumentInvalid("give --user or --scope, not both")
+    if scope is not None:
+        return afterword.Scope.parse(scope)
+    return afterword.Scope.user(user) if user is not None else None
+
+
+def required_scope(user: str | None, scope: str | None) -> Scope:
+    """Return the scope that the options name. Raises `ArgumentInvalid` if they name none."""
+    chosen = chosen_scope(user, scope)
+    if chosen is None:
+        raise ArgumentInvalid("say whose memory: --user NAME, or --scope tenant/kind/id")
+    return chosen
+
+
+def call_store(work: Callable[[afterword.Afterword], Awaitable[T]], *, create: bool = False) -> T:
+    """Return what the work gives on the configured store. The store is made only with `create`."""
+
+    async def call() -> T:
+        async with afterword.open(create=create, on_vectors=show_vectors) as store:
+            return await work(store)
+
+    return asyncio.run(call())
+
+
+def call_memory(scope: Scope, work: Callable[[afterword.ScopeMemory], Awaitable[T]], *, create: bool = False) -> T:
+    """Return what the work gives on the memory of a scope. The store is made only with `create`."""
+    return call_store(lambda store: work(store.scope(scope)), create=create)
+
+
+def show_vectors(refreshed: RefreshResult) -> None:
+    """Say on standard error how many vectors a command made, and how many memories still lack some."""
+    from afterword.cli.output import console
+
+    if refreshed.made:
+        console(to_errors=True).print(f"vectors: {refreshed.made} made")
+    if refreshed.left:
+        reason = f" ({refreshed.error})" if refreshed.error else ""
+        later = "`afterword schedule` tries again; until then recall searches them by words alone"
+        console(to_errors=True).print(f"vectors: {refreshed.left} memories still lack some{reason}; {later}")

@@ -1,0 +1,187 @@
+"""Commands for runs: list them, apply, undo and redo them, and decide what waits for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from afterword.cli.app import Json, RunId, ScopeName, User, app
+from afterword.cli.calls import call_memory, call_store, required_scope
+from afterword.cli.output import console, counts_text, day, money, print_json, spending_text, table
+from afterword.errors import ArgumentInvalid
+
+if TYPE_CHECKING:
+    from afterword import Afterword, ScopeMemory
+    from afterword.client.results import HeldRun, RunEffect, RunPage, ScopeCosts
+    from afterword.client.values import Assertion, Contest, Dependent, Fact, Run, Scope
+
+ReviewItem = Annotated[
+    str | None, typer.Option(metavar="ITEM", help="The number of a contested fact, or run:N for a held run.")
+]
+
+
+@app.command(name="runs")
+def runs_command(user: User = None, scope: ScopeName = None, as_json: Json = False) -> None:
+    """List what changed one memory: each run with its extractor and judge, its cost and its state."""
+    from afterword.client.json_forms import run_record_json
+
+    async def work(memory: ScopeMemory) -> tuple[RunPage, ScopeCosts]:
+        return await memory.runs(), await memory.costs()
+
+    owner = required_scope(user, scope)
+    page, costs = call_memory(owner, work)
+    if as_json:
+        print_json([run_record_json(record) for record in page.runs])
+        return
+    rows = []
+    for record in page.runs:
+        run = record.run
+        cells = (run.id, run.source, run.status, run.extractor, run.judge, day(run.started_at))
+        tokens = run.prompt_tokens + run.completion_tokens
+        rows.append((*cells, tokens, money(record.spent), _run_counts(run)))
+    names = ("run", "source", "state", "extractor", "judge", "started", "tokens", "cost", "counts")
+    console().print(table(f"{owner}: {page.total} runs", names, rows))
+    console().print(f"in all: {spending_text(costs.total)}")
+    if costs.without_run.calls:
+        console().print(f"of which came to no run: {spending_text(costs.without_run)}")
+
+
+def _run_counts(run: Run) -> str:
+    return counts_text({name: count for name, count in run.counts.items() if name != "revision" and count})
+
+
+@app.command(name="apply")
+def apply_command(run_id: RunId, as_json: Json = False) -> None:
+    """Apply a proposed or held run, so that its facts count."""
+    _switch(run_id, lambda memory: memory.apply(run_id), as_json=as_json)
+
+
+@app.command(name="undo")
+def undo_command(run_id: RunId, as_json: Json = False) -> None:
+    """Undo a run with everything that it caused."""
+    _switch(run_id, lambda memory: memory.undo(run_id), as_json=as_json)
+
+
+@app.command(name="redo")
+def redo_command(run_id: RunId, as_json: Json = False) -> None:
+    """Let an undone run count again, as if it had never been undone."""
+    _switch(run_id, lambda memory: memory.redo(run_id), as_json=as_json)
+
+
+def _switch(run_id: int, work: Callable[[ScopeMemory], Awaitable[RunEffect]], *, as_json: bool) -> None:
+    async def switch(store: Afterword) -> RunEffect:
+        return await work(store.scope((await store.run(run_id)).scope))
+
+    _print_run(call_store(switch), as_json=as_json)
+
+
+def _print_run(effect: RunEffect, *, as_json: bool) -> None:
+    from afterword.client.json_forms import run_json
+
+    run = effect.run
+    if as_json:
+        print_json(run_json(run))
+        return
+    out = console()
+    out.print(f"run {run.id} ({run.source} of {run.scope}) is {run.status}")
+    for change in effect.changes:
+        if change.after is None and change.before is not None:
+            out.print(f"  gone: {change.before.statement}")
+        elif change.after is not None:
+            out.print(f"  {change.after.status}: {change.after.statement}")
+
+
+@app.command(name="review")
+def review_command(
+    user: User = None,
+    scope: ScopeName = None,
+    approve: ReviewItem = None,
+    reject: ReviewItem = None,
+    keep_both: Annotated[
+        str | None, typer.Option("--keep-both", metavar="ITEM", help="The number of a contested fact.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List what waits for a person's decision, or decide one item of the list."""
+    from afterword.client.json_forms import review_json
+
+    owner = required_scope(user, scope)
+    options = {"approve": approve, "reject": reject, "keep-both": keep_both}
+    decisions = [(item_id, decision) for decision, item_id in options.items() if item_id is not None]
+    if len(decisions) > 1:
+        raise ArgumentInvalid("decide one item at a time")
+    if decisions:
+        item_id, decision = decisions[0]
+        if not item_id.removeprefix("run:").isdecimal():
+            raise ArgumentInvalid(f"{item_id!r} is no number; see `afterword review`")
+        _print_run(call_memory(owner, lambda memory: memory.decide(item_id, decision)), as_json=as_json)
+        return
+    review = call_memory(owner, lambda memory: memory.review())
+    if as_json:
+        print_json(review_json(review))
+        return
+    _show_undecided(owner, review.contests, review.held)
+    _show_dependents(review.dependents)
+    _show_unclear_names(review.unclear)
+
+
+def _show_undecided(scope: Scope, contests: Sequence[Contest], held: Sequence[HeldRun]) -> None:
+    out = console()
+    out.print(f"{scope}: {len(contests)} contested, {len(held)} held")
+    for number, contest in enumerate(contests, 1):
+        out.print(f"\n{number}. {contest.relation}: {contest.judged_because}; refused: {contest.refused_because}")
+        for name, assertion in (("earlier", contest.earlier), ("later  ", contest.later)):
+            out.print(f"   {name} ({day(assertion.said_at)}): {assertion.statement}  “{_quotes(assertion)}”")
+    for waiting in held:
+        out.print(f"\n{waiting.id} {waiting.run.purpose} {waiting.run.source}: {_run_counts(waiting.run)}")
+        for statement in waiting.statements:
+            out.print(f"   + {statement}")
+    if contests or held:
+        out.print("\ndecide with --approve, --reject or --keep-both and the number (or run:ID)")
+
+
+def _quotes(assertion: Assertion) -> str:
+    return " … ".join(evidence.quote for evidence in assertion.evidence)
+
+
+def _show_dependents(dependents: Sequence[Dependent]) -> None:
+    out = console()
+    for dependent in dependents:
+        changed = dependent.changed
+        reason = f"{changed.statement.rstrip('.')!r} changed on {day(changed.valid_to)} ({dependent.reason})"
+        out.print(f"\nmay no longer fit: {dependent.fact.statement} because {reason}  [{dependent.fact.id[:8]}]")
+    if dependents:
+        out.print("\nconfirm what still fits with `afterword confirm`, and correct the others with `afterword edit`")
+
+
+def _show_unclear_names(facts: Sequence[Fact]) -> None:
+    out = console()
+    for fact in facts:
+        names = " or ".join(dict.fromkeys(fact.may_be))
+        out.print(f"\nwho is {fact.subject}, {names}? {fact.statement}  [{fact.id[:8]}]")
+    if facts:
+        out.print("\nsay who is meant with `afterword edit FACT --about NAME`")
+
+
+@app.command(name="policy")
+def policy_command(
+    policy: Annotated[
+        Literal["auto", "hold-retirements", "hold-all"] | None,
+        typer.Argument(help="Which runs wait for a person: none, those that end a fact, or all."),
+    ] = None,
+    user: User = None,
+    scope: ScopeName = None,
+    as_json: Json = False,
+) -> None:
+    """Show or set which runs wait for a person before they count."""
+    owner = required_scope(user, scope)
+    if policy is None:
+        current = call_memory(owner, lambda memory: memory.policy())
+    else:
+        current = call_memory(owner, lambda memory: memory.set_policy(policy), create=True)
+    if as_json:
+        print_json({"scope": str(owner), "policy": str(current)})
+    else:
+        console().print(f"{owner}: {current}")

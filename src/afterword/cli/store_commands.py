@@ -1,0 +1,240 @@
+"""Commands for those who run a store: its state, its memories, background work, migrations, and checks."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from afterword.cli.app import FAILED, Json, app
+from afterword.cli.calls import call_store
+from afterword.cli.output import console, money, print_json, spending_text, table
+
+if TYPE_CHECKING:
+    from afterword import Afterword
+    from afterword.client.store_results import StoreCosts, StoreStatus
+    from afterword.client.values import Ending, Halt, Job
+
+DAYS_SHOWN = 14
+
+
+@app.command(name="status")
+def status_command(as_json: Json = False) -> None:
+    """Show what the store holds, what waits, what failed and why, and what models cost."""
+    from afterword.client.json_forms import status_json
+
+    status = call_store(lambda store: store.status())
+    if as_json:
+        print_json(status_json(status))
+        return
+    _show_memories(status)
+    _show_work(status)
+    _show_costs(status.costs)
+
+
+def _show_memories(status: StoreStatus) -> None:
+    out = console()
+    out.print(f"store: {status.store}")
+    names = ("scope", "current", "all", "sessions", "contested", "pending", "held", "to_forget", "pairs", "judged")
+    rows = [
+        (
+            scope.scope,
+            scope.current,
+            scope.facts,
+            scope.sessions,
+            scope.contested,
+            scope.pending,
+            scope.held_runs,
+            scope.to_forget,
+            scope.pairs,
+            scope.judged_pairs,
+            money(scope.spent),
+        )
+        for scope in status.scopes
+    ]
+    out.print(table("memories", (*names, "cost"), rows))
+    if any(scope.to_forget for scope in status.scopes):
+        out.print("to_forget: hidden because people asked for it; `afterword forget --asked` erases it for good")
+    out.print(f"sessions: {', '.join(f'{count} {name}' for name, count in status.sessions.items()) or 'none'}")
+    if status.secrets_masked or status.turns_off_the_record:
+        masked, off_the_record = status.secrets_masked, status.turns_off_the_record
+        out.print(f"privacy: {masked} secrets masked, {off_the_record} turns off the record")
+    if status.vectors:
+        made = [
+            (vectors.model, vectors.dimension, vectors.is_configured, vectors.vectors, vectors.lacking)
+            for vectors in status.vectors
+        ]
+        out.print(table("vectors", ("model", "dimension", "configured", "vectors", "lacking"), made))
+
+
+def _show_work(status: StoreStatus) -> None:
+    from afterword.client.json_forms import iso_instant
+
+    out, queue = console(), status.queue
+    if queue.waiting:
+        age = timedelta(seconds=round(queue.oldest_age_s or 0))
+        out.print(f"queue: {queue.waiting} waiting, the oldest for {age}")
+    if status.failures:
+        out.print(f"failures: {', '.join(f'{count} {reason}' for reason, count in status.failures.items())}")
+    failed = [
+        (
+            session.scope,
+            session.session_id,
+            session.progress,
+            session.attempts,
+            iso_instant(session.next_try_at),
+            session.failure,
+        )
+        for session in status.failed
+    ]
+    if failed:
+        title = "failed: tried again after a pause, files when their path is given again; set aside: `afterword retry`"
+        out.print(table(title, ("scope", "session", "state", "tries", "next try", "reason"), failed))
+    jobs = [
+        (
+            job.name,
+            iso_instant(job.last_success_at),
+            iso_instant(job.leased_until) if job.holder else None,
+            job.failure,
+        )
+        for job in status.jobs
+    ]
+    if jobs:
+        out.print(table("schedule", ("job", "last done", "in progress until", "failure"), jobs))
+
+
+def _show_costs(costs: StoreCosts) -> None:
+    if not costs.by_day:
+        return
+    rows = [
+        (day, spent.calls, spent.prompt_tokens, spent.completion_tokens, money(spent))
+        for day, spent in costs.by_day.items()
+    ]
+    shown = rows[-DAYS_SHOWN:]
+    more = f" (the last {len(shown)} of {len(rows)}; all with --json)" if len(shown) < len(rows) else ""
+    names = ("day", "calls", "prompt tokens", "completion tokens", "cost")
+    console().print(table(f"spent by day, UTC{more}", names, shown))
+    console().print(f"spent in all: {spending_text(costs.total)}")
+
+
+@app.command(name="scopes")
+def scopes_command(
+    prefix: Annotated[
+        str, typer.Argument(help="Only memories whose name, or full name tenant/kind/id, begins like this.")
+    ] = "",
+    as_json: Json = False,
+) -> None:
+    """List the memories in the store by their full names."""
+    page = call_store(lambda store: store.scopes(prefix=prefix))
+    if as_json:
+        print_json([str(scope) for scope in page.scopes])
+        return
+    for scope in page.scopes:
+        console().print(str(scope))
+    console().print(f"{page.total} memories")
+
+
+@app.command(name="schedule")
+def schedule_command(
+    once: Annotated[bool, typer.Option("--once", help="Do what is due now, then end; for cron and the like.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Process, retry and consolidate when it is due, until stopped. Several processes share the work."""
+    # APScheduler logs the traceback of a failed job, which may contain what users said.
+    logging.getLogger("apscheduler").setLevel(logging.CRITICAL)
+
+    async def work(store: Afterword) -> Mapping[str, Ending]:
+        from afterword.client.values import Halt
+
+        halt = Halt()
+        with _stopping(halt):
+            if once:
+                return await store.run_due_jobs(halt=halt)
+            await store.schedule(
+                halt=halt,
+                on_begin=lambda shown_url: console().print(f"scheduling on {shown_url}; SIGTERM or Ctrl-C stops it"),
+                on_end=_show_ending,
+            )
+        return {}
+
+    endings = call_store(work, create=True)
+    if as_json and once:
+        print_json({name: str(ending) for name, ending in endings.items()})
+    elif once:
+        for name, ending in endings.items():
+            console().print(f"{name}: {ending}")
+    if "failed" in endings.values():
+        sys.exit(FAILED)
+
+
+def _show_ending(job: Job, ending: Ending) -> None:
+    console().print(f"{job.name}: {ending}")
+    sys.stdout.flush()
+
+
+@contextmanager
+def _stopping(halt: Halt) -> Iterator[None]:
+    """Take SIGTERM and Ctrl-C as a request to stop."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, halt.stop, number.name)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+@app.command(name="worker")
+def worker_command(
+    concurrency: Annotated[int, typer.Option(min=1, help="The largest number of sessions at once.")] = 4,
+    once: Annotated[bool, typer.Option("--once", help="End when the queue is empty.")] = False,
+) -> None:
+    """Process the sessions that `run --defer` and `schedule` queue (PostgreSQL, afterword[workers])."""
+
+    def show_begin(shown_url: str) -> None:
+        console().print(f"working on {shown_url}; SIGTERM or Ctrl-C stops it")
+
+    call_store(lambda store: store.work(concurrency=concurrency, once=once, on_begin=show_begin))
+
+
+@app.command(name="migrate")
+def migrate_command(as_json: Json = False) -> None:
+    """Bring the tables of the store up to date."""
+    before, after = call_store(lambda store: store.migrate())
+    if as_json:
+        print_json({"before": before, "after": after})
+    else:
+        console().print(f"tables: {before or 'none'} -> {after}" if before != after else f"tables: {after}, up to date")
+
+
+@app.command(name="doctor")
+def doctor_command(
+    probe: Annotated[
+        bool, typer.Option("--probe", help="Also send small requests to the model and the embedder.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Check what is configured and what can be reached, and say how to fix the rest."""
+    from afterword.doctor import examine
+
+    checks = asyncio.run(examine(probe=probe))
+    if as_json:
+        print_json(
+            [{"check": check.name, "ok": check.ok, "found": check.finding, "mend": check.fix} for check in checks]
+        )
+    else:
+        rows = [
+            ("ok" if check.ok else "FAILS", check.name, check.finding, "" if check.ok else check.fix)
+            for check in checks
+        ]
+        console().print(table("afterword", ("", "check", "result", "how to fix it"), rows))
+    if not all(check.ok for check in checks):
+        sys.exit(FAILED)

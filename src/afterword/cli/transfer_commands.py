@@ -1,0 +1,75 @@
+"""Commands that move memories: export, import and backup."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from afterword.cli.app import Json, ScopeName, User, app
+from afterword.cli.calls import call_memory, call_store, chosen_scope, required_scope
+from afterword.cli.output import print_pairs
+from afterword.errors import ArgumentInvalid
+
+
+@app.command(name="export")
+def export_command(
+    path: Annotated[Path, typer.Argument(help="The file to write. It must not exist yet.")],
+    user: User = None,
+    scope: ScopeName = None,
+    readable: Annotated[
+        bool, typer.Option("--readable", help="Write facts, quotes and dates to read: Markdown, or JSON for .json.")
+    ] = False,
+    even_asked: Annotated[
+        bool, typer.Option("--even-asked", help="Export even if somebody asked for something to be forgotten.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Write the whole store, or one memory, to a file of JSON Lines for `afterword import`."""
+    if readable:
+        owner = required_scope(user, scope)
+        written = call_memory(owner, lambda memory: memory.export(path, readable=True))
+        print_pairs({"file": str(written.path), "facts": written.count}, as_json=as_json)
+        return
+    chosen = chosen_scope(user, scope)
+    written = call_store(lambda store: (store.scope(chosen) if chosen else store).export(path, even_asked=even_asked))
+    print_pairs({"file": str(written.path), "lines": written.count}, as_json=as_json)
+
+
+@app.command(name="import")
+def import_command(
+    path: Annotated[Path, typer.Argument(help="A file of `afterword export`, or an export of another library.")],
+    kind: Annotated[
+        Literal["mem0", "langmem", "listmemory"] | None,
+        typer.Option("--from", help="The library that exported the file."),
+    ] = None,
+    user: User = None,
+    scope: ScopeName = None,
+    as_json: Json = False,
+) -> None:
+    """Import a file. A second import changes nothing, and what was forgotten here stays forgotten."""
+    if not path.is_file():
+        raise ArgumentInvalid(f"there is no file {path}")
+    if kind is not None:
+        owner = required_scope(user, scope)
+        imported = call_memory(owner, lambda memory: memory.import_(path, kind=kind), create=True)
+        counts = {"run": imported.run_id, "memories": imported.memories, "without_date": imported.guessed}
+        counts |= {"quarantined": imported.quarantined, "forgotten": imported.forgotten, "held": imported.held}
+        print_pairs(counts, as_json=as_json)
+        return
+    if chosen_scope(user, scope) is not None:
+        raise ArgumentInvalid("an export names its memories itself; --user and --scope go with --from")
+    arrived = call_store(lambda store: store.import_(path), create=True)
+    by_state = {"imported": arrived.imported, "forgotten": arrived.forgotten, "here_already": arrived.here_already}
+    print_pairs(
+        {state: {kind: count for kind, count in counts.items() if count} for state, counts in by_state.items()},
+        as_json=as_json,
+    )
+
+
+@app.command(name="backup")
+def backup_command(path: Annotated[Path, typer.Argument(help="The file to write.")], as_json: Json = False) -> None:
+    """Copy the SQLite store to a file while it is in use."""
+    copied = call_store(lambda store: store.backup(path))
+    print_pairs({"file": str(copied.path), "bytes": copied.size_bytes}, as_json=as_json)

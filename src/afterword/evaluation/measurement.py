@@ -1,0 +1,93 @@
+"""Measure what is asked for: the configured or recorded system, with the two baselines beside it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from afterword.composition import model_client, open_extractor_and_judge
+from afterword.errors import ArgumentInvalid
+from afterword.evaluation.baselines import EveryUserTurn
+from afterword.evaluation.results import Evaluation, evaluate_systems
+from afterword.evaluation.scenarios.scenario import read_scenarios
+from afterword.evaluation.scoring.opinions import ModelOpinion, ask_opinions
+from afterword.evaluation.trial import Order, System
+from afterword.extractors.rules import RulesExtractor, RulesJudge
+from afterword.extractors.testing import ScriptedEndpoint, recorded_model, replayed
+from afterword.settings import ModelOptions, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationRequest:
+    """The scenarios at these paths, and what is measured on them: an extractor, or a recording of a model's replies."""
+
+    paths: Sequence[Path]
+    extractor: str | None = None
+    replay: Path | None = None
+    order: Order = "file"
+    seed: int = 0
+    judge_unmatched: bool = False
+
+    def check(self) -> None:
+        """Raise `ArgumentInvalid` if the options do not fit together."""
+        if self.replay is not None and self.extractor == "rules":
+            raise ArgumentInvalid("the offline rules ask no model: --replay does not go with --extractor rules")
+
+
+async def measure(
+    request: EvaluationRequest,
+    settings: Settings,
+    *,
+    on_begin: Callable[[int], None] = lambda _: None,
+    on_done: Callable[[], None] = lambda: None,
+) -> Evaluation:
+    """Return the scores of what was asked for and of the two baselines.
+
+    `on_begin` is told how many sessions are processed, `on_done` is called after each. Raises `ArgumentInvalid` for a
+    recording that cannot be used, and `SourceInvalid` for scenarios that cannot.
+    """
+    scenarios = read_scenarios(request.paths)
+    kind = "model" if request.replay else request.extractor or settings.extractor
+    async with (
+        _model_options(request.replay, settings.model) as options,
+        open_extractor_and_judge(kind, options) as workers,
+    ):
+        rules = System("offline rules", RulesExtractor(), RulesJudge())
+        name = "recorded model" if request.replay else f"model {options.name}"
+        systems = [System(name, workers.extractor, workers.judge)] if kind == "model" else []
+        systems += [rules, System("every user turn", EveryUserTurn(), RulesJudge())]
+        on_begin(len(systems) * sum(len(scenario.sessions) for scenario in scenarios))
+        evaluation = await evaluate_systems(
+            scenarios,
+            systems,
+            order=request.order,
+            seed=request.seed,
+            recording=request.replay.name if request.replay else None,
+            on_done=lambda _: on_done(),
+        )
+        if not request.judge_unmatched:
+            return evaluation
+        async with model_client(options) as client:
+            facts = evaluation.results[0].trial.facts
+            return replace(evaluation, opinions=await ask_opinions(ModelOpinion(client), scenarios, facts))
+
+
+@asynccontextmanager
+async def _model_options(replay: Path | None, configured: ModelOptions) -> AsyncIterator[ModelOptions]:
+    """Yield the model's options: as configured, or those of an endpoint on loopback that plays a recording back."""
+    if replay is None:
+        yield configured
+        return
+    try:
+        model, script = recorded_model(replay), replayed(replay)
+    except OSError as error:
+        raise ArgumentInvalid(f"{replay} cannot be read ({error.strerror}); give a recording of replies") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise ArgumentInvalid(f"{replay} is no recording: {error}") from None
+    async with ScriptedEndpoint(script) as endpoint:
+        # A recording answers the requests of one mode; trying others would ask for what it lacks.
+        mode = "json_schema" if configured.mode == "auto" else configured.mode
+        changed = {"base_url": endpoint.base_url, "api_key": "local", "max_retries": 0, "mode": mode}
+        yield ModelOptions.model_validate({**configured.model_dump(), **changed, "name": model or configured.name})
