@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from afterword.client import Afterword, ScopeMemory, open  # noqa: A004 - as in gzip.open
     from afterword.client.processing import ProcessingOptions
     from afterword.client.results import (
+        ConsolidatedScope,
+        ConsolidationReport,
         ContextBlock,
         FactOrigin,
         FactPage,
@@ -83,6 +85,8 @@ __all__ = [
     "AfterwordError",
     "BackupFile",
     "Budget",
+    "ConsolidatedScope",
+    "ConsolidationReport",
     "ConsolidationResult",
     "ContextBlock",
     "CostEstimate",
@@ -155,6 +159,8 @@ _HOMES = {
     "AfterwordError": "afterword.errors",
     "BackupFile": "afterword.client.store_results",
     "Budget": "afterword.pipeline.budget",
+    "ConsolidatedScope": "afterword.client.results",
+    "ConsolidationReport": "afterword.client.results",
     "ConsolidationResult": "afterword.pipeline.consolidation",
     "ContextBlock": "afterword.client.results",
     "CostEstimate": "afterword.client.store_results",

@@ -239,3 +239,37 @@ def test_what_may_no_longer_fit_is_listed_until_a_person_stands_for_it(afterword
     assert "Moser" in afterword("facts", "--user", "mira")  # pointed at, not retired
     afterword("confirm", one["fact"]["id"], "--user", "mira")
     assert json.loads(afterword("review", "--user", "mira", "--json"))["dependents"] == []
+
+
+def test_what_an_agent_is_told_and_what_the_store_holds_is_shown(afterword: Commands, tmp_path: Path) -> None:
+    write_manifest(tmp_path / "saved", ("one", "2026-01-05T10:00:00Z", "I live in Graz."))
+    afterword("run", "saved")
+    assert json.loads(afterword("scopes", "--json")) == ["default/user/mira"]
+    assert "1 memories" in afterword("scopes", "mi")
+    (session,) = json.loads(afterword("sessions", "--user", "mira", "--json"))
+    assert (session["session_id"], session["progress"]) == ("one", "done")
+    assert json.loads(afterword("sessions", "--state", "failed", "--json")) == []
+    assert "one" in afterword("sessions")
+    block = json.loads(afterword("context", "Where?", "--user", "mira", "--json"))
+    assert (len(block["facts"]), block["left_out"]) == (1, [])
+    assert "Graz" in afterword("context", "--user", "mira")
+
+
+def test_a_person_adds_and_withdraws_facts_and_redoes_a_run(afterword: Commands) -> None:
+    added = json.loads(afterword("remember", "The user lives in Graz.", "--user", "mira", "--json"))
+    (fact,) = added["facts"]
+    withdrawn = json.loads(afterword("withdraw", fact["id"], "--user", "mira", "--json"))
+    assert json.loads(afterword("facts", "--user", "mira", "--json")) == []
+    assert "current: The user lives in Graz." in afterword("undo", str(withdrawn["run"]))
+    assert json.loads(afterword("redo", str(withdrawn["run"]), "--json"))["status"] == "applied"
+    assert json.loads(afterword("facts", "--user", "mira", "--json")) == []
+
+
+def test_a_paused_memory_keeps_no_session(afterword: Commands, tmp_path: Path) -> None:
+    assert json.loads(afterword("pause", "--user", "mira", "--json"))["paused_at"]
+    write_manifest(tmp_path / "saved", ("one", "2026-01-05T10:00:00Z", "I live in Graz."))
+    afterword("run", "saved")
+    assert json.loads(afterword("facts", "--user", "mira", "--json")) == []
+    ended = json.loads(afterword("resume", "--user", "mira", "--json"))
+    assert (ended["was_paused"], ended["sessions_not_kept"]) == (True, 1)
+    assert "was not paused" in afterword("resume", "--user", "mira")

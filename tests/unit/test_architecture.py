@@ -14,7 +14,6 @@ from sqlalchemy import JSON, LargeBinary, String, TypeDecorator
 from sqlalchemy.types import TypeEngine
 from sqlmodel import SQLModel
 
-import afterword
 from afterword.settings import Settings
 from afterword.store.forgetting.text_columns import ERASABLE_TABLES
 from commands import Commands
@@ -73,38 +72,6 @@ def test_forgetting_knows_every_column_that_may_hold_words() -> None:
         assert name in listed, f"{name} is missing in store/forgetting/text_columns.py"
         assert set(listed[name].words) | set(listed[name].names) == texts, name
         assert not listed[name].words or listed[name].of_scope is not None, f"{name}: its words are never erased"
-
-
-def imported_modules(tree: ast.Module) -> set[str]:
-    """Return the modules of afterword that a program imports, functions and type checking included."""
-    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module == "afterword":
-            names |= {f"afterword.{alias.name}" for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module)
-    return {name for name in names if name.startswith("afterword.")}
-
-
-def test_the_command_line_imports_the_door_and_nothing_below_it(modules: dict[Path, ast.Module]) -> None:
-    own = {
-        "evaluation_commands.py": ("afterword.evaluation", "afterword.demo"),
-        "store_commands.py": ("afterword.doctor",),
-    }
-    commands = {path: tree for path, tree in modules.items() if path.parent.name == "cli"}
-    assert set(own) <= {path.name for path in commands}
-    for path, tree in commands.items():
-        allowed = ("afterword.cli", "afterword.client", "afterword.errors", "afterword.settings")
-        for name in imported_modules(tree):
-            is_public = name.removeprefix("afterword.") in afterword.__all__
-            assert is_public or name.startswith((*allowed, *own.get(path.name, ()))), f"{path.name} imports {name}"
-
-
-def test_the_examples_use_the_public_names_alone(repository: Path) -> None:
-    for path in (repository / "examples").rglob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        private = {name for name in imported_modules(tree) if name.removeprefix("afterword.") not in afterword.__all__}
-        assert not private, f"{path.name} imports {private}"
 
 
 def test_the_root_folders_lead_into_the_package(repository: Path) -> None:
@@ -168,7 +135,7 @@ def test_the_contributors_page_names_modules_and_functions_that_exist(repository
 OUTSIDE: dict[str, frozenset[str]] = {
     # The command line renders the door; some commands have a package of their own.
     "cli": frozenset({"afterword.cli", "afterword.client", "afterword.errors", "afterword.settings",
-                      "afterword.telemetry", "afterword.evaluation", "afterword.doctor", "afterword.demo"}),
+                      "afterword.evaluation", "afterword.doctor", "afterword.demo"}),
     "examples": frozenset(),
 }  # fmt: skip
 """What may be imported besides the public names of `afterword`, by module or package."""
@@ -194,9 +161,9 @@ def _is_allowed(name: str, allowed: frozenset[str]) -> bool:
     return is_public or any(name == prefix or name.startswith(f"{prefix}.") for prefix in allowed)
 
 
-@pytest.mark.parametrize("folder", ["examples"])
+@pytest.mark.parametrize("folder", OUTSIDE)
 def test_what_stands_outside_imports_the_door_alone(repository: Path, folder: str) -> None:
-    """Programs need nothing below the public names. For the command line it is switched on once it is a rendering."""
+    """Programs need nothing below the public names, and the command line nothing below the door."""
     root = repository / "src" / "afterword" / folder if folder == "cli" else repository / folder
     found = {path.name: names for path in root.rglob("*.py") if (names := imports_outside(path, OUTSIDE[folder]))}
     assert not found

@@ -185,3 +185,30 @@ def policy_command(
         print_json({"scope": str(owner), "policy": str(current)})
     else:
         console().print(f"{owner}: {current}")
+
+
+@app.command(name="pause")
+def pause_command(user: User = None, scope: ScopeName = None, as_json: Json = False) -> None:
+    """Stop remembering: no session of this memory is kept until `afterword resume`. Nothing is forgotten."""
+    from afterword.client.json_forms import iso_instant
+
+    owner = required_scope(user, scope)
+    pause = call_memory(owner, lambda memory: memory.pause(), create=True)
+    if as_json:
+        print_json({"scope": str(owner), "paused_at": iso_instant(pause.paused_at)})
+    else:
+        console().print(f"{owner} is paused since {day(pause.paused_at)}; `afterword resume` ends the pause")
+
+
+@app.command(name="resume")
+def resume_command(user: User = None, scope: ScopeName = None, as_json: Json = False) -> None:
+    """Remember again after `afterword pause`."""
+    owner = required_scope(user, scope)
+    pause = call_memory(owner, lambda memory: memory.resume_keeping())
+    not_kept = pause.sessions_not_kept if pause else 0
+    if as_json:
+        print_json({"scope": str(owner), "was_paused": pause is not None, "sessions_not_kept": not_kept})
+    elif pause is None:
+        console().print(f"{owner} was not paused")
+    else:
+        console().print(f"the pause of {owner} has ended; {not_kept} sessions were not kept")
