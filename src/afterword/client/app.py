@@ -119,7 +119,7 @@ class Afterword:
         at = self._resources.now()
 
         def work(transaction: Session) -> Scope:
-            for scope in scope_rows.read_scopes(transaction):
+            for scope in lookup.scopes_with_statement(transaction, fact_id):
                 try:
                     lookup.read_fact(transaction, scope, fact_id, at=at)
                 except NotFound:

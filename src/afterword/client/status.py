@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -43,6 +43,7 @@ class _StoreContent:
     jobs: Sequence[JobState]
     scopes: Sequence[_ScopeContent]
     costs: StoreCosts
+    sessions: Mapping[Scope, int]
 
 
 async def store_status(resources: Resources) -> StoreStatus:
@@ -80,22 +81,25 @@ def store_costs(transaction: Session) -> StoreCosts:
 
 
 def _content(transaction: Session, at: datetime) -> _StoreContent:
+    held = runs.count_runs(transaction, RunStatus.HELD)
     scopes = [
         _ScopeContent(
             scope,
             lookup.read_facts(transaction, scope, at=at),
-            len(runs.read_runs(transaction, scope, statuses=[RunStatus.HELD])),
+            held.get(scope, 0),
             len(erasure.requested_ids(transaction, scope)),
             read_pause(transaction, scope),
         )
         for scope in scope_rows.read_scopes(transaction)
     ]
+    saved = sessions.read_sessions(transaction)
     return _StoreContent(
-        sessions.read_sessions(transaction),
+        saved,
         sessions.waiting_sessions(transaction),
         jobs.read_jobs(transaction),
         scopes,
         store_costs(transaction),
+        Counter(session.scope for session in saved),
     )
 
 
@@ -106,7 +110,7 @@ async def _scope_status(store: Store, judge: Judge, content: _ScopeContent, whol
         scope=content.scope,
         current=sum(fact.is_served for fact in content.facts),
         facts=len(content.facts),
-        sessions=sum(session.scope == content.scope for session in whole.saved),
+        sessions=whole.sessions.get(content.scope, 0),
         contested=statuses[Status.CONTESTED],
         pending=statuses[Status.PENDING],
         held_runs=content.held_runs,

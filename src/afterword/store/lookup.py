@@ -24,7 +24,7 @@ from afterword.store.database.statements import CHUNK as CHUNK
 from afterword.store.database.statements import fetch_rows, fetch_where_in, select_columns
 from afterword.store.former_ids import facts_continuing
 from afterword.store.rows import assertion_of, history_of, verdict_of
-from afterword.store.scope_rows import scope_key, scope_row, version_of
+from afterword.store.scope_rows import scope_key, scope_of_row, scope_row, version_of
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -34,6 +34,7 @@ from afterword.store.tables import (
     RunRow,
     RunVerdictRow,
     RunWindowRow,
+    ScopeRow,
     VerdictRow,
     WindowAssertionRow,
 )
@@ -230,6 +231,17 @@ def former_assertion(transaction: Session, scope: Scope, id_or_prefix: str) -> A
     query = select(AssertionRow.id).where(AssertionRow.scope_id == scope_key(transaction, scope), is_named)
     ids = list(transaction.exec(query.limit(2)))
     return assertions_by_id(transaction, scope, ids)[ids[0]] if len(ids) == 1 else None
+
+
+def scopes_with_statement(transaction: Session, statement_id: str) -> list[Scope]:
+    """Return the scopes that have a statement of this id, or of an id that begins with these 6 or more digits."""
+    of_id = col(AssertionRow.id) == statement_id
+    if len(statement_id) >= 6:
+        # Every id is hexadecimal, so this is the range of those that begin so, which the index finds.
+        of_id = and_(col(AssertionRow.id) >= statement_id, col(AssertionRow.id) < f"{statement_id}g")
+    ids = select(AssertionRow.scope_id).where(of_id)
+    query = select(ScopeRow).where(col(ScopeRow.id).in_(ids)).order_by(col(ScopeRow.id))
+    return [scope_of_row(row) for row in transaction.exec(query)]
 
 
 def verdicts_on(transaction: Session, scope: Scope, ids: Sequence[str]) -> list[tuple[Verdict, datetime, list[int]]]:

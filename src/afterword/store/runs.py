@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, func, select
 
 from afterword.errors import NotFound
 from afterword.facts.assertions import Assertion, Verdict
@@ -56,6 +56,13 @@ def read_runs(transaction: Session, scope: Scope, *, statuses: Sequence[str] = (
     if statuses:
         query = query.where(col(RunRow.status).in_(statuses))
     return [_run_of(row, scope) for row in transaction.exec(query)]
+
+
+def count_runs(transaction: Session, status: str) -> dict[Scope, int]:
+    """Return how many runs of each scope have this status. For operators."""
+    query = select(ScopeRow, func.count()).where(col(RunRow.scope_id) == col(ScopeRow.id), RunRow.status == status)
+    query = query.group_by(*ScopeRow.__table__.columns)  # type: ignore[attr-defined]  # SQLModel hides it
+    return {scope_of_row(row): count for row, count in transaction.exec(query).all()}
 
 
 def read_run(transaction: Session, run_id: int) -> Run:
