@@ -86,7 +86,7 @@ class SentencePattern:
     def spans(self, text: str, regions: Sequence[Span] | None = None) -> Iterator[Span]:
         """Yield the spans of the secrets in these regions of a text, in order and without overlap."""
         value = compiled(self.value, re.IGNORECASE)
-        for start, end in sentences(text, [(0, len(text))] if regions is None else regions):
+        for start, end in _sentences(text, [(0, len(text))] if regions is None else regions):
             sentence = text[start:end]
             if all(compiled(cue, re.IGNORECASE).search(sentence) for cue in self.cues) and not compiled(
                 self.unless, re.IGNORECASE
@@ -97,7 +97,7 @@ class SentencePattern:
                         yield start + span[0], start + span[1]
 
 
-def sentences(text: str, regions: Sequence[Span]) -> Iterator[Span]:
+def _sentences(text: str, regions: Sequence[Span]) -> Iterator[Span]:
     """Yield the spans of the sentences in regions of a text. Points inside of words and numbers end no sentence."""
     for first, last in regions:
         for match in _SENTENCE.finditer(text, first, last):
