@@ -12,11 +12,14 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from autogen_core import CancellationToken
 from sqlmodel import Session, select
 
+from afterword.agents.memory import FactMemory
+from afterword.agents.tools import NO_ANSWER, RememberTool
 from afterword.facts.scopes import Scope
 from afterword.store import scope_rows
-from afterword.store.database.cancellation import TransactionCancelled
+from afterword.store.database.cancellation import was_committed
 from afterword.store.database.engine import Store, open_store
 from afterword.store.tables import ScopeRow
 
@@ -46,11 +49,21 @@ async def test_a_cancelled_transaction_is_rolled_back_and_says_so(store: Store) 
     asking.cancel()
     await asyncio.sleep(0.01)
     free.set()
-    with pytest.raises(TransactionCancelled) as cancelled:
+    with pytest.raises(asyncio.CancelledError) as cancelled:
         await asking
-    assert not cancelled.value.is_committed
+    assert not was_committed(cancelled.value)
     await store.write(lambda transaction: scope_rows.ensure_scope(transaction, BO))
     assert await store.read(scope_rows.read_scopes) == [BO]
+
+
+async def test_a_timeout_around_a_transaction_is_a_timeout(store: Store) -> None:
+    def work(transaction: Session) -> None:
+        scope_rows.ensure_scope(transaction, MIRA)
+        time.sleep(0.2)
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.1):
+            await store.write(work)
 
 
 async def test_who_waits_for_the_write_lock_is_cancelled_at_once(tmp_path: Path) -> None:
@@ -62,6 +75,22 @@ async def test_who_waits_for_the_write_lock_is_cancelled_at_once(tmp_path: Path)
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(store.write(lambda transaction: scope_rows.ensure_scope(transaction, MIRA)), 0.1)
             assert time.monotonic() - begun < 5
+            other.execute("ROLLBACK")
+        assert await store.read(scope_rows.read_scopes) == []
+
+
+async def test_a_tool_waits_for_another_writer_no_longer_than_a_turn(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    async with await open_store(f"sqlite:///{path}") as store:
+        memory = FactMemory(user="mira", store=store, timeout_s=0.3)
+        remember = RememberTool(memory)
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            begun = time.monotonic()
+            arguments = {"statement": "I live in Oslo.", "quote": "Hello", "attribute": "home", "value": "Oslo"}
+            answer = await remember.run_json(arguments, CancellationToken())
+            assert time.monotonic() - begun < 10, "it waited for the lock"
+            assert remember.return_value_as_string(answer) == NO_ANSWER
             other.execute("ROLLBACK")
         assert await store.read(scope_rows.read_scopes) == []
 

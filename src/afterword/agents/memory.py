@@ -131,6 +131,11 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         return UpdateContextResult(memories=MemoryQueryResult(results=[content_of(fact) for fact in shown or ()]))
 
     @property
+    def timeout_s(self) -> float:
+        """How long a turn, or a call of one of its tools, waits for the store."""
+        return self._timeout_s
+
+    @property
     def scope(self) -> Scope:
         """The scope that new facts are added to."""
         return self._scope

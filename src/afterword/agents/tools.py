@@ -109,12 +109,15 @@ class _MemoryTool(BaseTool[ArgsT, ToolAnswer], Component[MemoryToolConfig]):
         self._humans = frozenset(folded(name) for name in humans)
 
     async def run(self, args: ArgsT, cancellation_token: CancellationToken) -> ToolAnswer:
-        """Return the result in a sentence. A failure of the store is an answer, not an error."""
+        """Return the result in a sentence. A failure of the store is an answer, not an error.
+
+        The agent waits for the store no longer than the memory's `timeout_s`, as in a turn.
+        """
         working = asyncio.ensure_future(self._answer(args))
         cancellation_token.link_future(working)
         try:
-            return ToolAnswer(text=await working)
-        except StoreError:
+            return ToolAnswer(text=await asyncio.wait_for(working, self._memory.timeout_s))
+        except (StoreError, TimeoutError):
             return ToolAnswer(text=NO_ANSWER)
 
     def return_value_as_string(self, value: ToolAnswer) -> str:

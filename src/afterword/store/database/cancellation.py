@@ -7,6 +7,7 @@ import contextvars
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor
+from enum import StrEnum
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection
@@ -14,12 +15,16 @@ from sqlalchemy import Connection
 T = TypeVar("T")
 
 
-class TransactionCancelled(asyncio.CancelledError):
-    """The caller was cancelled. `is_committed` says whether the transaction was committed all the same."""
+class Fate(StrEnum):
+    """What became of the transaction of a caller who was cancelled: the argument of the CancelledError."""
 
-    def __init__(self, *, is_committed: bool) -> None:
-        super().__init__("committed" if is_committed else "not committed")
-        self.is_committed = is_committed
+    COMMITTED = "the transaction was committed"
+    NOT_COMMITTED = "the transaction was not committed"
+
+
+def was_committed(error: asyncio.CancelledError) -> bool:
+    """Return whether the transaction that was cancelled had been committed already."""
+    return Fate.COMMITTED in error.args
 
 
 class TicketCancelled(Exception):
@@ -81,8 +86,8 @@ def interrupter(connection: Connection) -> Callable[[], object]:
 async def run_in_thread(executor: Executor, work: Callable[[], T]) -> T:
     """Run a transaction in one of the executor's threads and return its result.
 
-    Where the caller is cancelled the transaction is interrupted, and ends before this returns. Raises
-    `TransactionCancelled` then, which says whether it was committed.
+    Where the caller is cancelled the transaction is interrupted, and ends before this returns. The CancelledError that
+    is raised then says whether it was committed: see `was_committed`.
     """
     ticket = Ticket()
     context = contextvars.copy_context()
@@ -98,7 +103,8 @@ async def run_in_thread(executor: Executor, work: Callable[[], T]) -> T:
                 await _finished(waiting)
         if not future.cancelled():
             future.exception()  # it ended because of the cancellation, or was committed; both are told below
-        raise TransactionCancelled(is_committed=ticket.is_committed) from None
+        # Of no class of its own: `asyncio.timeout` makes a TimeoutError of a CancelledError alone, not of its kinds.
+        raise asyncio.CancelledError(Fate.COMMITTED if ticket.is_committed else Fate.NOT_COMMITTED) from None
 
 
 async def _finished(waiting: asyncio.Future[T]) -> None:

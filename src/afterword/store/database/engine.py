@@ -109,7 +109,7 @@ class Store:
         """Return what `work` reads in one transaction: one consistent view.
 
         `work` runs in a thread of the store and has no other side effect. Raises `StoreUnreachable` where the database
-        does not answer, and `TransactionCancelled` where the caller is cancelled.
+        does not answer.
         """
         return await run_in_thread(self._executor("read"), partial(self._read, work))
 
@@ -126,8 +126,8 @@ class Store:
         `lasting` survives the end of every process, but until the next that is, it may be lost where the machine loses
         power: nobody waits for the disk.
 
-        Raises `Overtaken` after 20 tries, `StoreUnreachable` where the database does not answer, and
-        `TransactionCancelled` where the caller is cancelled, which says whether the transaction was committed.
+        Raises `Overtaken` after 20 tries, and `StoreUnreachable` where the database does not answer. Where the caller
+        is cancelled, `cancellation.was_committed` tells of the CancelledError whether the transaction was committed.
         """
         return await run_in_thread(self._executor("write"), partial(self._write, work, strict, lasting))
 
