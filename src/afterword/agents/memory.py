@@ -114,7 +114,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         self._late_task: asyncio.Task[Any] | None = None
         self._background_tasks: set[asyncio.Task[Any]] = set()
         self._budget_tokens = budget_tokens
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._clock = clock
         self._embedder = embedder
         self._refreshing: asyncio.Task[None] | None = None
@@ -129,11 +129,6 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             shown = await self._never_failing(self._put(model_context))
             telemetry.note(facts=len(shown or ()))
         return UpdateContextResult(memories=MemoryQueryResult(results=[content_of(fact) for fact in shown or ()]))
-
-    @property
-    def timeout_s(self) -> float:
-        """How long a turn, or a call of one of its tools, waits for the store."""
-        return self._timeout_s
 
     @property
     def scope(self) -> Scope:
@@ -233,7 +228,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             scope=str(self._scope),
             also=[str(scope) for scope in self._also] or None,
             budget_tokens=self._budget_tokens,
-            timeout_s=self._timeout_s,
+            timeout_s=self.timeout_s,
             store=dump_store(self._store_argument),
         )
 
@@ -292,7 +287,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             budget_tokens=budget_tokens,
             embedder=self._embedder,
             # What was loaded last serves a turn that the store would hold up; the loading serves the next.
-            patience_s=self._timeout_s / 2,
+            patience_s=self.timeout_s / 2,
         )
 
     async def _search(
@@ -353,7 +348,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         if token is not None:
             token.link_future(task)
         try:
-            await asyncio.wait({task}, timeout=self._timeout_s)
+            await asyncio.wait({task}, timeout=self.timeout_s)
         except asyncio.CancelledError:
             self._keep_task(task)
             task.cancel()

@@ -94,6 +94,7 @@ async def run_in_thread(executor: Executor, work: Callable[[], T]) -> T:
     context.run(_current.set, ticket)
     future = executor.submit(context.run, work)
     waiting = asyncio.wrap_future(future)
+    waiting.add_done_callback(_consume_exception)
     try:
         return await asyncio.shield(waiting)
     except asyncio.CancelledError:
@@ -101,10 +102,14 @@ async def run_in_thread(executor: Executor, work: Callable[[], T]) -> T:
             ticket.cancel()
             while not future.done():
                 await _finished(waiting)
-        if not future.cancelled():
-            future.exception()  # it ended because of the cancellation, or was committed; both are told below
         # Of no class of its own: `asyncio.timeout` makes a TimeoutError of a CancelledError alone, not of its kinds.
         raise asyncio.CancelledError(Fate.COMMITTED if ticket.is_committed else Fate.NOT_COMMITTED) from None
+
+
+def _consume_exception(waiting: asyncio.Future[T]) -> None:
+    # Otherwise asyncio would log the end of a transaction whose caller was cancelled.
+    if not waiting.cancelled():
+        waiting.exception()
 
 
 async def _finished(waiting: asyncio.Future[T]) -> None:
