@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from afterword.store.costs import Spending
     from afterword.store.database.engine import open_store
     from afterword.store.forgetting.erasure import Receipt
-    from afterword.store.pauses import Pause
+    from afterword.store.forgetting.pauses import Pause
     from afterword.store.runs import Run
     from afterword.store.sessions import SavedSession
     from afterword.store.transfer.imports import ImportResult
@@ -185,7 +185,7 @@ _HOMES = {
     "Omission": "afterword.client.results",
     "OmittedFact": "afterword.client.results",
     "OutdatedSession": "afterword.client.store_results",
-    "Pause": "afterword.store.pauses",
+    "Pause": "afterword.store.forgetting.pauses",
     "Price": "afterword.extractors.model.prices",
     "ProcessedSession": "afterword.client.results",
     "ProcessingOptions": "afterword.client.processing",

@@ -16,7 +16,7 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 import afterword
 from afterword import Afterword, ProcessingOptions, Scope, ScopeMemory
 from afterword.client.results import Layer, Omission
-from afterword.errors import Ambiguous, ArgumentInvalid, NotFound, StoreInvalid, StoreMissing
+from afterword.errors import Ambiguous, ArgumentInvalid, NotFound, StateConflict, StoreInvalid, StoreMissing
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Window
 from afterword.extractors.rules import RulesJudge
@@ -435,3 +435,46 @@ async def test_old_facts_and_sessions_are_forgotten_where_the_settings_say_so(
     async with afterword.open(settings=settings, store=await app.store(), clock=lambda: much_later) as keeping:
         assert "retention" in await keeping.run_due_jobs()
     assert (await mira.sessions()).total == (await mira.facts(status="all")).total == 0
+
+
+async def test_scopes_are_merged_and_renamed_and_that_is_undone(app: Afterword, mira: ScopeMemory) -> None:
+    other = app.user("mira.k")
+    await other.process(state("I live in Bergen.", "I like tea."), session_id="monday", started_at="2026-03-10")
+    await other.process(state("I prefer aisle seats."), session_id="gone", started_at="2026-03-10")
+    await other.forget(session="gone")
+    before = [await memory.facts(status="all") for memory in (mira, other)]
+    merged = await app.merge("default/user/mira.k", into=MIRA)
+    assert merged.run.purpose == "merge"
+    assert "tea" in {change.after.value for change in merged.changes if change.after}
+    assert (await other.facts(status="all")).total == (await other.sessions()).total == 0
+    values = {fact.value for fact in (await mira.facts()).facts}
+    assert {"Bergen", "tea", "window seats"} <= values
+    assert "Oslo" not in values
+    moved = await mira.session("monday (mira.k)")
+    assert "tea" in {fact.value for fact in moved.facts}
+    assert moved.turns[1].turn.text == "I like tea."
+    tea = next(fact for fact in moved.facts if fact.value == "tea")
+    assert (await mira.history(tea.id)).assertions[0].session_id == "monday (mira.k)"
+    await mira.process(state("I prefer aisle seats."), session_id="gone", started_at="2026-03-10")
+    assert "aisle seats" not in {fact.value for fact in (await mira.facts()).facts}
+    await mira.undo(merged.run.id)
+    assert [await memory.facts(status="all") for memory in (mira, other)] == before
+    assert (await other.session("monday")).turns[1].facts
+    redone = await mira.redo(merged.run.id)
+    assert "tea" in {fact.value for fact in redone.facts}
+    assert (await other.facts(status="all")).total == 0
+    await mira.undo(merged.run.id)
+    renamed = await app.rename("default/user/mira.k", "default/user/kari")
+    kari = app.user("kari")
+    assert {fact.value for fact in (await kari.facts()).facts} == {fact.value for fact in before[1].facts}
+    with pytest.raises(StateConflict):
+        await app.rename(MIRA, "default/user/kari")
+    with pytest.raises(StateConflict):
+        await app.merge(MIRA, into="other/user/mira")
+    with pytest.raises(NotFound):
+        await app.merge("default/user/nobody", into=MIRA)
+    await kari.undo(renamed.run.id)
+    assert await other.facts(status="all") == before[1]
+    await kari.redo(renamed.run.id)
+    await kari.forget(everything=True)
+    assert (await kari.facts(status="all")).total == 0

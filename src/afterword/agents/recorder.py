@@ -17,7 +17,8 @@ from afterword.errors import NotFound, StateConflict
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript
 from afterword.privacy.policy import Privacy, with_privacy_counts
-from afterword.store import pauses, sessions
+from afterword.store import sessions
+from afterword.store.forgetting import pauses
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.telemetry import Stage
 

@@ -10,7 +10,14 @@ from sqlmodel import Session
 
 from afterword.client.arguments import Instant, Several, Source, page, scope_of
 from afterword.client.resources import Resources
-from afterword.client.results import ConsolidationReport, FactOrigin, ProcessingReport, SessionDetails, SessionPage
+from afterword.client.results import (
+    ConsolidationReport,
+    FactOrigin,
+    ProcessingReport,
+    RunEffect,
+    SessionDetails,
+    SessionPage,
+)
 from afterword.client.scope_memory import ScopeMemory
 from afterword.client.scope_reading import session_page
 from afterword.client.store_results import (
@@ -23,7 +30,7 @@ from afterword.client.store_results import (
     StoreStatus,
     TombstoneReplay,
 )
-from afterword.errors import Ambiguous, ArgumentInvalid, NotFound, NothingSelected
+from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.scopes import Scope
 from afterword.settings import Settings
 from afterword.store import lookup, runs, scope_rows, sessions
@@ -218,23 +225,31 @@ class Afterword:
         Without `session_id` all of them. Raises `NothingSelected` if no such session failed, and `Ambiguous` if several
         scopes have a failed session of this id.
         """
+        from afterword.client.processing import retry_failed
+
         owner = None if scope is None else scope_of(scope)
+        return await retry_failed(await self._resources.store(), session_id, owner)
 
-        def work(transaction: Session) -> tuple[tuple[Scope, str], ...]:
-            failed = [
-                session
-                for session in sessions.failed_sessions(transaction)
-                if session_id in (None, session.session_id) and owner in (None, session.scope)
-            ]
-            if session_id is not None and not failed:
-                raise NothingSelected(f"no failed session {session_id!r}; see `afterword status`")
-            if session_id is not None and len(failed) > 1:
-                raise Ambiguous(f"{len(failed)} memories have a failed session {session_id!r}; name the scope")
-            for session in failed:
-                sessions.retry_session(transaction, session.scope, session.session_id)
-            return tuple((session.scope, session.session_id) for session in failed)
+    async def merge(self, scope: Scope | str, *, into: Scope | str) -> RunEffect:
+        """Move everything that is known of a scope into another one, and return the run and the facts that changed.
 
-        return await (await self._resources.store()).write(work)
+        The run belongs to `into`: `scope(into).undo(run_id)` moves everything back. A session whose id is taken there
+        gets the name of its scope behind its id. What was forgotten in either stays forgotten. What is said to the old
+        scope from now on is kept there. Raises `NotFound` if nothing was ever kept for the scope, and `StateConflict`
+        if the two are one, or belong to different tenants.
+        """
+        from afterword.client.merging import merge
+
+        return await merge(self._resources, scope_of(scope), scope_of(into), is_rename=False)
+
+    async def rename(self, scope: Scope | str, to: Scope | str) -> RunEffect:
+        """Give a scope another name under which nothing is kept yet; return the run, which `scope(to).undo` takes back.
+
+        Raises as `merge` does, and `StateConflict` if something is kept under the new name.
+        """
+        from afterword.client.merging import merge
+
+        return await merge(self._resources, scope_of(scope), scope_of(to), is_rename=True)
 
     async def status(self) -> StoreStatus:
         """Return what the store holds, what waits, and what failed and why."""

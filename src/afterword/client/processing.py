@@ -16,7 +16,7 @@ from afterword.client.arguments import Source
 from afterword.client.resources import Resources
 from afterword.client.results import ConsolidatedScope, ConsolidationReport, ProcessedSession, ProcessingReport
 from afterword.client.store_results import CostEstimate, CostRange, OutdatedSession
-from afterword.errors import Ambiguous, ArgumentInvalid, NotFound
+from afterword.errors import Ambiguous, ArgumentInvalid, NotFound, NothingSelected
 from afterword.extractors.readers import parse_state
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, NotDue, NotStarted, queued_sessions, run_batch
@@ -169,6 +169,26 @@ async def reprocess(
     if await store.read(lambda transaction: sessions.find_session(transaction, scope, session_id)) is None:
         raise NotFound(f"no session {session_id!r} in {scope}; see `afterword status`")
     return await process(resources, Selection([Saved(scope, session_id, reread=True)], are_named=True), options)
+
+
+async def retry_failed(store: Store, session_id: str | None, owner: Scope | None) -> tuple[tuple[Scope, str], ...]:
+    """Put failed sessions back, and return their scopes and ids: all, or those of an id or a scope."""
+
+    def work(transaction: Session) -> tuple[tuple[Scope, str], ...]:
+        failed = [
+            session
+            for session in sessions.failed_sessions(transaction)
+            if session_id in (None, session.session_id) and owner in (None, session.scope)
+        ]
+        if session_id is not None and not failed:
+            raise NothingSelected(f"no failed session {session_id!r}; see `afterword status`")
+        if session_id is not None and len(failed) > 1:
+            raise Ambiguous(f"{len(failed)} memories have a failed session {session_id!r}; name the scope")
+        for session in failed:
+            sessions.retry_session(transaction, session.scope, session.session_id)
+        return tuple((session.scope, session.session_id) for session in failed)
+
+    return await store.write(work)
 
 
 async def scope_of_session(store: Store, session_id: str) -> Scope:

@@ -15,10 +15,11 @@ from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.fact import Fact
 from afterword.facts.fact_changes import fact_changes
-from afterword.store import entries, ledger, lookup, pauses, reviews, runs, scope_rows
+from afterword.store import entries, ledger, lookup, reviews, runs, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.entered_statements import Entry
-from afterword.store.pauses import Pause
+from afterword.store.forgetting import pauses
+from afterword.store.forgetting.pauses import Pause
 from afterword.store.reviews import Decision, Wording
 from afterword.store.runs import Run
 from afterword.store.scope_rows import Policy

@@ -51,8 +51,8 @@ from afterword.recall.tokens import token_upper_bound
 from afterword.store import costs, ledger, lookup, reviews, runs, scope_rows, sessions
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
+from afterword.store.forgetting.pauses import Pause, read_pause
 from afterword.store.ledger import RunStatus
-from afterword.store.pauses import Pause, read_pause
 from afterword.store.reading import recall
 from afterword.store.runs import Run
 from afterword.store.scope_rows import Policy
@@ -129,6 +129,7 @@ class ScopeReading:
             recorded = tuple(
                 RecordedVerdict(verdict, said[verdict.earlier_id], said[verdict.later_id], recorded_at, tuple(run_ids))
                 for verdict, recorded_at, run_ids in verdicts
+                if verdict.earlier_id in said and verdict.later_id in said
             )
             return FactOrigin(fact, tuple(said[id_] for id_ in fact.assertion_ids), recorded)
 

@@ -20,9 +20,9 @@ from afterword.store import costs, jobs, lookup, runs, scope_rows, sessions
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
+from afterword.store.forgetting.pauses import Pause, read_pause
 from afterword.store.jobs import JobState
 from afterword.store.ledger import RunStatus
-from afterword.store.pauses import Pause, read_pause
 from afterword.store.reading import scope_vectors
 from afterword.store.sessions import SavedSession
 

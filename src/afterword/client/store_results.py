@@ -9,8 +9,8 @@ from pathlib import Path
 
 from afterword.facts.scopes import Scope
 from afterword.store.costs import Spending
+from afterword.store.forgetting.pauses import Pause
 from afterword.store.jobs import JobState
-from afterword.store.pauses import Pause
 from afterword.store.sessions import SavedSession
 
 

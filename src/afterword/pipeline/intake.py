@@ -27,8 +27,8 @@ from afterword.privacy.policy import with_privacy_counts
 from afterword.privacy.tombstones import Forgotten
 from afterword.store import ledger, scope_rows, sessions
 from afterword.store.database.engine import Store
+from afterword.store.forgetting.pauses import read_pause
 from afterword.store.forgetting.tombstone_rows import read_forgotten
-from afterword.store.pauses import read_pause
 from afterword.telemetry import Stage
 
 

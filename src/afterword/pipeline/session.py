@@ -38,8 +38,8 @@ from afterword.pipeline.window_reader import WindowReader
 from afterword.privacy.policy import OFF_THE_RECORD
 from afterword.store import ledger, lookup, scope_rows, sessions
 from afterword.store.database.engine import Store
+from afterword.store.forgetting.pauses import PAUSED, count_session_not_kept, read_pause
 from afterword.store.forgetting.tombstone_rows import read_forgotten
-from afterword.store.pauses import PAUSED, count_session_not_kept, read_pause
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.scope_rows import Policy
 from afterword.telemetry import Count, Measure, Stage, count

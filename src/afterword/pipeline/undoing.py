@@ -18,7 +18,10 @@ from afterword.pipeline.judging import pair_ids
 from afterword.pipeline.resolution import comparison_partners, required_pairs
 from afterword.store import ledger, lookup, runs
 from afterword.store.database.engine import Store
+from afterword.store.merging import moves
 from afterword.store.runs import Run
+
+MOVES = (moves.MERGE, moves.RENAME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,8 @@ async def undo_run(
 
     def switch(transaction: Session, run: Run, at: datetime) -> None:
         ledger.revert_run(transaction, run.scope, run.id, at)
+        if run.purpose in MOVES:
+            moves.move_back(transaction, run.scope, run.id)
 
     return await _switched(store, run_id, switch, judge, clock)
 
@@ -63,6 +68,8 @@ async def redo_run(
     """
 
     def switch(transaction: Session, run: Run, at: datetime) -> None:
+        if run.purpose in MOVES:
+            moves.move_again(transaction, run.scope, run.id)
         ledger.redo_run(transaction, run.scope, run.id, at)
         for closing in runs.runs_caused_by(transaction, run):
             ledger.revert_run(transaction, run.scope, closing.id, at)
@@ -87,7 +94,7 @@ async def _switched(
         after = lookup.read_knowledge(transaction, run.scope)
         ends = (end for verdict in proposal.verdicts for end in (verdict.earlier_id, verdict.later_id))
         affected = _affected(before, after) + [after.by_id[end] for end in ends if end in after.by_id]
-        verdicts = _missing_verdicts(transaction, after, affected, run.scope, judge)
+        verdicts = missing_verdicts(transaction, after, affected, run.scope, judge)
         if verdicts:
             closing = verdicts_proposal(run.scope, judge, after, verdicts, at)
             closing_id = ledger.propose_run(transaction, closing, caused_by=run.id)
@@ -107,7 +114,7 @@ def _affected(before: Knowledge, after: Knowledge) -> list[Assertion]:
     ]
 
 
-def _missing_verdicts(
+def missing_verdicts(
     transaction: Session, known: Knowledge, affected: Sequence[Assertion], scope: Scope, judge: Judge
 ) -> tuple[Verdict, ...]:
     """Return the verdicts on the required pairs of these assertions that no run that counts stands on."""

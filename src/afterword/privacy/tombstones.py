@@ -78,12 +78,23 @@ class Tombstone:
 
 
 class Forgotten:
-    """The tombstones of one scope and of one of its sessions. Checks new content against them."""
+    """The tombstones of one scope and of one of its sessions. Checks new content against them.
+
+    `former` are the scopes and ids that the session had before it came here by a merge.
+    """
 
     def __init__(
-        self, scope: Scope, session_id: str | None, keys: Iterable[Key], tombstones: Iterable[Tombstone]
+        self,
+        scope: Scope,
+        session_id: str | None,
+        keys: Iterable[Key],
+        tombstones: Iterable[Tombstone],
+        former: Sequence[tuple[Scope, str]] = (),
     ) -> None:
-        self._scope, self._session_id = scope, session_id
+        self._session_id = session_id
+        # A session that came from another scope is also known under its name there.
+        self._scopes = (scope, *(former_scope for former_scope, _ in former))
+        self._sessions = ((scope, session_id or ""), *former)
         self._keys = tuple(keys)
         self._by_mark: dict[tuple[str, str], list[Tombstone]] = defaultdict(list)
         self._whole: list[Tombstone] = []
@@ -151,7 +162,7 @@ class Forgotten:
         """Return whether this value of this slot was forgotten at or after `said_at`, or ever if `said_at` is None."""
         if not self._by_mark:
             return False
-        marks = ((key.id, key.slot(self._scope, subject, attribute, value)) for key in self._keys)
+        marks = ((key.id, key.slot(scope, subject, attribute, value)) for key in self._keys for scope in self._scopes)
         tombstones = (tombstone for mark in marks for tombstone in self._by_mark.get(mark, ()))
         return any(said_at is None or said_at <= tombstone.until for tombstone in tombstones)
 
@@ -193,7 +204,9 @@ class Forgotten:
         """Return the tombstones that blank words of this text."""
         if self._session_id is None or not self.touches_session:
             return []
-        marks = [(key.id, key.text(self._scope, self._session_id, text)) for key in self._keys]
+        marks = [
+            (key.id, key.text(scope, session_id, text)) for key in self._keys for scope, session_id in self._sessions
+        ]
         tombstones = (tombstone for mark in marks for tombstone in self._by_mark.get(mark, ()))
         return [tombstone for tombstone in tombstones if blank_spans(text, tombstone.spans) != text]
 

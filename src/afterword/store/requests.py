@@ -40,8 +40,8 @@ from afterword.store.entered_statements import (
     moment_after,
     next_unused_moment,
 )
+from afterword.store.forgetting.pauses import read_pause
 from afterword.store.ledger import RunStatus
-from afterword.store.pauses import read_pause
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.scope_rows import policy_of
 

@@ -141,7 +141,10 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         RunVerdictRow,
         (),
         ("verdict_key",),
-        of_scope=lambda scope: col(RunVerdictRow.run_id).in_(_runs(scope)),
+        of_scope=lambda scope: or_(
+            col(RunVerdictRow.run_id).in_(_runs(scope)),
+            col(RunVerdictRow.verdict_key).in_(_verdicts_on(_assertions(scope))),
+        ),
         of_session=lambda session: or_(
             col(RunVerdictRow.run_id).in_(_session_runs(session)),
             col(RunVerdictRow.verdict_key).in_(_verdicts_on(_session_assertions(session))),
@@ -152,7 +155,8 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         VerdictRow,
         ("reason",),
         ("key", "earlier_id", "later_id", "relation", "judge"),
-        of_scope=lambda scope: col(VerdictRow.scope_id) == scope,
+        # A merge that was undone leaves verdicts on statements of two scopes.
+        of_scope=lambda scope: or_(col(VerdictRow.scope_id) == scope, _judges_any(_assertions(scope))),
         of_session=lambda session: _judges_any(_session_assertions(session)),
         of_statements=_judges_any,
     ),

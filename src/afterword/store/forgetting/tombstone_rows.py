@@ -18,6 +18,7 @@ from afterword.facts.scopes import Scope
 from afterword.privacy.tombstones import Forgotten, Key, Tombstone, TombstoneKind
 from afterword.store.database.inserts import insert_missing
 from afterword.store.database.statements import chunks, fetch_rows, select_columns
+from afterword.store.merging.moved_sources import former_sessions, merged_scopes
 from afterword.store.scope_rows import ensure_scope, scope_key
 from afterword.store.tables import TombstoneKeyRow, TombstoneRow
 
@@ -25,13 +26,19 @@ _KEY_BYTES = 32
 
 
 def read_forgotten(transaction: Session, scope: Scope, session_id: str | None = None) -> Forgotten:
-    """Return what was forgotten of a scope, and of one session of it."""
+    """Return what was forgotten of a scope, and of one session of it; also where it was before a merge."""
     if session_id is not None:
         by_session = read_forgotten_by_session(transaction, scope, [session_id])
         return by_session.get(session_id) or Forgotten(scope, session_id, (), ())
     scope_id, keys = scope_key(transaction, scope), read_tombstone_keys(transaction)
-    tombstones = _read_tombstones(transaction, scope_id, [""]) if scope_id and keys else []
-    return Forgotten(scope, None, keys, tombstones)
+    if not scope_id or not keys:
+        return Forgotten(scope, None, keys, [])
+    tombstones = _read_tombstones(transaction, scope_id, [""])
+    former = [(former_scope, "") for former_scope in merged_scopes(transaction, scope_id)]
+    for former_scope, _ in former:
+        stones = _read_tombstones(transaction, scope_key(transaction, former_scope), [""])
+        tombstones += [stone for stone in stones if stone.kind is TombstoneKind.SLOT]
+    return Forgotten(scope, None, keys, tombstones, former)
 
 
 def read_forgotten_by_session(transaction: Session, scope: Scope, session_ids: Sequence[str]) -> dict[str, Forgotten]:
@@ -39,21 +46,33 @@ def read_forgotten_by_session(transaction: Session, scope: Scope, session_ids: S
     scope_id, keys = scope_key(transaction, scope), read_tombstone_keys(transaction)
     if not scope_id or not keys:
         return {}
-    if not transaction.exec(select(TombstoneRow.id).where(TombstoneRow.scope_id == scope_id).limit(1)).first():
+    former = former_sessions(transaction, scope_id, session_ids)
+    owners = {scope, *(former_scope for names in former.values() for former_scope, _ in names)}
+    owner_ids = {owner: scope_key(transaction, owner) for owner in owners}
+    has_tombstones = select(TombstoneRow.id).where(col(TombstoneRow.scope_id).in_(owner_ids.values())).limit(1)
+    if not transaction.exec(has_tombstones).first():
         return {}
-    places = {session_id: [key.place(scope, session_id) for key in keys] for session_id in session_ids}
-    all_places = ["", *(place for session_places in places.values() for place in session_places)]
-    by_place: dict[str, list[Tombstone]] = defaultdict(list)
-    for tombstone in _read_tombstones(transaction, scope_id, all_places):
-        by_place[tombstone.place].append(tombstone)
+    by_place: dict[tuple[Scope, str], list[Tombstone]] = defaultdict(list)
+    names_of = {name: [(scope, name), *former.get(name, ())] for name in session_ids}
+    for owner, owner_id in owner_ids.items():
+        names = [known for names in names_of.values() for known_scope, known in names if known_scope == owner]
+        places = ["", *(key.place(owner, known) for known in names for key in keys)]
+        for tombstone in _read_tombstones(transaction, owner_id, places):
+            by_place[owner, tombstone.place].append(tombstone)
     return {
-        session_id: Forgotten(
+        name: Forgotten(
             scope,
-            session_id,
+            name,
             keys,
-            [tombstone for place in ("", *session_places) for tombstone in by_place[place]],
+            [
+                tombstone
+                for owner, known in names
+                for place in ("", *(key.place(owner, known) for key in keys))
+                for tombstone in by_place[owner, place]
+            ],
+            names[1:],
         )
-        for session_id, session_places in places.items()
+        for name, names in names_of.items()
     }
 
 

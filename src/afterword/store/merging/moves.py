@@ -1,0 +1,191 @@
+"""Moving what is stored of one scope into another: merging and renaming scopes, each as a run that can be undone.
+
+Nothing is copied: sessions, runs and assertions change their scope and keep their ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import and_, delete, update
+from sqlmodel import Session, SQLModel, col, select
+
+from afterword.errors import NotFound, StateConflict
+from afterword.facts.scopes import Scope
+from afterword.store import ledger, scope_rows
+from afterword.store.database.inserts import insert_rows
+from afterword.store.database.statements import chunks
+from afterword.store.ledger import session_source
+from afterword.store.tables import (
+    AssertionRow,
+    EvidenceRow,
+    MovedSourceRow,
+    RunRow,
+    ScopeRow,
+    SessionRow,
+    SpendingRow,
+    VectorRow,
+    VerdictRow,
+    WindowAssertionRow,
+    WindowRow,
+)
+
+MERGE, RENAME = "merge", "rename"
+"""The purposes of the runs that move a scope."""
+
+_SESSION = session_source("")
+
+
+@dataclass(frozen=True, slots=True)
+class MovedSource:
+    """A source, as it is named in the scope that it leaves and in the one that it comes to."""
+
+    old: str
+    new: str
+
+
+def move_everything(transaction: Session, scope: Scope, into: Scope) -> list[MovedSource]:
+    """Move everything that is stored of a scope into another one; return the sources that moved.
+
+    A session whose id is taken there gets the name of the scope behind its id. Raises `NotFound` if nothing was ever
+    stored for the scope, and `StateConflict` if both are one, or of different tenants.
+    """
+    if scope == into or scope.tenant != into.tenant:
+        raise StateConflict(f"{scope} cannot be moved into {into}: give two scopes of one tenant")
+    if not scope_rows.scope_key(transaction, scope):
+        raise NotFound(f"nothing was ever kept for {scope}")
+    scope_id, into_id = _lock(transaction, scope, into)
+    taken = _sources(transaction, into_id)
+    moved = [
+        MovedSource(source, source if source not in taken else _free(source, scope.id, taken))
+        for source in sorted(_sources(transaction, scope_id))
+    ]
+    _move(transaction, scope_id, into_id, moved)
+    _derive_again(transaction, scope, into)
+    return moved
+
+
+def record_move(transaction: Session, run_id: int, scope: Scope, moved: Sequence[MovedSource]) -> None:
+    """Record which sources a run took over from a scope."""
+    former_id = scope_rows.scope_key(transaction, scope)
+    rows = [
+        {"run_id": run_id, "source": source.new, "former_source": source.old, "former_scope_id": former_id}
+        for source in moved
+    ]
+    insert_rows(transaction, MovedSourceRow, rows)
+
+
+def move_back(transaction: Session, into: Scope, run_id: int) -> None:
+    """Move the sources that a run took over back to where they were, with what has become of them.
+
+    Raises `StateConflict` if the run was made in another store: there is nothing to move back.
+    """
+    _repeat(transaction, into, run_id, is_back=True)
+
+
+def move_again(transaction: Session, into: Scope, run_id: int) -> None:
+    """Move the sources of a run again that was undone. Raises `StateConflict` as `move_back` does."""
+    _repeat(transaction, into, run_id, is_back=False)
+
+
+def _repeat(transaction: Session, into: Scope, run_id: int, *, is_back: bool) -> None:
+    rows = transaction.exec(select(MovedSourceRow).where(MovedSourceRow.run_id == run_id)).all()
+    if not rows:
+        raise StateConflict(f"run {run_id} moved nothing in this store; it cannot be undone or redone here")
+    former = transaction.get_one(ScopeRow, rows[0].former_scope_id)
+    scope = scope_rows.scope_of_row(former)
+    scope_id, into_id = _lock(transaction, scope, into)
+    pairs = [(row.source, row.former_source) if is_back else (row.former_source, row.source) for row in rows]
+    origin_id, target_id = (into_id, scope_id) if is_back else (scope_id, into_id)
+    taken = _sources(transaction, target_id)
+    moved = [
+        MovedSource(old, new if new not in taken else _free(new, (into if is_back else scope).id, taken))
+        for old, new in pairs
+    ]
+    for row, source in zip(rows, moved, strict=True):
+        # A name may have been taken meanwhile.
+        names = {"former_source": source.new} if is_back else {"source": source.new}
+        is_row = and_(col(MovedSourceRow.run_id) == run_id, col(MovedSourceRow.source) == row.source)
+        _write(transaction, MovedSourceRow, is_row, names)
+    _move(transaction, origin_id, target_id, moved)
+    _derive_again(transaction, *((into, scope) if is_back else (scope, into)))
+
+
+def _lock(transaction: Session, scope: Scope, into: Scope) -> tuple[int, int]:
+    """Make every other writer of both scopes wait, in an order that is the same for every two scopes."""
+    keys = {each: scope_rows.lock_scope(transaction, each) for each in sorted((scope, into))}
+    return keys[scope], keys[into]
+
+
+def _derive_again(transaction: Session, origin: Scope, target: Scope) -> None:
+    """Derive the facts of both scopes again; first of the one that lost rows, since a fact has one row at a time."""
+    transaction.expunge_all()  # its objects do not reflect the changed rows
+    for scope in (origin, target):
+        scope_rows.raise_revision(transaction, scope_rows.scope_key(transaction, scope))
+        ledger.derive_facts(transaction, scope)
+
+
+def _sources(transaction: Session, scope_id: int) -> set[str]:
+    sources = {*transaction.exec(select(RunRow.source).where(RunRow.scope_id == scope_id).distinct())}
+    sources |= {*transaction.exec(select(WindowRow.source).where(WindowRow.scope_id == scope_id).distinct())}
+    ids = transaction.exec(select(SessionRow.session_id).where(SessionRow.scope_id == scope_id))
+    return sources | {session_source(session_id) for session_id in ids}
+
+
+def _free(source: str, name: str, taken: set[str]) -> str:
+    """Return a name like this one that is not taken."""
+    number, candidate = 1, f"{source} ({name})"
+    while candidate in taken:
+        number += 1
+        candidate = f"{source} ({name} {number})"
+    return candidate
+
+
+def _move(transaction: Session, scope_id: int, into_id: int, moved: Sequence[MovedSource]) -> None:
+    """Give the rows of these sources to another scope; what is derived of them is left to be derived again."""
+    transaction.exec(delete(VectorRow).where(col(VectorRow.scope_id) == scope_id))
+    for source in moved:
+        _move_source(transaction, scope_id, into_id, source)
+    own = select(AssertionRow.id).where(AssertionRow.scope_id == into_id)
+    ends = and_(col(VerdictRow.earlier_id).in_(own), col(VerdictRow.later_id).in_(own))
+    _write(transaction, VerdictRow, and_(col(VerdictRow.scope_id) == scope_id, ends), {"scope_id": into_id})
+
+
+def _move_source(transaction: Session, scope_id: int, into_id: int, source: MovedSource) -> None:
+    place, name = {"scope_id": into_id}, {"source": source.new}
+    windows = select(WindowRow.id).where(WindowRow.scope_id == scope_id, WindowRow.source == source.old)
+    said = select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(windows))
+    ids = list(dict.fromkeys(transaction.exec(said)))
+    session_ids = _session_ids(source)
+    for chunk in chunks(ids):
+        _write(transaction, AssertionRow, col(AssertionRow.id).in_(chunk), place)
+        if session_ids:
+            of_session = and_(col(AssertionRow.id).in_(chunk), col(AssertionRow.session_id) == session_ids[0])
+            _write(transaction, AssertionRow, of_session, {"session_id": session_ids[1]})
+            cited = and_(col(EvidenceRow.assertion_id).in_(chunk), col(EvidenceRow.session_id) == session_ids[0])
+            _write(transaction, EvidenceRow, cited, {"session_id": session_ids[1]})
+    waiting = select(RunRow).where(RunRow.scope_id == scope_id, RunRow.source == source.old)
+    for run in transaction.exec(waiting.where(col(RunRow.status).in_(ledger.UNDECIDED))):
+        run.counts = {**run.counts, "revision": -1}  # judged again when it is applied: it is in another scope by then
+        transaction.add(run)
+    transaction.flush()
+    for table in (WindowRow, RunRow, SpendingRow):
+        of_source = and_(col(table.scope_id) == scope_id, col(table.source) == source.old)
+        _write(transaction, table, of_source, {**place, **name})
+    if source.old.startswith(_SESSION):
+        old_id, new_id = source.old.removeprefix(_SESSION), source.new.removeprefix(_SESSION)
+        of_session = and_(col(SessionRow.scope_id) == scope_id, col(SessionRow.session_id) == old_id)
+        _write(transaction, SessionRow, of_session, {**place, "session_id": new_id})
+
+
+def _session_ids(source: MovedSource) -> tuple[str, str] | None:
+    """Return the former and the new session id, None if the source is no session or keeps its id."""
+    if source.old == source.new or not source.old.startswith(_SESSION):
+        return None
+    return source.old.removeprefix(_SESSION), source.new.removeprefix(_SESSION)
+
+
+def _write(transaction: Session, table: type[SQLModel], where: Any, values: Mapping[str, Any]) -> None:
+    transaction.connection().execute(update(table).where(where).values(**values))
