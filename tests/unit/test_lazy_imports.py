@@ -32,6 +32,22 @@ def test_whoever_uses_no_workers_never_loads_their_queue() -> None:
     assert "procrastinate" not in loaded_by(commands)
 
 
+def test_the_door_loads_what_its_methods_need() -> None:
+    """Reads, `remember` and the offline rules need no model, no scheduler, no queue, and no agents."""
+    program = """
+import asyncio, afterword
+async def main():
+    async with afterword.open("sqlite://") as app:
+        mira = app.user("mira")
+        await mira.remember("I like tea.")
+        state = {"type": "AssistantAgentState", "llm_context": {"messages": []}}
+        await mira.process(state, session_id="a", started_at="2026-03-02")
+        await mira.facts(); await mira.search("tea"); await mira.context("tea"); await app.status()
+asyncio.run(main())
+"""
+    assert not loaded_by(program) & {"openai", "instructor", "apscheduler", "procrastinate", "autogen_core"}
+
+
 def test_the_name_alone_loads_nothing() -> None:
     assert not {
         name for name in loaded_by("import afterword") if name.startswith(("afterword.", "sqlmodel", "autogen"))
