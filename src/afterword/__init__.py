@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from afterword.agents.memory import FactMemory
     from afterword.agents.recorder import record_session, resume
     from afterword.agents.tools import memory_tools
-    from afterword.client import Afterword, ScopeMemory, open  # noqa: A004 - as in gzip.open
+    from afterword.client.app import Afterword
+    from afterword.client.opening import open  # noqa: A004 - as in gzip.open
     from afterword.client.processing import ProcessingOptions
     from afterword.client.results import (
         ConsolidatedScope,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
         SessionPage,
         TurnFacts,
     )
+    from afterword.client.scope_memory import ScopeMemory
     from afterword.client.store_results import (
         BackupFile,
         CostEstimate,
@@ -155,7 +157,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Afterword": "afterword.client",
+    "Afterword": "afterword.client.app",
     "AfterwordError": "afterword.errors",
     "BackupFile": "afterword.client.store_results",
     "Budget": "afterword.pipeline.budget",
@@ -204,7 +206,7 @@ _HOMES = {
     "SavedSession": "afterword.store.sessions",
     "Scope": "afterword.facts.scopes",
     "ScopeCosts": "afterword.client.results",
-    "ScopeMemory": "afterword.client",
+    "ScopeMemory": "afterword.client.scope_memory",
     "ScopePage": "afterword.client.store_results",
     "ScopeStatus": "afterword.client.store_results",
     "SearchHit": "afterword.client.results",
@@ -220,7 +222,7 @@ _HOMES = {
     "VectorStatus": "afterword.client.store_results",
     "embedder": "afterword.composition",
     "memory_tools": "afterword.agents.tools",
-    "open": "afterword.client",
+    "open": "afterword.client.opening",
     "open_store": "afterword.store.database.engine",
     "process_session": "afterword.pipeline.session",
     "record_session": "afterword.agents.recorder",
