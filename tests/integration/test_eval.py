@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from afterword.evaluation.measurement import EvaluationRequest, measure
+from afterword.evaluation.measurement import EvaluationRequest, measure_systems
 from afterword.evaluation.report.scorecard import BEGIN, END, scorecard
 from afterword.evaluation.results import Evaluation
 from afterword.evaluation.scenarios.saved_states import saved_state
@@ -44,7 +44,7 @@ def open_scenarios(shared: Path) -> list[Scenario]:
 def recorded(shared: Path) -> Evaluation:
     """What `make scorecard` measures."""
     request = EvaluationRequest([shared / "data" / "scenarios"], replay=RECORDED)
-    return asyncio.run(measure(request, Settings()))
+    return asyncio.run(measure_systems(request, Settings()))
 
 
 def scored_elsewhere(shared: Path, stores: Stores, folder: Path) -> Json:

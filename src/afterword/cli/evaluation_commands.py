@@ -145,13 +145,13 @@ def eval_command(
 def _measure(request: EvaluationRequest, settings: Settings, *, is_quiet: bool) -> Evaluation:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from afterword.evaluation.measurement import measure
+    from afterword.evaluation.measurement import measure_systems
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console(to_errors=True), disable=is_quiet, transient=True) as progress:
         task = progress.add_task("sessions", total=None)
         return asyncio.run(
-            measure(
+            measure_systems(
                 request,
                 settings,
                 on_begin=lambda total: progress.update(task, total=total),

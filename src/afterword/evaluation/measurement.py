@@ -36,7 +36,7 @@ class EvaluationRequest:
             raise ArgumentInvalid("the offline rules ask no model: --replay does not go with --extractor rules")
 
 
-async def measure(
+async def measure_systems(
     request: EvaluationRequest,
     settings: Settings,
     *,
