@@ -270,6 +270,7 @@ def test_a_paused_memory_keeps_no_session(afterword: Commands, tmp_path: Path) -
     write_manifest(tmp_path / "saved", ("one", "2026-01-05T10:00:00Z", "I live in Graz."))
     afterword("run", "saved")
     assert json.loads(afterword("facts", "--user", "mira", "--json")) == []
+    assert "1 sessions not kept; see `afterword resume`" in afterword("status")
     ended = json.loads(afterword("resume", "--user", "mira", "--json"))
     assert (ended["was_paused"], ended["sessions_not_kept"]) == (True, 1)
     assert "was not paused" in afterword("resume", "--user", "mira")

@@ -101,3 +101,15 @@ def test_what_is_to_go_must_be_said(afterword: Commands, told: Callable[..., Non
     assert "no session" in afterword("forget", "--user", "mira", "--session", "z", "--yes", expected=1)
     afterword("forget", "--before", "2026-03-02", "--yes")
     assert values(afterword) == set()
+
+
+def test_what_is_older_than_the_settings_allow_is_shown_and_goes(
+    afterword: Commands, told: Callable[..., None]
+) -> None:
+    told("a", "2024-03-01T10:00:00Z", f"I live in {WORD}.")
+    assert "nothing to forget" in afterword("forget", "--retention", "--yes")
+    settings = {"AFTERWORD_RETENTION__SESSION_DAYS": "30"}
+    (shown,) = json.loads(afterword.within(settings, "forget", "--retention", "--json"))
+    assert (shown["done"], values(afterword)) == (False, {WORD})
+    (done,) = json.loads(afterword.within(settings, "forget", "--retention", "--user", "mira", "--yes", "--json"))
+    assert (done["done"], values(afterword)) == (True, set())

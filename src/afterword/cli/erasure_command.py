@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -32,6 +32,9 @@ def forget_command(
     ] = None,
     asked: Annotated[
         bool, typer.Option("--asked", help="Erase what people asked to be forgotten in their conversations.")
+    ] = False,
+    retention: Annotated[
+        bool, typer.Option("--retention", help="Erase what is older than the retention settings allow.")
     ] = False,
     yes: Annotated[
         bool, typer.Option("--yes", help="Erase without asking. Without it, counts are shown first.")
@@ -61,14 +64,14 @@ def forget_command(
         counts = {"tombstones": replayed.tombstones, "erased": dict(replayed.erased), "files_clean": replayed.is_clean}
         _print_line(counts, as_json=as_json)
         return
-    named = sum((session is not None, fact is not None, before is not None, asked))
+    named = sum((session is not None, fact is not None, before is not None, asked, retention))
     if named > 1:
         raise ArgumentInvalid(
-            "name one of --session, --fact, --before and --asked; without any, a whole memory is erased"
+            "name one of --session, --fact, --before, --asked and --retention; without any, a whole memory is erased"
         )
     if session is not None or fact is not None or not named:
         owner = required_scope(user, scope)
-    erasure = _Erasure(owner, session, fact, before, asked)
+    erasure = _Erasure(owner, session=session, fact=fact, before=before, asked=asked, retention=retention)
     receipts = call_store(erasure.forget if yes else erasure.preview)
     if not yes and receipts and _is_agreed(receipts, as_json=as_json):
         receipts = call_store(erasure.forget)
@@ -79,35 +82,47 @@ class _Erasure:
     """What the options name: of one memory, or of all."""
 
     def __init__(
-        self, scope: Scope | None, session: str | None, fact: str | None, before: str | None, asked: bool
+        self,
+        scope: Scope | None,
+        *,
+        session: str | None,
+        fact: str | None,
+        before: str | None,
+        asked: bool,
+        retention: bool,
     ) -> None:
-        self._scope, self._session, self._fact, self._before, self._asked = scope, session, fact, before, asked
-        self._everything = session is None and fact is None and before is None and not asked
+        self._scope, self._is_retention = scope, retention
+        self._in_store: dict[str, Any] = {"before": before, "asked": asked}
+        everything = session is None and fact is None and before is None and not asked
+        self._in_scope: dict[str, Any] = {
+            **self._in_store,
+            "fact": fact,
+            "session": session,
+            "everything": everything,
+        }
 
     async def preview(self, store: Afterword) -> Sequence[Receipt]:
         """Return what would be erased."""
+        if self._is_retention:
+            return await self._apply_retention(store, preview=True)
         if self._scope is None:
-            return await store.preview_forget(before=self._before, asked=self._asked)
-        receipt = await store.scope(self._scope).preview_forget(
-            fact=self._fact,
-            session=self._session,
-            before=self._before,
-            everything=self._everything,
-            asked=self._asked,
-        )
+            return await store.preview_forget(**self._in_store)
+        receipt = await store.scope(self._scope).preview_forget(**self._in_scope)
         return [receipt] if receipt else []
 
     async def forget(self, store: Afterword) -> Sequence[Receipt]:
         """Erase it, and return what was erased."""
+        if self._is_retention:
+            return await self._apply_retention(store, preview=False)
         if self._scope is None:
-            return await store.forget(before=self._before, asked=self._asked)
-        receipt = await store.scope(self._scope).forget(
-            fact=self._fact,
-            session=self._session,
-            before=self._before,
-            everything=self._everything,
-            asked=self._asked,
-        )
+            return await store.forget(**self._in_store)
+        receipt = await store.scope(self._scope).forget(**self._in_scope)
+        return [receipt] if receipt else []
+
+    async def _apply_retention(self, store: Afterword, *, preview: bool) -> Sequence[Receipt]:
+        if self._scope is None:
+            return await store.apply_retention(preview=preview)
+        receipt = await store.scope(self._scope).apply_retention(preview=preview)
         return [receipt] if receipt else []
 
 

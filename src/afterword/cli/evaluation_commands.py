@@ -27,7 +27,7 @@ def demo_command(
     out: Annotated[Path | None, typer.Option(help="Keep the demo's store in this folder.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Show the whole way offline: three saved sessions become facts, and an agent recalls them."""
+    """Show offline how sessions become facts for an agent."""
     from afterword.client.json_forms import fact_json, outcome_json
     from afterword.demo.story import run_demo
 
@@ -107,8 +107,9 @@ def eval_command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Score the pipeline on scenarios with known facts, beside the offline rules and a store of every sentence.
+    """Score the pipeline on scenarios with known facts.
 
+    The offline rules and a store of every sentence are scored beside it.
     It works in a temporary store; the configured store is neither read nor changed.
     """
     from afterword import settings

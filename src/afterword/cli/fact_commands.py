@@ -31,7 +31,7 @@ def facts_command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List the facts of one memory: what holds now or at another time."""
+    """List the facts of one memory, now or at another time."""
     from afterword.client.json_forms import fact_json
 
     owner, status = required_scope(user, scope), "all" if everything else None
@@ -45,7 +45,10 @@ def facts_command(
 
 @app.command(name="history")
 def history_command(fact_id: FactId, user: User = None, scope: ScopeName = None, as_json: Json = False) -> None:
-    """Show how a fact came to be: every statement of it, with quotes, and how the statements were compared."""
+    """Show how a fact came to be.
+
+    It shows every statement of the fact with its quotes, and how the statements were compared.
+    """
     from afterword.client.json_forms import iso_instant, origin_json
 
     owner = chosen_scope(user, scope)
@@ -123,7 +126,10 @@ def context_command(
     ] = 600,
     as_json: Json = False,
 ) -> None:
-    """Show the text that an agent with this memory is told for a question, and what is left out of it."""
+    """Show what an agent with this memory would be told.
+
+    It shows the text exactly as an agent gets it for a question, and which facts are left out of it and why.
+    """
     from afterword.client.json_forms import context_json
 
     block = call_memory(required_scope(user, scope), lambda memory: memory.context(query, budget_tokens=budget_tokens))

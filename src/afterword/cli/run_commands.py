@@ -24,7 +24,10 @@ ReviewItem = Annotated[
 
 @app.command(name="runs")
 def runs_command(user: User = None, scope: ScopeName = None, as_json: Json = False) -> None:
-    """List what changed one memory: each run with its extractor and judge, its cost and its state."""
+    """List the runs of one memory, with their cost and state.
+
+    A run is one change of a memory: by a session, by a person, or by a comparison of facts.
+    """
     from afterword.client.json_forms import run_record_json
 
     async def work(memory: ScopeMemory) -> tuple[RunPage, ScopeCosts]:
@@ -66,7 +69,7 @@ def undo_command(run_id: RunId, as_json: Json = False) -> None:
 
 @app.command(name="redo")
 def redo_command(run_id: RunId, as_json: Json = False) -> None:
-    """Let an undone run count again, as if it had never been undone."""
+    """Redo an undone run, as if it had never been undone."""
     _switch(run_id, lambda memory: memory.redo(run_id), as_json=as_json)
 
 
@@ -104,7 +107,7 @@ def review_command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List what waits for a person's decision, or decide one item of the list."""
+    """List what waits for a person's decision, or decide it."""
     from afterword.client.json_forms import review_json
 
     owner = required_scope(user, scope)
@@ -189,7 +192,10 @@ def policy_command(
 
 @app.command(name="pause")
 def pause_command(user: User = None, scope: ScopeName = None, as_json: Json = False) -> None:
-    """Stop remembering: no session of this memory is kept until `afterword resume`. Nothing is forgotten."""
+    """Stop remembering a user or a project for a while.
+
+    No session of this memory is kept until `afterword resume`. Nothing that is known is forgotten.
+    """
     from afterword.client.json_forms import iso_instant
 
     owner = required_scope(user, scope)

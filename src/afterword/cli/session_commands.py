@@ -49,8 +49,9 @@ def run_command(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Process saved sessions; without a path, those that were recorded and wait.
+    """Process saved sessions, or the recorded ones that wait.
 
+    Without a path, the recorded sessions that wait are processed.
     A folder is read by its manifest.json, or as <folder>/<user>/<session>.json. A session that failed is tried again
     after a pause, or at once if it is named: by its file, or with --session.
     """
@@ -153,7 +154,11 @@ def reprocess_command(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Read the stored turns of a session again with the present extractor, and show what would change."""
+    """Read a session again, and show what would change.
+
+    The present extractor reads the turns that are stored. Without a session, those that another extractor has read are
+    listed.
+    """
     owner = chosen_scope(user, scope)
     if session is None:
         _list_outdated(owner, extractor, as_json=as_json)
@@ -184,7 +189,10 @@ def consolidate_command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Hold the result until `afterword apply`.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Compare facts of different sessions that were not compared yet, in one memory or, without --user, in all."""
+    """Compare facts of different sessions with each other.
+
+    Pairs that were not compared yet are compared, in one memory or, without --user, in all.
+    """
     from afterword.cli.outcomes import exit_by_budget, finish_consolidation
 
     owner = chosen_scope(user, scope)
@@ -202,7 +210,7 @@ def sessions_command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List the sessions of one memory, or of all, with their state."""
+    """List sessions with their state, of one memory or of all."""
     from afterword.client.json_forms import saved_session_json
 
     owner = chosen_scope(user, scope)
@@ -225,7 +233,10 @@ def why_command(
     scope: ScopeName = None,
     as_json: Json = False,
 ) -> None:
-    """Show what came of a session: how it was read, which facts it supports, and what was rejected and why."""
+    """Show what came of a session, and what was rejected.
+
+    It shows how the session was read, which facts it supports, and what was rejected and why.
+    """
     from afterword.client.json_forms import session_details_json
 
     owner = chosen_scope(user, scope)
@@ -270,7 +281,7 @@ def retry_command(
     scope: ScopeName = None,
     as_json: Json = False,
 ) -> None:
-    """Queue sessions again that failed or were set aside: the next run tries them."""
+    """Queue failed sessions again: the next run tries them."""
     owner = chosen_scope(user, scope)
     if (session is None) != everything:
         raise ArgumentInvalid("name one session, or --all")

@@ -15,7 +15,7 @@ import typer
 
 from afterword.cli.app import FAILED, Json, app
 from afterword.cli.calls import call_store
-from afterword.cli.output import console, money, print_json, spending_text, table
+from afterword.cli.output import console, day, money, print_json, spending_text, table
 
 if TYPE_CHECKING:
     from afterword import Afterword
@@ -27,7 +27,10 @@ DAYS_SHOWN = 14
 
 @app.command(name="status")
 def status_command(as_json: Json = False) -> None:
-    """Show what the store holds, what waits, what failed and why, and what models cost."""
+    """Show what the store holds, what waits and what failed.
+
+    It also shows why sessions failed, what the schedule did last, and what models cost.
+    """
     from afterword.client.json_forms import status_json
 
     status = call_store(lambda store: store.status())
@@ -62,6 +65,10 @@ def _show_memories(status: StoreStatus) -> None:
     out.print(table("memories", (*names, "cost"), rows))
     if any(scope.to_forget for scope in status.scopes):
         out.print("to_forget: hidden because people asked for it; `afterword forget --asked` erases it for good")
+    for scope in status.scopes:
+        if scope.pause:
+            left_out = f"{scope.pause.sessions_not_kept} sessions not kept"
+            out.print(f"paused: {scope.scope} since {day(scope.pause.paused_at)}, {left_out}; see `afterword resume`")
     out.print(f"sessions: {', '.join(f'{count} {name}' for name, count in status.sessions.items()) or 'none'}")
     if status.secrets_masked or status.turns_off_the_record:
         masked, off_the_record = status.secrets_masked, status.turns_off_the_record
@@ -114,8 +121,8 @@ def _show_costs(costs: StoreCosts) -> None:
     if not costs.by_day:
         return
     rows = [
-        (day, spent.calls, spent.prompt_tokens, spent.completion_tokens, money(spent))
-        for day, spent in costs.by_day.items()
+        (date, spent.calls, spent.prompt_tokens, spent.completion_tokens, money(spent))
+        for date, spent in costs.by_day.items()
     ]
     shown = rows[-DAYS_SHOWN:]
     more = f" (the last {len(shown)} of {len(rows)}; all with --json)" if len(shown) < len(rows) else ""
@@ -146,7 +153,10 @@ def schedule_command(
     once: Annotated[bool, typer.Option("--once", help="Do what is due now, then end; for cron and the like.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Process, retry and consolidate when it is due, until stopped. Several processes share the work."""
+    """Process, retry and consolidate when due, until stopped.
+
+    Several processes that do this share the work.
+    """
     # APScheduler logs the traceback of a failed job, which may contain what users said.
     logging.getLogger("apscheduler").setLevel(logging.CRITICAL)
 
@@ -197,7 +207,10 @@ def worker_command(
     concurrency: Annotated[int, typer.Option(min=1, help="The largest number of sessions at once.")] = 4,
     once: Annotated[bool, typer.Option("--once", help="End when the queue is empty.")] = False,
 ) -> None:
-    """Process the sessions that `run --defer` and `schedule` queue (PostgreSQL, afterword[workers])."""
+    """Process the queue of the workers (PostgreSQL).
+
+    `afterword run --defer` and `afterword schedule` fill the queue. Workers need afterword[workers].
+    """
 
     def show_begin(shown_url: str) -> None:
         console().print(f"working on {shown_url}; SIGTERM or Ctrl-C stops it")
@@ -222,7 +235,7 @@ def doctor_command(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Check what is configured and what can be reached, and say how to fix the rest."""
+    """Check the setup, and say how to fix what fails."""
     from afterword.doctor import examine
 
     checks = asyncio.run(examine(probe=probe))

@@ -26,7 +26,10 @@ def export_command(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Write the whole store, or one memory, to a file of JSON Lines for `afterword import`."""
+    """Write the store, or one memory, to a JSON Lines file.
+
+    `afterword import` reads it, also into another database.
+    """
     if readable:
         owner = required_scope(user, scope)
         written = call_memory(owner, lambda memory: memory.export(path, readable=True))
@@ -48,7 +51,10 @@ def import_command(
     scope: ScopeName = None,
     as_json: Json = False,
 ) -> None:
-    """Import a file. A second import changes nothing, and what was forgotten here stays forgotten."""
+    """Import an export, or the memories of another library.
+
+    A second import changes nothing, and what was forgotten here stays forgotten.
+    """
     if not path.is_file():
         raise ArgumentInvalid(f"there is no file {path}")
     if kind is not None:

@@ -288,6 +288,7 @@ def status_json(status: StoreStatus) -> dict[str, Any]:
                 "pairs": scope.pairs,
                 "judged": scope.judged_pairs,
                 "spent": spending_json(scope.spent),
+                "paused_at": iso_instant(scope.pause.paused_at) if scope.pause else None,
             }
             for scope in status.scopes
         ],
