@@ -34,6 +34,9 @@ def run_command(
     user: User = None,
     scope: ScopeName = None,
     manifest: Annotated[Path | None, typer.Option(help="A manifest whose paths are relative to it.")] = None,
+    trust_manifest: Annotated[
+        bool, typer.Option("--trust-manifest", help="Let a manifest name files outside of its folder, and any scope.")
+    ] = False,
     extractor: ExtractorKind = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Store and show proposals that change no fact until `afterword apply`.")
@@ -61,6 +64,7 @@ def run_command(
         _defer(as_json=as_json)
         return
     source = _source(paths or [], session, chosen_scope(user, scope), manifest)
+    source.trust_manifest = trust_manifest
     if estimate:
         _estimate(source, extractor, as_json=as_json)
         return
@@ -80,6 +84,7 @@ class _Source:
         self, content: Sequence[Path] | bytes, session_id: str | None, scope: Scope | None, manifest: Path | None
     ) -> None:
         self.content, self.session_id, self.scope, self.manifest = content or None, session_id, scope, manifest
+        self.trust_manifest = False
 
     @property
     def is_queue(self) -> bool:
@@ -92,11 +97,21 @@ class _Source:
             return await store.run_pending(options=options)
         if self.scope is not None:
             return await store.scope(self.scope).process(
-                self.content, session_id=self.session_id, manifest=self.manifest, options=options
+                self.content,
+                session_id=self.session_id,
+                manifest=self.manifest,
+                trust_manifest=self.trust_manifest,
+                options=options,
             )
         if isinstance(self.content, bytes):
             raise ArgumentInvalid(_ONE_STATE)
-        return await store.process(self.content, manifest=self.manifest, session_id=self.session_id, options=options)
+        return await store.process(
+            self.content,
+            manifest=self.manifest,
+            trust_manifest=self.trust_manifest,
+            session_id=self.session_id,
+            options=options,
+        )
 
 
 _ONE_STATE = "- reads one state: name it with --session and say whose with --user or --scope"
@@ -130,6 +145,7 @@ def _estimate(source: _Source, extractor: str | None, *, as_json: bool) -> None:
             source.content,
             scope=source.scope,
             manifest=source.manifest,
+            trust_manifest=source.trust_manifest,
             session_id=source.session_id,
             extractor=extractor,
         )

@@ -145,20 +145,24 @@ class Afterword:
         source: str | Path | Sequence[str | Path] | None = None,
         *,
         manifest: str | Path | None = None,
+        trust_manifest: bool = False,
         session_id: str | None = None,
         options: ProcessingOptions | None = None,
     ) -> ProcessingReport:
         """Make facts of the sessions at paths, which say themselves whose they are, and return what became of each.
 
         `source` is a folder with a manifest.json, a folder of <user>/<session>.json, or a database, or several of
-        them; `manifest` is a manifest whose paths are relative to it. With `session_id` only that one is processed.
+        them; `manifest` is a manifest whose paths are relative to it. With `session_id` only that one is processed. A
+        manifest names files below its own folder only, unless you `trust_manifest`.
         Raises `SourceInvalid`, and `NotFound` if no session has this id.
         """
         from afterword.client.processing import ProcessingOptions, process, select
 
         path = None if manifest is None else Path(manifest)
         at = self._resources.now()
-        selection = select(source, scope=None, session_id=session_id, manifest=path, at=at)
+        selection = select(
+            source, scope=None, session_id=session_id, manifest=path, trust_manifest=trust_manifest, at=at
+        )
         return await process(self._resources, selection, options or ProcessingOptions())
 
     async def run_pending(self, *, options: ProcessingOptions | None = None) -> ProcessingReport:
@@ -176,6 +180,7 @@ class Afterword:
         *,
         scope: Scope | str | None = None,
         manifest: str | Path | None = None,
+        trust_manifest: bool = False,
         session_id: str | None = None,
         extractor: str | None = None,
     ) -> CostEstimate:
@@ -192,6 +197,7 @@ class Afterword:
                 scope=None if scope is None else scope_of(scope),
                 session_id=session_id,
                 manifest=None if manifest is None else Path(manifest),
+                trust_manifest=trust_manifest,
                 at=self._resources.now(),
             )
         return await estimate_costs(self._resources, selection, extractor)

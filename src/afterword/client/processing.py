@@ -135,6 +135,7 @@ def select(
     scope: Scope | None,
     session_id: str | None,
     manifest: Path | None,
+    trust_manifest: bool = False,
     humans: Sequence[str] = (),
     started_at: datetime | None = None,
     at: datetime,
@@ -150,7 +151,13 @@ def select(
     if paths or manifest is not None:
         if session_id is None and scope is not None and len(paths) == 1 and _is_session_id(paths[0]):
             return Selection([Saved(scope, str(paths[0]))], are_named=True)
-        return select_paths([Path(path) for path in paths], session_id=session_id, scope=scope, manifest=manifest)
+        return select_paths(
+            [Path(path) for path in paths],
+            session_id=session_id,
+            scope=scope,
+            manifest=manifest,
+            trust_manifest=trust_manifest,
+        )
     if scope is None or session_id is None:
         raise ArgumentInvalid("say what to process: a path, a state, or a recorded session by scope and session id")
     return Selection([Saved(scope, session_id)], are_named=True)

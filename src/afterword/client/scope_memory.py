@@ -43,6 +43,7 @@ class ScopeMemory(ScopeChanges):
         source: Source = None,
         *,
         manifest: str | Path | None = None,
+        trust_manifest: bool = False,
         session_id: str | None = None,
         humans: Sequence[str] = (),
         started_at: Instant | None = None,
@@ -52,7 +53,8 @@ class ScopeMemory(ScopeChanges):
 
         `source` is a saved state: a file, a folder of files, or the state itself, as a mapping or as the bytes of its
         JSON (with `session_id`); or the id of a session that was recorded. A text that names no file or folder is such
-        an id. `manifest` is a manifest whose paths are relative to it. `humans` and `started_at` are what is known of a
+        an id. `manifest` is a manifest whose paths are relative to it; it names sessions of this scope and files below
+        its own folder only, unless you `trust_manifest`. `humans` and `started_at` are what is known of a
         given state: names of people, and when the session began. Processed again it costs nothing.
 
         A session that fails is reported as a `Failure` and does not stop the others. Raises `ArgumentInvalid`,
@@ -65,6 +67,7 @@ class ScopeMemory(ScopeChanges):
             scope=self.scope,
             session_id=session_id,
             manifest=None if manifest is None else Path(manifest),
+            trust_manifest=trust_manifest,
             humans=humans,
             started_at=None if started_at is None else start_of(started_at),
             at=self._resources.now(),

@@ -28,13 +28,18 @@ class Selection:
 
 
 def select_paths(
-    paths: Sequence[Path], *, session_id: str | None = None, scope: Scope | None = None, manifest: Path | None = None
+    paths: Sequence[Path],
+    *,
+    session_id: str | None = None,
+    scope: Scope | None = None,
+    manifest: Path | None = None,
+    trust_manifest: bool = False,
 ) -> Selection:
     """Return the sessions at these paths, or the one of them with this id.
 
     Raises `SourceInvalid` as `find_sessions` does, and `NothingSelected` if no session there has this id.
     """
-    saved = find_sessions(paths, scope=scope, manifest=manifest)
+    saved = find_sessions(paths, scope=scope, manifest=manifest, trust_manifest=trust_manifest)
     if session_id is not None:
         saved = [session for session in saved if session.session_id == session_id]
         if not saved:

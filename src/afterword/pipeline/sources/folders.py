@@ -37,7 +37,13 @@ class ManifestEntry(BaseModel):
     off_the_record: bool = False
 
 
-def find_sessions(paths: Sequence[Path], *, scope: Scope | None = None, manifest: Path | None = None) -> list[Saved]:
+def find_sessions(
+    paths: Sequence[Path],
+    *,
+    scope: Scope | None = None,
+    manifest: Path | None = None,
+    trust_manifest: bool = False,
+) -> list[Saved]:
     """Return the sessions at these paths, in the order of time if it is known.
 
     A folder with a `manifest.json` is read by it, and so is each folder in it. Any other folder is read as
@@ -45,13 +51,19 @@ def find_sessions(paths: Sequence[Path], *, scope: Scope | None = None, manifest
     single file needs `scope`. A SQLite file is an AutoGen Studio database, or a log of AutoGen v0.2, which needs
     `scope`. `scope` overrides the users of a manifest or a database.
 
-    Raises `SourceInvalid` if a path is missing, a manifest is broken, or no scope is known.
+    A manifest may name files below its own folder only, which no symbolic link leaves, and with `scope` no other scope
+    than that, unless the caller trusts it (`trust_manifest`). A symbolic link is no user's folder.
+
+    Raises `SourceInvalid` if a path is missing, a manifest is broken or may not name what it names, no scope is known,
+    or two files are the same session.
     """
-    sessions: list[Saved] = []
+    located: list[tuple[Path, Saved]] = []
     if manifest is not None:
-        sessions += _by_manifest(manifest, scope)
+        located += [(saved.path or manifest, saved) for saved in _by_manifest(manifest, scope, trust_manifest)]
     for path in paths:
-        sessions += _sessions_at(path, scope)
+        located += [(saved.path or path, saved) for saved in _sessions_at(path, scope, trust_manifest)]
+    _check_different(located)
+    sessions = [saved for _, saved in located]
     if not sessions:
         raise SourceInvalid(f"no session at {', '.join(map(str, paths)) or manifest}; see `afterword run --help`")
     return sorted(sessions, key=lambda saved: saved.started_at or saved.file_time or datetime.max.replace(tzinfo=UTC))
@@ -65,10 +77,23 @@ def session_from_state(raw: bytes, scope: Scope, session_id: str, at: datetime) 
     return Saved(scope, session_id, state=parse_state(raw), file_time=at)
 
 
-def _sessions_at(path: Path, scope: Scope | None) -> Iterable[Saved]:
+def _check_different(located: Sequence[tuple[Path, Saved]]) -> None:
+    """Raise `SourceInvalid` if two different files hold one session: they would become one without a word."""
+    paths: dict[tuple[Scope, str], Path] = {}
+    for path, saved in located:
+        first = paths.setdefault((saved.scope, saved.session_id), path)
+        if first.resolve() == path.resolve():
+            continue
+        raise SourceInvalid(
+            f"{first} and {path} are both session {saved.session_id!r} of {saved.scope}; rename one of them, "
+            "or process them one after the other if one is the continuation of the other"
+        )
+
+
+def _sessions_at(path: Path, scope: Scope | None, trust_manifest: bool) -> Iterable[Saved]:
     if path.is_file():
         if path.name == MANIFEST:
-            return _by_manifest(path, scope)
+            return _by_manifest(path, scope, trust_manifest)
         if is_database(path):
             return sessions_in(path, scope)
         if scope is None:
@@ -77,18 +102,23 @@ def _sessions_at(path: Path, scope: Scope | None) -> Iterable[Saved]:
     if not path.is_dir():
         raise SourceInvalid(f"{path} does not exist; give a saved state, a folder of them, or a manifest")
     if (path / MANIFEST).is_file():
-        return _by_manifest(path / MANIFEST, scope)
-    return list(_by_layout(path, scope))
+        return _by_manifest(path / MANIFEST, scope, trust_manifest)
+    return list(_by_layout(path, scope, trust_manifest))
 
 
-def _by_layout(folder: Path, scope: Scope | None) -> Iterator[Saved]:
+def _by_layout(folder: Path, scope: Scope | None, trust_manifest: bool) -> Iterator[Saved]:
     """Yield the sessions of each subfolder, by its manifest or as those of a user. Hidden files are ignored."""
     if scope is not None:
         for path in _states(folder):
             yield _undated(path, scope)
     for below in sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")):
-        if (below / MANIFEST).is_file():
-            yield from _by_manifest(below / MANIFEST, scope)
+        has_manifest = (below / MANIFEST).is_file()
+        if below.is_symlink() and (has_manifest or scope is None):
+            raise SourceInvalid(
+                f"{below} is a symbolic link, which is no user's folder; move the folder here, or name it"
+            )
+        if has_manifest:
+            yield from _by_manifest(below / MANIFEST, scope, trust_manifest)
         elif scope is None:
             for path in _states(below):
                 yield _undated(path, Scope.user(_name(below.name)))
@@ -113,7 +143,7 @@ def _undated(path: Path, scope: Scope) -> Saved:
     return Saved(scope, _name(path.stem), path=path, file_time=written_at)
 
 
-def _by_manifest(manifest: Path, scope: Scope | None) -> list[Saved]:
+def _by_manifest(manifest: Path, scope: Scope | None, trust_manifest: bool) -> list[Saved]:
     try:
         entries = TypeAdapter(list[ManifestEntry]).validate_json(manifest.read_bytes())
     except OSError as error:
@@ -122,7 +152,7 @@ def _by_manifest(manifest: Path, scope: Scope | None) -> list[Saved]:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "the top"
         raise SourceInvalid(f"{manifest} is no manifest: at {where}: {first['msg']}") from None
-    sessions = [_listed(entry, manifest, scope) for entry in entries]
+    sessions = [_listed(entry, manifest, scope, trust_manifest) for entry in entries]
     counts = Counter((saved.scope, saved.session_id) for saved in sessions)
     twice = [key for key, count in counts.items() if count > 1]
     if twice:
@@ -139,15 +169,17 @@ def _file_time(path: Path) -> datetime | None:
         return None
 
 
-def _listed(entry: ManifestEntry, manifest: Path, scope: Scope | None) -> Saved:
-    owner = scope or (Scope.parse(entry.scope) if entry.scope else None)
-    if owner is None and entry.user_id is None:
+def _listed(entry: ManifestEntry, manifest: Path, scope: Scope | None, trust_manifest: bool) -> Saved:
+    named = _named_scope(entry)
+    if scope is None and named is None:
         raise SourceInvalid(f"{manifest}: session {entry.session_id!r} names neither user_id nor scope")
     if entry.started_at and entry.ended_at and entry.ended_at < entry.started_at:
         raise SourceInvalid(f"{manifest}: session {entry.session_id!r} ends before it starts")
     path = manifest.parent / entry.path
+    if not trust_manifest:
+        _check_allowed(entry, manifest, scope, named)
     return Saved(
-        owner or Scope.user(entry.user_id or ""),
+        scope or named or Scope.user(""),
         entry.session_id,
         path=path,
         humans=tuple(entry.humans),
@@ -156,3 +188,19 @@ def _listed(entry: ManifestEntry, manifest: Path, scope: Scope | None) -> Saved:
         file_time=_file_time(path),
         off_the_record=entry.off_the_record,
     )
+
+
+def _named_scope(entry: ManifestEntry) -> Scope | None:
+    if entry.scope:
+        return Scope.parse(entry.scope)
+    return Scope.user(entry.user_id) if entry.user_id is not None else None
+
+
+def _check_allowed(entry: ManifestEntry, manifest: Path, scope: Scope | None, named: Scope | None) -> None:
+    """Raise `SourceInvalid` if the entry names a file outside of the manifest's folder, or another scope."""
+    where, mend = f"{manifest}: session {entry.session_id!r}", "correct it, or give --trust-manifest if you wrote it"
+    folder, path = manifest.parent.resolve(), (manifest.parent / entry.path).resolve()
+    if not entry.off_the_record and not path.is_relative_to(folder):
+        raise SourceInvalid(f"{where} names {str(entry.path)!r}, which leads out of the manifest's folder; {mend}")
+    if scope is not None and named is not None and named != scope:
+        raise SourceInvalid(f"{where} is of {named}, and only {scope} is asked for; {mend}")

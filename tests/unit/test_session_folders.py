@@ -1,0 +1,96 @@
+"""Which files a folder or a manifest may name as sessions, and whose."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from afterword.facts.scopes import Scope
+from afterword.pipeline.errors import SourceInvalid
+from afterword.pipeline.sources.folders import find_sessions
+
+MIRA = Scope.user("mira")
+
+
+def state(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"messages": []}))
+    return path
+
+
+def manifest(folder: Path, **entry: Any) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "manifest.json"
+    path.write_text(json.dumps([{"session_id": "1", "user_id": "mira", **entry}]))
+    return path
+
+
+def test_two_files_of_one_session_are_no_run(tmp_path: Path) -> None:
+    first, second = state(tmp_path / "may/mira/1.json"), state(tmp_path / "june/mira/1.json")
+    with pytest.raises(SourceInvalid) as refused:
+        find_sessions([tmp_path / "may", tmp_path / "june"])
+    assert str(first) in str(refused.value)
+    assert str(second) in str(refused.value)
+    assert "rename" in str(refused.value)
+
+
+def test_two_single_files_of_one_session_are_no_run(tmp_path: Path) -> None:
+    paths = [state(tmp_path / "may/1.json"), state(tmp_path / "june/1.json")]
+    with pytest.raises(SourceInvalid, match="both session"):
+        find_sessions(paths, scope=MIRA)
+
+
+def test_one_file_named_twice_is_one_file(tmp_path: Path) -> None:
+    state(tmp_path / "mira/1.json")
+    assert find_sessions([tmp_path, tmp_path])
+
+
+@pytest.mark.parametrize("path", ["../secret.json", "a/../../secret.json", "link.json", "inside/secret.json"])
+def test_a_manifest_stays_in_its_folder(tmp_path: Path, path: str) -> None:
+    secret = state(tmp_path / "secret.json")
+    listed = manifest(tmp_path / "saved", path=path)
+    (tmp_path / "saved/a").mkdir()
+    (tmp_path / "saved/link.json").symlink_to(secret)
+    (tmp_path / "saved/inside").symlink_to(tmp_path)
+    for sources in ([listed], [tmp_path / "saved"], [tmp_path]):
+        with pytest.raises(SourceInvalid, match=r"session '1' names .* out of the manifest's folder"):
+            find_sessions(sources, scope=MIRA if sources == [tmp_path] else None)
+    (saved,) = find_sessions([listed], trust_manifest=True)
+    assert saved.path is not None
+    assert saved.path.resolve() == secret
+
+
+def test_an_absolute_path_of_a_manifest_must_lie_below_it_too(tmp_path: Path) -> None:
+    inside, outside = state(tmp_path / "saved/1.json"), state(tmp_path / "2.json")
+    assert find_sessions([manifest(tmp_path / "saved", path=str(inside))])
+    with pytest.raises(SourceInvalid, match="out of the manifest"):
+        find_sessions([manifest(tmp_path / "saved", path=str(outside))])
+
+
+def test_a_manifest_in_a_folder_that_is_reached_by_a_link_reads_below_it(tmp_path: Path) -> None:
+    state(tmp_path / "saved/1.json")
+    manifest(tmp_path / "saved", path="1.json")
+    (tmp_path / "link").symlink_to(tmp_path / "saved")
+    assert find_sessions([tmp_path / "link"])
+
+
+def test_a_manifest_names_no_other_scope_than_the_callers(tmp_path: Path) -> None:
+    state(tmp_path / "1.json")
+    listed = manifest(tmp_path, path="1.json", user_id="jon")
+    with pytest.raises(SourceInvalid, match=r"session '1' is of default/user/jon"):
+        find_sessions([listed], scope=MIRA)
+    assert [saved.scope for saved in find_sessions([listed])] == [Scope.user("jon")]
+    assert [saved.scope for saved in find_sessions([listed], scope=MIRA, trust_manifest=True)] == [MIRA]
+    listed = manifest(tmp_path, path="1.json", user_id=None)
+    assert [saved.scope for saved in find_sessions([listed], scope=MIRA)] == [MIRA]
+
+
+def test_a_symbolic_link_is_no_folder_of_a_user(tmp_path: Path) -> None:
+    state(tmp_path / "elsewhere/1.json")
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved/mira").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(SourceInvalid, match=r"mira is a symbolic link"):
+        find_sessions([tmp_path / "saved"])
