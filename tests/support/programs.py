@@ -32,6 +32,7 @@ from afterword.pipeline.budget import Budget, CostTracker
 from afterword.pipeline.sources.folders import find_sessions
 from afterword.store import sessions
 from afterword.store.database.engine import Store, open_store
+from afterword.store.database.private_files import opened_private
 from afterword.store.retry_schedule import Retries
 from afterword.store.transfer import export_file, imports
 
@@ -77,6 +78,16 @@ def write_for_ever(arguments: Arguments) -> None:
             await store.write(write)
 
     asyncio.run(run())
+
+
+def write_private_for_ever(arguments: Arguments) -> None:
+    """Begin to write words to a private file, print "writing", and never end."""
+    path, words = arguments
+    with opened_private(Path(path)) as file:
+        file.write(words)
+        file.flush()
+        print_line("writing")
+        time.sleep(600)
 
 
 def print_line(line: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
 from contextlib import closing
@@ -11,8 +10,9 @@ from pathlib import Path
 from sqlalchemy import Connection, text
 from sqlmodel import SQLModel
 
-from afterword.errors import FileInvalid, StoreUnreachable
+from afterword.errors import StoreUnreachable
 from afterword.store.database.cancellation import current_ticket, interrupter
+from afterword.store.database.private_files import complete_file
 
 _TIMEOUT_S = 30.0
 _LOCK_ATTEMPT_S = 0.05
@@ -82,18 +82,19 @@ def analyze(connection: Connection) -> None:
 def copy_file(source: Path, target: Path) -> None:
     """Copy a SQLite database that may be in use, as of one moment, readable by its owner alone.
 
-    Raises `FileInvalid` if the target exists already, and `StoreUnreachable` if it cannot be written.
+    The copy is checked before it gets its name. Raises `FileInvalid` if the target exists already, and
+    `StoreUnreachable` if it cannot be written or checked.
     """
     try:
-        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError:
-        raise FileInvalid(f"{target} is there already; choose another name, or move it away") from None
-    except OSError as error:
-        raise StoreUnreachable(f"{target} cannot be written ({error.strerror})") from None
-    try:
-        with closing(sqlite3.connect(source, timeout=_TIMEOUT_S)) as original, closing(sqlite3.connect(target)) as copy:
-            original.backup(copy, pages=_PAGES_A_STEP)
-            copy.execute("PRAGMA journal_mode=DELETE")
+        with complete_file(target) as partial:
+            with (
+                closing(sqlite3.connect(source, timeout=_TIMEOUT_S)) as original,
+                closing(sqlite3.connect(partial, isolation_level=None)) as copy,
+            ):
+                original.backup(copy, pages=_PAGES_A_STEP)
+                copy.execute("PRAGMA journal_mode=DELETE")
+                ((state,),) = copy.execute("PRAGMA quick_check(1)").fetchall()
+            if state != "ok":
+                raise StoreUnreachable(f"{source} could not be copied, since it is damaged; see `afterword doctor`")
     except sqlite3.Error as error:
-        target.unlink(missing_ok=True)
         raise StoreUnreachable(f"{source} could not be copied ({type(error).__name__}); try again") from None

@@ -1,14 +1,25 @@
-"""Files that hold what a user said: only their owner can read them, and they never replace another file."""
+"""Files that hold what a user said: only their owner can read them, and they never replace another file.
+
+A file is written beside its place as `.<name>.<16 digits>.part`, and gets its name when it is complete. A process that
+is killed meanwhile leaves that file, which the next one that writes the same name removes.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
+import secrets
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
 from afterword.errors import FileInvalid, StoreUnreachable
+
+_BESIDE = ("", "-journal", "-wal", "-shm")
+"""What SQLite writes beside a file."""
 
 
 @contextmanager
@@ -17,16 +28,92 @@ def opened_private(path: Path) -> Iterator[TextIO]:
 
     Raises `FileInvalid` if there is a file of that name, and `StoreUnreachable` if it cannot be written.
     """
-    if path.exists():
-        raise FileInvalid(f"{path} is there already; choose another name, or move it away")
-    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
+    with complete_file(path) as partial, partial.open("w", encoding="utf-8") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def complete_file(path: Path) -> Iterator[Path]:
+    """Yield an empty file of mode 0600 beside `path`, which gets that name at the end; on an error nothing is left.
+
+    Raises `FileInvalid` if there is a file of that name, then or meanwhile, and `StoreUnreachable` if it cannot be
+    written.
+    """
+    if os.path.lexists(path):
+        raise _is_there(path)
+    _remove_leftovers(path)
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
-        descriptor = os.open(partial, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+        descriptor = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     except OSError as error:
         raise StoreUnreachable(f"{path} cannot be written ({error.strerror})") from None
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            yield file
-        partial.replace(path)
+        try:
+            # Whoever removes what others left sees that this is being written.
+            with suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield partial
+        finally:
+            # Not later: closing a descriptor of a database drops the locks that its process has on it.
+            os.close(descriptor)
+        _give_name(partial, path)
+    except OSError as error:
+        raise StoreUnreachable(f"{path} cannot be written ({error.strerror})") from None
     finally:
-        partial.unlink(missing_ok=True)
+        _remove(partial)
+
+
+def _give_name(partial: Path, path: Path) -> None:
+    """Give a complete file its name, unless another file has it by now."""
+    try:
+        os.link(partial, path)
+        return
+    except FileExistsError:
+        raise _is_there(path) from None
+    except OSError:
+        pass  # a file system without hard links
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        raise _is_there(path) from None
+    try:
+        partial.replace(path)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove what processes left that were killed while they wrote a file of this name."""
+    name = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{16}}\.part")
+    with suppress(OSError):
+        for leftover in path.parent.iterdir():
+            if name.fullmatch(leftover.name) and _is_left(leftover):
+                _remove(leftover)
+
+
+def _is_left(partial: Path) -> bool:
+    """Whether this is a file of ours that no process is writing."""
+    try:
+        descriptor = os.open(partial, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        status = os.fstat(descriptor)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+
+
+def _remove(partial: Path) -> None:
+    for suffix in _BESIDE:
+        partial.with_name(partial.name + suffix).unlink(missing_ok=True)
+
+
+def _is_there(path: Path) -> FileInvalid:
+    return FileInvalid(f"{path} is there already; choose another name, or move it away")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from afterword.errors import StoreUnreachable
+from afterword.errors import FileInvalid, StoreInvalid, StoreUnreachable
 from afterword.store.database.cancellation import current_ticket
+from afterword.store.database.private_files import complete_file
 
 BUSY_TIMEOUT_MS = 30_000
 _LOCK_ATTEMPT_MS = 50
@@ -39,13 +41,23 @@ def create_private(path: Path) -> None:
     path = path.resolve()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError:
-        if path.is_file() and os.access(path, os.R_OK | os.W_OK):
-            return
-        raise _unreachable(path, "it is not a file that may be written") from None
-    except OSError as error:
-        raise _unreachable(path, str(error.strerror)) from None
+        # Another process never sees a store of 0 bytes: the file gets its name when it is a database.
+        with complete_file(path) as partial, closing(sqlite3.connect(partial)) as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
+    except FileInvalid:
+        _check_file(path)
+    except (OSError, StoreUnreachable) as error:
+        raise _unreachable(path, getattr(error, "strerror", None) or str(error)) from None
+
+
+def _check_file(path: Path) -> None:
+    if not path.is_file() or not os.access(path, os.R_OK | os.W_OK):
+        raise _unreachable(path, "it is not a file that may be written")
+    if not path.stat().st_size:
+        raise StoreInvalid(
+            f"{path} is empty, so what was in this store is lost: put a backup in its place, "
+            "or move the file away to begin with a new store"
+        )
 
 
 def make_engine(url: URL, path: Path | None, pool_size: int) -> Engine:
@@ -76,7 +88,7 @@ def file_identity(path: Path) -> tuple[int, int] | None:
         status = os.stat(path)  # noqa: PTH116 - asked for each transaction, and a third of the time
     except OSError:
         return None
-    return status.st_dev, status.st_ino
+    return (status.st_dev, status.st_ino) if status.st_size else None
 
 
 def _begin(connection: Any) -> None:
