@@ -54,6 +54,10 @@ class StoreTooNew(StoreError):
     """A newer version of afterword wrote the store. Upgrade the program; the store was not changed."""
 
 
+class ClockAhead(StoreError):
+    """This machine's clock is far ahead of the database's. Set it, then try again."""
+
+
 class NotFound(StoreError, LookupError):
     """This scope has no such fact, session or run. Check the id and the scope."""
 

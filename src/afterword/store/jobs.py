@@ -6,7 +6,7 @@ A lease is claimed, renewed and released in one transaction each. Only the holde
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import String, cast, func, literal, or_
 from sqlmodel import Session, col, select
@@ -19,6 +19,8 @@ from afterword.store.sessions import Progress
 from afterword.store.tables import JobRow, RunRow, ScopeRow, SessionRow
 
 CONSOLIDATION = "consolidation"
+_FURTHEST_AHEAD = timedelta(days=1)
+"""No due time that is done, and no end of a lease, lies further ahead of now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,8 @@ def _locked_row(transaction: Session, name: str) -> JobRow:
 
 
 def _is_due(row: JobRow, due_at: datetime, now: datetime) -> bool:
-    if row.done_for is not None and row.done_for >= due_at:
+    # A process whose clock was far ahead wrote what lies further ahead than any job's: it must not stop the jobs.
+    latest = now + _FURTHEST_AHEAD
+    if row.done_for is not None and due_at <= row.done_for <= latest:
         return False
-    return row.leased_until is None or row.leased_until <= now
+    return row.leased_until is None or row.leased_until <= now or row.leased_until > latest

@@ -16,6 +16,7 @@ from afterword import telemetry
 from afterword.errors import AfterwordError, StoreError
 from afterword.pipeline.background.due_times import Clock, Rhythm
 from afterword.store import jobs
+from afterword.store.database.clock import check_not_ahead
 from afterword.store.database.engine import Store
 from afterword.telemetry import Count, Stage, count
 
@@ -64,7 +65,12 @@ async def attempt_job(
     due_at = job.rhythm.last_due(now)
     if due_at is None or stop() is not None:
         return Ending.NOT_DUE
-    if not await store.read(lambda transaction: jobs.is_job_due(transaction, job.name, due_at=due_at, now=now)):
+
+    def is_due(transaction: Session) -> bool:
+        check_not_ahead(transaction, clock.real(now))
+        return jobs.is_job_due(transaction, job.name, due_at=due_at, now=now)
+
+    if not await store.read(is_due):
         return Ending.NOT_DUE
     with telemetry.stage(Stage.JOB, job=job.name):
         ending = await _Lease(store, job, clock, lease_s, due_at).attempt(stop)

@@ -12,7 +12,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.base import BaseTrigger
 
 from afterword import telemetry
-from afterword.errors import StoreError
+from afterword.errors import ClockAhead, StoreError
 from afterword.pipeline.background.due_times import MISFIRE_GRACE_S, Clock, Rhythm
 from afterword.pipeline.background.halt import Halt
 from afterword.pipeline.background.leases import LEASE_S, Ending, Job, attempt_job
@@ -128,6 +128,9 @@ class Schedule:
         try:
             lease_s = self.timing.lease_s
             ending = await attempt_job(self.store, job, clock=self.clock, lease_s=lease_s, stop=self.halt)
+        except ClockAhead as error:
+            logger.warning("the job %s is not begun: %s", job.name, error)
+            ending = Ending.FAILED
         except StoreError as error:
             logger.warning("the job %s could not be begun or ended (%s)", job.name, type(error).__name__)
             ending = Ending.FAILED

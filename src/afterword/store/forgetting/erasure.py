@@ -19,6 +19,7 @@ from afterword.errors import NotFound
 from afterword.facts.scopes import Scope
 from afterword.privacy.tombstones import Key, Tombstone, TombstoneKind
 from afterword.store import ledger, lookup, scope_rows
+from afterword.store.database.clock import check_not_ahead
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks
 from afterword.store.forgetting import targets
@@ -221,8 +222,9 @@ async def erase_in_scope(
 ) -> Receipt:
     """Let `work` forget parts of a scope, and return how much; with `is_preview` nothing is forgotten.
 
-    `at` is now: what is said later is new. Raises `NotFound` if there is no such scope, or nothing in it to forget. The
-    words may still be in the files of the database: see `Store.compact`.
+    `at` is now: what is said later is new. The words may still be in the files of the database: see `Store.compact`.
+    Raises `NotFound` if there is no such scope, or nothing in it to forget, and `ClockAhead` if `at` is far ahead of
+    the database's clock.
     """
     receipts: list[Receipt] = []
 
@@ -240,6 +242,7 @@ async def erase_in_scope(
 def _erase(transaction: Session, scope: Scope, work: ErasureWork, at: datetime) -> Receipt:
     if not scope_rows.scope_key(transaction, scope):
         raise NotFound(f"nothing was ever kept for {scope}")
+    check_not_ahead(transaction, at)
     scope_id = scope_rows.lock_scope(transaction, scope)
     erasure = Erasure(transaction, scope, scope_id, ensure_store_key(transaction), at)
     erasure.erase_derived()

@@ -1,0 +1,31 @@
+"""The database's own clock, by which what is written for good is dated no later than now."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from sqlmodel import Session, text
+
+from afterword.errors import ClockAhead
+
+MOST_AHEAD = timedelta(minutes=10)
+"""How far ahead of the database's clock a machine's may be."""
+_NOW = {
+    "sqlite": "SELECT unixepoch('now')",
+    "postgresql": "SELECT extract(epoch FROM clock_timestamp())",
+}
+
+
+def check_not_ahead(transaction: Session, now: datetime) -> None:
+    """Raise `ClockAhead` if an instant that is given as now is far ahead of the database's clock.
+
+    What is said until a tombstone's instant stays forgotten, and a job that is done until then is not done again.
+    """
+    connection = transaction.connection()
+    seconds = connection.execute(text(_NOW[connection.dialect.name])).scalar_one()
+    database_now = datetime.fromtimestamp(float(seconds), UTC)
+    if now > database_now + MOST_AHEAD:
+        raise ClockAhead(
+            f"the clock says {now.isoformat(timespec='seconds')}, and the database's "
+            f"{database_now.isoformat(timespec='seconds')}; set the clock of this machine, then try again"
+        )

@@ -1,0 +1,66 @@
+"""A machine whose clock is ahead neither forgets what is said later, nor stops the jobs of others."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlmodel import Session
+
+from afterword.errors import ClockAhead
+from afterword.facts.scopes import Scope
+from afterword.pipeline.background.due_times import Clock, Rhythm
+from afterword.pipeline.background.leases import Ending, Job
+from afterword.pipeline.background.schedule import Schedule
+from afterword.store import entries, jobs, lookup
+from afterword.store.database.engine import Store
+from afterword.store.entered_statements import Entry
+from afterword.store.forgetting.erasure import Erasure, erase_in_scope
+
+MIRA = Scope.user("mira")
+JOB = Job("job", Rhythm(every_s=60.0), lambda: asyncio.sleep(0))
+
+
+class Ahead(Clock):
+    """A clock that is ahead by so much."""
+
+    def __init__(self, ahead: timedelta) -> None:
+        super().__init__()
+        self.ahead = ahead
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self.ahead
+
+
+async def test_what_is_said_now_is_kept_after_a_forgetting_by_a_clock_ahead(store: Store) -> None:
+    now = datetime.now(UTC)
+    await entries.add_entry(store, MIRA, Entry("Lives in Graz."), at=now)
+    with pytest.raises(ClockAhead, match="set the clock"):
+        await erase_in_scope(store, MIRA, Erasure.forget_everything, at=now + timedelta(days=1))
+    with store.reading() as transaction:
+        assert len(lookup.read_facts(transaction, MIRA, at=now)) == 1
+    await erase_in_scope(store, MIRA, Erasure.forget_everything, at=now + timedelta(minutes=1))
+    with store.reading() as transaction:
+        assert lookup.read_facts(transaction, MIRA, at=now) == []
+
+
+async def test_a_schedule_whose_clock_is_ahead_fails_and_does_no_job(store: Store) -> None:
+    ahead = Schedule(store, [JOB], clock=Ahead(timedelta(days=365)))
+    assert await ahead.run_once() == {"job": Ending.FAILED}
+    assert await Schedule(store, [JOB]).run_once() == {"job": Ending.DONE}
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+async def test_what_a_clock_ahead_has_written_stops_no_job(store: Store, is_done: bool) -> None:
+    later = datetime.now(UTC) + timedelta(days=365)
+
+    def write_ahead(transaction: Session) -> None:
+        until = later + timedelta(minutes=2)
+        assert jobs.claim_job(transaction, "job", "ahead", due_at=later, now=later, until=until)
+        if is_done:
+            assert jobs.complete_job(transaction, "job", "ahead", due_at=later, now=later)
+
+    await store.write(write_ahead)
+    assert await Schedule(store, [JOB]).run_once() == {"job": Ending.DONE}
+    assert await Schedule(store, [JOB]).run_once() == {"job": Ending.NOT_DUE}
