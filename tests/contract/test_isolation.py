@@ -25,7 +25,7 @@ from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.pipeline.consolidation import judging_coverage
 from afterword.pipeline.intake import Saved
-from afterword.store import ledger, lookup, reviews, runs, scope_rows, sessions
+from afterword.store import fact_ids, ledger, lookup, reviews, runs, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.reading.recall import recall, search
 from conversing import replying
@@ -99,7 +99,7 @@ async def everything_read(store: Store, scope: Scope, ids: Sequence[str]) -> lis
         ]
         for fact_id in ids[:: max(1, len(ids) // 6)]:
             try:
-                told.append(lookup.read_fact(transaction, scope, fact_id, at=AT))
+                told.append(fact_ids.read_fact(transaction, scope, fact_id, at=AT))
             except NotFound:
                 continue
     return told

@@ -33,7 +33,7 @@ from afterword.client.store_results import (
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.scopes import Scope
 from afterword.settings import Settings
-from afterword.store import lookup, runs, scope_rows, sessions
+from afterword.store import fact_ids, runs, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import tombstone_replay
 from afterword.store.forgetting.erasure import Receipt
@@ -126,9 +126,9 @@ class Afterword:
         at = self._resources.now()
 
         def work(transaction: Session) -> Scope:
-            for scope in lookup.scopes_with_statement(transaction, fact_id):
+            for scope in fact_ids.scopes_with_statement(transaction, fact_id):
                 try:
-                    lookup.read_fact(transaction, scope, fact_id, at=at)
+                    fact_ids.read_fact(transaction, scope, fact_id, at=at)
                 except NotFound:
                     continue
                 return scope

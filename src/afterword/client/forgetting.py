@@ -11,7 +11,7 @@ from afterword.client.arguments import Instant, start_of
 from afterword.client.resources import Resources
 from afterword.errors import ArgumentInvalid
 from afterword.facts.scopes import Scope
-from afterword.store import lookup
+from afterword.store import fact_ids
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
 from afterword.store.forgetting.erasure import Erasure, ErasureWork, Receipt
@@ -94,7 +94,7 @@ async def _work(resources: Resources, store: Store, scope: Scope, target: Forget
     fact_id = target.fact
 
     def statements(transaction: Session) -> tuple[str, ...]:
-        return lookup.read_fact(transaction, scope, fact_id, at=resources.now()).assertion_ids
+        return fact_ids.read_fact(transaction, scope, fact_id, at=resources.now()).assertion_ids
 
     ids = await store.read(statements)
     return lambda erasure: erasure.forget_statements(ids)

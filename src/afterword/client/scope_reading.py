@@ -48,7 +48,7 @@ from afterword.facts.scopes import Scope
 from afterword.recall.block import render_block, scope_label
 from afterword.recall.matched_words import matched_words
 from afterword.recall.tokens import token_upper_bound
-from afterword.store import costs, ledger, lookup, reviews, runs, scope_rows, sessions
+from afterword.store import costs, fact_ids, ledger, lookup, reviews, runs, scope_rows, sessions
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.pauses import Pause, read_pause
@@ -115,14 +115,14 @@ class ScopeReading:
         Raises `NotFound` if there is no such fact, or several begin with these digits.
         """
         at = self._resources.now() if as_of is None else instant(as_of)
-        return await self._read(lambda transaction: lookup.read_fact(transaction, self.scope, fact_id, at=at))
+        return await self._read(lambda transaction: fact_ids.read_fact(transaction, self.scope, fact_id, at=at))
 
     async def history(self, fact_id: str) -> FactOrigin:
         """Return how a fact came to be: every assertion of it, and every verdict on them. Raises `NotFound`."""
         at = self._resources.now()
 
         def work(transaction: Session) -> FactOrigin:
-            fact = lookup.read_fact(transaction, self.scope, fact_id, at=at)
+            fact = fact_ids.read_fact(transaction, self.scope, fact_id, at=at)
             verdicts = lookup.verdicts_on(transaction, self.scope, fact.assertion_ids)
             ids = {end for verdict, _, _ in verdicts for end in (verdict.earlier_id, verdict.later_id)}
             said = lookup.assertions_by_id(transaction, self.scope, [*fact.assertion_ids, *ids])

@@ -13,7 +13,6 @@ from sqlalchemy import BindParameter, ColumnElement, Select, and_, bindparam, ex
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, SQLModel, col, select
 
-from afterword.errors import NotFound
 from afterword.facts.assertions import Assertion, Verdict
 from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
@@ -22,9 +21,8 @@ from afterword.facts.timeline import FactHistory, erased_ids, fact_histories, fa
 from afterword.store.database.cache import Cache, Draft
 from afterword.store.database.statements import CHUNK as CHUNK
 from afterword.store.database.statements import fetch_rows, fetch_where_in, select_columns
-from afterword.store.former_ids import facts_continuing
 from afterword.store.rows import assertion_of, history_of, verdict_of
-from afterword.store.scope_rows import scope_key, scope_of_row, scope_row, version_of
+from afterword.store.scope_rows import scope_key, scope_row, version_of
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -34,7 +32,6 @@ from afterword.store.tables import (
     RunRow,
     RunVerdictRow,
     RunWindowRow,
-    ScopeRow,
     VerdictRow,
     WindowAssertionRow,
 )
@@ -198,50 +195,6 @@ def read_fact_histories(transaction: Session, scope: Scope) -> list[FactHistory]
     return [
         replace(history, recorded_at=min(recorded_at[member.id] for member in history.members)) for history in histories
     ]
-
-
-def read_fact(transaction: Session, scope: Scope, fact_id: str, *, at: datetime) -> Fact:
-    """Return a fact by the id of any of its assertions, or by the first 6 or more digits of such an id.
-
-    The id of an assertion that no longer counts, for example since its session was read again, finds the fact that
-    says the same now. Raises `NotFound` if the scope has no such fact, or several.
-    """
-    facts = read_facts(transaction, scope, at=at)
-    matching = [
-        fact
-        for fact in facts
-        if fact_id in fact.assertion_ids
-        or (len(fact_id) >= 6 and any(assertion_id.startswith(fact_id) for assertion_id in fact.assertion_ids))
-    ]
-    if not matching:
-        known = read_knowledge(transaction, scope).assertions
-        former = former_assertion(transaction, scope, fact_id)
-        matching = facts_continuing(transaction, scope, former, facts, known) if former else []
-    if len(matching) != 1:
-        hint = f"{len(matching)} facts begin so; give more of the id" if matching else "see `afterword facts --all`"
-        raise NotFound(f"no single fact {fact_id!r} in {scope}: {hint}")
-    return matching[0]
-
-
-def former_assertion(transaction: Session, scope: Scope, id_or_prefix: str) -> Assertion | None:
-    """Return the stored assertion of this scope with this id, or the only one that begins so; None if there is none."""
-    is_named = col(AssertionRow.id) == id_or_prefix
-    if len(id_or_prefix) >= 6:
-        is_named = or_(is_named, col(AssertionRow.id).startswith(id_or_prefix, autoescape=True))
-    query = select(AssertionRow.id).where(AssertionRow.scope_id == scope_key(transaction, scope), is_named)
-    ids = list(transaction.exec(query.limit(2)))
-    return assertions_by_id(transaction, scope, ids)[ids[0]] if len(ids) == 1 else None
-
-
-def scopes_with_statement(transaction: Session, statement_id: str) -> list[Scope]:
-    """Return the scopes that have a statement of this id, or of an id that begins with these 6 or more digits."""
-    of_id = col(AssertionRow.id) == statement_id
-    if len(statement_id) >= 6:
-        # Every id is hexadecimal, so this is the range of those that begin so, which the index finds.
-        of_id = and_(col(AssertionRow.id) >= statement_id, col(AssertionRow.id) < f"{statement_id}g")
-    ids = select(AssertionRow.scope_id).where(of_id)
-    query = select(ScopeRow).where(col(ScopeRow.id).in_(ids)).order_by(col(ScopeRow.id))
-    return [scope_of_row(row) for row in transaction.exec(query)]
 
 
 def verdicts_on(transaction: Session, scope: Scope, ids: Sequence[str]) -> list[tuple[Verdict, datetime, list[int]]]:
