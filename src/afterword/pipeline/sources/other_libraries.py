@@ -62,7 +62,9 @@ def _mem0(exported: Any) -> Iterable[Memory]:
 def _langmem(exported: Any) -> Iterable[Memory]:
     entries = exported.get("items", []) if isinstance(exported, Mapping) else exported
     for place, entry in enumerate(_mappings(entries)):
-        name = "/".join([*map(str, entry.get("namespace") or entry.get("prefix") or ()), str(entry.get("key", place))])
+        namespace = entry.get("namespace") or entry.get("prefix")
+        parts = namespace if isinstance(namespace, list) else [namespace] if namespace else []
+        name = "/".join([*map(str, parts), str(entry.get("key", place))])
         yield Memory(_line(_content(entry.get("value"))), name, _last_change(entry))
 
 
