@@ -260,6 +260,7 @@ def test_a_person_adds_and_withdraws_facts_and_redoes_a_run(afterword: Commands)
     (fact,) = added["facts"]
     withdrawn = json.loads(afterword("withdraw", fact["id"], "--user", "mira", "--json"))
     assert json.loads(afterword("facts", "--user", "mira", "--json")) == []
+    assert "withdrawn" in afterword("facts", "--user", "mira", "--all")
     assert "current: The user lives in Graz." in afterword("undo", str(withdrawn["run"]))
     assert json.loads(afterword("redo", str(withdrawn["run"]), "--json"))["status"] == "applied"
     assert json.loads(afterword("facts", "--user", "mira", "--json")) == []

@@ -18,8 +18,10 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-User = Annotated[str | None, typer.Option("--user", help="The user whose memory it is, in the default tenant.")]
-ScopeName = Annotated[str | None, typer.Option("--scope", help="The memory by its full name: tenant/kind/id.")]
+User = Annotated[str | None, typer.Option("--user", help="The user whose memory it is.")]
+ScopeName = Annotated[
+    str | None, typer.Option("--scope", help="The memory by its full name, for example default/user/mira.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ExtractorKind = Annotated[
     Literal["rules", "model"] | None,

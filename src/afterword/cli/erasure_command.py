@@ -43,10 +43,10 @@ def forget_command(
         bool, typer.Option("--clean", help="Only rewrite the database's files, so that they hold no erased words.")
     ] = False,
     tombstones: Annotated[
-        Path | None, typer.Option(help="Write the tombstones to this file, for use after a restored backup.")
+        Path | None, typer.Option(help="Write to this file what keeps erased things from coming back.")
     ] = None,
     replay: Annotated[
-        Path | None, typer.Option(help="Erase again what was erased, by the tombstones in this file.")
+        Path | None, typer.Option(help="Erase again, after a backup was restored, by a file of --tombstones.")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from afterword.cli.app import FactId, Json, ScopeName, User, app
 from afterword.cli.calls import call_memory, call_store, chosen_scope, required_scope
-from afterword.cli.output import console, day, fact_table, print_json, table
+from afterword.cli.output import console, day, fact_table, print_json, status_text, table
 
 if TYPE_CHECKING:
     from afterword import ScopeMemory
@@ -57,7 +57,7 @@ def history_command(fact_id: FactId, user: User = None, scope: ScopeName = None,
         print_json(origin_json(origin))
         return
     out, fact = console(), origin.fact
-    out.print(f"{fact.statement} ({fact.status}, {fact.kind} {fact.subject}/{fact.attribute})")
+    out.print(f"{fact.statement} ({status_text(fact)}, {fact.kind} {fact.subject}/{fact.attribute})")
     said = [
         (
             iso_instant(assertion.said_at),
@@ -209,4 +209,4 @@ def _print_effect(effect: RunEffect, *, as_json: bool) -> None:
         return
     console().print(f"run {run_id}; `afterword undo {run_id}` takes it back")
     for fact in effect.facts:
-        console().print(f"  {fact.status}: {fact.statement}")
+        console().print(f"  {status_text(fact)}: {fact.statement}")

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from afterword.cli.app import FAILED, INTERRUPTED, OUT_OF_BUDGET
-from afterword.cli.output import console, money, print_json, skipped_text, spending_text, table
+from afterword.cli.output import console, money, print_json, skipped_text, spending_text, status_text, table
 from afterword.client.json_forms import SESSION_STATES, changes_json, processed_json, spending_json
 from afterword.client.results import (
     ConsolidatedScope,
@@ -116,7 +116,7 @@ def _change_lines(changes: Changes) -> Iterator[str]:
     for fact in changes.learned:
         yield f"  + {fact.statement}"
     for old, new in changes.retired:
-        yield f"  - {old.statement} ({old.status}{f': {new.statement}' if new else ''})"
+        yield f"  - {old.statement} ({status_text(old)}{f': {new.statement}' if new else ''})"
     for fact in changes.contested:
         yield f"  ? {fact.statement} (contested)"
     if changes.hidden:

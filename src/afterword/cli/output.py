@@ -64,6 +64,11 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) 
     return plain
 
 
+def status_text(fact: Fact) -> str:
+    """Return the status of a fact as people read it."""
+    return "withdrawn" if fact.status == "retracted" else str(fact.status)
+
+
 def fact_table(facts: Sequence[Fact], *, title: str) -> Table:
     """Return a table of facts, coloured by status."""
     from rich.box import SIMPLE_HEAD
@@ -75,7 +80,7 @@ def fact_table(facts: Sequence[Fact], *, title: str) -> Table:
         coloured.add_column(name, overflow="fold", no_wrap=name != "statement")
     for fact in facts:
         style = STYLES.get(fact.status, "dim")
-        cells = [fact.id[:8], fact.kind, fact.status, fact.statement, day(fact.valid_from), day(fact.valid_to)]
+        cells = [fact.id[:8], fact.kind, status_text(fact), fact.statement, day(fact.valid_from), day(fact.valid_to)]
         coloured.add_row(*(Text(str(cell), style=style) for cell in (*cells, fact.support)))
     return coloured
 

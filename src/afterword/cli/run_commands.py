@@ -9,17 +9,13 @@ import typer
 
 from afterword.cli.app import Json, RunId, ScopeName, User, app
 from afterword.cli.calls import call_memory, call_store, required_scope
-from afterword.cli.output import console, counts_text, day, money, print_json, spending_text, table
+from afterword.cli.output import console, counts_text, day, money, print_json, spending_text, status_text, table
 from afterword.errors import ArgumentInvalid
 
 if TYPE_CHECKING:
     from afterword import Afterword, ScopeMemory
     from afterword.client.results import HeldRun, RunEffect, RunPage, ScopeCosts
     from afterword.client.values import Assertion, Contest, Dependent, Fact, Run, Scope
-
-ReviewItem = Annotated[
-    str | None, typer.Option(metavar="ITEM", help="The number of a contested fact, or run:N for a held run.")
-]
 
 
 @app.command(name="runs")
@@ -93,17 +89,28 @@ def _print_run(effect: RunEffect, *, as_json: bool) -> None:
         if change.after is None and change.before is not None:
             out.print(f"  gone: {change.before.statement}")
         elif change.after is not None:
-            out.print(f"  {change.after.status}: {change.after.statement}")
+            out.print(f"  {status_text(change.after)}: {change.after.statement}")
 
 
 @app.command(name="review")
 def review_command(
     user: User = None,
     scope: ScopeName = None,
-    approve: ReviewItem = None,
-    reject: ReviewItem = None,
+    approve: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ITEM", help="Let the later statement of a contest count (give its number), or a held run (run:N)."
+        ),
+    ] = None,
+    reject: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ITEM", help="Withdraw the later statement of a contest (its number), or reject a held run (run:N)."
+        ),
+    ] = None,
     keep_both: Annotated[
-        str | None, typer.Option("--keep-both", metavar="ITEM", help="The number of a contested fact.")
+        str | None,
+        typer.Option("--keep-both", metavar="ITEM", help="Let both statements of a contest count (give its number)."),
     ] = None,
     as_json: Json = False,
 ) -> None:
