@@ -110,7 +110,7 @@ async def kept_as_in_the_book(store: Store, history: History) -> None:
             elif counts and place in undone:
                 undone.remove(place)
                 with store.writing() as transaction:
-                    ledger.redo_run(transaction, LENA, numbers[place], day(31))
+                    ledger.reinstate_run(transaction, LENA, numbers[place], day(31))
         assert await kept(store) == expected
 
 

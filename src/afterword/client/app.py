@@ -94,8 +94,8 @@ class Afterword:
 
     async def scopes(self, *, prefix: str = "", limit: int | None = None, after: str | None = None) -> ScopePage:
         """Return the scopes whose id, or whose long form tenant/kind/id, begins with `prefix`."""
-        kept = await self._read(scope_rows.read_scopes)
-        fitting = [scope for scope in kept if scope.id.startswith(prefix) or str(scope).startswith(prefix)]
+        scopes = await self._read(scope_rows.read_scopes)
+        fitting = [scope for scope in scopes if scope.id.startswith(prefix) or str(scope).startswith(prefix)]
         shown, next_cursor = page(fitting, str, limit=limit, after=after)
         return ScopePage(tuple(shown), len(fitting), next_cursor)
 

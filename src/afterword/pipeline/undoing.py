@@ -70,7 +70,7 @@ async def redo_run(
     def switch(transaction: Session, run: Run, at: datetime) -> None:
         if run.purpose in MOVES:
             moves.move_again(transaction, run.scope, run.id)
-        ledger.redo_run(transaction, run.scope, run.id, at)
+        ledger.reinstate_run(transaction, run.scope, run.id, at)
         for closing in runs.runs_caused_by(transaction, run):
             ledger.revert_run(transaction, run.scope, closing.id, at)
 

@@ -186,7 +186,7 @@ def revert_run(transaction: Session, scope: Scope, run_id: int, at: datetime) ->
 
 
 @staged(Stage.REDO, "scope", "run_id")
-def redo_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> int:
+def reinstate_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> int:
     """Let an undone run count again, as if it had never been undone; return the scope's new revision.
 
     A later run over the same source still takes precedence. Raises `NotFound` if there is no such undone run.
