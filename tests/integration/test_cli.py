@@ -275,3 +275,17 @@ def test_a_paused_memory_keeps_no_session(afterword: Commands, tmp_path: Path) -
     ended = json.loads(afterword("resume", "--user", "mira", "--json"))
     assert (ended["was_paused"], ended["sessions_not_kept"]) == (True, 1)
     assert "was not paused" in afterword("resume", "--user", "mira")
+
+
+def test_memories_are_merged_and_renamed(afterword: Commands, tmp_path: Path) -> None:
+    write_manifest(tmp_path / "saved", ("one", "2026-01-05T10:00:00Z", "I live in Graz."))
+    afterword("run", "saved")
+    renamed = json.loads(afterword("rename", "default/user/mira", "default/user/mira-b", "--json"))
+    assert renamed["status"] == "applied"
+    assert [fact["value"] for fact in json.loads(afterword("facts", "--user", "mira-b", "--json"))] == ["Graz"]
+    afterword("remember", "The user likes tea.", "--user", "tom")
+    merged = json.loads(afterword("merge", "default/user/tom", "default/user/mira-b", "--json"))
+    assert len(json.loads(afterword("facts", "--user", "mira-b", "--json"))) == 2
+    afterword("undo", str(merged["id"]))
+    assert len(json.loads(afterword("facts", "--user", "mira-b", "--json"))) == 1
+    assert "afterword: " in afterword("merge", "nonsense", "default/user/tom", expected=2)

@@ -225,3 +225,23 @@ def resume_command(user: User = None, scope: ScopeName = None, as_json: Json = F
         console().print(f"{owner} was not paused")
     else:
         console().print(f"the pause of {owner} has ended; {not_kept} sessions were not kept")
+
+
+@app.command(name="merge")
+def merge_command(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="The memory that is moved: tenant/kind/id.")],
+    target: Annotated[str, typer.Argument(metavar="INTO", help="The memory that takes it in: tenant/kind/id.")],
+    as_json: Json = False,
+) -> None:
+    """Merge one memory into another. `afterword undo` takes it back."""
+    _print_run(call_store(lambda store: store.merge(source, into=target)), as_json=as_json)
+
+
+@app.command(name="rename")
+def rename_command(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="The memory to rename: tenant/kind/id.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Its new name, not in use yet: tenant/kind/id.")],
+    as_json: Json = False,
+) -> None:
+    """Rename a memory. `afterword undo` takes it back."""
+    _print_run(call_store(lambda store: store.rename(source, target)), as_json=as_json)
