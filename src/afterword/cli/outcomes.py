@@ -36,20 +36,24 @@ def finish_run(report: ProcessingReport, *, is_proposal: bool, as_json: bool) ->
     if as_json:
         print_json([processed_json(processed) for processed in report.sessions])
     else:
-        processed = [session for session in report.sessions if isinstance(session.result, SessionOutcome | Failure)]
-        if processed or not results:
-            show_outcomes(processed, is_proposal=is_proposal)
-        for result in results:
-            if isinstance(result, NotDue):
-                console().print(f"waiting: {result.session_id} of {result.scope}: {result.reason}")
-        if results or report.spent.calls:
-            console().print(f"cost: {spending_text(report.spent)}")
-        _show_stop(report.budget_reached or (left[0].reason if left else None), len(left))
+        _show_report(report, left, is_proposal=is_proposal)
     if left and not report.budget_reached:
         sys.exit(INTERRUPTED)
     exit_by_budget(report.budget_reached)
     if any(isinstance(result, Failure) for result in results):
         sys.exit(FAILED)
+
+
+def _show_report(report: ProcessingReport, left: Sequence[NotStarted], *, is_proposal: bool) -> None:
+    processed = [session for session in report.sessions if isinstance(session.result, SessionOutcome | Failure)]
+    if processed or not report.sessions:
+        show_outcomes(processed, is_proposal=is_proposal)
+    for session in report.sessions:
+        if isinstance(session.result, NotDue):
+            console().print(f"waiting: {session.result.session_id} of {session.result.scope}: {session.result.reason}")
+    if report.sessions or report.spent.calls:
+        console().print(f"cost: {spending_text(report.spent)}")
+    _show_stop(report.budget_reached or (left[0].reason if left else None), len(left))
 
 
 def _show_stop(reason: str | None, left: int) -> None:

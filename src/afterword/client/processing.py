@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -147,9 +147,9 @@ def select(
         state = parse_state(source) if isinstance(source, bytes) else source
         saved = Saved(scope, session_id, state=state, humans=humans, started_at=started_at, file_time=at)
         return Selection([saved], are_named=True)
-    paths = [] if source is None else [source] if isinstance(source, str | Path) else list(source)
+    paths = _paths(source)
     if paths or manifest is not None:
-        if session_id is None and scope is not None and len(paths) == 1 and _is_session_id(paths[0]):
+        if scope is not None and session_id is None and _are_session_id(paths):
             return Selection([Saved(scope, str(paths[0]))], are_named=True)
         return select_paths(
             [Path(path) for path in paths],
@@ -163,9 +163,15 @@ def select(
     return Selection([Saved(scope, session_id)], are_named=True)
 
 
-def _is_session_id(text: str | Path) -> bool:
-    """Whether a text names no file or folder, and so a recorded session."""
-    return isinstance(text, str) and not Path(text).exists()
+def _paths(source: str | Path | Iterable[str | Path] | None) -> list[str | Path]:
+    if source is None:
+        return []
+    return [source] if isinstance(source, str | Path) else list(source)
+
+
+def _are_session_id(paths: Sequence[str | Path]) -> bool:
+    """Whether it is a single text that names no file or folder, and so a recorded session."""
+    return len(paths) == 1 and isinstance(paths[0], str) and not Path(paths[0]).exists()
 
 
 async def reprocess(

@@ -291,14 +291,21 @@ def _merged(spans: list[ValidityPeriod]) -> list[ValidityPeriod]:
     return merged
 
 
+def _open_status(history: FactHistory, rivals: tuple[str, ...]) -> Status:
+    """Return the status of a fact that holds, unless its subject is open or it is contested."""
+    if history.may_be:
+        return Status.PENDING
+    return Status.CONTESTED if rivals else Status.CURRENT
+
+
 def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | None:
     """Return the fact with its status at `at`, or None where it is not known yet."""
     span, status = _deciding_span(history, at)
     if status is None:
         return None
     rivals = tuple(rival for rival in history.contested_by if rival not in not_holding)
-    if status is Status.CURRENT and (history.may_be or rivals):
-        status = Status.PENDING if history.may_be else Status.CONTESTED
+    if status is Status.CURRENT:
+        status = _open_status(history, rivals)
     lead, members = history.lead, history.members
     return Fact(
         id=history.id,

@@ -177,16 +177,21 @@ def _off_change(text: str, expressions: _Expressions) -> RecordChange | None:
     return None
 
 
+def _is_only_mentioned(before: str, after: str, *, is_initial: bool) -> bool:
+    """Whether the words around a phrase speak about it, and do not ask for it."""
+    if _MENTIONED.search(before) or _MENTIONED.search(after) or _REPORTED.search(before):
+        return True
+    if _ADJECTIVE.search(before) and re.match(r"[\s-]\w", after):
+        return True
+    return is_initial and _THIRD_PERSON.match(after) is not None
+
+
 def _phrase_change(text: str, match: re.Match[str]) -> RecordChange | None:
     """Return what the words around a phrase such as "off the record" make of it."""
     before, after = _sentence_around(text, match)
     words = re.findall(r"[^\W_]+", before)
     is_initial = _are_leads(before)
-    if _MENTIONED.search(before) or _MENTIONED.search(after) or _REPORTED.search(before):
-        return None
-    if _ADJECTIVE.search(before) and re.match(r"[\s-]\w", after):
-        return None
-    if is_initial and _THIRD_PERSON.match(after):
+    if _is_only_mentioned(before, after, is_initial=is_initial):
         return None
     is_past = "was" in words
     is_alone = is_initial and bool(_ALONE.match(text, match.end()))

@@ -69,6 +69,11 @@ def is_masked(text: str) -> bool:
     return "[redacted: " in text and not any(character.isalnum() for character in MASK.sub("", text))
 
 
+def _speaker_of(message: Mapping[str, Any]) -> str:
+    keys = ("source", "name", "role", "type")
+    return str(next((message[key] for key in keys if message.get(key)), None))
+
+
 class Masking:
     """Masks texts that belong together: a secret recognised in one text is also masked in the texts after it.
 
@@ -184,14 +189,11 @@ class Masking:
     def _mask_value(self, value: Any, key: str = "", depth: int = 0) -> Any:
         """Return a value of a state masked. `key` is its key, `depth` the number of JSON strings around it."""
         if isinstance(value, str):
-            return (
-                value
-                if key in NEVER_MASKED or (key == "data" and _IMAGE_DATA.fullmatch(value))
-                else self._mask_string(value, key, depth)
-            )
+            is_image = key == "data" and _IMAGE_DATA.fullmatch(value)
+            return value if is_image or key in NEVER_MASKED else self._mask_string(value, key, depth)
         if isinstance(value, Mapping):
             if "content" in value and depth == 0:
-                self._speaker = str(value.get("source") or value.get("name") or value.get("role") or value.get("type"))
+                self._speaker = _speaker_of(value)
             return {name: self._mask_value(inner, str(name), depth) for name, inner in value.items()}
         if isinstance(value, list):
             if key != "content":

@@ -173,10 +173,12 @@ def check_reversed_password(match: re.Match[str]) -> Span | None:
     if _is_striking(value) or (value.isdigit() and len(value) >= 4):
         return start, end
     is_word = len(value) >= 4 and value.casefold() not in NO_VALUE and not _GRAMMAR.search(value)
-    is_sure = (
-        bool(match.group("sure")) and not match.group("far") and bool(_CLAUSE_END.match(match.string, match.end()))
-    )
-    return (start, end) if is_word and is_sure else None
+    return (start, end) if is_word and _is_sure_password(match) else None
+
+
+def _is_sure_password(match: re.Match[str]) -> bool:
+    ends_clause = _CLAUSE_END.match(match.string, match.end()) is not None
+    return bool(match.group("sure")) and not match.group("far") and ends_clause
 
 
 def check_striking_password(match: re.Match[str]) -> Span | None:

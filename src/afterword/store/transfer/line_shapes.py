@@ -90,11 +90,16 @@ def parse_line(line: Line) -> Line:
     for name, table in _PARTS.items():
         if name in parsed and kind in _SHAPES:
             parsed[name] = [parse_columns(table, part) for part in parsed[name]]
+    _check_parts(kind, parsed)
+    return parsed
+
+
+def _check_parts(kind: str, parsed: Line) -> None:
+    """Check what a line of this kind holds beside columns; the saved state of a session is parsed."""
     if kind == "scope":
-        Scope.parse(line["scope"])
+        Scope.parse(parsed["scope"])
     if kind == "session" and parsed["state"] is not None:
         parsed["state"] = parse_columns(StateRow, parsed["state"])
         check_state(parsed["state"]["content"])
     if kind == "run" and parsed["columns"]["transcript"] is not None:
         unpack_transcript(parsed["columns"]["transcript"])
-    return parsed
