@@ -29,6 +29,8 @@ class PairsToJudge:
 
     pairs: Sequence[Pair]
     verdicts: Mapping[tuple[str, str], Verdict]
+    current_ids: frozenset[str] = frozenset()
+    """The statements that hold, where there are more pairs than one call takes: their pairs are judged first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +61,11 @@ class PairJudging:
             ids = {id_ for pair in pairs for id_ in pair_ids(pair)}
             erased = erased_ids(*known.excerpt(known.connected_ids(ids)))
             pairs = [pair for pair in pairs if not erased & set(pair_ids(pair))]
-            if len(pairs) > self._judge.pairs_a_call:
-                pairs = _current_first(known, pairs)
         stored = runs.read_verdicts(transaction, self._scope, pairs, self._judge.version)
         cleared = {pair_ids(pair): _cleared_verdict(pair) for pair in pairs if is_cleared(*pair)}
-        return PairsToJudge(pairs, stored | cleared)
+        most = self._judge.pairs_a_call
+        current_ids = _current_ids(known, pairs) if most is not None and len(pairs) > most else frozenset[str]()
+        return PairsToJudge(pairs, stored | cleared, current_ids)
 
     async def judge(self, to_judge: PairsToJudge, *, calls: int = 1) -> JudgingResult:
         """Return the verdicts on these pairs. At most `calls` calls are made, fewer if a budget is reached.
@@ -72,7 +74,7 @@ class PairJudging:
         """
         open_pairs = self._open_pairs(to_judge)
         size = self._judge.pairs_a_call or max(len(open_pairs), 1)
-        batches = [open_pairs[start : start + size] for start in range(0, len(open_pairs), size)]
+        batches = _batches(open_pairs, size, to_judge.current_ids)
         if self._judge.pairs_a_call is None:
             calls = len(batches)
         for number, batch in enumerate(batches[:calls]):
@@ -120,19 +122,28 @@ def pair_ids(pair: Pair) -> tuple[str, str]:
     return pair[0].id, pair[1].id
 
 
-def _current_first(known: Knowledge, pairs: Sequence[Pair]) -> list[Pair]:
-    """Return the pairs that matter most first: those with a statement that holds, then those with the latest ones.
-
-    A call takes so many pairs and no more. What is left waits for consolidation, and until then a statement that
-    should have been replaced would go on holding.
-    """
+def _current_ids(known: Knowledge, pairs: Sequence[Pair]) -> frozenset[str]:
+    """Return the ids of the statements of facts that hold when the last statement of these pairs is made."""
     ids = {id_ for pair in pairs for id_ in pair_ids(pair)}
-    histories = fact_histories(*known.excerpt(known.connected_ids(ids)))
     at = max(assertion.said_at for pair in pairs for assertion in pair)
-    current = {id_ for fact in facts_at(histories, at) if fact.is_served for id_ in fact.assertion_ids}
-    held = [pair for pair in pairs if not current.isdisjoint(pair_ids(pair))]
-    others = [pair for pair in pairs if current.isdisjoint(pair_ids(pair))]
-    return held + sorted(others, key=lambda pair: (pair[0].order, pair[1].order), reverse=True)
+    facts = facts_at(fact_histories(*known.excerpt(known.connected_ids(ids))), at)
+    return frozenset(id_ for fact in facts if fact.is_served for id_ in fact.assertion_ids)
+
+
+def _batches(pairs: Sequence[Pair], size: int, current_ids: frozenset[str]) -> list[list[Pair]]:
+    """Return the pairs of each call: first of all the pairs of one slot of which a statement holds.
+
+    What no call takes waits for consolidation, and until then a value that should have been replaced would hold. Within
+    a call the pairs stay in their order.
+    """
+
+    def may_replace(pair: Pair) -> bool:
+        return pair[0].slot == pair[1].slot and not current_ids.isdisjoint(pair_ids(pair))
+
+    rank = {pair_ids(pair): number for number, pair in enumerate(pairs)}
+    ordered = sorted(pairs, key=may_replace, reverse=True)
+    batches = [ordered[start : start + size] for start in range(0, len(ordered), size)]
+    return [sorted(batch, key=lambda pair: rank[pair_ids(pair)]) for batch in batches]
 
 
 def _cleared_verdict(pair: Pair) -> Verdict:
