@@ -29,7 +29,7 @@ from afterword.agents.store_reference import (
     SharedStore,
     StoreReference,
     additional_scopes,
-    dump_store,
+    dump_store_reference,
     load_store,
     named_scope,
     resolve_url,
@@ -229,7 +229,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             also=[str(scope) for scope in self._also] or None,
             budget_tokens=self._budget_tokens,
             timeout_s=self.timeout_s,
-            store=dump_store(self._store_argument),
+            store=dump_store_reference(self._store_argument),
         )
 
     @classmethod

@@ -68,7 +68,7 @@ def resolve_url(store: str | FromEnvironment | None) -> str | None:
     return url
 
 
-def dump_store(store: StoreReference | None) -> str | FromEnvironment | None:
+def dump_store_reference(store: StoreReference | None) -> str | FromEnvironment | None:
     """Return the store as a dump names it: without a password, and without anything that may hold one."""
     if store is None or isinstance(store, FromEnvironment):
         return store

@@ -49,7 +49,7 @@ class ScopeMemory(ScopeChanges):
         started_at: Instant | None = None,
         options: ProcessingOptions | None = None,
     ) -> ProcessingReport:
-        """Make facts of sessions, and return what became of each.
+        """Turn sessions into facts, and return the outcome of each session.
 
         `source` is a saved state: a file, a folder of files, or the state itself, as a mapping or as the bytes of its
         JSON (with `session_id`); or the id of a session that was recorded. A text that names no file or folder is such

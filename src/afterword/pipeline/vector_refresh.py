@@ -29,7 +29,7 @@ PATIENCE_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class RefreshResult:
-    """How many vectors were made, how many scopes are left, and the error if there was one."""
+    """How many vectors were made, how many scopes were not finished, and the error if there was one."""
 
     made: int = 0
     left: int = 0

@@ -137,10 +137,10 @@ class _StateHiding:
             if not _is_message(message):
                 yield message, None
                 continue
-            placeholder = record.placeholder(_message_text(message), by_person=self._is_person(message))
+            placeholder = record.placeholder(_message_text(message), by_person=self._is_from_person(message))
             yield message, placeholder or (HIDDEN if message.get("id") in self._ids else None)
 
-    def _is_person(self, message: Mapping[str, Any]) -> bool:
+    def _is_from_person(self, message: Mapping[str, Any]) -> bool:
         if message.get("type") in ("AssistantMessage", "ToolCallSummaryMessage"):
             return False
         names = (message.get(key) for key in ("source", "name", "role"))

@@ -187,7 +187,7 @@ def _is_only_mentioned(before: str, after: str, *, is_initial: bool) -> bool:
 
 
 def _phrase_change(text: str, match: re.Match[str]) -> RecordChange | None:
-    """Return what the words around a phrase such as "off the record" make of it."""
+    """Return the change that a phrase such as "off the record" asks for, None if it is only mentioned."""
     before, after = _sentence_around(text, match)
     words = re.findall(r"[^\W_]+", before)
     is_initial = _are_leads(before)

@@ -84,14 +84,16 @@ def _continues(former: Assertion, said: Assertion) -> bool:
     if said.act is not former.act:
         return False
     is_same_slot, overlaps = said.slot == former.slot, _overlaps(former, said)
-    return (is_same_slot and (overlaps or _is_same_value(former, said))) or (overlaps and _is_same_value(former, said))
+    return (is_same_slot and (overlaps or _has_matching_value(former, said))) or (
+        overlaps and _has_matching_value(former, said)
+    )
 
 
 def _match(former: Assertion, said: Assertion) -> int:
-    return 4 * _is_same_value(former, said) + 2 * (said.slot == former.slot) + _overlaps(former, said)
+    return 4 * _has_matching_value(former, said) + 2 * (said.slot == former.slot) + _overlaps(former, said)
 
 
-def _is_same_value(one: Assertion, other: Assertion) -> bool:
+def _has_matching_value(one: Assertion, other: Assertion) -> bool:
     if folded(one.value) == folded(other.value):
         return True
     return bool(one.value and other.value) and (

@@ -26,7 +26,7 @@ from afterword.store.database.statements import chunks, fetch_rows, fetch_where_
 from afterword.store.lookup import assertions_by_id, knowledge_after_runs, read_knowledge
 from afterword.store.proposals import Proposal, store_verdicts, store_window
 from afterword.store.rows import fact_values, member_values, pack_transcript
-from afterword.store.scope_changes import record_change
+from afterword.store.scope_changes import record_changed_facts
 from afterword.store.scope_rows import lock_scope, raise_revision, revision_of, scope_key, version_of
 from afterword.store.tables import FactAssertionRow, FactRow, RunRow, RunWindowRow, WindowAssertionRow, WindowRow
 from afterword.telemetry import Stage, staged
@@ -238,7 +238,7 @@ def _update_facts(transaction: Session, scope: Scope, run: RunRow, before: Knowl
         (name in after.by_id and name not in linked_after) or (name in before.by_id and name not in linked_before)
         for name in affected_ids
     )
-    record_change(
+    record_changed_facts(
         transaction,
         run.scope_id,
         version_of(transaction, scope),

@@ -102,7 +102,7 @@ async def edit_fact(store: Store, scope: Scope, fact: Fact, meant: Wording, *, i
         members = [known.by_id[member_id] for member_id in fact.assertion_ids]
         edited = replace(members[0], statement=statement, value=value, subject=subject)
         edited = replace(edited, valid_from=None, valid_to=None, cue=None)
-        said = _said_by_person(edited, SpeechAct.STATE, Authority.STATED, members, at)
+        said = _restated_by_person(edited, SpeechAct.STATE, Authority.STATED, members, at)
         return [said], [Verdict(member.id, said.id, relation, "edited by a person", PERSON) for member in members]
 
     return await _apply(store, scope, decide, at)
@@ -113,7 +113,7 @@ async def confirm_fact(store: Store, scope: Scope, fact: Fact, *, at: datetime) 
 
     def decide(known: Knowledge) -> _Decided:
         members = [known.by_id[member_id] for member_id in fact.assertion_ids]
-        said = _said_by_person(members[0], SpeechAct.STATE, Authority.CONFIRMED, members, at)
+        said = _restated_by_person(members[0], SpeechAct.STATE, Authority.CONFIRMED, members, at)
         return [said], [Verdict(members[-1].id, said.id, Relation.SAME, "confirmed by a person", PERSON)]
 
     return await _apply(store, scope, decide, at)
@@ -126,7 +126,7 @@ async def withdraw_fact(store: Store, scope: Scope, fact: Fact, *, at: datetime)
         members = [known.by_id[member_id] for member_id in fact.assertion_ids]
         withdrawn = replace(members[0], statement=f"Withdrawn: {fact.statement}", valid_from=at)
         withdrawn = replace(withdrawn, valid_to=None, cue=None)
-        said = _said_by_person(withdrawn, SpeechAct.RETRACT, Authority.STATED, members, at)
+        said = _restated_by_person(withdrawn, SpeechAct.RETRACT, Authority.STATED, members, at)
         reason = "withdrawn by a person"
         return [said], [Verdict(member.id, said.id, Relation.RETRACTS, reason, PERSON) for member in members]
 
@@ -154,14 +154,14 @@ def _decided(contest: Contest, decision: Decision, at: datetime) -> _Decided:
     if decision is Decision.KEEP_BOTH:
         return [], [Verdict(earlier, later, Relation.BESIDE, "a person keeps both", PERSON)]
     both = [contest.earlier, contest.later]
-    withdrawal = _said_by_person(contest.later, SpeechAct.RETRACT, Authority.STATED, both, at)
+    withdrawal = _restated_by_person(contest.later, SpeechAct.RETRACT, Authority.STATED, both, at)
     return [withdrawal], [
         Verdict(earlier, later, Relation.BESIDE, "rejected by a person", PERSON),
         Verdict(later, withdrawal.id, Relation.CORRECTS, "rejected by a person", PERSON),
     ]
 
 
-def _said_by_person(
+def _restated_by_person(
     like: Assertion, act: SpeechAct, authority: Authority, before: Sequence[Assertion], at: datetime
 ) -> Assertion:
     """Return an assertion with the content of another one, said by a person after all of those `before`."""

@@ -13,7 +13,7 @@ CHANGES_KEPT = 200
 """How many changes of a scope are kept. A reader of an older state reads the whole scope again."""
 
 
-def record_change(
+def record_changed_facts(
     transaction: Session,
     scope_id: int,
     version: tuple[int, str],
@@ -22,7 +22,9 @@ def record_change(
     fact_ids: Collection[str],
     is_unlinked: bool,
 ) -> None:
-    """Record which facts were written or removed by the run of this source that made this version.
+    """Record which facts a run wrote or removed.
+
+    `version` is the scope's version after the run, `source` the run's source.
 
     `is_unlinked` says that live statements which belong to no fact have changed as well.
     """

@@ -85,7 +85,7 @@ def save_state(
     key = _store_row(transaction, row)
     stored = transaction.get(StateRow, key)
     if stored is not None and stored.component != component:
-        raise StateConflict(_mismatch(scope, session_id, stored.component, component))
+        raise StateConflict(_mismatch_message(scope, session_id, stored.component, component))
     transaction.merge(StateRow(session_pk=key, component=component, content=pack_state(state), saved_at=at))
     row.humans = list(dict.fromkeys([*row.humans, *humans]))
     row.progress, row.updated_at = Progress.PENDING, at
@@ -103,7 +103,7 @@ def load_state(transaction: Session, scope: Scope, session_id: str, component: s
     if stored is None:
         raise NotFound(f"no saved state of session {session_id!r} in {scope}; record_session saves one")
     if component is not None and stored.component != component:
-        raise StateConflict(_mismatch(scope, session_id, stored.component, component))
+        raise StateConflict(_mismatch_message(scope, session_id, stored.component, component))
     return unpack_state(stored.content)
 
 
@@ -324,7 +324,7 @@ def _saved_session(row: SessionRow, scope: Scope) -> SavedSession:
     return SavedSession(scope=scope, key=row.id or 0, **values)
 
 
-def _mismatch(scope: Scope, session_id: str, saved_by: str, asked_by: str) -> str:
+def _mismatch_message(scope: Scope, session_id: str, saved_by: str, asked_by: str) -> str:
     return (
         f"session {session_id!r} of {scope} was saved by a {saved_by}, and a {asked_by} asks for it; "
         "use the same kind of agent or team, or another session id"

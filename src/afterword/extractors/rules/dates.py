@@ -131,7 +131,7 @@ def _resolve(match: re.Match[str], text: str, said_on: date) -> Day | None:
         bounds = (
             _absolute(parts, match, text, said_on)
             if parts.get("month") or parts.get("iso")
-            else _relative(parts, match, said_on)
+            else _relative_days(parts, match, said_on)
         )
     except (ValueError, OverflowError):
         return None
@@ -166,7 +166,7 @@ def _year(month: int, day: int, said_on: date, *, is_past: bool) -> int:
     return said_on.year
 
 
-def _relative(parts: dict[str, str | None], match: re.Match[str], said_on: date) -> tuple[date, date] | None:
+def _relative_days(parts: dict[str, str | None], match: re.Match[str], said_on: date) -> tuple[date, date] | None:
     if parts.get("tomorrow"):
         return said_on + timedelta(days=1), said_on + timedelta(days=1)
     if parts.get("this"):

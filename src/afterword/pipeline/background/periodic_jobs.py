@@ -132,7 +132,7 @@ class PeriodicJobs:
         await self.store.write(work)
 
     def jobs(self, rhythms: Mapping[str, Rhythm]) -> list[Job]:
-        """Return the jobs with their rhythms: retries first, so that one round processes them too, vectors last."""
+        """Return the jobs with their rhythms. Retries come first: the same round processes what they queue again."""
         work_by_name: dict[str, Callable[[], Awaitable[object]]] = {
             RETRIES: self.retry,
             PENDING: self.pending,

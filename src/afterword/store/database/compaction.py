@@ -26,7 +26,7 @@ def compact_file(path: Path) -> bool:
     with closing(sqlite3.connect(path, timeout=_LOCK_ATTEMPT_S, isolation_level=None)) as connection:
         ticket.interruptible_by(connection.interrupt)
         try:
-            for step in (_is_rebuilt, _is_log_empty):
+            for step in (_try_rebuild, _try_empty_log):
                 while not step(connection):
                     ticket.check()
                     if time.monotonic() > deadline:
@@ -39,7 +39,7 @@ def compact_file(path: Path) -> bool:
     return True
 
 
-def _is_rebuilt(connection: sqlite3.Connection) -> bool:
+def _try_rebuild(connection: sqlite3.Connection) -> bool:
     try:
         connection.execute("PRAGMA secure_delete=ON")
         connection.execute("VACUUM")
@@ -50,7 +50,7 @@ def _is_rebuilt(connection: sqlite3.Connection) -> bool:
     return True
 
 
-def _is_log_empty(connection: sqlite3.Connection) -> bool:
+def _try_empty_log(connection: sqlite3.Connection) -> bool:
     busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     return bool(busy == 0)
 

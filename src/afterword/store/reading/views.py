@@ -21,11 +21,12 @@ STANDING = frozenset({Kind.PREFERENCE, Kind.DECISION})
 
 
 class View:
-    """A snapshot at one instant. It is valid from `since` until just before `until` (None: without end).
+    """What a snapshot says at one instant: which of its facts hold then, and which are past.
 
-    `served` are the facts that hold, in order of saying; `past` are those that stored once. `turns` are the turns on
-    which only served facts rest. `vectors` holds the vectors of the index's units by model and dimension,
-    `vectors_before` those of the former view, from which new ones are made.
+    It is valid from `since` until just before `until` (None: without end). `served` are the facts that hold, in order
+    of saying; `past` are those that held once. `turns` are the turns on which only served facts rest. `vectors` holds
+    the vectors of the index's units by model and dimension, `vectors_before` those of the former view, from which new
+    ones are made.
     """
 
     def __init__(self, snapshot: Snapshot, at: datetime, before: View | None = None) -> None:
@@ -69,7 +70,7 @@ class View:
 
     @cached_property
     def past(self) -> list[StoredFact]:
-        """The facts that stored once and do not hold now. What was wrong from the start never stored."""
+        """The facts that held once and do not hold now. What was wrong from the start never held."""
         served = {fact.id for fact in self.served}
         gone = (fact for fact in self.snapshot.facts if fact.id not in served and fact.said_at <= self.since)
         return [fact for fact in gone if not fact.may_be and any(start <= self.since for start, _, _ in fact.bounds)]
@@ -114,7 +115,7 @@ class View:
 
     @cached_property
     def past_index(self) -> SearchIndex:
-        """The index over facts that stored once."""
+        """The index over facts that held once."""
         return SearchIndex([fact.unit for fact in self.past])
 
     def fact(self, stored: StoredFact) -> Fact:

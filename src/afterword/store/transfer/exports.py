@@ -41,7 +41,7 @@ from afterword.store.tables import (
     WindowAssertionRow,
     WindowRow,
 )
-from afterword.store.transfer.export_file import FORMAT, VERSION
+from afterword.store.transfer.export_reader import FORMAT, VERSION
 from afterword.telemetry import Stage
 
 PAGE = 200

@@ -48,7 +48,7 @@ from afterword.store.tables import (
     WindowAssertionRow,
     WindowRow,
 )
-from afterword.store.transfer import export_file
+from afterword.store.transfer import export_reader
 from afterword.store.transfer.imported_runs import RunImport, stored_values
 from afterword.telemetry import Stage
 
@@ -71,15 +71,16 @@ async def import_file(store: Store, path: Path) -> ImportResult:
     Raises `FileInvalid` if it is no such file, or of a newer version, damaged or cut short. What came before the damage
     stays; importing the whole file goes on from there.
     """
-    running = _Import(store, path, origin=str(export_file.read_head(path).get("origin")))
-    for kind, lines in export_file.read_groups(path):
+    running = _Import(store, path, origin=str(export_reader.read_head(path).get("origin")))
+    for kind, lines in export_reader.read_groups(path):
         await running.write(kind, lines)
     await store.write(lambda transaction: analyze(transaction.connection()))
     return running.result
 
 
 class _Import:
-    """One import: the scope that is being imported, the blanked turns of its sessions, and its runs until the end."""
+    """One import: the scope that is being imported, the blanked turns of its sessions, and its runs,
+    which are collected until the scope's last line."""
 
     def __init__(self, store: Store, path: Path, origin: str) -> None:
         self._store, self._path, self._origin = store, path, origin
