@@ -45,7 +45,9 @@ class Resources:
     def now(cls) -> Resources:
         """Return what is used now."""
         threads = frozenset(thread for thread in threading.enumerate() if not thread.name.startswith(_OF_THE_LOOP))
-        return cls(threads, frozenset(_connections), _open_files())
+        # A connection to a server that has crashed is closed already, though its pool may not have noticed.
+        open_ones = (key for key, connection in _connections.items() if not getattr(connection, "closed", False))
+        return cls(threads, frozenset(open_ones), _open_files())
 
     def leaks(self) -> list[str]:
         """Return what has been added since then and is still used. Waits for threads that are about to end."""

@@ -13,6 +13,7 @@ import pytest
 from afterword.extractors.readers import read_file, read_state
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 from afterword.privacy.policy import Privacy
+from afterword.privacy.record_requests import Markers
 
 SAID = {
     "adversarial": ["{{ config }} {% raw %} I'm Ana, I pay invoices on the last working day of the month."],
@@ -184,7 +185,7 @@ def test_every_scenario_session_reads_into_its_messages(shared: Path, scenario_s
         for session in scenario["sessions"]:
             state = json.loads(json.dumps(scenario_states.saved_state(session, scenario["id"])))
             people = {message["source"] for message in session["messages"] if message["role"] == "user"}
-            transcript = read_state(state, humans=people, privacy=Privacy(kinds=frozenset()))
+            transcript = read_state(state, humans=people, privacy=Privacy(frozenset(), Markers((), ())))
             read = [
                 (turn.role.value, turn.text)
                 for turn in transcript.turns
