@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +122,10 @@ def test_a_rhythm_that_cannot_be_read_and_a_fleet_without_postgres_are_usage(aft
         assert "PostgreSQL" in afterword(*arguments, expected=2)
     assert "takes no path" in afterword("run", "saved", "--defer", expected=2)
     assert "PostgreSQL" in afterword("schedule", "--once", expected=2, AFTERWORD_SCHEDULE__DEFER="true")
+
+
+def test_a_schedule_runs_where_no_signal_handler_can_be_set(afterword: Commands) -> None:
+    """On Windows asyncio has none; in a thread it refuses them too."""
+    with ThreadPoolExecutor(1) as thread:
+        ended = thread.submit(afterword, "schedule", "--once", "--json").result()
+    assert json.loads(ended)["pending"] == "done"

@@ -67,7 +67,7 @@ class ExtractedFacts(BaseModel):
         """The facts as a list for people."""
         if not self.facts:
             return "No facts found."
-        return "\n".join(f"- {_line(fact)} [turn {', '.join(_turns(fact))}]" for fact in self.facts)
+        return "\n".join(f"- {_fact_line(fact)} [turn {', '.join(_turns(fact))}]" for fact in self.facts)
 
 
 class HeardTurn(BaseModel):
@@ -232,7 +232,7 @@ def _fact(assertion: Assertion) -> ExtractedFact:
     )
 
 
-def _line(fact: ExtractedFact) -> str:
+def _fact_line(fact: ExtractedFact) -> str:
     return fact.statement if fact.act is SpeechAct.STATE else f"taken back: {fact.statement}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -45,6 +46,13 @@ class RecallResult:
     def facts(self) -> tuple[Fact, ...]:
         """The facts alone, best first."""
         return tuple(match.fact for match in self.matches)
+
+    @property
+    def found(self) -> tuple[FactMatch, ...]:
+        """The former name of `matches`. It goes in release 0.3."""
+        message = "RecallResult.found is now called RecallResult.matches; the old name goes in release 0.3"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return self.matches
 
 
 class FactQueryResult(MemoryQueryResult):

@@ -30,7 +30,7 @@ def process_interruptibly(
 ) -> ProcessingReport:
     """Process sessions, show the progress unless `is_quiet`, and stop at Ctrl-C; return what became of each session."""
 
-    async def work(store: afterword.Afterword) -> ProcessingReport:
+    async def process_and_show(store: afterword.Afterword) -> ProcessingReport:
         with interruptible() as stop, showing_progress(is_quiet=is_quiet) as progress:
             options = afterword.ProcessingOptions(
                 extractor=extractor,
@@ -42,7 +42,7 @@ def process_interruptibly(
             )
             return await process(store, options)
 
-    return call_store(work, create=True)
+    return call_store(process_and_show, create=True)
 
 
 class RunProgress:

@@ -26,11 +26,11 @@ def runs_command(user: User = None, scope: ScopeName = None, as_json: Json = Fal
     """
     from afterword.client.json_forms import run_record_json
 
-    async def work(memory: ScopeMemory) -> tuple[RunPage, ScopeCosts]:
+    async def runs_and_costs(memory: ScopeMemory) -> tuple[RunPage, ScopeCosts]:
         return await memory.runs(), await memory.costs()
 
     owner = required_scope(user, scope)
-    page, costs = call_memory(owner, work)
+    page, costs = call_memory(owner, runs_and_costs)
     if as_json:
         print_json([run_record_json(record) for record in page.runs])
         return

@@ -7,7 +7,7 @@ import logging
 import signal
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
@@ -160,7 +160,7 @@ def schedule_command(
     # APScheduler logs the traceback of a failed job, which may contain what users said.
     logging.getLogger("apscheduler").setLevel(logging.CRITICAL)
 
-    async def work(store: Afterword) -> Mapping[str, Ending]:
+    async def run_schedule(store: Afterword) -> Mapping[str, Ending]:
         from afterword.client.values import Halt
 
         halt = Halt()
@@ -174,7 +174,7 @@ def schedule_command(
             )
         return {}
 
-    endings = call_store(work, create=True)
+    endings = call_store(run_schedule, create=True)
     if as_json and once:
         print_json({name: str(ending) for name, ending in endings.items()})
     elif once:
@@ -192,13 +192,16 @@ def _show_ending(job: Job, ending: Ending) -> None:
 @contextmanager
 def _stopping(halt: Halt) -> Iterator[None]:
     """Take SIGTERM and Ctrl-C as a request to stop."""
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, halt.stop, number.name)
+    loop, handled = asyncio.get_running_loop(), list[signal.Signals]()
+    # Not on Windows, nor in another thread: there Ctrl-C ends the program as it always did.
+    with suppress(NotImplementedError, RuntimeError, ValueError):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, halt.stop, number.name)
+            handled.append(number)
     try:
         yield
     finally:
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in handled:
             loop.remove_signal_handler(number)
 
 
@@ -215,7 +218,7 @@ def worker_command(
     def show_begin(shown_url: str) -> None:
         console().print(f"working on {shown_url}; SIGTERM or Ctrl-C stops it")
 
-    call_store(lambda store: store.work(concurrency=concurrency, once=once, on_begin=show_begin))
+    call_store(lambda store: store.run_worker(concurrency=concurrency, once=once, on_begin=show_begin))
 
 
 @app.command(name="migrate")

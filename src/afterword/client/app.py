@@ -379,18 +379,18 @@ class Afterword:
 
         return await defer(self._resources)
 
-    async def work(
+    async def run_worker(
         self, *, concurrency: int = 4, once: bool = False, on_begin: Callable[[str], None] = lambda _: None
     ) -> None:
         """Process what is in the queue of the workers, until stopped; with `once` until it is empty.
 
         Raises `ArgumentInvalid` as `defer` does.
         """
-        from afterword.client.background import work
+        from afterword.client.background import run_worker
 
         if concurrency < 1:
             raise ArgumentInvalid(f"concurrency={concurrency} is too small; give 1 or more")
-        await work(self._resources, concurrency=concurrency, once=once, on_begin=on_begin)
+        await run_worker(self._resources, concurrency=concurrency, once=once, on_begin=on_begin)
 
     async def _scope_of_session(self, session_id: str) -> Scope:
         from afterword.client.processing import scope_of_session

@@ -73,7 +73,7 @@ def rhythms_of(options: ScheduleOptions) -> Mapping[str, Rhythm]:
     return {name: Rhythm.parse(text, options.timezone) for name, text in due_times.items()}
 
 
-async def work(resources: Resources, *, concurrency: int, once: bool, on_begin: Callable[[str], None]) -> None:
+async def run_worker(resources: Resources, *, concurrency: int, once: bool, on_begin: Callable[[str], None]) -> None:
     """Process what is in the workers' queue, until stopped or, with `once`, until it is empty."""
     store = await resources.store()
     check_workers(store)

@@ -227,8 +227,10 @@ class ScopeReading:
         chosen = await self._recalled(partial(recall.recall, query=query, at=at, budget_tokens=budget_tokens))
         facts = await self._read(lambda transaction: lookup.read_facts(transaction, self.scope, at=at))
         text = render_block(chosen.facts, label=scope_label(self.scope), turns=chosen.turns)
-        told = {fact.id for fact in chosen.facts}
-        left_out = [OmittedFact(fact, Omission.NO_ROOM) for fact in facts if fact.is_served and fact.id not in told]
+        chosen_ids = {fact.id for fact in chosen.facts}
+        left_out = [
+            OmittedFact(fact, Omission.NO_ROOM) for fact in facts if fact.is_served and fact.id not in chosen_ids
+        ]
         unclear = [OmittedFact(fact, Omission.UNCLEAR_SUBJECT) for fact in facts if fact.status is Status.PENDING]
         return ContextBlock(
             text, token_upper_bound(text), budget_tokens, chosen.facts, chosen.turns, (*left_out, *unclear)

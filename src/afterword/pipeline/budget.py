@@ -125,7 +125,7 @@ class CostTracker:
                 entry, spent = await self._reserve(account, question)
                 yield bill
             spent = self.priced(question.model, bill.usage, is_estimate=bill.is_estimate)
-            _count(spent, question.model)
+            _count_usage(spent, question.model)
             await _settle(account.store, entry, spent, is_answered=bill.is_answered)
         finally:
             if entry is not None:
@@ -227,7 +227,7 @@ async def _settle(store: Store, entry: int, spent: Spending, *, is_answered: boo
         logger.warning("what a question cost was not kept (%s)", type(error).__name__)
 
 
-def _count(spent: Spending, model: str) -> None:
+def _count_usage(spent: Spending, model: str) -> None:
     count(Count.CALLS, spent.calls, model=model)
     count(Count.TOKENS, spent.prompt_tokens, model=model, token_type="input")
     count(Count.TOKENS, spent.completion_tokens, model=model, token_type="output")

@@ -179,23 +179,22 @@ class _Processing:
 
     async def _run_once(self) -> SessionOutcome:
         self.tries += 1
-        must_wait = self.previous is not None and not self.previous.done()
+        previous = self.previous if self.previous and not self.previous.done() else None
         prepared = await prepare_session(self.store, self.saved, self.extractor.version)
         if prepared.stored.is_paused:
             return await self._leave_out()
-        if self.tries == 1:
-            self._record_queue_age(prepared.stored)
+        self._record_queue_age(prepared.stored)
         # The last run may have been undone: the same windows still hold nothing new.
         is_same = prepared.stored.last_keys == list(prepared.keys) and not self.saved.reread
         readings = None if is_same or not prepared.keys else await self._readings(prepared)
-        if self.previous is not None and must_wait:
-            await asyncio.wait([self.previous])
+        if previous is not None:
+            await asyncio.wait([previous])
 
         def current(transaction: Session) -> PreparedSession:
-            return refresh_prepared(self.saved, prepared, transaction) if must_wait else prepared
+            return refresh_prepared(self.saved, prepared, transaction) if previous else prepared
 
         if readings is None:
-            return await self._finish_unchanged(await self.store.read(current) if must_wait else prepared)
+            return await self._finish_unchanged(await self.store.read(current) if previous else prepared)
         if self.tries <= PATIENT_TRIES or self.store.in_memory:
             latest, comparison = await self.store.read(
                 lambda transaction: (current(transaction), self._compare(transaction, readings))
@@ -214,7 +213,9 @@ class _Processing:
         return SessionOutcome(self.saved.scope, self.saved.session_id, None, nothing, ())
 
     def _record_queue_age(self, stored: StoredSession) -> None:
-        """Measure how long a recorded session has waited, unless it was already processed."""
+        """Measure how long a recorded session has waited, unless it was already processed or tried."""
+        if self.tries > 1:
+            return
         if stored.row is not None and stored.row.progress != "done" and stored.state_saved_at is not None:
             age = self.clock() - stored.state_saved_at
             telemetry.measure(Measure.QUEUE_AGE, max(0.0, age.total_seconds()))

@@ -46,12 +46,12 @@ async def undo_run(
     no such applied run.
     """
 
-    def switch(transaction: Session, run: Run, at: datetime) -> None:
+    def revert(transaction: Session, run: Run, at: datetime) -> None:
         ledger.revert_run(transaction, run.scope, run.id, at)
         if run.purpose in MOVES:
             moves.move_back(transaction, run.scope, run.id)
 
-    return await _switched(store, run_id, switch, judge, clock)
+    return await _switched(store, run_id, revert, judge, clock)
 
 
 async def redo_run(
@@ -67,14 +67,14 @@ async def redo_run(
     does. Raises `NotFound` if there is no such undone run.
     """
 
-    def switch(transaction: Session, run: Run, at: datetime) -> None:
+    def reinstate(transaction: Session, run: Run, at: datetime) -> None:
         if run.purpose in MOVES:
             moves.move_again(transaction, run.scope, run.id)
         ledger.reinstate_run(transaction, run.scope, run.id, at)
         for closing in runs.runs_caused_by(transaction, run):
             ledger.revert_run(transaction, run.scope, closing.id, at)
 
-    return await _switched(store, run_id, switch, judge, clock)
+    return await _switched(store, run_id, reinstate, judge, clock)
 
 
 async def _switched(

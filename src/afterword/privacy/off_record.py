@@ -74,7 +74,7 @@ class _Record:
         elif change is RecordChange.ON:
             self._is_off = False
         if not (self._is_off or self._is_aside):
-            self._open(text)
+            self._put_on_record(text)
             return None
         self._hide(text)
         return HIDDEN_FROM_HERE if change is RecordChange.OFF else HIDDEN
@@ -84,7 +84,7 @@ class _Record:
         self._hidden_names |= names - self._open_words
         self._hidden_words |= _content_words(text) - self._open_words
 
-    def _open(self, text: str) -> None:
+    def _put_on_record(self, text: str) -> None:
         """Take the words of a turn on the record from those that are hidden: what a person says again is no secret."""
         words = {word.casefold() for word in _WORD.findall(text)}
         if self._hidden_words or self._hidden_names:

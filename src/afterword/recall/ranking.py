@@ -112,7 +112,7 @@ class SearchIndex:
             if unit.conversation is not None:
                 places_in.setdefault(unit.conversation, []).append(place)
             if unit.name or unit.sources or unit.conversation is not None:
-                self._register(place, unit)
+                self._note_unit(place, unit)
         self._places_in = {conversation: tuple(places) for conversation, places in places_in.items()}
         self._conversation_numbers = {conversation: number for number, conversation in enumerate(self._places_in)}
         self._conversation_index = TermIndex(map(self._conversation_terms, self._places_in))
@@ -147,10 +147,10 @@ class SearchIndex:
         self.at[place], self._terms[place], self._places[unit.id] = unit, tuple(terms(unit.text)), place
         if unit.conversation is not None:
             self._places_in[unit.conversation] = (*self._places_in.get(unit.conversation, ()), place)
-        self._register(place, unit)
+        self._note_unit(place, unit)
         return place
 
-    def _register(self, place: int, unit: SearchUnit) -> None:
+    def _note_unit(self, place: int, unit: SearchUnit) -> None:
         if unit.name:
             self._name_terms[place] = frozenset(terms(unit.name))
         if unit.conversation is not None:

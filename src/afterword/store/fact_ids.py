@@ -93,22 +93,22 @@ def _match(former: Assertion, said: Assertion) -> int:
     return 4 * _has_matching_value(former, said) + 2 * (said.slot == former.slot) + _overlaps(former, said)
 
 
-def _has_matching_value(one: Assertion, other: Assertion) -> bool:
-    if folded(one.value) == folded(other.value):
+def _has_matching_value(former: Assertion, other: Assertion) -> bool:
+    if folded(former.value) == folded(other.value):
         return True
-    return bool(one.value and other.value) and (
-        mentions_phrase(one.value, other.value) or mentions_phrase(other.value, one.value)
+    return bool(former.value and other.value) and (
+        mentions_phrase(former.value, other.value) or mentions_phrase(other.value, former.value)
     )
 
 
-def _overlaps(one: Assertion, other: Assertion) -> bool:
+def _overlaps(former: Assertion, other: Assertion) -> bool:
     """Whether two assertions rest on some of the same words of a turn."""
     return any(
         mine.turn is not None
         and (mine.session_id, mine.turn) == (theirs.session_id, theirs.turn)
         and (mine.start or 0) < (theirs.start or 0) + len(theirs.quote)
         and (theirs.start or 0) < (mine.start or 0) + len(mine.quote)
-        for mine in one.evidence
+        for mine in former.evidence
         for theirs in other.evidence
     )
 

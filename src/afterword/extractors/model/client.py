@@ -267,7 +267,7 @@ def _on_completion(completion: object) -> None:
     clean_completion(completion)
 
 
-def _is_harmless(record: logging.LogRecord) -> bool:
+def _passes_filter(record: logging.LogRecord) -> bool:
     return record.levelno <= logging.DEBUG or current_tally() is None
 
 
@@ -279,4 +279,4 @@ def _silence_instructor() -> None:
     """
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] == "instructor":
-            logging.getLogger(name).addFilter(_is_harmless)
+            logging.getLogger(name).addFilter(_passes_filter)

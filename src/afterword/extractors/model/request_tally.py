@@ -28,13 +28,13 @@ class RequestTally:
     def add_completion(self, completion: object) -> None:
         """Add the usage of a completion. Endpoints report it in various shapes, or not at all."""
         usage = getattr(completion, "usage", None)
-        prompt_tokens = _count(usage, "prompt_tokens")
+        prompt_tokens = _token_count(usage, "prompt_tokens")
         if not prompt_tokens:
             self.unreported += 1
             self.unreported_tokens += estimated_tokens(str(getattr(completion, "choices", "")))
         self.prompt_tokens += prompt_tokens
-        self.completion_tokens += _count(usage, "completion_tokens")
-        self.cached_tokens += _count(getattr(usage, "prompt_tokens_details", None), "cached_tokens")
+        self.completion_tokens += _token_count(usage, "completion_tokens")
+        self.cached_tokens += _token_count(getattr(usage, "prompt_tokens_details", None), "cached_tokens")
 
     def fill_in(self, bill: Bill, request: ModelRequest, outcome: object) -> None:
         """Write the reported usage on the bill, and an estimate of what was not reported."""
@@ -78,6 +78,6 @@ async def count_response(_response: object) -> None:
         tally.responses += 1
 
 
-def _count(usage: object, name: str) -> int:
+def _token_count(usage: object, name: str) -> int:
     value = getattr(usage, name, 0)
     return value if isinstance(value, int) and value > 0 else 0

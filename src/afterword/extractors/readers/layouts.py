@@ -33,7 +33,7 @@ def recognise(state: object, log: ReadingLog, perspective: Perspective) -> Saved
     """
     conversation = _recognise(state, log, perspective, 0)
     if conversation is None:
-        raise LayoutUnknown(f"no saved conversation is recognised in {_described(state)}; supported are {SUPPORTED}")
+        raise LayoutUnknown(f"no saved conversation is recognised in {_outline(state)}; supported are {SUPPORTED}")
     return conversation
 
 
@@ -137,7 +137,7 @@ def _joined(
     )
 
 
-def _described(state: object) -> str:
+def _outline(state: object) -> str:
     """Return what the top level looks like, without anyone's words."""
     if isinstance(state, dict):
         shown = [f"{_shown_key(key)} ({_type_name(state[key])})" for key in list(state)[:_MOST_KEYS_SHOWN]]

@@ -59,7 +59,7 @@ def _is_counted_noun(match: Match, _text: str) -> bool:
     return not re.match(r"(?i)(?:times?|hours?|minutes?|nights?|in|of|a|an)\b", match["a"])
 
 
-def _is_settled(match: Match, _text: str) -> bool:
+def _names_a_choice(match: Match, _text: str) -> bool:
     return is_thing(match, _text) and not re.search(r"(?i)\b(?:this|that|it|following|a break|nothing)\b", match["v"])
 
 
@@ -205,14 +205,14 @@ DECISIONS: tuple[Rule, ...] = (
         r"(?P<v>[^,;]{2,60})",
         _D,
         "choice",
-        check=_is_settled,
+        check=_names_a_choice,
     ),
     rule(
         r"\b(?:I|we)(?:'ve| have)? (?:decided|settled|agreed|chosen|chose|opted) (?:on |to |for |that |against "
         r")?(?P<v>[^;]{3,100})",
         _D,
         "choice",
-        check=_is_settled,
+        check=_names_a_choice,
     ),
     rule(
         rf"\b(?:I|we|let's)(?:'ll| will)? (?:take|took|book|booked|choose|pick|picked|use|keep|drop|dropped|go to|"
@@ -220,7 +220,7 @@ DECISIONS: tuple[Rule, ...] = (
         rf"(?P<v>(?:the )?{PROPER}[^;]{{0,60}})",
         _D,
         "choice",
-        check=_is_settled,
+        check=_names_a_choice,
     ),
     rule(
         rf"\b(?:I|we)(?:'ve| have)?(?: just)? (?:signed up for|registered for|enrolled in|fixed|booked) "

@@ -37,7 +37,7 @@ class Clock:
         """Return the time of the machine's clock when this clock shows `at`."""
         return self.origin + (at - self.origin) / self.speed
 
-    def real_s(self, seconds: float) -> float:
+    def to_real_seconds(self, seconds: float) -> float:
         """Return the real duration of so many seconds of this clock."""
         return seconds / self.speed
 

@@ -137,7 +137,7 @@ class _Lease:
     async def _keep_renewing(self) -> None:
         """Renew the lease until it is lost."""
         while True:
-            await asyncio.sleep(self.clock.real_s(self.lease_s / RENEWALS))
+            await asyncio.sleep(self.clock.to_real_seconds(self.lease_s / RENEWALS))
             try:
                 if not await self.store.write(self._renew):
                     return

@@ -105,7 +105,7 @@ class Schedule:
 
     async def _watch(self) -> None:
         """Start overdue jobs at intervals: after a start, a failure, or the death of another process."""
-        pause_s = self.clock.real_s(self.timing.lease_s / 2)
+        pause_s = self.clock.to_real_seconds(self.timing.lease_s / 2)
         while self.halt() is None:
             for job in self.jobs:
                 await self._start(job)

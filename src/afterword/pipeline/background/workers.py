@@ -136,7 +136,7 @@ class Worker:
 
         Waiting sessions are put into the queue every minute, and jobs of dead workers are retried every 10 s.
         """
-        self._register(app)
+        self._register_tasks(app)
         await retry_stalled(app)
         await self._sweep(app)
         working = asyncio.ensure_future(
@@ -157,7 +157,7 @@ class Worker:
         if self.refresher is not None:
             await self.refresher.end()
 
-    def _register(self, app: App) -> None:
+    def _register_tasks(self, app: App) -> None:
         async def sweep(timestamp: int) -> None:
             del timestamp
             await self._sweep(app)

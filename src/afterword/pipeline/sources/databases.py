@@ -30,7 +30,7 @@ Message = dict[str, Any]
 def is_database(path: Path) -> bool:
     """Whether the file is a SQLite database with content, damaged or not."""
     try:
-        with closing(_open(path)) as database:
+        with closing(_open_read_only(path)) as database:
             version: int = database.execute("PRAGMA schema_version").fetchone()[0]
             return version > 0
     except sqlite3.DatabaseError as error:
@@ -57,7 +57,7 @@ def sessions_in(path: Path, scope: Scope | None) -> list[Saved]:
     Raises `SourceInvalid` if it is another database, cannot be read, or does not name the user of its sessions.
     """
     try:
-        with closing(_open(path)) as database:
+        with closing(_open_read_only(path)) as database:
             tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if tables >= _STUDIO:
                 return list(_studio_sessions(database, path, scope))
@@ -68,7 +68,7 @@ def sessions_in(path: Path, scope: Scope | None) -> list[Saved]:
     raise SourceInvalid(f"{path} is neither an AutoGen Studio database nor a log of AutoGen v0.2; export its sessions")
 
 
-def _open(path: Path) -> sqlite3.Connection:
+def _open_read_only(path: Path) -> sqlite3.Connection:
     database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
     database.row_factory = sqlite3.Row
     return database
@@ -87,7 +87,7 @@ def _studio_sessions(database: sqlite3.Connection, path: Path, scope: Scope | No
 def _studio_messages(path: Path, session: int) -> list[Message]:
     """Return the messages of a session: of each run its task, its result, and its other stored messages."""
     messages: list[Message] = []
-    with closing(_open(path)) as database:
+    with closing(_open_read_only(path)) as database:
         columns = {row["name"] for row in database.execute("PRAGMA table_info(message)")}
         rows = database.execute("SELECT * FROM message WHERE session_id = ? ORDER BY id", (session,)).fetchall()
         runs = database.execute("SELECT * FROM run WHERE session_id = ? ORDER BY id", (session,)).fetchall()
@@ -138,7 +138,7 @@ def _logged_sessions(database: sqlite3.Connection, path: Path, scope: Scope | No
 
 
 def _logged_messages(path: Path, session: str) -> list[Message]:
-    with closing(_open(path)) as database:
+    with closing(_open_read_only(path)) as database:
         return _logged(database, session)
 
 

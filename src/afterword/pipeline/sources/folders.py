@@ -107,26 +107,29 @@ def _sessions_at(path: Path, scope: Scope | None, trust_manifest: bool) -> Itera
 
 
 def _by_layout(folder: Path, scope: Scope | None, trust_manifest: bool) -> Iterator[Saved]:
-    """Yield the sessions of each subfolder, by its manifest or as those of a user. Hidden files are ignored."""
+    """Yield the sessions of a folder and of each subfolder. Hidden files are ignored."""
+    loose = _states(folder)
     if scope is not None:
-        for path in _states(folder):
-            yield _undated(path, scope)
+        yield from (_undated(path, scope) for path in loose)
     for below in sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")):
-        has_manifest = (below / MANIFEST).is_file()
-        if below.is_symlink() and (has_manifest or scope is None):
-            raise SourceInvalid(
-                f"{below} is a symbolic link, which is no user's folder; move the folder here, or name it"
-            )
-        if has_manifest:
-            yield from _by_manifest(below / MANIFEST, scope, trust_manifest)
-        elif scope is None:
-            for path in _states(below):
-                yield _undated(path, Scope.user(_name(below.name)))
-    loose = next(iter(_states(folder)), None)
-    if scope is None and loose is not None:
+        yield from _in_subfolder(below, scope, trust_manifest)
+    if scope is None and loose:
         raise SourceInvalid(
-            f"{loose} lies in no user's folder: say whose with --user, or use {folder}/<user>/<session>.json"
+            f"{loose[0]} lies in no user's folder: say whose with --user, or use {folder}/<user>/<session>.json"
         )
+
+
+def _in_subfolder(folder: Path, scope: Scope | None, trust_manifest: bool) -> Iterator[Saved]:
+    """Yield the sessions of a subfolder by its manifest, or without a `scope` as those of a user."""
+    has_manifest = (folder / MANIFEST).is_file()
+    if scope is not None and not has_manifest:
+        return
+    if folder.is_symlink():
+        raise SourceInvalid(f"{folder} is a symbolic link, which is no user's folder; move the folder here, or name it")
+    if has_manifest:
+        yield from _by_manifest(folder / MANIFEST, scope, trust_manifest)
+    else:
+        yield from (_undated(path, Scope.user(_name(folder.name))) for path in _states(folder))
 
 
 def _states(folder: Path) -> list[Path]:

@@ -56,7 +56,7 @@ def _mem0(exported: Any) -> Iterable[Memory]:
         raise SourceInvalid(f"the file holds the memories of {len(users)} users; export each with get_all(user_id=...)")
     for place, entry in enumerate(_mappings(entries)):
         text = entry.get("memory") or entry.get("data") or entry.get("text") or ""
-        yield Memory(_line(text), str(entry.get("id", place)), _last_change(entry))
+        yield Memory(_one_line(text), str(entry.get("id", place)), _last_change(entry))
 
 
 def _langmem(exported: Any) -> Iterable[Memory]:
@@ -65,7 +65,7 @@ def _langmem(exported: Any) -> Iterable[Memory]:
         namespace = entry.get("namespace") or entry.get("prefix")
         parts = namespace if isinstance(namespace, list) else [namespace] if namespace else []
         name = "/".join([*map(str, parts), str(entry.get("key", place))])
-        yield Memory(_line(_content(entry.get("value"))), name, _last_change(entry))
+        yield Memory(_one_line(_content(entry.get("value"))), name, _last_change(entry))
 
 
 def _listmemory(exported: Any) -> Iterable[Memory]:
@@ -75,7 +75,7 @@ def _listmemory(exported: Any) -> Iterable[Memory]:
         if str(entry.get("mime_type") or "text/plain").partition("/")[0] not in ("text", "application"):
             continue  # a picture has no words
         metadata = entry.get("metadata") if isinstance(entry.get("metadata"), Mapping) else {}
-        yield Memory(_line(_content(entry.get("content"))), str(place), _last_change(metadata or {}))
+        yield Memory(_one_line(_content(entry.get("content"))), str(place), _last_change(metadata or {}))
 
 
 def _mappings(entries: Any) -> list[Mapping[str, Any]]:
@@ -94,7 +94,7 @@ def _content(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _line(text: Any) -> str:
+def _one_line(text: Any) -> str:
     return " ".join(str(text).split())
 
 

@@ -210,7 +210,7 @@ class Store:
         # Its other subclasses are faults of a statement, not of the database.
         if not isinstance(error, OperationalError) and type(error) is not DatabaseError:
             return error
-        return StoreUnreachable(f"{self.shown_url} does not answer ({_reason(error)}); see `afterword doctor`")
+        return StoreUnreachable(f"{self.shown_url} does not answer ({_error_name(error)}); see `afterword doctor`")
 
     async def compact(self) -> bool:
         """Write the database anew, so that nothing of what was deleted is left in its files; return whether that is so.
@@ -228,7 +228,7 @@ class Store:
             with self._engine().connect() as plain:
                 compaction.vacuum(plain.execution_options(isolation_level="AUTOCOMMIT"))
         except DatabaseError as error:
-            shown = f"{self.shown_url} does not answer ({_reason(error)})"
+            shown = f"{self.shown_url} does not answer ({_error_name(error)})"
             raise StoreUnreachable(f"{shown}; see `afterword doctor`") from None
         return True
 
@@ -252,7 +252,7 @@ class Store:
 
     def _check(self) -> None:
         with self.connecting(writing=False) as connection:
-            migrations.check(connection)
+            migrations.check_version(connection)
 
     def on_close(self, work: Callable[[], None]) -> None:
         """Have something done whenever the store is closed; it may be opened again."""
@@ -387,5 +387,5 @@ async def open_store(
     return store
 
 
-def _reason(error: DBAPIError) -> str:
+def _error_name(error: DBAPIError) -> str:
     return type(error.orig).__name__ if error.orig is not None else type(error).__name__

@@ -218,8 +218,8 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         (),
         ("source", "former_source"),
         of_scope=lambda scope: col(MovedSourceRow.run_id).in_(_runs(scope)),
-        of_session=lambda one: and_(
-            col(MovedSourceRow.run_id).in_(_runs(one.scope_id)), col(MovedSourceRow.source) == one.source
+        of_session=lambda session: and_(
+            col(MovedSourceRow.run_id).in_(_runs(session.scope_id)), col(MovedSourceRow.source) == session.source
         ),
     ),
     ErasableTable(

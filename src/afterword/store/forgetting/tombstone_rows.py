@@ -122,7 +122,7 @@ def tombstone_lines(transaction: Session, scopes: Sequence[Scope]) -> list[dict[
     for scope in scopes:
         of_scope = select(TombstoneRow).where(TombstoneRow.scope_id == scope_key(transaction, scope))
         rows = transaction.exec(of_scope.order_by(TombstoneRow.id))
-        lines += [_line(scope, _tombstone_of(row)) for row in rows]
+        lines += [_tombstone_line(scope, _tombstone_of(row)) for row in rows]
     return lines
 
 
@@ -183,6 +183,6 @@ def _values(scope: Scope, scope_id: int, tombstone: Tombstone) -> dict[str, Any]
     return {"id": tombstone_id, "scope_id": scope_id, **_columns(tombstone), "until": tombstone.until}
 
 
-def _line(scope: Scope, tombstone: Tombstone) -> dict[str, Any]:
+def _tombstone_line(scope: Scope, tombstone: Tombstone) -> dict[str, Any]:
     until = tombstone.until.isoformat()
     return {"row": "tombstone", "scope": str(scope), **_columns(tombstone), "until": until}

@@ -60,7 +60,7 @@ def upgrade(connection: Connection) -> tuple[str | None, str]:
     return before, target
 
 
-def check(connection: Connection) -> None:
+def check_version(connection: Connection) -> None:
     """Raise `StoreOutdated` or `StoreTooNew` if the tables are not those of this program."""
     version, target = tables_version(connection), newest_version()
     if version != target:
