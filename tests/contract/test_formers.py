@@ -21,7 +21,7 @@ from afterword.facts.assertions import (
 )
 from afterword.facts.scopes import Scope
 from afterword.recall.block import render_block, scope_label
-from afterword.recall.tokens import token_upper_bound
+from afterword.recall.tokens import token_count
 from afterword.store import ledger, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.erasure import erase_in_scope
@@ -74,7 +74,7 @@ async def keep(store: Store, said: Sequence[Assertion], verdicts: Sequence[Verdi
 async def notes(store: Store, budget_tokens: int = 600, query: str = "which seat?") -> list[str]:
     found = await recall(store, LENA, query, at=LATER, budget_tokens=budget_tokens)
     text = render_block(found.facts, label=scope_label(LENA), turns=found.turns)
-    assert token_upper_bound(text) <= budget_tokens
+    assert token_count(text) <= budget_tokens
     return [line for line in text.splitlines() if line.startswith("- ")]
 
 

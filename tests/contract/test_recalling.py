@@ -25,7 +25,7 @@ from afterword.facts.fact import Status
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Transcript, Turn
 from afterword.recall.block import render_block, scope_label
-from afterword.recall.tokens import token_upper_bound
+from afterword.recall.tokens import token_count
 from afterword.recall.vectors import EmbeddingUnavailable, Vector
 from afterword.store import ledger, scope_rows, sessions
 from afterword.store.database.engine import Store
@@ -224,7 +224,7 @@ async def test_facts_and_turns_share_one_budget(store: Store) -> None:
     await keep(store, *many)
     for budget in (0, 60, 100, 150, 300):
         found = await recall(store, LENA, "red tandem bicycle", at=LATER, budget_tokens=budget)
-        assert token_upper_bound(render_block(found.facts, label=scope_label(LENA), turns=found.turns)) <= budget
+        assert token_count(render_block(found.facts, label=scope_label(LENA), turns=found.turns)) <= budget
     assert SAID[5] in [turn.text for turn in found.turns]
     assert f'user: "{SAID[5]}"' in render_block(found.facts, label=scope_label(LENA), turns=found.turns)
 

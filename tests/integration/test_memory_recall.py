@@ -12,7 +12,7 @@ from autogen_core.models import SystemMessage, UserMessage
 from afterword.agents.memory import FactMemory
 from afterword.facts.assertions import Kind
 from afterword.recall.block import render_block, scope_label
-from afterword.recall.tokens import token_upper_bound
+from afterword.recall.tokens import token_count
 from afterword.store import ledger, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.reading.recall import recall, search
@@ -64,7 +64,7 @@ async def test_a_large_memory_keeps_to_its_budget(store: Store, budget: int) -> 
     found = await recall(store, LENA, "what about the quasar", at=datetime.now(UTC), budget_tokens=budget)
     assert not found.whole
     assert found.stored == 60
-    assert token_upper_bound(render_block(found.facts, label=scope_label(LENA), turns=found.turns)) <= budget
+    assert token_count(render_block(found.facts, label=scope_label(LENA), turns=found.turns)) <= budget
     if budget >= 120:
         assert needle.id in {fact.id for fact in found.facts}
         assert {fact.kind for fact in found.facts} >= {Kind.ENTITY}

@@ -27,7 +27,7 @@ from afterword.recall.block import (
     scope_label,
 )
 from afterword.recall.block_tags import BRACKETS, HARMLESS, defuse_tags
-from afterword.recall.tokens import estimated_tokens, token_upper_bound
+from afterword.recall.tokens import estimated_tokens, token_count
 
 LENA = Scope.user("lena@example.org")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -177,14 +177,14 @@ def test_plain_text_is_one_clean_line_and_stays_so(text: str) -> None:
 @given(many_facts, st.integers(min_value=0, max_value=400))
 def test_what_is_fitted_stays_within_the_budget(facts: list[Fact], budget: int) -> None:
     kept = fit_to_budget(facts, label=LABEL, budget_tokens=budget)
-    assert token_upper_bound(render_block(kept, label=LABEL)) <= budget
+    assert token_count(render_block(kept, label=LABEL)) <= budget
 
 
 @given(many_facts, st.lists(st.none() | st.text(max_size=60), min_size=25), st.integers(min_value=0, max_value=600))
 def test_former_values_are_told_within_the_budget(facts: list[Fact], former: list[str | None], budget: int) -> None:
     kept = fit_to_budget(facts, label=LABEL, budget_tokens=budget)
     told = add_former_values(kept, lambda fact: former[int(fact.id)], label=LABEL, budget_tokens=budget)
-    assert token_upper_bound(render_block(told, label=LABEL)) <= budget
+    assert token_count(render_block(told, label=LABEL)) <= budget
     assert [replace(fact, former=None) for fact in told] == kept
     assert render_block(
         add_former_values(kept[::-1], lambda fact: former[int(fact.id)], label=LABEL, budget_tokens=budget), label=LABEL
@@ -203,7 +203,7 @@ def test_the_past_has_no_former_value() -> None:
 
 @given(many_facts)
 def test_fitting_leaves_nothing_out_that_has_room(facts: list[Fact]) -> None:
-    whole = token_upper_bound(render_block(facts, label=LABEL))
+    whole = token_count(render_block(facts, label=LABEL))
     assert fit_to_budget(facts, label=LABEL, budget_tokens=whole) == facts
 
 

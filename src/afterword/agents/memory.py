@@ -39,7 +39,7 @@ from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.recall.block import opening_tag, render_block, scope_label
 from afterword.recall.matched_words import matched_words
-from afterword.recall.tokens import token_upper_bound
+from afterword.recall.tokens import token_count
 from afterword.recall.vectors import Embedder
 from afterword.store import entered_statements, entries
 from afterword.store.database.engine import Store, open_store
@@ -48,7 +48,7 @@ from afterword.store.reading.recall import Recall, recall, search
 from afterword.store.reading.scope_vectors import refresh_vectors
 from afterword.telemetry import Count, Stage
 
-BUDGET_TOKENS = 600
+BUDGET_TOKENS = 2_000
 TIMEOUT_S = 2.0
 RANKED = 10
 
@@ -270,7 +270,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         if not self._also:
             return recalls
         needs = [
-            token_upper_bound(render_block(recalled.facts, label=scope_label(scope), turns=recalled.turns))
+            token_count(render_block(recalled.facts, label=scope_label(scope), turns=recalled.turns))
             for scope, recalled in zip(self._scopes, recalls, strict=True)
         ]
         for number, share in enumerate(shares(needs, self._budget_tokens)):

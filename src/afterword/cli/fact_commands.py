@@ -123,7 +123,7 @@ def context_command(
     scope: ScopeName = None,
     budget_tokens: Annotated[
         int, typer.Option("--budget-tokens", min=1, help="The largest size of the text, in tokens.")
-    ] = 600,
+    ] = 2_000,
     as_json: Json = False,
 ) -> None:
     """Show what an agent with this memory would be told.
@@ -138,7 +138,7 @@ def context_command(
         return
     out = console()
     out.print(block.text or "an agent is told nothing")
-    out.print(f"\nat most {block.tokens} tokens of {block.budget_tokens}; {len(block.left_out)} facts left out")
+    out.print(f"\nabout {block.tokens} tokens of {block.budget_tokens}; {len(block.left_out)} facts left out")
     for omitted in block.left_out:
         out.print(f"  {omitted.reason}: {omitted.fact.statement}")
 

@@ -47,7 +47,7 @@ from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.recall.block import render_block, scope_label
 from afterword.recall.matched_words import matched_words
-from afterword.recall.tokens import token_upper_bound
+from afterword.recall.tokens import token_count
 from afterword.store import costs, fact_ids, ledger, lookup, reviews, runs, scope_rows, sessions
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
@@ -60,7 +60,7 @@ from afterword.store.sessions import Progress, SavedSession
 
 T = TypeVar("T")
 
-BUDGET_TOKENS = 600
+BUDGET_TOKENS = 2_000
 """How large a block is by default: the same as that of `FactMemory`."""
 
 
@@ -232,9 +232,7 @@ class ScopeReading:
             OmittedFact(fact, Omission.NO_ROOM) for fact in facts if fact.is_served and fact.id not in chosen_ids
         ]
         unclear = [OmittedFact(fact, Omission.UNCLEAR_SUBJECT) for fact in facts if fact.status is Status.PENDING]
-        return ContextBlock(
-            text, token_upper_bound(text), budget_tokens, chosen.facts, chosen.turns, (*left_out, *unclear)
-        )
+        return ContextBlock(text, token_count(text), budget_tokens, chosen.facts, chosen.turns, (*left_out, *unclear))
 
     async def _recalled(self, asked: Callable[..., Awaitable[recall.Recall]]) -> recall.Recall:
         """Return what recall answers; what the embedder costs is charged to the scope."""

@@ -13,7 +13,7 @@ from afterword.facts.fact import ENDED_STATUSES, Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
 from afterword.recall.block_tags import defuse_tags
-from afterword.recall.tokens import token_upper_bound
+from afterword.recall.tokens import token_count
 
 OPENING = "<afterword:memory"
 CLOSING = "</afterword:memory>"
@@ -72,7 +72,7 @@ def fit_to_budget(
     remaining ones are not tried. `costs` caches the tokens of each line, for calls with the same facts.
     """
     costs = {} if costs is None else costs
-    remaining_tokens = budget_tokens - token_upper_bound("\n".join([opening_tag(label), PREFACE, CLOSING]))
+    remaining_tokens = budget_tokens - token_count("\n".join([opening_tag(label), PREFACE, CLOSING]))
     chosen: dict[str, Entry] = {}
     headings: set[str] = set()
     passed_over = 0
@@ -81,8 +81,8 @@ def fit_to_budget(
         if key in chosen:
             continue
         if key not in costs:
-            costs[key] = token_upper_bound(block_line(entry))
-        cost = costs[key] + (0 if heading in headings else token_upper_bound(heading))
+            costs[key] = token_count(block_line(entry))
+        cost = costs[key] + (0 if heading in headings else token_count(heading))
         passed_over = passed_over + 1 if cost > remaining_tokens else 0
         if cost <= remaining_tokens:
             remaining_tokens -= cost
@@ -108,11 +108,11 @@ def add_former_values(
     known = {fact.id: replace(fact, former=value) for fact in facts if (value := former_value(fact))}
     if not known:
         return list(facts)
-    remaining_tokens = budget_tokens - token_upper_bound(render_block(facts, label=label, turns=turns))
+    remaining_tokens = budget_tokens - token_count(render_block(facts, label=label, turns=turns))
     extended: dict[str, Fact] = {}
     for fact in in_block_order(facts):
         if fact.id in known:
-            cost = token_upper_bound(block_line(known[fact.id])) - token_upper_bound(block_line(fact))
+            cost = token_count(block_line(known[fact.id])) - token_count(block_line(fact))
             if cost <= remaining_tokens:
                 remaining_tokens -= cost
                 extended[fact.id] = known[fact.id]

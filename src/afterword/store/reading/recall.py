@@ -15,7 +15,7 @@ from afterword.facts.transcripts import SourceTurn
 from afterword.recall.block import add_former_values, fit_to_budget, in_block_order, render_block, scope_label
 from afterword.recall.index_units import turn_id
 from afterword.recall.ranking import MeaningScores, SearchUnit, repeats_last
-from afterword.recall.tokens import LETTERS_PER_TOKEN, token_upper_bound
+from afterword.recall.tokens import LETTERS_PER_TOKEN, token_count
 from afterword.recall.vectors import Embedder
 from afterword.store.database.engine import Store
 from afterword.store.reading.fact_rows import StoredFact
@@ -183,7 +183,7 @@ def _all_if_they_fit(view: View, served: Sequence[StoredFact], *, label: str, bu
     if len(served) > budget_tokens or characters > most:
         return None
     facts = in_block_order(view.fact(fact) for fact in served)
-    return facts if token_upper_bound(render_block(facts, label=label)) <= budget_tokens else None
+    return facts if token_count(render_block(facts, label=label)) <= budget_tokens else None
 
 
 def _by_importance(
