@@ -14,6 +14,7 @@ import base64
 import importlib.util
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -114,8 +115,7 @@ def main() -> None:
     parser.add_argument("--packages", type=Path, default=None)
     parser.add_argument("--shared", type=Path, default=SHARED)
     asked: Any = parser.parse_args()
-    for line in table(tokenizers(asked.packages), texts(asked.shared)):
-        print(line)
+    sys.stdout.writelines(f"{line}\n" for line in table(tokenizers(asked.packages), texts(asked.shared)))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A budget counts real tokens: no block has a tenth more of them than are counted, and a text's bytes bound the count."""
+"""A budget counts real tokens: no block has a tenth more than are counted, and a text's bytes bound the count."""
 
 from __future__ import annotations
 

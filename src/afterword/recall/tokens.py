@@ -31,7 +31,7 @@ _DIGIT = re.compile("[0-9]")
 _SIGN = re.compile(r"[!-/:-@\[-`{-~]")
 _ENGLISH = re.compile(r"\b(?:the|and|of|to|is|are|was|for|with|on|has|from|at|by|my|you|it|I|that)\b")
 _UNKNOWN = re.compile(
-    "[^\x21-\x7e \u00a0-\u024f\u0370-\u052f\u0590-\u07ff\u2010-\u2027\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]"
+    "[^ -~\u00a0-\u024f\u0370-\u052f\u0590-\u07ff\u2010-\u2027\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]"
 )
 _SPACES = re.compile("  +|^ | $")
 _FEW_WORDS = 4
@@ -65,7 +65,7 @@ def _line_count(line: str) -> int:
 
 
 def _line_tokens(line: str) -> float:
-    words = _WORD.findall(line)
+    words: list[str] = _WORD.findall(line)
     if len(words) < _FEW_WORDS or _ENGLISH.search(line):
         tokens = ENGLISH_WORD * len(words) + CAPITAL * sum(word[0] < "a" for word in words)
         tokens += LETTER_AFTER_SIX * sum([len(word) - 6 for word in words if len(word) > 6])
