@@ -1,0 +1,90 @@
+"""Recognise facts that an agent must never miss: health, allergies, safety, and standing instructions. Pure.
+
+Word lists in English, German, Spanish, French, Italian, Portuguese and Dutch. They would rather flag a fact too many: a
+flag only decides what is told first where not everything fits. A person can set and remove it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from afterword.facts.assertions import Kind
+
+_HEALTH = (
+    # the same stem in several languages
+    r"[aà]l+erg\w*|anaph?[yi]la\w*|intol+er(?:ant|anc|anz|an)\w*|coeliac\w*|cœliaque\w*|coeliaque\w*|celiac\w*|celiach\w*"
+    r"|celiaqu\w*|coeliakie|zoliakie|diabet\w*|insulin\w*|epilep\w*|epiless\w*|epilet\w*|asthma\w*|asma\w*|astma\w*"
+    r"|adrenalin\w*|epinephrin\w*|epipen\w*|penicil+in\w*|pacemaker|marcapas\w*|medica\w*|medicin\w*|medicijn\w*",
+    # English
+    r"prescri(?:bed|ptions?)|pregnan\w*|breastfeed\w*|palpitations?|heart (?:conditions?|disease|attacks?|failure)"
+    r"|blood (?:pressure|thinners?|type)|seizures?|migraines?|wheelchairs?|disab(?:led|ilit\w+)"
+    r"|surger(?:y|ies)|injur\w*"
+    r"|chronic\w*|diseases?|illness\w*|(?:seriously|mentally|terminally) ill|syndrome|gluten|lactose|dialysis|chemo\w*"
+    r"|cancer|dementia|depress(?:ed|ion)|anxiety|overdose\w*|sober|alcoholic|addict\w*|immun\w*|first aid|hospitali\w*"
+    r"|(?:never|cannot|can['’]t|must not|mustn['’]t|must never|may not|is not allowed to|do(?:es)? not)"
+    r" (?:eat|drink|take caffeine|swallow|run|lift|swim|fly)s?|never eats|never drinks",
+    # German
+    r"unvertraglich\w*|schwanger\w*|medikament\w*|herz(?:schrittmacher|infarkt|fehler|krank)\w*|blutverdunn\w*|blutdruck"
+    r"|rollstuhl\w*|\w*krankheit\w*|erkrank\w*|behinder(?:t|ung)\w*|krebs",
+    # Spanish, Portuguese, Italian
+    r"embaraz\w*|silla de ruedas|enferm(?:o|a|os|as|edad|edades)|gravid\w*|remedios?|cadeira de rodas|doen(?:ca|te)s?"
+    r"|incinta|farmac[oi]|sedia a rotelle|malatt\w*|malat[oaie]|tension arterial",
+    # French, Dutch
+    r"enceinte|grossesse|medicament\w*|fauteuil roulant|malad(?:e|es|ie|ies)|zwanger\w*|rolstoel\w*"
+    r"|ziekte\w*|suikerziek\w*",
+)
+_SAFETY = (
+    r"emergenc\w*|hazard\w*|danger\w*|unsafe|safety|poison\w*|toxi[cqk]\w*|tossic\w*|chok(?:e|es|ing)|carbon monoxide"
+    r"|suicid\w*|self[- ]harm\w*|restraining order|stalk(?:ed|er|ing)\w*|abusive|domestic violence|life[- ]threatening",
+    r"notfall\w*|gefahr(?!en)\w*|giftig\w*|lebensgefahr\w*|emergenci\w*|emergenz\w*|peligr\w*|perig\w*|pericol\w*|urgences?"
+    r"|noodgeval\w*|gevaar\w*",
+)
+_INSTRUCTION = (
+    r"(?:the |this |your |an? )?(?:assistants?|agents?|bots?|chatbots?) (?:should|must|may|shall|(?:is|are|has) to)"
+    r"|(?:your|the assistant's) (?:answers?|repl(?:y|ies)|responses?)",
+    r"(?:answers?|repl(?:y|ies)|responses?|explanations?|summaries)"
+    r" (?:should|must|in|to be|that|without|with|as|of|at most|are|is)"
+    r"|(?:short|brief|long|concise|detailed|plain|direct|formal|informal) (?:answers?|repl(?:y|ies)|responses?)"
+    r"|(?:answer|reply|respond)(?:ed|s)? (?:in|with|without|only|always|never|briefly|formally)|emojis?"
+    r"|bullet points?",
+    r"(?:be |to be )(?:called|addressed|contacted|spoken to)|(?:is|are) (?:to be )?addressed"
+    r"|(?:always|never|do not|don['’]t|must not) (?:answer|reply|respond|suggest|recommend|book|order|contact|call"
+    r"|mention|share|send|schedule|remind|ask|use|write|quote)\w*|from now on|without (?:being )?asked",
+    r"antwort\w*|nie vorschlagen|respuestas?|responde\w*|contest(?:a|ar|es)|reponses?|repond\w*|rispost[ae]|rispond\w*"
+    r"|respostas?|responda\w*|antwoord\w*|(?:gesiezt|geduzt)|tutoy\w*|vouvoy\w*|tutear\w*",
+)
+
+
+def _any_word(*parts: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(parts)})\b")
+
+
+_HEALTH_OR_SAFETY = _any_word(*_HEALTH, *_SAFETY)
+_STANDING_INSTRUCTION = _any_word(*_INSTRUCTION)
+
+
+@lru_cache(maxsize=20_000)
+def concerns_health_or_safety(text: str) -> bool:
+    """Return whether a text names a matter of health, of an allergy or of safety."""
+    return bool(_HEALTH_OR_SAFETY.search(_plain(text)))
+
+
+@lru_cache(maxsize=20_000)
+def is_standing_instruction(kind: Kind, text: str) -> bool:
+    """Return whether a fact tells an assistant how to behave from now on. It is a preference or a decision."""
+    return kind is not Kind.ENTITY and bool(_STANDING_INSTRUCTION.search(_plain(text)))
+
+
+def must_never_be_missed(kind: Kind, statement: str, attribute: str = "", value: str = "") -> bool:
+    """Return whether a fact is flagged where nobody decides it: health, allergies, safety, standing instructions."""
+    words = f"{statement} {attribute.replace('_', ' ')} {value}"
+    return concerns_health_or_safety(words) or is_standing_instruction(kind, statement)
+
+
+def _plain(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    letters = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
