@@ -1,7 +1,8 @@
 """How many sessions a second, and what does one cost beyond the model? Beside a bare instructor loop, and others.
 
     python benchmarks/throughput.py [--sessions 1024] [--latencies 0 500] [--no-postgres] [--stores 1x10000 10000x100]
-        [--alone 40] [--queued 10000] [--peers mem0=PYTHON langmem=PYTHON] [--out benchmarks/throughput.md]
+        [--alone 40] [--queued 10000] [--processes 2] [--repeats 3] [--peers mem0=PYTHON langmem=PYTHON]
+        [--out benchmarks/throughput.md]
 
 The endpoint (`fixed_latency.py`) answers after a fixed time, in a process of its own. 32 users have their sessions
 processed, each user's one after another, by `run_batch` with a model that extracts and judges. The bare loop then asks
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import multiprocessing
 import os
 import platform
 import random
@@ -25,6 +27,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -38,6 +41,8 @@ from recall_speed import VOCABULARY, fill
 from recall_speed import opened as opened_on_server
 from sqlmodel import Session
 
+from afterword.client.processing import ProcessingOptions, process
+from afterword.client.resources import Resources
 from afterword.extractors.extractor import Usage
 from afterword.extractors.model.client import Message, ModelClient, ModelSettings
 from afterword.extractors.model.extractor import ModelExtractor
@@ -48,7 +53,9 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.budget import Budget
 from afterword.pipeline.intake import Saved
+from afterword.pipeline.selection import Selection
 from afterword.pipeline.session import SessionOutcome
+from afterword.settings import Settings
 from afterword.store import sessions
 from afterword.store.database.engine import Store
 
@@ -135,12 +142,14 @@ async def processed(store: Store, client: Noting, found: Sequence[Saved], budget
     return took
 
 
-async def bare(url: str, questions: Sequence[tuple[Sequence[Message], type[BaseModel]]]) -> Took:
+async def bare(
+    url: str, questions: Sequence[tuple[Sequence[Message], type[BaseModel]]], concurrency: int = CONCURRENCY
+) -> Took:
     """Return what it takes to ask the same with instructor and nothing else."""
     import instructor
     from openai import AsyncOpenAI
 
-    at_once = asyncio.Semaphore(CONCURRENCY)
+    at_once = asyncio.Semaphore(concurrency)
     async with AsyncOpenAI(base_url=url, api_key="none") as client:
         opened = instructor.from_openai(client, mode=instructor.Mode.JSON_SCHEMA)
 
@@ -234,6 +243,62 @@ async def rates(options: argparse.Namespace, folder: Path) -> list[str]:
                     lines.append(row("PostgreSQL", latency, *await beside(store, latency, options.sessions)))
         finally:
             server.cleanup()
+    return lines
+
+
+def _bare_share(url: str, questions: Sequence[tuple[Sequence[Message], type[BaseModel]]], at_once: int) -> None:
+    asyncio.run(bare(url, questions, at_once))
+
+
+def bare_in_processes(url: str, questions: Sequence[tuple[Sequence[Message], type[BaseModel]]], count: int) -> float:
+    """Return the seconds that `count` processes with a bare loop each need for the questions, their start included."""
+    since = time.perf_counter()
+    with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn")) as pool:
+        parts = [questions[place::count] for place in range(count)]
+        list(pool.map(_bare_share, [url] * count, parts, [CONCURRENCY // count] * count))
+    return time.perf_counter() - since
+
+
+async def in_processes(options: argparse.Namespace, folder: Path) -> list[str]:
+    """Return the lines on a run in several processes, beside a bare loop in as many, their start included."""
+    lines = [
+        "| processes | latency, ms | sessions | calls | seconds | bare loop, s | ours of bare loop |",
+        "|---" * 7 + "|",
+    ]
+    latency, count = max(options.latencies), options.processes
+    waiting = [session(user, day) for day in range(options.sessions // USERS) for user in range(USERS)]
+    with endpoint(latency / 1000) as url:
+        model = {"name": "scripted", "base_url": url, "api_key": "none", "mode": "json_schema"}
+        asking = Noting(ModelSettings("scripted", base_url=url, api_key="none"))
+        async with on_sqlite(folder, "questions") as store, asking:
+            await processed(store, asking, waiting)
+        questions = asking.questions
+        for attempt in range(options.repeats):
+            seconds = await asyncio.to_thread(bare_in_processes, url, questions, count)
+            settings = Settings(  # type: ignore[arg-type]  # pydantic makes the options of them
+                store={"url": f"sqlite:///{folder}/processes{attempt}.db"},
+                model=model,
+                extractor="model",
+                concurrency=CONCURRENCY,
+            )
+            resources = Resources(settings)
+            await resources.store()
+            since = time.perf_counter()
+            report = await process(resources, Selection(waiting, are_named=True), ProcessingOptions(processes=count))
+            ours = time.perf_counter() - since
+            await resources.close()
+            if failed := [ended.result for ended in report.sessions if not isinstance(ended.result, SessionOutcome)]:
+                raise SystemExit(f"{len(failed)} sessions were not processed: {failed[0]}")
+            cells = [
+                count,
+                latency,
+                len(waiting),
+                len(questions),
+                f"{ours:.1f}",
+                f"{seconds:.1f}",
+                f"{seconds / ours:.3f}",
+            ]
+            lines.append(told(f"| {' | '.join(map(str, cells))} |"))
     return lines
 
 
@@ -338,6 +403,8 @@ async def main() -> None:
     parser.add_argument("--latencies", nargs="+", type=int, default=[0, 500])
     parser.add_argument("--stores", nargs="*", default=["1x10000", "10000x100"])
     parser.add_argument("--postgres", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--alone", type=int, default=40)
     parser.add_argument("--queued", type=int, default=10_000)
     parser.add_argument("--peers", nargs="*", default=[], metavar="NAME=PYTHON")
@@ -348,6 +415,8 @@ async def main() -> None:
     with tempfile.TemporaryDirectory(prefix="afterword-rate-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         lines = ["# Sessions per second, and processor time", "", *HEAD, *await rates(options, folder)]
+        if options.processes:
+            lines += ["", "## Several processes", "", *await in_processes(options, folder)]
         if options.alone:
             lines += ["", "## One user", "", *await alone(folder, options.alone, max(options.latencies))]
         if options.queued:

@@ -26,7 +26,13 @@ Processing = Callable[[afterword.Afterword, afterword.ProcessingOptions], Awaita
 
 
 def process_interruptibly(
-    process: Processing, *, extractor: str | None, apply: bool, concurrency: int | None, is_quiet: bool
+    process: Processing,
+    *,
+    extractor: str | None,
+    apply: bool,
+    concurrency: int | None,
+    processes: int | None,
+    is_quiet: bool,
 ) -> ProcessingReport:
     """Process sessions, show the progress unless `is_quiet`, and stop at Ctrl-C; return what became of each session."""
 
@@ -36,6 +42,7 @@ def process_interruptibly(
                 extractor=extractor,
                 apply=apply,
                 concurrency=concurrency,
+                processes=processes,
                 stop=stop,
                 on_begin=progress.begin,
                 on_done=progress.advance,

@@ -47,6 +47,10 @@ def run_command(
     concurrency: Annotated[
         int | None, typer.Option(min=1, help="The largest number of model requests at once (default: as configured).")
     ] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many processes share the work (default: one per core for many sessions)."),
+    ] = None,
     defer: Annotated[
         bool, typer.Option("--defer", help="Give the recorded sessions to `afterword worker` (PostgreSQL).")
     ] = False,
@@ -72,7 +76,12 @@ def run_command(
     from afterword.cli.progress import process_interruptibly
 
     report = process_interruptibly(
-        source.process, extractor=extractor, apply=not dry_run, concurrency=concurrency, is_quiet=as_json
+        source.process,
+        extractor=extractor,
+        apply=not dry_run,
+        concurrency=concurrency,
+        processes=processes,
+        is_quiet=as_json,
     )
     finish_run(report, is_proposal=dry_run, as_json=as_json)
 

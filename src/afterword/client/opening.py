@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from afterword.client.app import Afterword
@@ -25,7 +25,7 @@ def open(  # noqa: A001 - as in gzip.open: called as afterword.open()
     create: bool = True,
     extractor: Extractor | None = None,
     judge: Judge | None = None,
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    clock: Callable[[], datetime] | None = None,
     on_vectors: Callable[[RefreshResult], None] = lambda _: None,
 ) -> Afterword:
     """Return the door to a store. Use it with `async with`, or close it.

@@ -13,6 +13,8 @@ from typing import Any
 from sqlmodel import Session
 
 from afterword.client.arguments import Source
+from afterword.client.process_pool import count_processes, run_in_processes, shares
+from afterword.client.process_worker import Ended, Job
 from afterword.client.resources import Resources
 from afterword.client.results import ConsolidatedScope, ConsolidationReport, ProcessedSession, ProcessingReport
 from afterword.client.store_results import CostEstimate, CostRange, OutdatedSession
@@ -42,14 +44,18 @@ class ProcessingOptions:
     """How sessions are processed.
 
     `extractor` is "rules" or "model" (default: as configured). With `apply` False proposals are stored and count for
-    nothing until `apply(run_id)`. `concurrency` is how many questions a model is asked at once. `stop` gives a reason
-    to begin no further session. `on_begin` is told how many sessions are processed, `on_done` of each as it ends, with
+    nothing until `apply(run_id)`. `concurrency` is how many questions a model is asked at once. `processes` divides the
+    scopes among so many processes; None takes one for each core where more than twenty sessions wait. With
+    `own_process` even one process is another than this one, which goes on answering. `stop` gives a reason to begin no
+    further session. `on_begin` is told how many sessions are processed, `on_done` of each as it ends, with
     what the call has cost so far.
     """
 
     extractor: str | None = None
     apply: bool = True
     concurrency: int | None = None
+    processes: int | None = 1
+    own_process: bool = False
     stop: Callable[[], str | None] = lambda: None
     on_begin: Callable[[int], None] = lambda _: None
     on_done: Progressed = lambda *_: None
@@ -69,20 +75,24 @@ async def process(resources: Resources, selection: Selection | None, options: Pr
         options.on_begin(len(taken))
         results: Sequence[SessionOutcome | Failure | NotStarted]
         try:
-            results = await run_batch(
-                store,
-                taken,
-                extractor=workers.extractor,
-                judge=workers.judge,
-                apply=options.apply,
-                budget=tracker,
-                stop=options.stop,
-                on_done=note_end,
-                retries=resources.settings.retry.policy(),
-                clock=resources.now,
-                concurrency=options.concurrency or resources.settings.concurrency,
-                is_brief=True,
-            )
+            count = count_processes(resources, store, taken, options.processes, own_process=options.own_process)
+            if count:
+                results = await _run_in_processes(resources, taken, count, options, tracker, note_end)
+            else:
+                results = await run_batch(
+                    store,
+                    taken,
+                    extractor=workers.extractor,
+                    judge=workers.judge,
+                    apply=options.apply,
+                    budget=tracker,
+                    stop=options.stop,
+                    on_done=note_end,
+                    retries=resources.settings.retry.policy(),
+                    clock=resources.now,
+                    concurrency=options.concurrency or resources.settings.concurrency,
+                    is_brief=True,
+                )
             if options.apply:
                 await _follow_up(resources, store, results, tracker, options, workers.judge)
         except asyncio.CancelledError:
@@ -92,6 +102,31 @@ async def process(resources: Resources, selection: Selection | None, options: Pr
             # Whoever asked for an end and then cancelled the call is still told what became of each session.
             results = _with_left(taken, ended, reason)
     return _report([*results, *waiting], tracker)
+
+
+async def _run_in_processes(
+    resources: Resources,
+    taken: Sequence[Saved],
+    count: int,
+    options: ProcessingOptions,
+    tracker: CostTracker,
+    on_done: Callable[[SessionOutcome | Failure], None],
+) -> list[SessionOutcome | Failure | NotStarted]:
+    """Process the sessions in `count` processes, and return the result of each, in their order."""
+    at_once = max(1, (options.concurrency or resources.settings.concurrency) // count)
+    results: dict[tuple[Scope, str], SessionOutcome | Failure | NotStarted] = {}
+
+    def note_end(ended: Ended) -> None:
+        result = ended.result
+        results[result.scope, result.session_id] = result
+        tracker.add(result.scope, session_source(result.session_id), ended.spent)
+        if not isinstance(result, NotStarted):
+            on_done(result)
+
+    jobs = [Job(resources.settings, options.extractor, options.apply, at_once, share) for share in shares(taken, count)]
+    reached = await run_in_processes(jobs, stop=options.stop, on_ended=note_end)
+    tracker.reached = tracker.reached or reached
+    return [results[saved.scope, saved.session_id] for saved in taken]
 
 
 async def _follow_up(

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 
 class Resources:
-    """The opened parts of one `Afterword`. Everything is opened when it is first needed."""
+    """The opened parts of one `Afterword`. Everything is opened when it is first needed.
+
+    `is_custom` says that the caller gave objects of its own, which no other process can use.
+    """
 
     def __init__(
         self,
@@ -34,10 +37,12 @@ class Resources:
         create: bool = True,
         extractor: Extractor | None = None,
         judge: Judge | None = None,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], datetime] | None = None,
         on_vectors: Callable[[RefreshResult], None] = lambda _: None,
     ) -> None:
-        self.settings, self.now, self.on_vectors = settings, clock, on_vectors
+        self.settings, self.on_vectors = settings, on_vectors
+        self.now = clock or (lambda: datetime.now(UTC))
+        self.is_custom = any(argument is not None for argument in (store, extractor, judge, clock))
         self._given_store, self._create = store, create
         self._extractor, self._judge = extractor, judge
         self._opened: Store | None = None

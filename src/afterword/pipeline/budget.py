@@ -90,6 +90,11 @@ class CostTracker:
         """Return what this run has spent on a source."""
         return self._by_source.get((scope, source), Spending())
 
+    def add(self, scope: Scope, source: str, spent: Spending) -> None:
+        """Count what another process has spent on a source for this run."""
+        self.spent += spent
+        self._by_source[scope, source] += spent
+
     def check(self, model: str) -> None:
         """Raise `PriceUnknown` if dollars are limited and the model has no known price."""
         if self.budget.has_usd_limit and model not in self._prices:

@@ -1,0 +1,143 @@
+"""A run in several processes gives what a run in one gives, and tells what became of every session."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import afterword
+from afterword.client.process_pool import shares
+from afterword.client.results import ProcessingReport
+from afterword.errors import ArgumentInvalid
+from afterword.facts.scopes import Scope
+from afterword.pipeline.batch import Failure, NotStarted
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.session import SessionOutcome
+from afterword.settings import Settings
+
+CITIES = ("Oslo", "Bergen", "Turku", "Malmo", "Graz", "Porto")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with the sessions of six people: each lives in one city, and then in the next."""
+    for number, name in enumerate(("ada", "bo", "cy", "dot", "eve", "flo")):
+        (tmp_path / "saved" / name).mkdir(parents=True)
+        for day, city in enumerate((CITIES[number], CITIES[(number + 1) % 6])):
+            state = [{"role": "user", "content": f"I live in {city}."}, {"role": "assistant", "content": "Noted."}]
+            (tmp_path / "saved" / name / f"{day}.json").write_text(json.dumps(state))
+    return tmp_path / "saved"
+
+
+def settings(tmp_path: Path, name: str, **options: Any) -> Settings:
+    return Settings(store={"url": f"sqlite:///{tmp_path}/{name}.db"}, **options)
+
+
+async def told(app: afterword.Afterword) -> dict[str, set[tuple[str, str]]]:
+    """Return the value and status of each fact of each person."""
+    facts: dict[str, set[tuple[str, str]]] = {}
+    for scope in (await app.scopes()).scopes:
+        page = await app.scope(scope).facts(status="all")
+        facts[scope.id] = {(fact.value, fact.status.value) for fact in page.facts}
+    return facts
+
+
+async def run(app: afterword.Afterword, folder: Path, **options: Any) -> ProcessingReport:
+    return await app.process(folder, options=afterword.ProcessingOptions(**options))
+
+
+async def test_two_processes_give_what_one_gives(tmp_path: Path, folder: Path) -> None:
+    ended: list[SessionOutcome | Failure] = []
+    async with (
+        afterword.open(settings=settings(tmp_path, "together")) as together,
+        afterword.open(settings=settings(tmp_path, "alone")) as alone,
+    ):
+        report = await run(together, folder, processes=2, on_done=lambda result, _: ended.append(result))
+        await run(alone, folder)
+        assert all(isinstance(session.result, SessionOutcome) for session in report.sessions)
+        assert len(ended) == len(report.sessions) == 12
+        assert await told(together) == await told(alone)
+
+
+async def test_a_process_of_its_own_leaves_this_one_free(tmp_path: Path, folder: Path) -> None:
+    async with afterword.open(settings=settings(tmp_path, "own")) as app:
+        report = await run(app, folder, own_process=True)
+        assert {type(session.result) for session in report.sessions} == {SessionOutcome}
+
+
+async def test_a_stop_is_passed_on_with_its_reason(tmp_path: Path, folder: Path) -> None:
+    async with afterword.open(settings=settings(tmp_path, "stopped")) as app:
+        report = await run(app, folder, processes=2, stop=lambda: "enough")
+        reasons = {session.result.reason for session in report.sessions if isinstance(session.result, NotStarted)}
+        assert reasons <= {"enough"}
+        assert len(report.sessions) == 12
+
+
+async def test_what_a_killed_process_left_is_told_and_done_by_the_next_run(tmp_path: Path, folder: Path) -> None:
+    async with afterword.open(settings=settings(tmp_path, "killed")) as app:
+        await app.scopes()
+
+        def kill(*_: object) -> None:
+            for process in children():
+                os.kill(process, signal.SIGKILL)
+
+        report = await run(app, folder, processes=2, on_done=kill)
+        left = [session.result for session in report.sessions if isinstance(session.result, NotStarted)]
+        assert len(report.sessions) == 12
+        assert all("exit code -9" in result.reason for result in left)
+        again = await run(app, folder, processes=2)
+        assert all(isinstance(session.result, SessionOutcome) for session in again.sessions)
+        assert {name: len(facts) for name, facts in (await told(app)).items()} == dict.fromkeys(
+            ("ada", "bo", "cy", "dot", "eve", "flo"), 2
+        )
+
+
+def children() -> list[int]:
+    """Return the ids of the processes that this one has begun and that run."""
+    listed = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(os.getpid())], capture_output=True, text=True)
+    return [int(line.split()[0]) for line in listed.stdout.splitlines() if "process_worker" in line]
+
+
+@pytest.mark.parametrize(
+    ("arrange", "reason"),
+    [
+        (lambda path: {"url": "sqlite://"}, "in memory"),
+        (
+            lambda path: {"settings": Settings(store={"url": f"sqlite:///{path}/a.db"}, budget={"tokens_per_run": 9})},
+            "budget",
+        ),
+    ],
+)
+async def test_what_cannot_be_shared_is_refused_with_the_reason(
+    tmp_path: Path, folder: Path, arrange: Callable[[Path], dict[str, Any]], reason: str
+) -> None:
+    async with afterword.open(**arrange(tmp_path)) as app:
+        with pytest.raises(ArgumentInvalid, match=reason):
+            await run(app, folder, processes=2)
+        report = await run(app, folder, processes=None)
+        assert len(report.sessions) == 12
+
+
+def test_scopes_stay_together_and_shares_are_even() -> None:
+    sessions = [Saved(Scope.user(f"u{number % 7}"), str(number)) for number in range(50)]
+    divided = shares(sessions, 3)
+    assert sorted(saved.session_id for share in divided for saved in share) == sorted(map(str, range(50)))
+    owners = [{saved.scope for saved in share} for share in divided]
+    assert sum(map(len, owners)) == 7
+    assert max(map(len, divided)) - min(map(len, divided)) <= 8
+
+
+def test_the_command_takes_the_number_of_processes(tmp_path: Path, folder: Path) -> None:
+    environment = os.environ | {"AFTERWORD_STORE__URL": f"sqlite:///{tmp_path}/cli.db"}
+    command = [sys.executable, "-m", "afterword", "run", str(folder), "--processes", "2", "--json"]
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    assert len(json.loads(ended.stdout)) == 12
