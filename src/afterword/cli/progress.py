@@ -7,7 +7,7 @@ import signal
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -26,28 +26,14 @@ Processing = Callable[[afterword.Afterword, afterword.ProcessingOptions], Awaita
 
 
 def process_interruptibly(
-    process: Processing,
-    *,
-    extractor: str | None,
-    apply: bool,
-    concurrency: int | None,
-    processes: int | None,
-    is_quiet: bool,
+    process: Processing, options: afterword.ProcessingOptions, *, is_quiet: bool
 ) -> ProcessingReport:
     """Process sessions, show the progress unless `is_quiet`, and stop at Ctrl-C; return what became of each session."""
 
     async def process_and_show(store: afterword.Afterword) -> ProcessingReport:
         with interruptible() as stop, showing_progress(is_quiet=is_quiet) as progress:
-            options = afterword.ProcessingOptions(
-                extractor=extractor,
-                apply=apply,
-                concurrency=concurrency,
-                processes=processes,
-                stop=stop,
-                on_begin=progress.begin,
-                on_done=progress.advance,
-            )
-            return await process(store, options)
+            shown = replace(options, stop=stop, on_begin=progress.begin, on_done=progress.advance)
+            return await process(store, shown)
 
     return call_store(process_and_show, create=True)
 

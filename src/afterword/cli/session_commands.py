@@ -72,17 +72,12 @@ def run_command(
     if estimate:
         _estimate(source, extractor, as_json=as_json)
         return
+    from afterword import ProcessingOptions
     from afterword.cli.outcomes import finish_run
     from afterword.cli.progress import process_interruptibly
 
-    report = process_interruptibly(
-        source.process,
-        extractor=extractor,
-        apply=not dry_run,
-        concurrency=concurrency,
-        processes=processes,
-        is_quiet=as_json,
-    )
+    options = ProcessingOptions(extractor, apply=not dry_run, concurrency=concurrency, processes=processes)
+    report = process_interruptibly(source.process, options, is_quiet=as_json)
     finish_run(report, is_proposal=dry_run, as_json=as_json)
 
 
