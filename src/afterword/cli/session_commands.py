@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from afterword.client.values import Scope
 
 STANDARD_INPUT = Path("-")
+LONGEST_PASTED = 120
+"""The number of characters that are shown of a pasted text."""
 
 
 @app.command(name="run")
@@ -268,7 +270,7 @@ def why_command(
 
 
 def _show_details(details: SessionDetails) -> None:
-    from afterword.client.json_forms import iso_instant
+    from afterword.client.json_forms import iso_instant, pasted_stretches
 
     out, session = console(), details.session
     assumed = [f"{name} (assumed, never the owner)" for name in session.assumed]
@@ -289,6 +291,11 @@ def _show_details(details: SessionDetails) -> None:
     out.print(table("facts", ("id", "statement", "quotes"), facts) if facts else "facts: none")
     rejected = [(refusal.reason, refusal.statement, refusal.detail) for refusal in details.rejected]
     out.print(table("rejected", ("reason", "statement", "detail"), rejected) if rejected else "rejected: nothing")
+    pasted = [
+        (str(number), form, " ".join(text.split())[:LONGEST_PASTED]) for number, form, text in pasted_stretches(details)
+    ]
+    if pasted:
+        out.print(table("pasted by a person, not said by them", ("turn", "form", "words"), pasted))
 
 
 @app.command(name="retry")

@@ -145,7 +145,17 @@ def session_details_json(details: SessionDetails) -> dict[str, Any]:
             {"reason": refusal.reason, "statement": refusal.statement, "detail": refusal.detail}
             for refusal in details.rejected
         ],
+        "pasted": [{"turn": number, "form": form, "text": text} for number, form, text in pasted_stretches(details)],
     }
+
+
+def pasted_stretches(details: SessionDetails) -> list[tuple[int, str, str]]:
+    """Return what was read as somebody else's words in a session: turn, how it was recognised, and the words."""
+    return [
+        (read.turn.number, str(stretch.kind), read.turn.text[stretch.start : stretch.end])
+        for read in details.turns
+        for stretch in read.pasted
+    ]
 
 
 def saved_session_json(session: SavedSession) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from afterword.facts.dependents import Dependent
 from afterword.facts.fact import Fact
 from afterword.facts.fact_changes import FactChange
 from afterword.facts.transcripts import SourceTurn, Turn
+from afterword.privacy.foreign.stretches import ForeignStretch
 from afterword.store.costs import Spending
 from afterword.store.reviews import Contest
 from afterword.store.runs import Run
@@ -63,10 +64,11 @@ class FactOrigin:
 
 @dataclass(frozen=True, slots=True)
 class TurnFacts:
-    """A turn of a session, and the facts that cite it."""
+    """A turn of a session, the facts that cite it, and the stretches of it that were read as somebody else's words."""
 
     turn: Turn
     facts: tuple[Fact, ...]
+    pasted: tuple[ForeignStretch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ from afterword.facts.assertions import Kind
 from afterword.facts.dependents import dependents
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
+from afterword.privacy.foreign.stretches import foreign_turns
 from afterword.recall.block import render_block, scope_label
 from afterword.recall.matched_words import matched_words
 from afterword.recall.tokens import token_count
@@ -159,17 +160,18 @@ class ScopeReading:
             cited: dict[int | None, list[Fact]] = defaultdict(list)
             supported = []
             for fact in lookup.read_facts(transaction, self.scope, at=at):
-                turns = {evidence.turn for evidence in fact.evidence if evidence.session_id == session_id}
-                supported += [fact] if turns else []
-                for number in turns:
+                numbers = {evidence.turn for evidence in fact.evidence if evidence.session_id == session_id}
+                supported += [fact] if numbers else []
+                for number in numbers:
                     cited[number].append(fact)
             spent = costs.spending_by_source(transaction, self.scope).get(ledger.session_source(session_id), Spending())
             rejected = lookup.rejections(transaction, self.scope, session_id)
+            turns = sessions.read_turns(transaction, self.scope, session_id)
             return SessionDetails(
                 saved,
                 tuple(
-                    TurnFacts(turn, tuple(cited[turn.number]))
-                    for turn in sessions.read_turns(transaction, self.scope, session_id)
+                    TurnFacts(turn, tuple(cited[turn.number]), stretches)
+                    for turn, stretches in zip(turns, foreign_turns(turns), strict=True)
                 ),
                 tuple(supported),
                 tuple(RejectedCandidate(*refusal) for refusal in rejected),

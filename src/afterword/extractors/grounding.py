@@ -19,6 +19,7 @@ from afterword.facts.assertions import OWNER, Assertion, Authority, Evidence, Ev
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import Role, Transcript, Turn
 from afterword.facts.words import folded
+from afterword.privacy.foreign.stretches import FILLER, ForeignStretch, foreign_turns, without_foreign
 from afterword.privacy.prompt_injection import is_instruction, is_pasted_with_instruction
 from afterword.privacy.redaction import is_masked
 
@@ -41,10 +42,11 @@ class Reason(StrEnum):
     TOO_LONG = "too_long"
     BAD_TIME = "bad_time"
     QUARANTINED = "quarantined"
+    PASTED = "pasted"
     FORGOTTEN = "forgotten"
 
 
-FINAL = frozenset({Reason.NOT_ASSERTED, Reason.QUARANTINED, Reason.SECRET, Reason.FORGOTTEN})
+FINAL = frozenset({Reason.NOT_ASSERTED, Reason.QUARANTINED, Reason.PASTED, Reason.SECRET, Reason.FORGOTTEN})
 """Rejections that are not shown to the extractor, because it cannot correct them."""
 
 DETAILS = {
@@ -58,6 +60,7 @@ DETAILS = {
     Reason.TOO_LONG: "is too long",
     Reason.BAD_TIME: "valid_to lies before valid_from",
     Reason.QUARANTINED: "it reads like an instruction to an assistant, not like something a person tells",
+    Reason.PASTED: "these words were pasted or quoted by the person, not said by them",
     Reason.FORGOTTEN: "it was forgotten since it was said",
 }
 
@@ -88,6 +91,7 @@ class _CheckedSession:
     session_id: str
     owners: frozenset[str]
     assumed: frozenset[str]
+    foreign: Mapping[int, tuple[ForeignStretch, ...]]
 
 
 def ground(
@@ -102,16 +106,21 @@ def ground(
 
     Quotes are compared without regard to runs of white space and to typographic quotation marks, apostrophes and
     dashes; the evidence has the exact words of the turn. An agent's words count only with a person's words of a later
-    turn; words of tools, systems, memories and thoughts are left out. A request to withdraw something may be a
-    question; everything else must be stated. A candidate that reads like an instruction to an assistant, or was pasted
-    together with one, is quarantined. Raises ValueError if a cited turn of a person has no time.
+    turn; words of tools, systems, memories and thoughts, and words that a person pasted or quoted, are left out. A
+    request to withdraw something may be a question; everything else must be stated. A candidate that reads like an
+    instruction to an assistant, or was pasted together with one, is quarantined. Raises ValueError if a cited turn of a
+    person has no time.
     """
+    candidates = tuple(candidates)
+    cited = {citation.turn for candidate in candidates for citation in candidate.evidence}
+    stretches = foreign_turns(transcript.turns, only=cited)
     session = _CheckedSession(
         turns={turn.number: turn for turn in transcript.turns},
         scope=scope,
         session_id=session_id,
         owners=frozenset(folded(name) for name in owners),
         assumed=frozenset(folded(name) for name in transcript.assumed),
+        foreign={turn.number: foreign for turn, foreign in zip(transcript.turns, stretches, strict=True) if foreign},
     )
     accepted: dict[str, Assertion] = {}
     rejections: list[Rejection] = []
@@ -196,17 +205,29 @@ def _check_harmless(evidence: tuple[Evidence, ...], session: _CheckedSession, *t
 def _evidence(candidate: Candidate, session: _CheckedSession) -> tuple[Evidence, ...]:
     """Return the citations that count, in the order of the turns, word for word."""
     cited: dict[Evidence, None] = {}
+    own_words: list[str] = []
+    pasted: list[str] = []
     for citation in sorted(candidate.evidence, key=lambda citation: citation.turn):
         turn = session.turns.get(citation.turn)
         if turn is None:
             raise _RefusedError(Reason.TURN_UNKNOWN, str(citation.turn))
         if turn.role not in (Role.HUMAN, Role.AGENT):
             continue
-        quote = find_quote(citation.quote, turn.text)
+        own_text = without_foreign(turn.text, session.foreign.get(turn.number, ()))
+        # The same words may stand in a pasted stretch and outside of it.
+        quote = find_quote(citation.quote, own_text) or find_quote(citation.quote, turn.text)
         if quote is None:
             raise _RefusedError(Reason.QUOTE_MISSING, citation.quote)
-        start = turn.text.find(quote)
+        start = own_text.find(quote) if quote in own_text else turn.text.find(quote)
+        own = own_text[start : start + len(quote)].replace(FILLER, "")
+        own_words.append(own)
+        if own != quote:
+            pasted.append(quote)
+            if not any(sign.isalnum() for sign in own):
+                continue
         cited[Evidence(EvidenceKind.TURN, quote, session.session_id, turn.number, turn.speaker, start)] = None
+    if pasted and not _supports(candidate.value, " ".join(own_words), " ".join(pasted)):
+        raise _RefusedError(Reason.PASTED, pasted[0])
     evidence = tuple(cited)
     if not evidence:
         raise _RefusedError(Reason.NOT_A_PERSON)
@@ -214,6 +235,15 @@ def _evidence(candidate: Candidate, session: _CheckedSession) -> tuple[Evidence,
     if session.turns[evidence[-1].turn or 0].role is not Role.HUMAN:
         raise _RefusedError(Reason.NOT_ACCEPTED)
     return evidence
+
+
+def _supports(value: str, own: str, pasted: str) -> bool:
+    """Return whether a person's own words support a value of which pasted words were cited too."""
+    own_words, pasted_words, value_words = (
+        {word.casefold() for word in re.findall(r"\w+", text)} for text in (own, pasted, value)
+    )
+    cited = value_words & (pasted_words | own_words)
+    return bool(cited) and cited <= own_words
 
 
 def _validity(candidate: Candidate) -> tuple[datetime | None, datetime | None]:

@@ -9,7 +9,10 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """Who speaks in a turn. Only a human's words are evidence by themselves."""
+    """Who speaks in a turn, or in a stretch of one. Only a human's words are evidence by themselves.
+
+    `PASTED` is the role of a stretch of a human's turn that somebody else wrote. No whole turn has it.
+    """
 
     HUMAN = "human"
     AGENT = "agent"
@@ -17,6 +20,7 @@ class Role(StrEnum):
     MEMORY = "memory"
     SYSTEM = "system"
     THOUGHT = "thought"
+    PASTED = "pasted"
 
 
 LARGEST_STATE_BYTES = 64 * 1024 * 1024

@@ -71,7 +71,7 @@ def plain_forms(text: str) -> Iterator[PlainText]:
 
     Emphasis may stand around a word that a pattern looks for, or mark a value as literally meant.
     """
-    plain = _plain_characters(text)
+    plain = plain_characters(text)
     pairs = list(_emphasis(plain.text))
     if not pairs:
         yield plain
@@ -155,7 +155,8 @@ def _folded(character: str) -> str:
 _CHARACTERS = _PlainCharacters()
 
 
-def _plain_characters(text: str) -> PlainText:
+def plain_characters(text: str) -> PlainText:
+    """Return the plain form of a text with its emphasis."""
     if _PLAIN.fullmatch(text):
         return PlainText(text)
     characters: list[str] = []

@@ -26,6 +26,7 @@ from afterword.extractors.rules.sentences import HIDDEN, Passage, clauses, hide_
 from afterword.extractors.rules.third_person import trimmed
 from afterword.facts.assertions import Cue, SpeechAct
 from afterword.facts.transcripts import Role, Turn
+from afterword.privacy.foreign.stretches import ForeignStretch, foreign_turns
 
 _RULES: tuple[Rule, ...] = (
     *decisions.RETRACTIONS,
@@ -82,20 +83,18 @@ def find_candidates(window: Window) -> list[Candidate]:
     A candidate that a later sentence of the window corrects is left out.
     """
     progress = _Progress(frozenset(window.owners))
-    for turn in _human_turns(window.context):
-        _read_turn(turn, progress)
-    progress.candidates.clear()
-    for turn in _human_turns(window.turns):
-        _read_turn(turn, progress)
+    turns = (*window.context, *window.turns)
+    first = len(window.context)
+    for index, (turn, stretches) in enumerate(zip(turns, foreign_turns(turns), strict=True)):
+        if index == first:
+            progress.candidates.clear()
+        if turn.role is Role.HUMAN:
+            _read_turn(turn, stretches, progress)
     return progress.candidates
 
 
-def _human_turns(turns: Iterable[Turn]) -> Iterator[Turn]:
-    return (turn for turn in turns if turn.role is Role.HUMAN)
-
-
-def _read_turn(turn: Turn, progress: _Progress) -> None:
-    text = hide_passages(turn.text)
+def _read_turn(turn: Turn, stretches: Sequence[ForeignStretch], progress: _Progress) -> None:
+    text = hide_passages(turn.text, stretches)
     speech, previous = _speech(turn, progress), ""
     for sentence in sentences(text):
         if "\n\n" in text[max(0, sentence.start - 3) : sentence.start]:
@@ -138,7 +137,7 @@ def _add(candidate: Candidate, progress: _Progress) -> None:
 def _read_sentence(
     sentence: Passage, text: str, speech: Speech, progress: _Progress, previous: str
 ) -> Iterator[Candidate]:
-    topic = withdrawals.erased_topic(sentence.text, speech.turn.text)
+    topic = withdrawals.erased_topic(sentence.text, text)
     if topic:
         yield build_erasure(topic, sentence, speech)
     elif not guards.is_excluded(withdrawals.without_request(sentence.text)):

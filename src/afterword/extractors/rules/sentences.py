@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from afterword.extractors.rules.pasted_text import pasted_passages
+from afterword.privacy.foreign.stretches import FILLER, ForeignStretch, without_foreign
 
-HIDDEN = "\x00"
+HIDDEN = FILLER
 """Replaces each character of a hidden passage, so that positions in the text stay positions in the turn."""
 
 LONGEST_SENTENCE = 400
@@ -16,8 +17,6 @@ LONGEST_SENTENCE = 400
 _QUOTED = re.compile(
     r'"[^"\n]{1,400}"|“[^“”\n]{1,400}”|„[^„“”"\n]{1,400}[“”"]|«[^«»\n]{1,400}»|`{1,2}[^`\n]{1,400}`{1,2}'
 )
-_FENCED = re.compile(r"^[ \t]{0,3}(?:```|~~~)", re.MULTILINE)
-_QUOTED_LINE = re.compile(r"^[ \t]{0,8}>[^\n]*", re.MULTILINE)
 _FORWARDED = re.compile(
     r"^(?:-{2,20}[ \t]?)?(?:forwarded message|original message|begin forwarded message|from: [^\n]{0,200}$"
     r"|on [^\n]{4,80} wrote:)",
@@ -57,18 +56,27 @@ class Passage:
         return Passage(self.start + start + lead, self.start + start + lead + len(stripped), stripped)
 
 
-def hide_passages(text: str) -> str:
-    """Return the text with everything hidden that the speaker did not say: code, quotations, mails, texts to work on.
+def hide_passages(text: str, stretches: Sequence[ForeignStretch] = ()) -> str:
+    """Return the text with everything hidden that the speaker did not say: foreign stretches, quotations, examples.
 
     A quotation of a single word stays. Apostrophes become straight; every character keeps its position.
     """
-    hidden = _hide_fences(text.replace("’", "'"))
+    hidden = _with_borders(without_foreign(text, stretches), text, stretches).replace("’", "'")
     forwarded = _FORWARDED.search(hidden)
     if forwarded:
         hidden = hidden[: forwarded.start()] + HIDDEN * (len(hidden) - forwarded.start())
     hidden = _hide_places(hidden, pasted_passages(hidden))
-    hidden = _QUOTED_LINE.sub(lambda line: HIDDEN * len(line.group()), hidden)
     return _QUOTED.sub(_hide_quotation, hidden)
+
+
+def _with_borders(hidden: str, text: str, stretches: Sequence[ForeignStretch]) -> str:
+    """Return the hidden text with a line break at the end of each stretch after which a new sentence begins."""
+    signs = list(hidden)
+    for stretch in stretches:
+        is_sentence = text[stretch.start : stretch.end].rstrip("\"'”’“»")[-1:] in (".", "!", "?", ">", "]", "…")
+        if is_sentence and text[stretch.end : stretch.end + 2].strip()[:1].isupper():
+            signs[stretch.end - 1] = "\n"
+    return "".join(signs)
 
 
 def _hide_places(text: str, passages: Iterable[tuple[int, int]]) -> str:
@@ -83,15 +91,6 @@ def _hide_places(text: str, passages: Iterable[tuple[int, int]]) -> str:
 def _hide_quotation(quotation: re.Match[str]) -> str:
     """Hide a quotation of two words or more; a single word in quotation marks is the speaker's own."""
     return HIDDEN * len(quotation.group()) if " " in quotation.group() else quotation.group()
-
-
-def _hide_fences(text: str) -> str:
-    marks = [fence.start() for fence in _FENCED.finditer(text)]
-    if len(marks) % 2:
-        marks.append(len(text))
-    line_ends = (text.find("\n", closed) for closed in marks[1::2])
-    ends = (len(text) if end < 0 else end for end in line_ends)
-    return _hide_places(text, zip(marks[::2], ends, strict=True))
 
 
 def sentences(text: str) -> Iterator[Passage]:

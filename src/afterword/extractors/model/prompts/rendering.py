@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from afterword.extractors.extractor import Window
-from afterword.facts.transcripts import Turn
+from afterword.facts.transcripts import Role, Turn
+from afterword.privacy.foreign.stretches import ForeignStretch, foreign_turns
 
 OPENING = "<transcript>"
 CLOSING = "</transcript>"
@@ -30,11 +31,16 @@ def render(window: Window) -> str:
     """Return the window as a delimited transcript: numbered turns with role, speaker and time.
 
     Turns that were read before are marked. Each turn starts a new line and its further lines are indented, so that no
-    text can look like another turn.
+    text can look like another turn. What a person pasted is a turn of its own with the same number and another role.
     """
-    context = [_turn(turn, window.owners, note=", already read") for turn in window.context]
-    turns = [_turn(turn, window.owners) for turn in window.turns]
-    return "\n".join([_people(window), OPENING, *context, *turns, CLOSING])
+    turns = (*window.context, *window.turns)
+    first = len(window.context)
+    rendered = [
+        line
+        for index, (turn, stretches) in enumerate(zip(turns, foreign_turns(turns), strict=True))
+        for line in _turn(turn, stretches, window.owners, note=", already read" if index < first else "")
+    ]
+    return "\n".join([_people(window), OPENING, *rendered, CLOSING])
 
 
 def neutralised(text: str) -> str:
@@ -60,10 +66,26 @@ def _name(speaker: str) -> str:
     return " ".join(speaker.translate(BRACKETS).split())[:LONGEST_SPEAKER]
 
 
-def _turn(turn: Turn, owners: Sequence[str], note: str = "") -> str:
+def _turn(turn: Turn, stretches: Sequence[ForeignStretch], owners: Sequence[str], note: str) -> Iterator[str]:
+    """Yield the turn, in parts if somebody else's words stand in it."""
     owner = " (owner)" if turn.speaker in owners else ""
-    head = f"[{turn.number}{note}] {turn.role} {_name(turn.speaker)}{owner}, {_time(turn.said_at)}:"
-    lines = neutralised(turn.text).splitlines() or [""]
+    name, time = _name(turn.speaker), _time(turn.said_at)
+    head = f"[{turn.number}{note}] {turn.role} {name}{owner}, {time}:"
+    # A quotation within a line shows by its marks that it is one.
+    blocks = [stretch for stretch in stretches if not stretch.is_quoted_within(turn.text)]
+    start = 0
+    for block in blocks:
+        if turn.text[start : block.start].strip():
+            yield _indented(head, turn.text[start : block.start])
+        pasted = f"[{turn.number}{note}] {Role.PASTED} by {name}, {time}:"
+        yield _indented(pasted, turn.text[block.start : block.end])
+        start = block.end
+    if not blocks or turn.text[start:].strip():
+        yield _indented(head, turn.text[start:])
+
+
+def _indented(head: str, text: str) -> str:
+    lines = neutralised(text).splitlines() or [""]
     return f"\n{CONTINUATION}".join([f"{head} {lines[0]}", *lines[1:]])
 
 

@@ -1,0 +1,105 @@
+"""The lines of a text with their places, and the value that every recogniser returns. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+LONGEST_HEAD = 240
+"""The number of characters of a line that patterns read, so that the time is linear in the text."""
+
+FIRST_PERSON = (
+    r"i|i'm|i've|i'd|i'll|im|ive|my|mine|me|myself|we|we're|we've|our|ours|us"
+    r"|ich|mein\w{0,2}|mir|mich|wir|uns\w{0,3}|yo|mi|mis|soy|estoy|vivo|tengo|trabajo|llamo|nuestr[oa]s?|je|j'\w+|mon|ma|mes|moi|nous|notre"
+    r"|io|mio|mia|sono|abito|ho|lavoro|eu|meu|minha|sou|moro|tenho|trabalho|ik|mijn|mij|wij|ons|onze"
+)
+FIRST_PERSON_WORD = re.compile(rf"(?<![\w'])(?:{FIRST_PERSON})(?![\w])", re.IGNORECASE)
+SPEAKS_TO_SOMEBODY = re.compile(
+    rf"(?<![\w'])(?:{FIRST_PERSON}|you|your|yours|you're|du|dein\w{{0,2}}|sie|tú|usted|tu|vous|votre|você|jij|je|u"
+    r"|please|remember|forget|delete|erase|remove|ignore|disregard|save|store|note|update|send|the user|user's)(?![\w])",
+    re.IGNORECASE,
+)
+
+
+class ForeignKind(StrEnum):
+    """The form by which a stretch of a turn was recognised as foreign."""
+
+    SPEAKER = "speaker label"
+    MARKUP = "markup"
+    CODE = "code"
+    BLOCK_QUOTE = "block quote"
+    QUOTATION = "quotation"
+    DELIMITED = "delimited text"
+    MAIL = "mail"
+    LETTER = "letter"
+    RECORDS = "records"
+    LOG = "log"
+    RESUME = "resume"
+    INTRODUCED = "announced text"
+    REGISTER = "other length and style"
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignStretch:
+    """A stretch `text[start:end]` of a turn whose words its speaker did not say."""
+
+    start: int
+    end: int
+    kind: ForeignKind
+
+    def is_quoted_within(self, text: str) -> bool:
+        """Return whether the stretch is a quotation within a line of the turn."""
+        return self.kind is ForeignKind.QUOTATION and "\n" not in text[self.start : self.end]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a text: its place, without the line break, and its head without white space around it."""
+
+    start: int
+    end: int
+    head: str
+
+    @property
+    def is_blank(self) -> bool:
+        """Return whether the line has no visible character."""
+        return not self.head
+
+
+def split_lines(text: str) -> list[Line]:
+    """Return the lines of a text."""
+    lines: list[Line] = []
+    start = 0
+    while start <= len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        lines.append(Line(start, end, text[start : min(end, start + LONGEST_HEAD)].strip()))
+        start = end + 1
+    return lines
+
+
+def paragraph_end(lines: Sequence[Line], index: int) -> int:
+    """Return the index of the last line of the paragraph that the line at `index` belongs to."""
+    while index + 1 < len(lines) and not lines[index + 1].is_blank:
+        index += 1
+    return index
+
+
+def runs(
+    indices: Iterable[int], lines: Sequence[Line], *, shortest: int, blank_lines: int = 0
+) -> list[tuple[int, int]]:
+    """Return first and last index of each run of at least `shortest` lines.
+
+    At most `blank_lines` blank lines, and no other line, lie between two lines of a run.
+    """
+    groups: list[list[int]] = []
+    for index in indices:
+        previous = groups[-1][-1] if groups else None
+        is_next = previous is not None and index - previous - 1 <= blank_lines
+        if is_next and all(line.is_blank for line in lines[(previous or 0) + 1 : index]):
+            groups[-1].append(index)
+        else:
+            groups.append([index])
+    return [(group[0], group[-1]) for group in groups if len(group) >= shortest]

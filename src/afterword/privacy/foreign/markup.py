@@ -1,0 +1,169 @@
+"""Code, tags, block quotes, quotation marks and delimiters around a text that somebody else wrote. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from afterword.privacy.foreign.lines import FIRST_PERSON_WORD, ForeignKind, ForeignStretch, Line
+
+_INLINE_TAGS = frozenset("b i em strong u s br code kbd sub sup mark small del ins tt wbr".split())
+_ELEMENTS = frozenset(
+    "html head body title meta link style script div span p a ul ol li dl dt dd table thead tbody tr td th h1 h2 h3 h4 h5 h6 img form "
+    "input button label section article header footer main nav aside figure pre blockquote iframe svg center font hr template textarea".split()
+)
+_CONTAINERS = frozenset(
+    "document documents doc docs page webpage email mail message messages msg quote quoted text content context source file files attachment transcript "
+    "chat conversation dialogue dialog user human assistant system tool note notes letter input output data example paste pasted user_message "
+    "result results search_result snippet excerpt passage review comment post tweet thread cv resume profile xml rss item entry record".split()
+)
+_TAG = re.compile(
+    r"(?<![\w`])<\s{0,2}(/?)\s{0,2}([A-Za-z][\w:.-]{0,40})((?:\s|/)[^<>]{0,400})?>|<!(--|doctype\b|\[cdata\[)",
+    re.IGNORECASE,
+)
+_BRACKET_TAG = re.compile(rf"\[(/?)({'|'.join(sorted(_CONTAINERS))})(?:[= ][^\[\]\n]{{0,80}})?\]", re.IGNORECASE)
+_FENCE = re.compile(r"(`{3,}|~{3,})")
+_BLOCK_QUOTE = re.compile(r"(?:>|&gt;|\|\s(?!.*\|\s*$))")
+_TRIPLE = re.compile(r'"""|\'\'\'|<<<|>>>')
+_RULE = re.compile(r"(?:-{3,}|={3,}|\*{3,}|_{3,}|~{3,}|#{3,}|[—–─━]{2,}|(?:[-=*_#] ){2,}[-=*_#])\W*$")
+_BEGIN = re.compile(
+    r"[-=*#<\[({~_/\s]{2,}(?:begin|start|anfang|beginn|inicio|début|inizio|início)\b[^\n]{0,80}$", re.IGNORECASE
+)
+_END = re.compile(r"[-=*#<\[({~_/\s]{2,}(?:end|stop|ende|fin|final|fine|fim|einde)\b[^\n]{0,80}$", re.IGNORECASE)
+_CARD = re.compile(r"BEGIN:[A-Z]{3,20}$", re.IGNORECASE)
+_CURLY = re.compile(r"[“„«][^“”„«»]{1,20000}+[”“»]")
+_STRAIGHT = re.compile(r'(?<![\d\w])"|"(?!\w)')
+_INLINE = re.compile(r'(?<!\w)"([^"\n]{8,400})"(?!\w)' r"|(?<!\w)'((?:I|I'm|I've|My|We|We're)\b[^\n]{3,300}?)'(?!\w)")
+_FEWEST_QUOTED_WORDS = 3
+
+
+def find_markup(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
+    """Yield the stretches of a text that markup, quotation marks or delimiters set apart."""
+    yield from _fenced_code(lines)
+    yield from _block_quotes(lines)
+    yield from _tagged(text)
+    yield from _delimited(text, lines)
+    yield from _quotations(text, lines)
+
+
+def _fenced_code(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
+    opened: tuple[str, int] | None = None
+    for line in lines:
+        fence = _FENCE.match(line.head)
+        if opened is None:
+            # "```code``` and more" on one line opens nothing.
+            if fence and fence.group(1)[0] not in line.head[fence.end() :]:
+                opened = fence.group(1), line.start
+        elif fence and fence.group(1).startswith(opened[0]) and not line.head[fence.end() :]:
+            yield ForeignStretch(opened[1], line.end, ForeignKind.CODE)
+            opened = None
+    if opened is not None:
+        yield ForeignStretch(opened[1], lines[-1].end, ForeignKind.CODE)
+
+
+def _block_quotes(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
+    for line in lines:
+        if _BLOCK_QUOTE.match(line.head):
+            yield ForeignStretch(line.start, line.end, ForeignKind.BLOCK_QUOTE)
+
+
+def _tagged(text: str) -> Iterator[ForeignStretch]:
+    """Yield what stands between tags: from the first opening to the last closing tag of a name, which a page may repeat.
+
+    A known tag that is not closed reaches to the end, one that was not opened to the beginning.
+    """
+    opened: dict[str, int] = {}
+    closed: dict[str, int] = {}
+    for match in _TAG.finditer(text):
+        name = (match.group(2) or match.group(4)).lower()
+        if name in ("--", "doctype", "[cdata["):
+            end = {"--": "-->", "doctype": ">", "[cdata[": "]]>"}[name]
+            place = text.find(end, match.end())
+            yield ForeignStretch(match.start(), len(text) if place < 0 else place + len(end), ForeignKind.MARKUP)
+        elif name not in _INLINE_TAGS:
+            if match.group(1):
+                closed[name] = match.end()
+            else:
+                opened.setdefault(name, match.start())
+                if (match.group(3) or "").rstrip().endswith("/") or name in ("img", "hr", "input", "meta", "link"):
+                    closed[name] = max(closed.get(name, 0), match.end())
+    for match in _BRACKET_TAG.finditer(text):
+        name = f"[{match.group(2).lower()}]"
+        if match.group(1):
+            closed[name] = match.end()
+        else:
+            opened.setdefault(name, match.start())
+    for name in opened.keys() | closed.keys():
+        first, last = opened.get(name), closed.get(name)
+        is_known = name in _ELEMENTS or name in _CONTAINERS
+        if first is not None and last is not None and first < last:
+            yield ForeignStretch(first, last, ForeignKind.MARKUP)
+        elif is_known and first is not None and text[:first].rstrip(" \t")[-1:] in ("", "\n", ":"):
+            yield ForeignStretch(first, len(text), ForeignKind.MARKUP)
+        elif is_known and last is not None and text[last:].lstrip(" \t")[:1] in ("", "\n"):
+            yield ForeignStretch(0, last, ForeignKind.MARKUP)
+
+
+def _delimited(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
+    """Yield what stands between two rules, between "BEGIN" and "END", and between triple quotation marks."""
+    rules = [line for line in lines if _RULE.match(line.head)]
+    if len(rules) >= 2:
+        yield ForeignStretch(rules[0].start, rules[-1].end, ForeignKind.DELIMITED)
+    begins = [line for line in lines if _BEGIN.match(line.head) or _CARD.match(line.head)]
+    if begins:
+        ends = [line.end for line in lines if _END.match(line.head) or line.head.upper().startswith("END:")]
+        last = max((end for end in ends if end > begins[0].start), default=len(text))
+        yield ForeignStretch(begins[0].start, last, ForeignKind.DELIMITED)
+    marks = list(_TRIPLE.finditer(text))
+    if marks:
+        last = marks[-1].end() if len(marks) > 1 else len(text)
+        yield ForeignStretch(marks[0].start(), last, ForeignKind.DELIMITED)
+
+
+def _quotations(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
+    """Yield quotations of several lines, and those in which somebody speaks in the first person."""
+    for match in _CURLY.finditer(text):
+        if "\n" in match.group() or _is_speech(match.group()[1:-1]):
+            yield ForeignStretch(match.start(), match.end(), ForeignKind.QUOTATION)
+    for match in _INLINE.finditer(text):
+        # A turn in quotation marks from its first character to its last is the speaker's own.
+        if _is_speech(match.group(1) or match.group(2)) and match.group() != text.strip():
+            yield ForeignStretch(match.start(), match.end(), ForeignKind.QUOTATION)
+    yield from _double_quoted(text, lines)
+    yield from _single_quoted(lines)
+
+
+def _double_quoted(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
+    """Yield quotations of several lines in straight marks. A mark that opens a line and is not closed reaches to the end."""
+    opened: int | None = None
+    for line in lines:
+        marks = [match.start() for match in _STRAIGHT.finditer(text, line.start, line.end)]
+        if len(marks) % 2 == 0:
+            continue
+        if opened is not None:
+            yield ForeignStretch(opened, marks[0] + 1, ForeignKind.QUOTATION)
+            opened = None
+        elif _opens_quotation(text, marks[-1]):
+            opened = marks[-1]
+    if opened is not None and text[:opened].rstrip(" \t")[-1:] in ("", "\n", ":"):
+        yield ForeignStretch(opened, len(text), ForeignKind.QUOTATION)
+
+
+def _opens_quotation(text: str, place: int) -> bool:
+    is_at_start = place == 0 or text[place - 1].isspace() or text[place - 1] in ":(["
+    return is_at_start and text[place + 1 : place + 2] not in (" ", "\t")
+
+
+def _single_quoted(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
+    """Yield quotations of several lines in single marks, which open at the start of a line and close at the end of one."""
+    opened: Line | None = None
+    for line in lines:
+        if opened is None and line.head[:1] in ("'", "‘", "‚") and not line.head.endswith(("'", "’")):
+            opened = line
+        elif opened is not None and line.head.endswith(("'", "’", "'.", "’.")):
+            yield ForeignStretch(opened.start, line.end, ForeignKind.QUOTATION)
+            opened = None
+
+
+def _is_speech(words: str) -> bool:
+    return words.count(" ") + 1 >= _FEWEST_QUOTED_WORDS and FIRST_PERSON_WORD.search(words) is not None

@@ -1,0 +1,103 @@
+"""Long passages whose length and style differ from what the person writes otherwise. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from afterword.privacy.foreign.lines import ForeignKind, ForeignStretch, Line
+
+_FEWEST_WORDS = 60
+_FEWEST_OWN_WORDS = 5
+_TIMES_LONGER = 4
+_FEWEST_DIFFERENCES = 3
+_LONGEST_READ = 4_000
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_SENTENCE_END = re.compile(r"[.!?…]+(?=\s|$)|\n")
+_TYPOGRAPHIC = re.compile("[“”„‘’—–…«»]")
+_INFORMAL = re.compile(
+    r"\b(?:i|im|ive|dont|cant|u|gonna|wanna|lol|ok|btw|pls|thx)\b|[!?]{2,}|[:;]-?[)D(P]|['’](?:m|re|ll|ve|d|s|t)\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """The style of a text: the number of its words, their mean length, that of its sentences, and its signs."""
+
+    words: int
+    word_letters: float
+    sentence_words: float
+    is_typographic: bool
+    is_informal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Habit:
+    """How a person writes: the style of what they wrote before, and the median number of words of a turn."""
+
+    style: Style
+    turn_words: int
+
+
+def habit_of(texts: Sequence[str]) -> Habit | None:
+    """Return how the writer of these texts writes, or None if they are too short to say."""
+    lengths = sorted(len(_WORD.findall(text[:_LONGEST_READ])) for text in texts)
+    style = _style(" \n".join(texts)[:_LONGEST_READ])
+    return Habit(style, lengths[len(lengths) // 2]) if style.words >= _FEWEST_OWN_WORDS else None
+
+
+def find_register(text: str, lines: Sequence[Line], habit: Habit | None) -> Iterator[ForeignStretch]:
+    """Yield the long paragraphs of a text that its writer would not write so.
+
+    They are compared with `habit`, or with the short paragraphs of the same text.
+    """
+    if len(text) < _FEWEST_WORDS * 3:
+        return
+    paragraphs = [
+        (start, end, _style(text[start : min(end, start + _LONGEST_READ)])) for start, end in _paragraphs(lines)
+    ]
+    long = [paragraph for paragraph in paragraphs if paragraph[2].words >= _FEWEST_WORDS]
+    if habit is None and long:
+        habit = habit_of([text[start:end] for start, end, style in paragraphs if style.words < _FEWEST_WORDS])
+    if habit is None:
+        return
+    for start, end, style in long:
+        if _differs(style, habit):
+            yield ForeignStretch(start, end, ForeignKind.REGISTER)
+
+
+def _paragraphs(lines: Sequence[Line]) -> Iterator[tuple[int, int]]:
+    start: int | None = None
+    for index, line in enumerate(lines):
+        if line.is_blank:
+            start = None
+            continue
+        start = line.start if start is None else start
+        if index + 1 == len(lines) or lines[index + 1].is_blank:
+            yield start, line.end
+
+
+def _style(text: str) -> Style:
+    words = _WORD.findall(text)
+    count = max(1, len(words))
+    return Style(
+        words=len(words),
+        word_letters=sum(map(len, words)) / count,
+        sentence_words=count / max(1, len(_SENTENCE_END.findall(text))),
+        is_typographic=_TYPOGRAPHIC.search(text) is not None,
+        is_informal=_INFORMAL.search(text) is not None,
+    )
+
+
+def _differs(passage: Style, habit: Habit) -> bool:
+    own = habit.style
+    if passage.words < _TIMES_LONGER * habit.turn_words:
+        return False
+    differences = (
+        passage.word_letters >= own.word_letters + 0.5,
+        passage.sentence_words >= max(15.0, 1.5 * own.sentence_words),
+        passage.is_typographic and not own.is_typographic,
+        own.is_informal and not passage.is_informal,
+    )
+    return sum(differences) >= _FEWEST_DIFFERENCES

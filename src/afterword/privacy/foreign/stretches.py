@@ -1,0 +1,94 @@
+"""Which stretches of a person's turn are foreign: words that stand in it and that the person did not say. Pure.
+
+Foreign stretches have the role `pasted`. They explain what a person asks for, and are no evidence of anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
+
+from afterword.facts.transcripts import Role, Turn
+from afterword.privacy.foreign.documents import find_documents
+from afterword.privacy.foreign.lines import ForeignKind, ForeignStretch, split_lines
+from afterword.privacy.foreign.markup import find_markup
+from afterword.privacy.foreign.messages import find_messages
+from afterword.privacy.foreign.register import Habit, find_register, habit_of
+from afterword.privacy.normalisation import PlainText, plain_characters, plain_form
+
+__all__ = ["ForeignKind", "ForeignStretch", "foreign_stretches", "foreign_turns", "without_foreign"]
+
+FILLER = "\x00"
+"""Replaces each character of a foreign stretch, so that positions in the text stay."""
+
+_MOST_EARLIER_TURNS = 12
+_SHORTEST_FOREIGN = 8
+
+
+def foreign_stretches(
+    text: str, own_names: Collection[str] = (), habit: Habit | None = None
+) -> tuple[ForeignStretch, ...]:
+    """Return the foreign stretches of a person's turn, in order and without overlap.
+
+    `own_names` are the names of the person. `habit` is how they write in their earlier turns.
+    """
+    if len(text) < _SHORTEST_FOREIGN:
+        return ()
+    return _stretches(text, tuple(sorted({name.casefold() for name in own_names})), habit)
+
+
+@lru_cache(maxsize=512)
+def _stretches(text: str, own_names: tuple[str, ...], habit: Habit | None) -> tuple[ForeignStretch, ...]:
+    marked, plain = plain_characters(text), plain_form(text)
+    marked_lines, lines = split_lines(marked.text), split_lines(plain.text)
+    stretches = [
+        *_of_original(marked, find_markup(marked.text, marked_lines)),
+        *_of_original(plain, find_messages(plain.text, lines, own_names)),
+        *_of_original(plain, find_documents(plain.text, lines)),
+        *_of_original(plain, find_register(plain.text, lines, habit)),
+    ]
+    merged: list[ForeignStretch] = []
+    for stretch in sorted(stretches, key=lambda stretch: (stretch.start, -stretch.end)):
+        last = merged[-1] if merged else None
+        if last is not None and stretch.start <= last.end + 1:
+            merged[-1] = ForeignStretch(last.start, max(last.end, stretch.end), last.kind)
+        else:
+            merged.append(stretch)
+    return tuple(merged)
+
+
+def _of_original(plain: PlainText, stretches: Iterable[ForeignStretch]) -> Iterator[ForeignStretch]:
+    for stretch in stretches:
+        if stretch.start < stretch.end:
+            yield ForeignStretch(*plain.original_span(stretch.start, stretch.end), stretch.kind)
+
+
+def foreign_turns(turns: Sequence[Turn], only: Collection[int] | None = None) -> list[tuple[ForeignStretch, ...]]:
+    """Return the foreign stretches of each turn, or of the turns with these numbers. Only people's turns have any.
+
+    A turn is compared with the first turns of its speaker, so later turns
+    never change what is foreign.
+    """
+    earlier: dict[str, list[str]] = {}
+    by_turn: list[tuple[ForeignStretch, ...]] = []
+    for turn in turns:
+        said = earlier.setdefault(turn.speaker, [])
+        is_wanted = only is None or turn.number in only
+        if turn.role is not Role.HUMAN or not (is_wanted or len(said) < _MOST_EARLIER_TURNS):
+            by_turn.append(())
+            continue
+        stretches = foreign_stretches(turn.text, (turn.speaker,), habit_of(said) if said else None)
+        by_turn.append(stretches if is_wanted else ())
+        own = without_foreign(turn.text, stretches).replace(FILLER, "").strip()
+        if own and len(said) < _MOST_EARLIER_TURNS:
+            said.append(own)
+    return by_turn
+
+
+def without_foreign(text: str, stretches: Iterable[ForeignStretch]) -> str:
+    """Return a text with every character of its foreign stretches replaced. Positions in the text stay."""
+    parts, last = [], 0
+    for stretch in stretches:
+        parts += [text[last : stretch.start], FILLER * (stretch.end - max(last, stretch.start))]
+        last = max(last, stretch.end)
+    return "".join([*parts, text[last:]])
