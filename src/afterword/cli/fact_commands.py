@@ -187,6 +187,18 @@ def confirm_command(fact_id: FactId, user: User = None, scope: ScopeName = None,
     _change(required_scope(user, scope), lambda memory: memory.confirm(fact_id), as_json=as_json)
 
 
+@app.command(name="flag")
+def flag_command(
+    fact_id: FactId,
+    off: Annotated[bool, typer.Option("--off", help="The fact need not come first.")] = False,
+    user: User = None,
+    scope: ScopeName = None,
+    as_json: Json = False,
+) -> None:
+    """Mark a fact that an agent must never miss. It comes first where not all facts fit."""
+    _change(required_scope(user, scope), lambda memory: memory.flag(fact_id, flagged=not off), as_json=as_json)
+
+
 @app.command(name="withdraw")
 def withdraw_command(fact_id: FactId, user: User = None, scope: ScopeName = None, as_json: Json = False) -> None:
     """Mark a fact as no longer true. Its past is kept; `afterword forget` erases."""

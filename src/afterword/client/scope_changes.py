@@ -101,6 +101,18 @@ class ScopeChanges(ScopeReading):
             fact_id, lambda store, fact: reviews.confirm_fact(store, self.scope, fact, at=self._resources.now())
         )
 
+    async def flag(self, fact_id: str, *, flagged: bool = True) -> RunEffect:
+        """Say whether an agent must never miss a fact: flagged facts come first where not all fit. Raises `NotFound`.
+
+        Facts about health, allergies and safety and standing instructions are flagged without this.
+        """
+        return await self._on_fact(
+            fact_id,
+            lambda store, fact: reviews.flag_fact(
+                store, self.scope, fact, is_flagged=flagged, at=self._resources.now()
+            ),
+        )
+
     async def withdraw(self, fact_id: str) -> RunEffect:
         """Withdraw a fact on a person's word: it no longer holds from now on. Nothing is erased. Raises `NotFound`."""
         return await self._on_fact(

@@ -34,7 +34,8 @@ class Fact:
     it was learned. `support` counts the sessions, and the entries by applications or people, that say it. `retired_by`
     is the assertion that ended it, `contested_by` the facts that contradict it. `may_be` names the people it may be
     about where its subject is a name that fits several: it is pending then, and no agent is told it. `former` is the
-    value that it replaced, where a block has room to show it.
+    value that it replaced, where a block has room to show it. `is_flagged` marks what an agent must never miss: health,
+    allergies, safety and standing instructions.
     """
 
     id: str
@@ -60,6 +61,7 @@ class Fact:
     dated: bool = False
     last_said_at: datetime | None = None
     former: str | None = None
+    is_flagged: bool = False
 
     @property
     def is_served(self) -> bool:

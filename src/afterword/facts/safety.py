@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 
-from afterword.facts.assertions import Kind
+from afterword.facts.assertions import Assertion, Kind
 
 _HEALTH = (
     # the same stem in several languages
@@ -81,6 +82,22 @@ def must_never_be_missed(kind: Kind, statement: str, attribute: str = "", value:
     """Return whether a fact is flagged where nobody decides it: health, allergies, safety, standing instructions."""
     words = f"{statement} {attribute.replace('_', ' ')} {value}"
     return concerns_health_or_safety(words) or is_standing_instruction(kind, statement)
+
+
+def assertion_flag(assertion: Assertion) -> bool:
+    """Return whether an assertion is flagged: as somebody has said, else by its words."""
+    if assertion.is_flagged is not None:
+        return assertion.is_flagged
+    return must_never_be_missed(assertion.kind, assertion.statement, assertion.attribute, assertion.value)
+
+
+def is_flagged(flags: Sequence[tuple[bool, bool]]) -> bool:
+    """Return whether a fact is flagged.
+
+    `flags` holds of each of its assertions, in the order of saying, whether a person entered it, and its flag.
+    """
+    by_people = [flag for is_entered_by_person, flag in flags if is_entered_by_person]
+    return by_people[-1] if by_people else any(flag for _, flag in flags)
 
 
 def _plain(text: str) -> str:

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from afterword.facts.assertions import Assertion, Relation, SpeechAct, Verdict
+from afterword.facts.assertions import Assertion, EvidenceKind, Relation, SpeechAct, Verdict
 from afterword.facts.fact import ENDED_STATUSES, Fact, Status
 from afterword.facts.judged_pairs import JudgedPairs, RefusedRetirement
+from afterword.facts.safety import assertion_flag, is_flagged
 from afterword.facts.subjects import SubjectNames
 
 Interval = tuple[datetime, datetime | None]
@@ -64,6 +65,11 @@ class FactHistory:
     def id(self) -> str:
         """The id of the first-said assertion."""
         return self.members[0].id
+
+    @property
+    def is_flagged(self) -> bool:
+        """Whether an agent must never miss it: as a person decided last, else if any assertion is flagged."""
+        return is_flagged([(_is_entered_by_person(member), assertion_flag(member)) for member in self.members])
 
 
 def timeline(assertions: Iterable[Assertion], verdicts: Iterable[Verdict], at: datetime) -> list[Fact]:
@@ -330,7 +336,12 @@ def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | N
         outcome=lead.outcome,
         dated=lead.valid_from is not None or lead.valid_to is not None,
         last_said_at=members[-1].said_at,
+        is_flagged=history.is_flagged,
     )
+
+
+def _is_entered_by_person(assertion: Assertion) -> bool:
+    return any(evidence.kind is EvidenceKind.PERSON for evidence in assertion.evidence)
 
 
 def _deciding_span(history: FactHistory, at: datetime) -> tuple[ValidityPeriod | None, Status | None]:

@@ -101,7 +101,7 @@ async def edit_fact(store: Store, scope: Scope, fact: Fact, meant: Wording, *, i
     def decide(known: Knowledge) -> _Decided:
         members = [known.by_id[member_id] for member_id in fact.assertion_ids]
         edited = replace(members[0], statement=statement, value=value, subject=subject)
-        edited = replace(edited, valid_from=None, valid_to=None, cue=None)
+        edited = replace(edited, valid_from=None, valid_to=None, cue=None, is_flagged=fact.is_flagged or None)
         said = _restated_by_person(edited, SpeechAct.STATE, Authority.STATED, members, at)
         return [said], [Verdict(member.id, said.id, relation, "edited by a person", PERSON) for member in members]
 
@@ -113,8 +113,22 @@ async def confirm_fact(store: Store, scope: Scope, fact: Fact, *, at: datetime) 
 
     def decide(known: Knowledge) -> _Decided:
         members = [known.by_id[member_id] for member_id in fact.assertion_ids]
-        said = _restated_by_person(members[0], SpeechAct.STATE, Authority.CONFIRMED, members, at)
+        meant = replace(members[0], is_flagged=fact.is_flagged)
+        said = _restated_by_person(meant, SpeechAct.STATE, Authority.CONFIRMED, members, at)
         return [said], [Verdict(members[-1].id, said.id, Relation.SAME, "confirmed by a person", PERSON)]
+
+    return await _apply(store, scope, decide, at)
+
+
+async def flag_fact(store: Store, scope: Scope, fact: Fact, *, is_flagged: bool, at: datetime) -> int:
+    """Say whether an agent must never miss a fact, and return the run."""
+
+    def decide(known: Knowledge) -> _Decided:
+        members = [known.by_id[member_id] for member_id in fact.assertion_ids]
+        meant = replace(members[0], is_flagged=is_flagged)
+        said = _restated_by_person(meant, SpeechAct.STATE, members[0].authority, members, at)
+        reason = "flagged by a person" if is_flagged else "not flagged by a person"
+        return [said], [Verdict(members[-1].id, said.id, Relation.SAME, reason, PERSON)]
 
     return await _apply(store, scope, decide, at)
 

@@ -23,6 +23,7 @@ from afterword.facts.assertions import (
     digest,
 )
 from afterword.facts.fact import Status
+from afterword.facts.safety import assertion_flag
 from afterword.facts.scopes import Scope
 from afterword.facts.timeline import FactHistory, ValidityPeriod
 from afterword.facts.transcripts import LARGEST_STATE_BYTES, Role, TimeBasis, Transcript, Turn
@@ -61,6 +62,7 @@ def assertion_values(assertion: Assertion, scope_id: int, recorded_at: datetime)
         "cue": str(assertion.cue) if assertion.cue else None,
         "limited_to": assertion.limited_to,
         "outcome": assertion.outcome,
+        "is_flagged": assertion_flag(assertion),
         "recorded_at": recorded_at,
     }
 
@@ -98,6 +100,7 @@ def assertion_of(row: AssertionRow, evidence: Iterable[EvidenceRow], scope: Scop
         cue=Cue(row.cue) if row.cue else None,
         limited_to=row.limited_to,
         outcome=row.outcome,
+        is_flagged=row.is_flagged,
     )
 
 

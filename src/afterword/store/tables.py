@@ -193,6 +193,7 @@ class AssertionRow(SQLModel, table=True):
     cue: str | None = None
     limited_to: str | None = None
     outcome: str | None = None
+    is_flagged: bool | None = None
     recorded_at: datetime
 
 

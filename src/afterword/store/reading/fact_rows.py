@@ -12,6 +12,7 @@ from sqlmodel import SQLModel
 
 from afterword.facts.assertions import OWNER, Assertion, Authority, Cue, Evidence, EvidenceKind, Kind, SpeechAct
 from afterword.facts.fact import Status
+from afterword.facts.safety import is_flagged, must_never_be_missed
 from afterword.facts.scopes import Scope
 from afterword.facts.timeline import FactHistory, ValidityPeriod
 from afterword.facts.transcripts import TurnPlace
@@ -23,7 +24,7 @@ from afterword.store.tables import AssertionRow, EvidenceRow, FactAssertionRow, 
 _OF_FACT = "id lead_id spans undone_as undone_by contested_by may_be".split()
 _OF_SAID = (
     "id session_id act kind subject attribute value statement speaker authority said_at time_is_guess"
-    " valid_from valid_to cue limited_to outcome recorded_at".split()
+    " valid_from valid_to cue limited_to outcome is_flagged recorded_at".split()
 )
 _OF_EVIDENCE = "ordinal kind quote session_id turn speaker start".split()
 COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
@@ -38,7 +39,7 @@ COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
 (
     _FACT, _LEAD, _SPANS, _UNDONE_AS, _UNDONE_BY, _CONTESTED_BY, _MAY_BE, _ORDINAL,
     _ID, _SESSION, _ACT, _KIND, _SUBJECT, _ATTRIBUTE, _VALUE, _STATEMENT, _SPEAKER, _AUTHORITY, _SAID_AT, _IS_GUESS,
-    _VALID_FROM, _VALID_TO, _CUE, _LIMITED_TO, _OUTCOME, _RECORDED_AT,
+    _VALID_FROM, _VALID_TO, _CUE, _LIMITED_TO, _OUTCOME, _IS_FLAGGED, _RECORDED_AT,
     _ITEM, _ITEM_KIND, _QUOTE, _ITEM_SESSION, _TURN, _ITEM_SPEAKER, _START,
 ) = range(len(COLUMNS))
 # fmt: on
@@ -105,6 +106,11 @@ class StoredFact:
         contested: str = self._rows[0][_CONTESTED_BY]
         rivals: Sequence[str] = () if contested == "[]" else json.loads(contested)
         return rivals
+
+    @property
+    def is_flagged(self) -> bool:
+        """Whether an agent must never miss it."""
+        return is_flagged([(row[_ITEM_KIND] == EvidenceKind.PERSON, _flag(row)) for row in self._rows])
 
     def history(self, scope: Scope) -> FactHistory:
         """Return the fact over all time."""
@@ -195,7 +201,14 @@ def _assertion(rows: Sequence[Plain], scope: Scope) -> Assertion:
         cue=Cue(row[_CUE]) if row[_CUE] else None,
         limited_to=row[_LIMITED_TO],
         outcome=row[_OUTCOME],
+        is_flagged=None if row[_IS_FLAGGED] is None else bool(row[_IS_FLAGGED]),
     )
+
+
+def _flag(row: Plain) -> bool:
+    if row[_IS_FLAGGED] is not None:
+        return bool(row[_IS_FLAGGED])
+    return must_never_be_missed(_KINDS[row[_KIND]], row[_STATEMENT], row[_ATTRIBUTE], row[_VALUE])
 
 
 def _evidence(row: Plain) -> Evidence:

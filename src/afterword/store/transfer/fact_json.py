@@ -27,6 +27,7 @@ def fact_json(fact: Fact) -> dict[str, Any]:
         "valid_to": iso_instant(fact.valid_to),
         "recorded_at": iso_instant(fact.recorded_at),
         "support": fact.support,
+        "flagged": fact.is_flagged,
         "evidence": [
             {
                 "session_id": evidence.session_id,
