@@ -20,11 +20,11 @@ from afterword.extractors.grounding import Grounding, ground
 from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.extractor import ModelExtractor
 from afterword.extractors.model.judge import ModelJudge
-from afterword.extractors.owners import find_owners
 from afterword.extractors.readers import read_file
 from afterword.extractors.testing import ScriptedEndpoint, replayed
 from afterword.extractors.turn_times import date_turns
 from afterword.extractors.windows import cut_windows
+from afterword.facts.owners import find_owners
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
 from afterword.pipeline.batch import run_batch
@@ -69,7 +69,7 @@ def sessions(states: Path, ids: tuple[str, ...]) -> Iterator[Session]:
             transcript = date_turns(
                 read, started_at=saved.started_at, ended_at=saved.ended_at, file_time=saved.file_time
             )
-            owning = find_owners(transcript, saved.scope)
+            owning = find_owners(transcript.humans, transcript.assumed, saved.scope)
             (window,) = cut_windows(transcript, owning)
             yield Session(saved.session_id, saved.scope, transcript, owning, window)
 

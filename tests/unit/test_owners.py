@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from afterword.extractors.owners import find_owners
 from afterword.extractors.readers.people import is_generic
+from afterword.facts.owners import find_owners
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import Role, Transcript, Turn
 
@@ -13,6 +13,10 @@ from afterword.facts.transcripts import Role, Transcript, Turn
 def spoken_by(*names: str, assumed: tuple[str, ...] = ()) -> Transcript:
     turns = tuple(Turn(place, name, Role.HUMAN, "Hello.") for place, name in enumerate(names, start=1))
     return Transcript(turns, "test", humans=tuple(dict.fromkeys(names)), assumed=assumed)
+
+
+def _owners(transcript: Transcript, scope: Scope) -> tuple[str, ...]:
+    return find_owners(transcript.humans, transcript.assumed, scope)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +40,7 @@ def spoken_by(*names: str, assumed: tuple[str, ...] = ()) -> Transcript:
 def test_the_owner_is_the_one_person_or_the_one_whom_the_scope_names(
     scope_id: str, humans: tuple[str, ...], expected: tuple[str, ...]
 ) -> None:
-    assert find_owners(spoken_by(*humans), Scope.user(scope_id)) == expected
+    assert _owners(spoken_by(*humans), Scope.user(scope_id)) == expected
 
 
 @pytest.mark.parametrize(
@@ -57,13 +61,13 @@ def test_who_only_may_be_a_person_is_the_owner_if_the_scope_names_them(
     scope_id: str, humans: tuple[str, ...], assumed: tuple[str, ...], expected: tuple[str, ...]
 ) -> None:
     """Whatever speaks to a team from outside may be a feed: what it says of itself is not the owner's."""
-    assert find_owners(spoken_by(*humans, assumed=assumed), Scope.user(scope_id)) == expected
+    assert _owners(spoken_by(*humans, assumed=assumed), Scope.user(scope_id)) == expected
 
 
 @pytest.mark.parametrize("kind", [ScopeKind.TEAM, ScopeKind.PROJECT, ScopeKind.AGENT])
 def test_nobody_is_the_owner_of_what_does_not_speak(kind: ScopeKind) -> None:
     """A team is not one of its members, even where it bears her name."""
-    assert find_owners(spoken_by("priya"), Scope("default", kind, "priya")) == ()
+    assert _owners(spoken_by("priya"), Scope("default", kind, "priya")) == ()
 
 
 def test_generic_names_are_known_in_any_letter_case() -> None:

@@ -19,11 +19,10 @@ from pydantic import BaseModel, Field, computed_field
 from afterword.agents.store_reference import named_scope
 from afterword.extractors.extractor import Extractor, Rejection, Usage
 from afterword.extractors.grounding import ground
-from afterword.extractors.owners import find_owners
 from afterword.extractors.readers.memory_marks import split_injected_memory
-from afterword.extractors.readers.people import is_generic
 from afterword.extractors.windows import cut_windows
 from afterword.facts.assertions import Assertion, Kind, SpeechAct
+from afterword.facts.owners import find_owners, is_generic
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 from afterword.facts.words import folded
@@ -192,7 +191,7 @@ class ExtractorAgent(BaseChatAgent):
     async def _read(self) -> tuple[ExtractedFacts, Usage]:
         """Return the facts that cite a new turn. Windows without a new turn are not read again."""
         transcript, read_to = self._transcript(), self._state.read_to
-        owners = find_owners(transcript, self._scope)
+        owners = find_owners(transcript.humans, transcript.assumed, self._scope)
         assertions: dict[str, Assertion] = {}
         refused: list[Rejection] = []
         usage = Usage()

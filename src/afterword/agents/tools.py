@@ -26,10 +26,10 @@ from afterword.agents.vouching import statement_refusal, withdrawal_refusal
 from afterword.errors import StoreError
 from afterword.extractors.grounding import LONGEST, find_quote, snake_case
 from afterword.extractors.readers.memory_marks import split_injected_memory
-from afterword.extractors.readers.people import HUMAN_NAMES, is_generic
 from afterword.extractors.slot_relation import relation
 from afterword.facts.assertions import OWNER, EvidenceKind, Kind
 from afterword.facts.fact import Fact
+from afterword.facts.owners import HUMAN_NAMES, is_generic
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.words import folded
 from afterword.recall.block import safe_line

@@ -14,12 +14,12 @@ from sqlmodel import Session
 from afterword import telemetry
 from afterword.errors import ScopeMoved
 from afterword.extractors.extractor import Window
-from afterword.extractors.owners import find_owners
 from afterword.extractors.readers import read_file, read_state
 from afterword.extractors.transcript_union import unite_readings
 from afterword.extractors.turn_times import date_turns
 from afterword.extractors.windows import cut_windows, window_key
 from afterword.facts.assertions import Assertion
+from afterword.facts.owners import find_owners
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript, Turn
 from afterword.pipeline.errors import SourceInvalid
@@ -92,7 +92,7 @@ async def prepare_session(store: Store, saved: Saved, version: str) -> PreparedS
     """
     stored = await store.read(partial(_read_stored, saved))
     transcript = _joined_transcript(store, saved, stored)
-    owners = find_owners(transcript, saved.scope)
+    owners = find_owners(transcript.humans, transcript.assumed, saved.scope)
     windows = cut_windows(transcript, owners)
     telemetry.note(turns=len(transcript.turns), windows=len(windows), layout=transcript.layout)
     keys = tuple(window_key(window, version) for window in windows)

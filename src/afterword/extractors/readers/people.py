@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from afterword.facts.words import folded
-
-HUMAN_NAMES = frozenset({"user", "human", "user_proxy", "userproxy"})
-"""Speaker names that say "a person" but not who. All of them in one session are the same person."""
-
-
-def is_generic(name: str) -> bool:
-    """Return whether a speaker's name says only that it is a person."""
-    return folded(name) in HUMAN_NAMES
+from afterword.facts.owners import is_generic
 
 
 @dataclass(frozen=True, slots=True)

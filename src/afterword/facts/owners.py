@@ -3,34 +3,41 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from afterword.extractors.readers.people import is_generic
 from afterword.facts.scopes import Scope, ScopeKind
-from afterword.facts.transcripts import Transcript
 from afterword.facts.words import folded
+
+HUMAN_NAMES = frozenset({"user", "human", "user_proxy", "userproxy"})
+"""Speaker names that say "a person" but not who. All of them in one session are the same person."""
 
 _SHORTEST_PART = 2
 
 
-def find_owners(transcript: Transcript, scope: Scope) -> tuple[str, ...]:
-    """Return the speakers who are the owner of the scope, in the order of `transcript.humans`.
+def is_generic(name: str) -> bool:
+    """Return whether a speaker's name says only that it is a person."""
+    return folded(name) in HUMAN_NAMES
+
+
+def find_owners(humans: Sequence[str], assumed_names: Sequence[str], scope: Scope) -> tuple[str, ...]:
+    """Return the speakers who are the owner of the scope, in the order of `humans`.
 
     In a user's scope the only person of a session is the owner under every name used there. Among several people the
     owner is the person whom the scope's id names, and every generic name; if the id fits two people, it names nobody.
     A team, a project or an agent does not speak: its scope has no owner among the speakers, and people's statements
     about themselves are stored under their own names.
 
-    A speaker who is only assumed to be a person (`transcript.assumed`) is the owner only if the scope's id names them,
+    A speaker who is only assumed to be a person (`assumed_names`) is the owner only if the scope's id names them,
     and never prevents somebody else from being the owner.
     """
     if scope.kind is not ScopeKind.USER:
         return ()
-    assumed = {folded(name) for name in transcript.assumed}
-    generic = {folded(name) for name in transcript.humans if is_generic(name)}
-    known = {folded(name) for name in transcript.humans} - assumed - generic
+    assumed = {folded(name) for name in assumed_names}
+    generic = {folded(name) for name in humans if is_generic(name)}
+    known = {folded(name) for name in humans} - assumed - generic
     named = _named_by(scope.id, known) or _named_by(scope.id, assumed)
     taken = known if len(known) <= 1 and named.isdisjoint(assumed) else named
-    return tuple(name for name in transcript.humans if folded(name) in taken | generic)
+    return tuple(name for name in humans if folded(name) in taken | generic)
 
 
 def _named_by(scope_id: str, people: set[str]) -> set[str]:
