@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from afterword.extractors.readers.people import is_generic
-from afterword.facts.owners import find_owners
+from afterword.facts.owners import find_owners, is_generic
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import Role, Transcript, Turn
 
