@@ -31,9 +31,11 @@ from afterword.facts.assertions import (
     SpeechAct,
     Verdict,
 )
+from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.timeline import FactHistory
 from afterword.facts.words import folded
+from afterword.pipeline.resolution import required_pairs
 
 T = TypeVar("T")
 Pair = tuple[Assertion, Assertion]
@@ -193,6 +195,11 @@ def every_pair(new: Sequence[Assertion], known: Sequence[Assertion]) -> list[Pai
     others = [one for one in known if one.id not in {each.id for each in new}]
     pairs = [(one, other) for place, one in enumerate(new) for other in (*new[:place], *others)]
     return [(one, other) if one.order < other.order else (other, one) for one, other in pairs]
+
+
+def pairs_of(new: Sequence[Assertion], known: Sequence[Assertion]) -> list[Pair]:
+    """Return the pairs that the code requires, where nothing has been judged before."""
+    return required_pairs(new, Knowledge.of(0, (*known, *new), ()))
 
 
 @dataclass(slots=True)

@@ -6,8 +6,7 @@ import pytest
 
 import promises
 from afterword.facts.assertions import Assertion, Relation
-from afterword.pipeline.resolution import required_pairs
-from histories import Book, CoherentJudge, History, Told, histories, holds_for, statement
+from histories import Book, CoherentJudge, History, Told, histories, holds_for, pairs_of, statement
 
 by_share = pytest.mark.parametrize(
     "share", [pytest.param(1, id="ci"), pytest.param(10, id="soak", marks=pytest.mark.soak)]
@@ -62,11 +61,11 @@ def test_time_is_cut_as_it_was_said(share: int) -> None:
 @by_share
 def test_the_pairs_that_are_required_make_any_order_the_same(share: int) -> None:
     """As long as equal words are one to the judge: of restatements, only the nearest are required."""
-    holds_for(100 * share, histories(CoherentJudge, is_trusted=True), _any_order_with_required_pairs)
+    holds_for(100 * share, histories(CoherentJudge, is_trusted=True), _any_order_with_pairs_of)
 
 
 def _any_order_with_required_pairs(history: History) -> None:
-    promises.any_order_is_the_order_of_saying(history, required_pairs)
+    promises.any_order_is_the_order_of_saying(history, pairs_of)
 
 
 ALDER, BIRCH = 0, 1
@@ -78,7 +77,7 @@ def test_an_undone_restatement_takes_no_verdict_along(last: int) -> None:
     """Said, said again, and then said a third time or changed: undoing the second leaves the first judged."""
     judge = next(judge for judge in map(CoherentJudge, range(99)) if _excludes(judge))
     sessions = [_told("a", 1, ALDER), _told("b", 3, ALDER), _told("c", 6, last)]
-    book, never = Book(judge, required_pairs), Book(judge, required_pairs)
+    book, never = Book(judge, pairs_of), Book(judge, pairs_of)
     for session in sessions:
         book.read(session, 1)
     book.runs[1].counts = False

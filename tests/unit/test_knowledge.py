@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.facts import knowledge
-from afterword.facts.assertions import PERSON, RETIRING, Assertion, Relation, Verdict
+from afterword.facts import knowledge, neighbourhood
+from afterword.facts.assertions import PERSON, Assertion, Kind, Relation, SpeechAct, Verdict
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.persistent_map import PersistentMap, group_ids, regroup_ids
 from afterword.facts.scopes import Scope
 from afterword.facts.subjects import SubjectNames
-from afterword.facts.timeline import FactHistory, fact_histories
+from afterword.facts.timeline import FactHistory, derived_histories, fact_histories
 from afterword.pipeline.resolution import required_pairs
 from afterword.store.database.cache import Cache, Draft
-from histories import LENA, Book, Digits, Dump, History, Judge, Told, dumped, histories, holds_for, statement
+from histories import LENA, Book, Digits, Dump, History, Judge, Told, day, dumped, histories, holds_for, statement
 
 NAMES = ("user", "Jan", "Jan Petrik", "jan petrik", "Jan Oduya", "Petrik", "Jan Oduya Lang", "the launch")
 
@@ -79,7 +79,7 @@ class Incremental:
         for history in list(self.histories.values()):
             if affected & {assertion.id for assertion in history.members}:
                 del self.histories[history.id]
-        updated = fact_histories(*self.known.excerpt(affected))
+        updated = derived_histories(self.known.judged_pairs(affected), affected)
         self.histories.update((history.id, history) for history in updated)
 
 
@@ -96,61 +96,98 @@ def an_update_gives_what_a_full_derivation_gives(history: History) -> None:
         incremental.follow(book)
         derived = fact_histories(book.assertions, book.verdicts)
         assert dumped_with_people(incremental.histories.values()) == dumped_with_people(derived)
-        everything = incremental.known.assertions
-        assert required_pairs(everything, incremental.known.index) == required_pairs(everything, ())
+        everything, anew = incremental.known.assertions, Knowledge.of(0, book.assertions, book.verdicts)
+        assert required_pairs(everything, incremental.known) == required_pairs(everything, anew)
 
     history.happen(book, undos=True, seen=compare)
 
 
+class SparseJudge(Judge):
+    """A judge that relates few of the pairs, mostly as changes, so that long chains are judged link by link."""
+
+    def verdict(self, earlier: Assertion, later: Assertion) -> Verdict | None:
+        draw = self.drawn("relation", earlier.id, later.id)
+        if earlier.act is not SpeechAct.STATE or draw % 5:
+            return None
+        changes = Relation.CHANGES if later.act is SpeechAct.STATE else Relation.RETRACTS
+        relations = (changes, changes, Relation.RETRACTS, Relation.CORRECTS, Relation.SAME)
+        return Verdict(earlier.id, later.id, relations[draw // 5 % 5], "as drawn", self.version)
+
+
+def with_one_slot(history: History) -> History:
+    """Return the history with every statement about one slot."""
+
+    def moved(statements: Iterable[Assertion]) -> tuple[Assertion, ...]:
+        return tuple(replace(each, kind=Kind.ENTITY, subject="user", attribute="home") for each in statements)
+
+    sessions = (Told(session.id, moved(session.whole), moved(session.early)) for session in history.sessions)
+    return replace(history, sessions=tuple(sessions))
+
+
+PLAIN, NAMED = histories(Judge), histories(NameJudge).map(with_names)
+CHAINED = histories(SparseJudge, 12).map(with_one_slot)
+
+
 @pytest.mark.parametrize("share", [pytest.param(1, id="ci"), pytest.param(10, id="soak", marks=pytest.mark.soak)])
-@pytest.mark.parametrize("judge", [Judge, NameJudge])
-def test_a_step_changes_nothing_beyond_the_affected_ids(judge: Callable[[int], Judge], share: int) -> None:
+@pytest.mark.parametrize("drawn", [PLAIN, NAMED, CHAINED], ids=["plain", "named", "chained"])
+def test_a_step_changes_nothing_beyond_the_affected_ids(drawn: st.SearchStrategy[History], share: int) -> None:
     """Read, grown and undone, with joins, parts and a person's decisions among people who share names."""
-    drawn = histories(judge)
-    holds_for(
-        60 * share, drawn.map(with_names) if judge is NameJudge else drawn, an_update_gives_what_a_full_derivation_gives
-    )
+    holds_for(60 * share, drawn, an_update_gives_what_a_full_derivation_gives)
 
 
 def names_never_change(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SubjectNames, "changed_labels", lambda *_: set())
 
 
-def only_retirements_connect(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(knowledge, "_connects_facts", lambda verdict: verdict.relation in RETIRING)
-
-
-def a_persons_beside_is_ignored(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(
-        knowledge, "_connects_facts", lambda verdict: verdict.relation is not Relation.BESIDE or verdict.joins_subjects
-    )
-
-
 def former_connections_are_ignored(patch: pytest.MonkeyPatch) -> None:
-    connected_ids = Knowledge.connected_ids
-    patch.setattr(Knowledge, "connected_ids", lambda self, ids, *_: connected_ids(self, ids))
+    affected_ids = neighbourhood.affected_ids
+    patch.setattr(knowledge, "affected_ids", lambda _before, after, *ids: affected_ids(after, after, *ids))
 
 
 def only_the_changed_ids(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Knowledge, "connected_ids", lambda _self, ids, *_: set(ids))
+    patch.setattr(knowledge, "affected_ids", lambda _before, _after, ids, _renamed: set(ids))
+
+
+def nothing_loses_its_effect(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(neighbourhood, "_may_lose_effect", lambda *_: False)
+
+
+def only_judged_neighbours_are_read(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(neighbourhood, "_binds", lambda verdict: verdict.relation is Relation.SAME)
 
 
 @pytest.mark.parametrize(
-    "plant",
+    ("plant", "drawn"),
     [
-        names_never_change,
-        only_retirements_connect,
-        a_persons_beside_is_ignored,
-        former_connections_are_ignored,
-        only_the_changed_ids,
+        (names_never_change, NAMED),
+        (former_connections_are_ignored, NAMED),
+        (only_the_changed_ids, NAMED),
+        (nothing_loses_its_effect, CHAINED),
+        (only_judged_neighbours_are_read, CHAINED),
     ],
 )
 def test_affecting_too_few_ids_is_noticed(
-    plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+    plant: Callable[[pytest.MonkeyPatch], None], drawn: st.SearchStrategy[History], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch)
     with pytest.raises(AssertionError):
-        holds_for(60, histories(NameJudge).map(with_names), an_update_gives_what_a_full_derivation_gives, is_fixed=True)
+        holds_for(60, drawn, an_update_gives_what_a_full_derivation_gives, is_fixed=True)
+
+
+def test_a_change_that_was_called_off_stays_without_effect_where_only_its_neighbours_are_derived() -> None:
+    graz, oslo, called_off, later = (statement(0, f"s{number}", 1, number) for number in range(4))
+    oslo = replace(oslo, valid_from=day(9))
+    called_off = replace(called_off, act=SpeechAct.RETRACT)
+    verdicts = [
+        Verdict(graz.id, oslo.id, Relation.CHANGES, "he moves", "test"),
+        Verdict(oslo.id, called_off.id, Relation.RETRACTS, "he does not move", "test"),
+        Verdict(graz.id, later.id, Relation.SAME, "he stays", "test"),
+    ]
+    known = Knowledge.of(1, (graz, oslo, called_off, later), verdicts)
+    ids = {graz.id, later.id}
+    expected = fact_histories(known.assertions, known.verdicts)[:1]
+    assert derived_histories(known.judged_pairs(ids), ids) == expected
+    assert expected[0].spans[0].end is None
 
 
 def knowledge_of(revision: int, *numbers: int) -> Knowledge:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from afterword.facts.assertions import Assertion, Authority, Cue, Evidence, EvidenceKind, Kind, SpeechAct
 from afterword.facts.scopes import Scope
-from afterword.pipeline.resolution import required_pairs
+from histories import pairs_of
 
 LENA = Scope.user("lena")
 
@@ -51,7 +51,7 @@ def said(
 
 
 def ids(new: list[Assertion], known: list[Assertion]) -> list[tuple[str, str]]:
-    return [(earlier.id, later.id) for earlier, later in required_pairs(new, known)]
+    return [(earlier.id, later.id) for earlier, later in pairs_of(new, known)]
 
 
 WINDOW = said("window", 1)
@@ -133,9 +133,9 @@ def test_within_a_session_only_the_slot_and_near_copies_are_met() -> None:
 def test_restatements_are_thin() -> None:
     """Six hundred sessions that say the same cost one pair each, and a change after them one more."""
     repeated = [said(f"r{number:03}", number) for number in range(600)]
-    assert len(required_pairs([repeated[-1]], repeated[:-1])) == 1
-    assert len(required_pairs([repeated[300]], repeated)) == 2
-    assert len(required_pairs(repeated, [])) == 599
+    assert len(pairs_of([repeated[-1]], repeated[:-1])) == 1
+    assert len(pairs_of([repeated[300]], repeated)) == 2
+    assert len(pairs_of(repeated, [])) == 599
     assert ids([said("z", 601, value="aisle")], repeated) == [("r599", "z")]
     assert ids([said("x", 601, act=SpeechAct.RETRACT)], repeated) == [("r599", "x")]
 

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
 
-from afterword.facts.assertions import PERSON, Assertion, Relation, Verdict
-from afterword.facts.judged_pairs import deciding_verdict
+from afterword.facts.assertions import Assertion, Verdict
+from afterword.facts.judged_pairs import JudgedPairs, deciding_verdict
+from afterword.facts.neighbourhood import affected_ids, context_ids
 from afterword.facts.persistent_map import PersistentMap, group_ids, regroup_ids
+from afterword.facts.replacements import replacement_starts
 from afterword.facts.statement_index import StatementIndex
 from afterword.facts.subjects import LabelPair, SubjectNames, joined_labels
 from afterword.facts.words import folded
@@ -25,7 +27,8 @@ class Knowledge:
     """All live assertions and verdicts of one scope at one revision.
 
     `ids_by_subject` holds the ids of the assertions about each folded subject, `ids_by_session` those of each session.
-    `verdicts_by_id` holds the verdicts on each assertion. `last_said_at` is the time of the latest assertion.
+    `verdicts_by_id` holds the verdicts on each assertion, `replacement_starts` when each replaced one was replaced.
+    `last_said_at` is the time of the latest assertion.
     """
 
     def __init__(
@@ -39,6 +42,7 @@ class Knowledge:
     ) -> None:
         self.revision, self.by_id, self.verdicts_by_id = revision, by_id, verdicts_by_id
         self.ids_by_subject, self.ids_by_session, self.last_said_at = ids_by_subject, ids_by_session, last_said_at
+        self.replacement_starts: PersistentMap[str, tuple[datetime, ...]] = PersistentMap({})
         self.names = SubjectNames({}, ())
         self._joins: Mapping[tuple[str, str], LabelPair] = {}
 
@@ -60,6 +64,9 @@ class Knowledge:
             group_ids(_by_subject(by_id.values())),
             group_ids(_by_session(by_id.values())),
             max((assertion.said_at for assertion in by_id.values()), default=None),
+        )
+        knowledge.replacement_starts = PersistentMap(
+            {id_: starts for id_ in by_id if (starts := knowledge._replacement_starts(id_)) is not None}
         )
         knowledge._joins = knowledge._joins_of(pairs)
         spellings = {label: knowledge._spelling(label) for label in knowledge.ids_by_subject}
@@ -116,32 +123,36 @@ class Knowledge:
         after.last_said_at = self._last_said_at(after, removed, added)
         if "index" in self.__dict__:
             after.index = self.index.revised(removed, added)
+        rejudged = {verdict.earlier_id for verdict in changed_verdicts}
+        for changed in (*removed, *added):
+            rejudged |= {changed.id, *(verdict.earlier_id for verdict in after.verdicts_by_id.get(changed.id, ()))}
+        after.replacement_starts = self.replacement_starts.updated(
+            {id_: after._replacement_starts(id_) for id_ in rejudged}
+        )
         after.names, after._joins = self.names, self._joins
         after._update_names([*removed, *added], changed_verdicts)
         return after
-
-    def connected_ids(self, ids: Iterable[str], *others: Knowledge) -> set[str]:
-        """Return these ids and all that verdicts connect them to, directly or not, here or in `others`."""
-        connected: set[str] = set()
-        pending = list(ids)
-        while pending:
-            id_ = pending.pop()
-            if id_ not in connected:
-                connected.add(id_)
-                pending += [neighbour for knowledge in (self, *others) for neighbour in knowledge._neighbours(id_)]
-        return connected
 
     def affected_ids(self, before: Knowledge, ids: Iterable[str]) -> set[str]:
         """Return all assertions whose facts may differ from before, where `ids` were added, removed or judged anew."""
         labels = self.names.changed_labels(before.names)
         renamed = {id_ for label in labels for side in (self, before) for id_ in side.ids_by_subject.get(label, ())}
-        return self.connected_ids({*ids, *renamed}, before)
+        return affected_ids(before, self, ids, renamed)
+
+    def judged_pairs(self, ids: Iterable[str]) -> JudgedPairs:
+        """Return the judged pairs that the facts of these assertions depend on. Other facts in it may be incomplete."""
+        return JudgedPairs(*self.excerpt(context_ids(self, ids)))
 
     def excerpt(self, ids: Iterable[str]) -> Excerpt:
-        """Return the live assertions of these ids, the verdicts on them, and the names of the whole scope."""
-        live_ids = [id_ for id_ in ids if id_ in self.by_id]
-        verdicts = dict.fromkeys(verdict for id_ in live_ids for verdict in self.verdicts_by_id.get(id_, ()))
-        return [self.by_id[id_] for id_ in live_ids], list(verdicts), self.names
+        """Return the live assertions of these ids, the verdicts between them, and the names of the whole scope."""
+        live = {id_: self.by_id[id_] for id_ in ids if id_ in self.by_id}
+        verdicts = [
+            verdict
+            for id_ in live
+            for verdict in self.verdicts_by_id.get(id_, ())
+            if verdict.earlier_id == id_ and verdict.later_id in live
+        ]
+        return list(live.values()), verdicts, self.names
 
     def _last_said_at(self, after: Knowledge, removed: list[Assertion], added: list[Assertion]) -> datetime | None:
         if any(assertion.said_at == self.last_said_at for assertion in removed):
@@ -149,11 +160,9 @@ class Knowledge:
         times = (self.last_said_at, *(assertion.said_at for assertion in added))
         return max(filter(None, times), default=None)
 
-    def _neighbours(self, id_: str) -> list[str]:
-        if id_ not in self.by_id:
-            return []
-        verdicts = filter(_connects_facts, self.verdicts_by_id.get(id_, ()))
-        return [end for verdict in verdicts for end in verdict.pair if end in self.by_id]
+    def _replacement_starts(self, id_: str) -> tuple[datetime, ...] | None:
+        verdicts = self.verdicts_by_id.get(id_, ())
+        return replacement_starts(id_, self.by_id, verdicts) if id_ in self.by_id and verdicts else None
 
     def _joins_of(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], LabelPair]:
         """Return the labels that the deciding verdicts on these pairs join in the whole scope."""
@@ -186,12 +195,6 @@ class Knowledge:
         said = [self.by_id[id_] for id_ in self.ids_by_subject[label]]
         spellings = {assertion.subject for assertion in said}
         return spellings.pop() if len(spellings) == 1 else max(said, key=lambda assertion: assertion.order).subject
-
-
-def _connects_facts(verdict: Verdict) -> bool:
-    """Whether the facts of one side depend on the other. `beside` does not connect them unless a person decided it."""
-    is_idle = verdict.relation is Relation.BESIDE and verdict.judge != PERSON
-    return not is_idle or verdict.joins_subjects or verdict.parts_subjects
 
 
 def _updated_verdicts(

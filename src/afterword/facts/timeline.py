@@ -7,7 +7,7 @@ decides over which interval. The order of arrival decides nothing.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -100,7 +100,14 @@ def fact_histories(
 
     Raises ValueError if a verdict's pair is not in order of saying.
     """
-    pairs = JudgedPairs(assertions, verdicts, names)
+    return derived_histories(JudgedPairs(assertions, verdicts, names))
+
+
+def derived_histories(pairs: JudgedPairs, ids: Collection[str] | None = None) -> list[FactHistory]:
+    """Return the history of each fact that the judged pairs imply, in order of saying.
+
+    With `ids`, only those of the facts to which these assertions belong.
+    """
     corrected_by = _corrected_by(pairs)
     intervals = _stated_intervals(pairs, corrected_by)
     spans, undone = _validity(pairs, corrected_by, intervals)
@@ -111,7 +118,9 @@ def fact_histories(
         for root, members in pairs.members.items()
     }
     return [
-        _history(pairs, members, spans, undone, corrected_by, remaining) for members in remaining.values() if members
+        _history(pairs, members, spans, undone, corrected_by, remaining)
+        for members in remaining.values()
+        if members and (ids is None or members[0].id in ids)
     ]
 
 

@@ -62,7 +62,7 @@ async def judging_coverage(store: Store, scope: Scope, judge: Judge) -> JudgingC
 
     def work(transaction: Session) -> JudgingCoverage:
         known = lookup.read_knowledge(transaction, scope)
-        pairs = required_pairs(known.assertions, known.index)
+        pairs = required_pairs((), known, compared_before=known.assertions)
         if judge.pairs_a_call is None:
             return JudgingCoverage(len(pairs), len(pairs))
         return JudgingCoverage(len(pairs), len(runs.read_verdicts(transaction, scope, pairs, judge.version)))
@@ -94,7 +94,11 @@ async def consolidate_scope(
         in_force = {
             (verdict.earlier_id, verdict.later_id) for verdict in known.verdicts if verdict.judge == judge.version
         }
-        pairs = [pair for pair in required_pairs(known.assertions, known.index) if pair_ids(pair) not in in_force]
+        pairs = [
+            pair
+            for pair in required_pairs((), known, compared_before=known.assertions)
+            if pair_ids(pair) not in in_force
+        ]
         return known, scope_rows.policy_of(transaction, scope), judging.prepare(transaction, known, pairs)
 
     async def consolidate() -> ConsolidationResult:

@@ -15,7 +15,7 @@ from afterword.extractors.slot_relation import RELATION_VERSION, is_cleared
 from afterword.facts.assertions import Relation, Verdict
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import erased_ids, fact_histories, facts_at
+from afterword.facts.timeline import derived_histories, facts_at
 from afterword.pipeline import session_telemetry
 from afterword.pipeline.errors import BudgetReached
 from afterword.store import runs
@@ -59,7 +59,7 @@ class PairJudging:
         """
         if pairs and self._judge.pairs_a_call is not None:
             ids = {id_ for pair in pairs for id_ in pair_ids(pair)}
-            erased = erased_ids(*known.excerpt(known.connected_ids(ids)))
+            erased = known.judged_pairs(ids).erased()
             pairs = [pair for pair in pairs if not erased & set(pair_ids(pair))]
         stored = runs.read_verdicts(transaction, self._scope, pairs, self._judge.version)
         cleared = {pair_ids(pair): _cleared_verdict(pair) for pair in pairs if is_cleared(*pair)}
@@ -126,7 +126,7 @@ def _current_ids(known: Knowledge, pairs: Sequence[Pair]) -> frozenset[str]:
     """Return the ids of the statements of facts that hold when the last statement of these pairs is made."""
     ids = {id_ for pair in pairs for id_ in pair_ids(pair)}
     at = max(assertion.said_at for pair in pairs for assertion in pair)
-    facts = facts_at(fact_histories(*known.excerpt(known.connected_ids(ids))), at)
+    facts = facts_at(derived_histories(known.judged_pairs(ids), ids), at)
     return frozenset(id_ for fact in facts if fact.is_served for id_ in fact.assertion_ids)
 
 

@@ -51,7 +51,7 @@ async def apply_proposal(
         session_ids = {assertion.session_id for assertion in new} - {None}
         old = [assertion for assertion in known.assertions if assertion.session_id in session_ids]
         others = known.revised(known.revision, removed=old)
-        pairs = required_pairs(new, others.revised(known.revision, added=new).index)
+        pairs = required_pairs(new, others.revised(known.revision, added=new))
         return current, proposal, session_pk, known.revision, judging.prepare(transaction, known, pairs)
 
     async def apply() -> Run:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -10,9 +10,10 @@ from afterword.extractors.judge import Pair
 from afterword.facts.assertions import OWNER, Assertion, SpeechAct
 from afterword.facts.fact import Fact, Status
 from afterword.facts.knowledge import Knowledge
+from afterword.facts.replacements import LAST_REPLACEMENTS, REPLACEMENTS, is_replaced_before
 from afterword.facts.similarity import similarity
-from afterword.facts.statement_index import IndexedStatement, StatementIndex
-from afterword.facts.timeline import erased_ids, fact_histories, facts_at
+from afterword.facts.statement_index import IndexedStatement
+from afterword.facts.timeline import derived_histories, facts_at
 from afterword.facts.words import folded
 
 ALIKE, MARKED_ALIKE, ALIKE_IN_SESSION = 0.5, 0.4, 2.0
@@ -24,46 +25,67 @@ SLOT, FORGETTING = 10.0, 1.0
 pairs: its wording is loose, so its pairs are judged before those that are only worded alike."""
 
 
-def required_pairs(new: Sequence[Assertion], known: Iterable[Assertion] | StatementIndex) -> list[Pair]:
+def required_pairs(
+    new: Sequence[Assertion], known: Knowledge, *, compared_before: Sequence[Assertion] = ()
+) -> list[Pair]:
     """Return the pairs (earlier-said, later-said) that must be judged for the new statements, likely conflicts first.
 
     A statement is paired with those of its slot and with similar ones, retired values included. A retraction is paired
     with everything said before about its subject. Only the two statements decide whether a pair is required, so the
-    order of arrival does not matter. Of restatements of one value only the ones said next before and after are paired.
-    If `known` is an index, it holds the new statements too.
+    order of arrival does not matter. There are two exceptions. Of restatements of one value only the ones said next
+    before and after are paired. And a statement of which several changes have left nothing is not paired with later
+    changes. Of statements in `compared_before` fewer such changes are enough. `known` holds all of these statements.
     """
-    index = known if isinstance(known, StatementIndex) else StatementIndex.of((*known, *new))
     ranks: dict[tuple[str, str], tuple[float, tuple[object, ...], tuple[object, ...]]] = {}
-    for statement in (index.by_id[assertion.id] for assertion in new):
-        for other in _nearest_restatements(statement, _required_partners(statement, index)):
+    replacements = dict.fromkeys((assertion.id for assertion in compared_before), LAST_REPLACEMENTS)
+    replacements |= dict.fromkeys((assertion.id for assertion in new), REPLACEMENTS)
+    for id_, count in replacements.items():
+        statement = known.index.by_id[id_]
+        for other in _nearest_restatements(statement, _required_partners(statement, known, count)):
             earlier, later = (other, statement) if other.order < statement.order else (statement, other)
             ranks[earlier.said.id, later.said.id] = -_urgency(earlier, later), earlier.order, later.order
     ranked = sorted(ranks, key=ranks.__getitem__)
-    return [(index.by_id[earlier].said, index.by_id[later].said) for earlier, later in ranked]
+    return [(known.by_id[earlier], known.by_id[later]) for earlier, later in ranked]
 
 
-def comparison_partners(removed: Sequence[Assertion], index: StatementIndex) -> list[Assertion]:
-    """Return the statements that must be judged with any of these, which the index holds.
+def comparison_partners(removed: Sequence[Assertion], known: Knowledge) -> list[Assertion]:
+    """Return the known statements that must be judged with any of these, which are known too.
 
-    Once these are removed, their partners must be compared with the next restatement.
+    Once these are removed, their partners must be compared with the next restatement, or with the next change.
     """
-    partners = (other.said for assertion in removed for other in _required_partners(index.by_id[assertion.id], index))
+    partners = (
+        other.said
+        for assertion in removed
+        for other in _required_partners(known.index.by_id[assertion.id], known, REPLACEMENTS + 1)
+    )
     return list({other.id: other for other in partners}.values())
 
 
-def _required_partners(statement: IndexedStatement, index: StatementIndex) -> list[IndexedStatement]:
-    """Return the statements that must be judged with this one, in the order of saying."""
+def _required_partners(statement: IndexedStatement, known: Knowledge, count: int) -> list[IndexedStatement]:
+    """Return the statements that must be judged with this one, in the order of saying.
+
+    Those are left out that `count` changes have replaced before.
+    """
     partners = (
         other
-        for other in index.near(statement)
-        if (_is_required(other, statement) if other.order < statement.order else _is_required(statement, other))
+        for other in known.index.near(statement)
+        if (
+            _is_required(other, statement, known.replacement_starts, count)
+            if other.order < statement.order
+            else _is_required(statement, other, known.replacement_starts, count)
+        )
     )
     return sorted(partners, key=lambda other: other.order)
 
 
-def _is_required(earlier: IndexedStatement, later: IndexedStatement) -> bool:
+def _is_required(
+    earlier: IndexedStatement, later: IndexedStatement, starts: Mapping[str, tuple[datetime, ...]], count: int
+) -> bool:
     # A retraction does not affect statements said after it.
     if earlier.said.act is not SpeechAct.STATE:
+        return False
+    replaced_at = starts.get(earlier.said.id)
+    if replaced_at is not None and is_replaced_before(earlier.said, later.said, replaced_at, count):
         return False
     least = _least_similarity(earlier, later)
     return least == 0.0 or _similarity(earlier, later) >= least
@@ -152,9 +174,10 @@ def compare_facts(before: Sequence[Fact], after: Sequence[Fact]) -> Changes:
 def changes_between(before: Knowledge, after: Knowledge, ids: Collection[str], now: datetime) -> Changes:
     """Return what changes in the facts that these statements belong to."""
     at = max(instant for instant in (now, before.last_said_at, after.last_said_at) if instant is not None)
-    old = facts_at(fact_histories(*before.excerpt(ids)), at)
-    hidden = erased_ids(*after.excerpt(ids))
-    changes = compare_facts(old, facts_at(fact_histories(*after.excerpt(ids)), at))
+    old = facts_at(derived_histories(before.judged_pairs(ids), ids), at)
+    pairs = after.judged_pairs(ids)
+    hidden = pairs.erased()
+    changes = compare_facts(old, facts_at(derived_histories(pairs, ids), at))
     return replace(changes, hidden=sum(hidden.issuperset(fact.assertion_ids) for fact in old))
 
 

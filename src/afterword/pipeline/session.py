@@ -276,8 +276,8 @@ class _Processing:
         # A statement that was compared only with one that is now gone must be compared with the next one.
         new_ids = {assertion.id for assertion in new}
         gone = [assertion for assertion in old if assertion.id not in new_ids]
-        unpaired = [other for other in comparison_partners(gone, before.index) if other.id in others.by_id]
-        pairs = required_pairs([*new, *unpaired], combined.index)
+        unpaired = [other for other in comparison_partners(gone, before) if other.id in others.by_id]
+        pairs = required_pairs(new, combined, compared_before=unpaired)
         to_judge = self.judging.prepare(transaction, others, pairs)
         return _Comparison(scope_rows.policy_of(transaction, self.saved.scope), before, combined, old, new, to_judge)
 

@@ -109,9 +109,7 @@ def _affected(before: Knowledge, after: Knowledge) -> list[Assertion]:
     """Return the assertions that may lack a comparison: new ones, and those that were compared with removed ones."""
     removed = [assertion for assertion in before.assertions if assertion.id not in after.by_id]
     added = [assertion for assertion in after.assertions if assertion.id not in before.by_id]
-    return added + [
-        assertion for assertion in comparison_partners(removed, before.index) if assertion.id in after.by_id
-    ]
+    return added + [assertion for assertion in comparison_partners(removed, before) if assertion.id in after.by_id]
 
 
 def missing_verdicts(
@@ -123,7 +121,7 @@ def missing_verdicts(
         for assertion in affected
         for verdict in known.verdicts_by_id.get(assertion.id, ())
     }
-    required = required_pairs(list(dict.fromkeys(affected)), known.index)
+    required = required_pairs((), known, compared_before=affected)
     pairs = [pair for pair in required if pair_ids(pair) not in in_force]
     stored = runs.read_verdicts(transaction, scope, pairs, judge.version)
     judged: list[Verdict] = []

@@ -19,7 +19,7 @@ from afterword.errors import NotFound, ScopeMoved
 from afterword.facts.assertions import Assertion
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import FactHistory, fact_histories
+from afterword.facts.timeline import FactHistory, derived_histories, fact_histories
 from afterword.facts.transcripts import Transcript
 from afterword.store.database.inserts import insert_rows
 from afterword.store.database.statements import chunks, fetch_rows, fetch_where_in, select_columns
@@ -230,7 +230,7 @@ def _update_facts(transaction: Session, scope: Scope, run: RunRow, before: Knowl
     affected_ids = after.affected_ids(before, ids)
     ties = fetch_where_in(transaction, FactAssertionRow, "assertion_id", affected_ids)
     stored_ids = list(dict.fromkeys(tie.fact_id for tie in ties))
-    histories = fact_histories(*after.excerpt(affected_ids))
+    histories = derived_histories(after.judged_pairs(affected_ids), affected_ids)
     changed_ids = _replace_facts(transaction, run.scope_id, stored_ids, histories)
     linked_before = {tie.assertion_id for tie in ties}
     linked_after = {member.id for history in histories for member in history.members}

@@ -1,0 +1,128 @@
+"""Which facts a change may alter, and which statements the history of a fact depends on. Pure.
+
+A fact depends on its own statements, on the statements that were judged with them, and on whatever decides whether
+those took effect. It does not depend on what happened further away in a chain of changes. So the cost of a change does
+not grow with the number of changes that a slot has seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from afterword.facts.assertions import RETIRING, Assertion, Relation, Verdict
+
+_BINDING = frozenset({Relation.SAME, Relation.NARROWS, Relation.CORRECTS})
+_UNDOING = frozenset({Relation.RETRACTS, Relation.CORRECTS})
+
+
+class JudgedStatements(Protocol):
+    """Statements by id, and the verdicts on each of them."""
+
+    @property
+    def by_id(self) -> Mapping[str, Assertion]:
+        """The live statements."""
+        ...
+
+    @property
+    def verdicts_by_id(self) -> Mapping[str, tuple[Verdict, ...]]:
+        """The verdicts on each statement. A verdict may name a statement that is not live."""
+        ...
+
+
+def affected_ids(
+    before: JudgedStatements, after: JudgedStatements, changed_ids: Iterable[str], renamed_ids: Iterable[str]
+) -> set[str]:
+    """Return the statements whose facts may differ between two states: whole facts, never a part of one.
+
+    `changed_ids` were added, removed or judged anew. The subjects of `renamed_ids` mean someone else than before.
+    """
+    sides = (before, after)
+    changed, moved = {*changed_ids}, {*renamed_ids}
+    for id_ in tuple(changed):
+        if before.by_id.get(id_) != after.by_id.get(id_):
+            moved.add(id_)
+        for verdict in {*_effective(before, id_)} ^ {*_effective(after, id_)}:
+            changed.update(verdict.pair)
+            if verdict.relation is Relation.SAME or verdict.joins_subjects or verdict.parts_subjects:
+                moved.update(verdict.pair)
+    changed |= _neighbours(sides, _closure(sides, moved), _retires)
+    for id_ in changed - moved:
+        if any(_may_lose_effect(sides, bound) for bound in _closure(sides, (id_,))):
+            moved.add(id_)
+    own = _closure(sides, changed | moved)
+    beyond = _neighbours(sides, _closure(sides, moved), _retires)
+    return _closure(sides, own | beyond)
+
+
+def context_ids(known: JudgedStatements, ids: Iterable[str]) -> set[str]:
+    """Return these statements and all on which the histories of their facts depend."""
+    sides = (known,)
+    own = _closure(sides, ids)
+    judged = _closure(sides, own | _neighbours(sides, own, _retires))
+    plans = _closure(sides, (id_ for id_ in judged if id_ in known.by_id and _is_plan(known.by_id[id_])))
+    deciding = _neighbours(sides, judged, _retracts) | _neighbours(sides, plans, _retires)
+    context = _closure(sides, judged | deciding)
+    return context | _neighbours(sides, context, _names_subjects)
+
+
+def _effective(known: JudgedStatements, id_: str) -> Iterable[Verdict]:
+    """Yield the verdicts on a statement whose other statement is live as well."""
+    by_id = known.by_id
+    if id_ in by_id:
+        for verdict in known.verdicts_by_id.get(id_, ()):
+            if verdict.earlier_id in by_id and verdict.later_id in by_id:
+                yield verdict
+
+
+def _neighbours(sides: Iterable[JudgedStatements], ids: Iterable[str], is_edge: Callable[[Verdict], bool]) -> set[str]:
+    """Return the statements that such a verdict relates to any of these."""
+    return {
+        end
+        for known in sides
+        for id_ in ids
+        for verdict in _effective(known, id_)
+        if is_edge(verdict)
+        for end in verdict.pair
+    }
+
+
+def _closure(sides: tuple[JudgedStatements, ...], ids: Iterable[str]) -> set[str]:
+    """Return these statements with all that they repeat, narrow or correct, and all that does so to them."""
+    closure: set[str] = set()
+    pending = set(ids)
+    while pending:
+        closure |= pending
+        pending = _neighbours(sides, pending, _binds) - closure
+    return closure
+
+
+def _may_lose_effect(sides: Iterable[JudgedStatements], id_: str) -> bool:
+    """Whether a later statement may decide that this one ended nothing: by retracting, correcting or replacing it."""
+    return any(
+        _is_plan(known.by_id[verdict.earlier_id]) or verdict.relation in _UNDOING
+        for known in sides
+        for verdict in _effective(known, id_)
+        if verdict.earlier_id == id_
+    )
+
+
+def _is_plan(assertion: Assertion) -> bool:
+    """Whether it was announced: it was to begin after it was said."""
+    return assertion.valid_from is not None and assertion.valid_from > assertion.said_at
+
+
+def _retires(verdict: Verdict) -> bool:
+    return verdict.relation in RETIRING
+
+
+def _binds(verdict: Verdict) -> bool:
+    return verdict.relation in _BINDING
+
+
+def _retracts(verdict: Verdict) -> bool:
+    return verdict.relation is Relation.RETRACTS
+
+
+def _names_subjects(verdict: Verdict) -> bool:
+    return verdict.joins_subjects or verdict.parts_subjects

@@ -1,0 +1,58 @@
+"""Which statements were replaced for good, and from when. Pure.
+
+A change without an end, "I live in Oslo now", leaves nothing of the former value. Once several such changes have
+replaced a value, later changes need not be compared with it, and a slot may change as often as it likes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from afterword.facts.assertions import Assertion, Cue, Relation, SpeechAct, Verdict
+from afterword.facts.judged_pairs import deciding_verdict
+from afterword.facts.retirement_guard import refusal_reason
+from afterword.facts.words import folded
+
+REPLACEMENTS = 8
+"""After so many replacements a statement is not compared with new ones. One would do: the others are there for the case
+that some are undone or corrected."""
+
+LAST_REPLACEMENTS = 5
+"""A statement that was compared with more than it needed is compared with further ones only once fewer are left."""
+
+
+def replacement_starts(
+    id_: str, by_id: Mapping[str, Assertion], verdicts: Iterable[Verdict]
+) -> tuple[datetime, ...] | None:
+    """Return when the first replacements of a statement were said and had begun; None if nothing has replaced it.
+
+    `verdicts` are all verdicts on the statement. A replacement is a change that has no end and that the guard allows.
+    """
+    judged: dict[str, list[Verdict]] = defaultdict(list)
+    for verdict in verdicts:
+        if verdict.earlier_id == id_ and verdict.later_id in by_id:
+            judged[verdict.later_id].append(verdict)
+    starts = [
+        max(by_id[later_id].said_at, by_id[later_id].valid_from or by_id[later_id].said_at)
+        for later_id, on_pair in judged.items()
+        if deciding_verdict(on_pair).relation is Relation.CHANGES and _replaces(by_id[id_], by_id[later_id])
+    ]
+    return tuple(sorted(starts)[: REPLACEMENTS + 1]) or None
+
+
+def is_replaced_before(earlier: Assertion, later: Assertion, starts: tuple[datetime, ...], count: int) -> bool:
+    """Whether `count` replacements were said and had begun before the later statement, which has another value.
+
+    Then it changes nothing of the earlier statement, unless it corrects or retracts that.
+    """
+    if len(starts) < count or later.act is not SpeechAct.STATE or later.cue is Cue.CORRECTION:
+        return False
+    begins_after = starts[count - 1] < min(later.said_at, later.valid_from or later.said_at)
+    return begins_after and folded(earlier.value) != folded(later.value)
+
+
+def _replaces(earlier: Assertion, later: Assertion) -> bool:
+    is_general = later.act is SpeechAct.STATE and later.valid_to is None and not later.limited_to
+    return is_general and refusal_reason(earlier, later, is_same_subject=earlier.slot[0] == later.slot[0]) is None
