@@ -61,7 +61,7 @@ def test_time_is_cut_as_it_was_said(share: int) -> None:
 @by_share
 def test_the_pairs_that_are_required_make_any_order_the_same(share: int) -> None:
     """As long as equal words are one to the judge: of restatements, only the nearest are required."""
-    holds_for(100 * share, histories(CoherentJudge, is_trusted=True), _any_order_with_pairs_of)
+    holds_for(100 * share, histories(CoherentJudge, is_trusted=True), _any_order_with_required_pairs)
 
 
 def _any_order_with_required_pairs(history: History) -> None:

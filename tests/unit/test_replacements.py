@@ -27,7 +27,7 @@ def home(number: int) -> Assertion:
 
 
 def added(known: Knowledge, new: Assertion) -> tuple[Knowledge, set[str], int]:
-    """Return what is known after a statement was judged by the rules, what it affected, and how many pairs it needed."""
+    """Return what is known after a statement was judged by the rules, the affected ids, and the number of pairs."""
     combined = known.revised(known.revision + 1, added=[new])
     pairs = required_pairs([new], combined)
     found = ((earlier, later, relation(earlier, later)) for earlier, later in pairs)
