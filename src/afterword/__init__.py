@@ -32,7 +32,6 @@ if TYPE_CHECKING:
         RecordedVerdict,
         RejectedCandidate,
         Review,
-        RunEffect,
         RunPage,
         RunRecord,
         ScopeCosts,
@@ -76,6 +75,7 @@ if TYPE_CHECKING:
     from afterword.store.database.engine import open_store
     from afterword.store.forgetting.erasure import Receipt
     from afterword.store.forgetting.pauses import Pause
+    from afterword.store.run_effects import RunEffect
     from afterword.store.runs import Run
     from afterword.store.sessions import SavedSession
     from afterword.store.transfer.imports import ImportResult
@@ -199,7 +199,7 @@ _HOMES = {
     "Review": "afterword.client.results",
     "RulesExtractor": "afterword.extractors.rules",
     "Run": "afterword.store.runs",
-    "RunEffect": "afterword.client.results",
+    "RunEffect": "afterword.store.run_effects",
     "RunPage": "afterword.client.results",
     "RunRecord": "afterword.client.results",
     "Saved": "afterword.pipeline.session",

@@ -90,7 +90,7 @@ async def test_a_policy_holds_retirements_for_a_person_and_lets_the_rest_through
     assert again.run_id is None, "what is held is not proposed a second time"
     assert outcome.run_id is not None
     applied = await apply_proposal(store, outcome.run_id, judge=RulesJudge())
-    assert (applied.id, applied.status) == (outcome.run_id, RunStatus.APPLIED)
+    assert (applied.run.id, applied.run.status) == (outcome.run_id, RunStatus.APPLIED)
     assert await statuses(store) == {"Graz": "superseded", "Linz": "current"}
 
 
@@ -115,9 +115,9 @@ async def test_a_proposal_is_judged_again_where_the_memory_has_moved_on(store: S
     assert second.run_id is not None
     await apply_proposal(store, second.run_id, judge=RulesJudge())
     applied = await apply_proposal(store, first.run_id, judge=RulesJudge())
-    assert applied.id != first.run_id
+    assert applied.run.id != first.run_id
     assert await statuses(store) == {"Graz": "superseded", "Linz": "current"}
-    await store.write(lambda transaction: ledger.revert_run(transaction, LENA, applied.id, day(20)))
+    await store.write(lambda transaction: ledger.revert_run(transaction, LENA, applied.run.id, day(20)))
     assert await statuses(store) == {"Linz": "current"}
 
 
@@ -145,7 +145,9 @@ async def test_a_contest_is_settled_by_a_person_and_the_decision_can_be_undone(
 ) -> None:
     one = await contest(store)
     before = await canonical(store, LENA)
-    run_id = await reviews.decide_contest(store, LENA, one.earlier.id, one.later.id, decision, at=day(20))
+    effect = await reviews.decide_contest(store, LENA, one.earlier.id, one.later.id, decision, at=day(20))
+    assert {change.after.value for change in effect.changes if change.after} == {"Graz", "Linz"}
+    run_id = effect.run.id
     assert await statuses(store) == expected
     with store.reading() as transaction:
         assert reviews.read_contests(transaction, LENA) == []
@@ -164,7 +166,7 @@ async def test_an_edit_outranks_extraction(store: Store, is_change: bool, valid_
     await process(store, "a", 1, "home: Graz")
     fact = (await held(store))["Graz"]
     await reviews.edit_fact(
-        store, LENA, fact, Wording("Lena lives in Wels.", "Wels", "user"), is_change=is_change, at=day(20)
+        store, LENA, fact.id, Wording("Lena lives in Wels.", "Wels", "user"), is_change=is_change, at=day(20)
     )
     facts = await held(store)
     assert {value: one.status for value, one in facts.items()} == {"Graz": Status.SUPERSEDED, "Wels": Status.CURRENT}
@@ -177,7 +179,7 @@ async def test_an_edit_outranks_extraction(store: Store, is_change: bool, valid_
 async def test_a_confirmed_fact_is_not_retired_by_the_application(store: Store) -> None:
     await process(store, "a", 1, "home: Graz")
     fact = (await held(store))["Graz"]
-    await reviews.confirm_fact(store, LENA, fact, at=day(20))
+    await reviews.confirm_fact(store, LENA, fact.id, at=day(20))
     confirmed = (await held(store))["Graz"]
     assert (confirmed.id, confirmed.support) == (fact.id, 2)
 

@@ -119,7 +119,7 @@ async def test_another_session_of_before_does_not_bring_it_back_and_a_later_one_
 async def test_a_session_is_forgotten_whole_and_what_is_said_in_it_later_is_new(store: Store) -> None:
     await process(store, "a", 1, "home: Gnarlsburg", "drink: oolong")
     await process(store, "b", 2, "seat: window")
-    await reviews.confirm_fact(store, LENA, (await held(store))["Gnarlsburg"], at=day(3))
+    await reviews.confirm_fact(store, LENA, (await held(store))["Gnarlsburg"].id, at=day(3))
     await forget(store, lambda erasure: erasure.forget_session("a"))
     assert set(await held(store)) == {"window"}
     kept = await everything(store)

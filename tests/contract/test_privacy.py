@@ -131,7 +131,7 @@ async def test_entries_and_edits_are_masked(store: Store) -> None:
         (wifi,) = [fact for fact in lookup.read_facts(transaction, LENA, at=AT) if fact.attribute == "wifi"]
     words = f"The password is {KEY}."
     meant = reviews.Wording(words, KEY, wifi.subject)
-    await reviews.edit_fact(store, LENA, wifi, meant, is_change=False, at=AT)
+    await reviews.edit_fact(store, LENA, wifi.id, meant, is_change=False, at=AT)
     await assert_clean(store)
     with store.reading() as transaction:
         values = {fact.value for fact in lookup.read_facts(transaction, LENA, at=AT + timedelta(days=1))}

@@ -66,7 +66,7 @@ def test_sessions_become_facts_that_can_be_asked_for(afterword: Commands, tmp_pa
     assert {value: fact["status"] for value, fact in facts.items()} == {"Graz": "superseded", "Linz": "current"}
     assert set(facts["Linz"]) == {
         *("id", "kind", "subject", "attribute", "value", "statement", "status", "valid_from", "valid_to"),
-        *("recorded_at", "support", "evidence"),
+        *("recorded_at", "support", "evidence", "flagged", "tags"),
     }
     assert facts["Linz"]["evidence"] == [
         {"session_id": "two", "turn": 1, "speaker": "user", "quote": "I moved to Linz."}

@@ -16,7 +16,15 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 import afterword
 from afterword import Afterword, ProcessingOptions, Scope, ScopeMemory
 from afterword.client.results import Layer, Omission
-from afterword.errors import Ambiguous, ArgumentInvalid, NotFound, StateConflict, StoreInvalid, StoreMissing
+from afterword.errors import (
+    Ambiguous,
+    ArgumentInvalid,
+    NotFound,
+    ScopeInvalid,
+    StateConflict,
+    StoreInvalid,
+    StoreMissing,
+)
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Window
 from afterword.extractors.rules import RulesJudge
@@ -101,6 +109,10 @@ async def test_sessions(app: Afterword, mira: ScopeMemory) -> None:
     page = await mira.sessions(state="done", limit=1)
     assert (page.total, page.sessions[0].session_id) == (2, "monday")
     assert [one.session_id for one in (await app.sessions(after=page.next)).sessions] == ["friday"]
+    assert (await app.sessions(session_id="friday", limit=1)).next is None
+    assert (await mira.sessions(after=(await mira.sessions()).next)).total == 2
+    with pytest.raises(ArgumentInvalid):
+        await app.sessions(after="monday")
     assert (await app.sessions(state=["failed", "set aside"])).total == 0
     monday = await mira.session("monday")
     assert [entry.turn.number for entry in monday.turns] == [1, 2]
@@ -115,7 +127,7 @@ async def test_sessions(app: Afterword, mira: ScopeMemory) -> None:
         await mira.session("sunday")
 
 
-async def test_search_and_context(mira: ScopeMemory) -> None:
+async def test_search_and_context(app: Afterword, mira: ScopeMemory) -> None:
     results = await mira.search("Which seat?", limit=5)
     assert results.facts[0].value == "window seats"
     assert results.hits[0].score > 0
@@ -129,6 +141,16 @@ async def test_search_and_context(mira: ScopeMemory) -> None:
     narrow = await mira.context("Which seat?", budget_tokens=90)
     assert narrow.tokens <= 90
     assert {omitted.reason for omitted in narrow.left_out} == {Omission.NO_ROOM}
+    noor = app.user("noor")
+    await noor.remember("The project ships on Friday.")
+    both = await mira.context("Which seat?", also=[noor.scope, str(MIRA)])
+    assert both.text == f"{block.text}\n{(await noor.context()).text}"
+    assert {fact.scope for fact in both.facts} == {MIRA, noor.scope}
+    short = await mira.context("Which seat?", budget_tokens=both.tokens - 1, also=["default/user/noor"])
+    assert short.tokens < both.tokens
+    assert {fact.scope for fact in short.facts} == {MIRA, noor.scope}
+    with pytest.raises(ScopeInvalid):
+        await mira.context(also=["other/user/noor"])
     held = (await mira.facts()).facts
     assert len(narrow.left_out) + sum(fact.is_served for fact in narrow.facts) == len(held)
 
@@ -195,8 +217,12 @@ async def test_runs_are_proposed_held_and_applied(app: Afterword, mira: ScopeMem
     assert outcome.run_id is not None
     (record,) = (await mira.runs(status="proposed")).runs
     assert (record.run.id, (await app.run(outcome.run_id)).status) == (outcome.run_id, "proposed")
-    applied = await mira.apply(outcome.run_id)
+    applied = await app.apply(outcome.run_id)
     assert [change.before for change in applied.changes] == [None]
+    assert [change.after for change in (await app.undo(outcome.run_id)).changes] == [None]
+    assert (await app.redo(outcome.run_id)).facts == applied.facts
+    with pytest.raises(NotFound):
+        await app.undo(10_000)
     assert await mira.set_policy("hold-all") is await mira.policy() is Policy.HOLD_ALL
     await mira.process(state("I am vegetarian."), session_id="held", started_at=FRIDAY)
     (held,) = (await mira.review()).held
@@ -225,6 +251,46 @@ async def test_a_person_settles_a_contest(app: Afterword) -> None:
     if contests:
         settled = await mira.decide(contests[0].id, "approve")
         assert settled.run.status == "applied"
+
+
+async def test_tags(mira: ScopeMemory) -> None:
+    learned = await mira.remember("I speak Portuguese.", tags=["language", " work  trip "])
+    (fact,) = learned.facts
+    assert fact.tags == ("language", "work trip")
+    await mira.remember("I speak Portuguese.", tags="abroad")
+    tagged = await mira.facts(tags="abroad")
+    assert [(fact.statement, fact.support) for fact in tagged.facts] == [("I speak Portuguese.", 2)]
+    assert tagged.facts[0].tags == ("language", "work trip", "abroad")
+    assert (await mira.facts(tags=["abroad", "language"], kind="entity")).total == 1
+    assert (await mira.facts(tags=["abroad", "other"])).total == 0
+    for query in ("What do I speak?", ""):
+        assert [hit.fact for hit in (await mira.search(query, tags=["abroad"], turns=True)).hits] == list(tagged.facts)
+        assert not (await mira.search(query, tags=["other"])).hits
+    edited = await mira.edit(fact.id, value="Polish")
+    assert [change.after.tags for change in edited.changes if change.after] == [tagged.facts[0].tags] * 2
+    for wrong in ([""], ["x" * 101]):
+        with pytest.raises(ArgumentInvalid):
+            await mira.remember("I speak Polish.", tags=wrong)
+
+
+async def test_a_change_reports_what_its_own_run_changed(app: Afterword, mira: ScopeMemory) -> None:
+    """Another writer changes other facts all the while."""
+
+    async def write() -> None:
+        for number in range(20):
+            await app.user("mira").remember(f"I own boat {number}.")
+
+    writing = asyncio.ensure_future(write())
+    effects = [await mira.remember(f"I read book {number}.") for number in range(5)]
+    learned = [effect.facts[0] for effect in effects]
+    effects += [await mira.confirm(fact.id) for fact in learned] + [await mira.withdraw(fact.id) for fact in learned]
+    await writing
+    for effect in effects:
+        (change,) = effect.changes
+        assert change.after is not None
+        assert "book" in change.after.statement
+    with pytest.raises(NotFound):
+        await mira.confirm("000000")
 
 
 async def test_forgetting(app: Afterword, mira: ScopeMemory) -> None:
@@ -280,8 +346,11 @@ async def test_moving(app: Afterword, mira: ScopeMemory, tmp_path: Path) -> None
 
 async def test_the_store_as_a_whole(app: Afterword, mira: ScopeMemory, tmp_path: Path) -> None:
     await app.user("noor").remember("I like tea.")
-    assert [str(scope) for scope in (await app.scopes(prefix="mi")).scopes] == [str(MIRA)]
+    for prefix in ("mi", "default/user/mi"):
+        assert [str(scope) for scope in (await app.scopes(prefix=prefix)).scopes] == [str(MIRA)]
+    assert (await app.scopes(prefix="MI")).total == (await app.scopes(prefix="m%")).total == 0
     page = await app.scopes(limit=1)
+    assert (page.total, page.next) == (2, str(MIRA))
     assert (await app.scopes(after=page.next)).scopes == (Scope.user("noor"),)
     assert (await mira.consolidate()).scope == MIRA
     assert len((await app.consolidate(apply=False)).scopes) == 2

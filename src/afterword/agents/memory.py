@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from datetime import UTC, datetime, time
+from functools import partial
 from typing import Any, Self, TypeVar
 
 from autogen_core import CancellationToken, Component
@@ -39,13 +40,13 @@ from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.recall.block import opening_tag, render_block, scope_label
 from afterword.recall.matched_words import matched_words
-from afterword.recall.tokens import token_count
 from afterword.recall.vectors import Embedder
 from afterword.store import entered_statements, entries
 from afterword.store.database.engine import Store, open_store
 from afterword.store.database.urls import store_url
 from afterword.store.reading.recall import Recall, recall, search
 from afterword.store.reading.scope_vectors import refresh_vectors
+from afterword.store.reading.shared_recall import recall_of_scopes
 from afterword.telemetry import Count, Stage
 
 BUDGET_TOKENS = 2_000
@@ -264,21 +265,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         """Return the store, opened. Raises `StoreError` where it cannot be."""
         return await self._store()
 
-    async def _recall(self, query: str) -> list[Recall]:
-        """Return the facts of each scope. If they do not all fit, each scope gets a share of the budget."""
-        recalls = [await self._recall_of(scope, query, self._budget_tokens) for scope in self._scopes]
-        if not self._also:
-            return recalls
-        needs = [
-            token_count(render_block(recalled.facts, label=scope_label(scope), turns=recalled.turns))
-            for scope, recalled in zip(self._scopes, recalls, strict=True)
-        ]
-        for number, share in enumerate(shares(needs, self._budget_tokens)):
-            if share < needs[number]:
-                recalls[number] = await self._recall_of(self._scopes[number], query, share)
-        return recalls
-
-    async def _recall_of(self, scope: Scope, query: str, budget_tokens: int) -> Recall:
+    async def _recall_of(self, query: str, scope: Scope, budget_tokens: int) -> Recall:
         return await recall(
             await self._store(),
             scope,
@@ -315,7 +302,8 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     async def _put(self, model_context: ChatCompletionContext) -> Sequence[Fact]:
         """Place the block of each scope, and return the facts in them."""
         query = latest_question(await model_context.get_messages())
-        recalls = list(zip(self._scopes, await self._in_time(self._recall(query), None), strict=True))
+        reading = recall_of_scopes(partial(self._recall_of, query), self._scopes, self._budget_tokens)
+        recalls = list(zip(self._scopes, await self._in_time(reading, None), strict=True))
         self._start_refresh([scope for scope, recalled in recalls if recalled.without_vector])
         shown: list[Fact] = []
         marks: list[str] = []
@@ -380,16 +368,6 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         late, self._late_task = self._late_task, None
         if late is not None and late.get_loop() is asyncio.get_running_loop():
             late.cancel()
-
-
-def shares(needs: Sequence[int], budget: int) -> list[int]:
-    """Divide a budget equally; what one does not need goes to the others."""
-    assigned = [0] * len(needs)
-    left = budget
-    for done, number in enumerate(sorted(range(len(needs)), key=needs.__getitem__)):
-        assigned[number] = min(needs[number], left // (len(needs) - done))
-        left -= assigned[number]
-    return assigned
 
 
 def _consume_exception(task: asyncio.Task[Any]) -> None:

@@ -13,8 +13,12 @@ from afterword.cli.output import console, day, fact_table, print_json, status_te
 
 if TYPE_CHECKING:
     from afterword import ScopeMemory
-    from afterword.client.results import RunEffect
-    from afterword.client.values import Scope
+    from afterword.client.values import RunEffect, Scope
+
+
+Tags = Annotated[
+    list[str] | None, typer.Option("--tag", metavar="TAG", help="Only facts with this tag. May be repeated.")
+]
 
 
 @app.command(name="facts")
@@ -29,13 +33,16 @@ def facts_command(
         str | None,
         typer.Option("--known-at", help="Show what was known at this day or instant (ISO 8601; default: now)."),
     ] = None,
+    tags: Tags = None,
     as_json: Json = False,
 ) -> None:
     """List the facts of one memory, now or at another time."""
     from afterword.client.json_forms import fact_json
 
     owner, status = required_scope(user, scope), "all" if everything else None
-    page = call_memory(owner, lambda memory: memory.facts(status=status, as_of=as_of, known_at=known_at))
+    page = call_memory(
+        owner, lambda memory: memory.facts(status=status, as_of=as_of, known_at=known_at, tags=tags or ())
+    )
     if as_json:
         print_json([fact_json(fact) for fact in page.facts])
         return
@@ -57,7 +64,8 @@ def history_command(fact_id: FactId, user: User = None, scope: ScopeName = None,
         print_json(origin_json(origin))
         return
     out, fact = console(), origin.fact
-    out.print(f"{fact.statement} ({status_text(fact)}, {fact.kind} {fact.subject}/{fact.attribute})")
+    tags = f", tagged {', '.join(fact.tags)}" if fact.tags else ""
+    out.print(f"{fact.statement} ({status_text(fact)}, {fact.kind} {fact.subject}/{fact.attribute}{tags})")
     said = [
         (
             iso_instant(assertion.said_at),
@@ -87,13 +95,14 @@ def recall_command(
     user: User = None,
     scope: ScopeName = None,
     limit: Annotated[int, typer.Option(min=1, help="The largest number of facts to show.")] = 10,
+    tags: Tags = None,
     as_json: Json = False,
 ) -> None:
     """Search the facts of one memory, the best match first."""
     from afterword.client.json_forms import search_json
 
     owner = required_scope(user, scope)
-    results = call_memory(owner, lambda memory: memory.search(query, limit=limit))
+    results = call_memory(owner, lambda memory: memory.search(query, limit=limit, tags=tags or ()))
     if as_json:
         print_json(search_json(results))
         return
@@ -152,11 +161,16 @@ def remember_command(
         Literal["preference", "entity", "decision"], typer.Option(help="What kind of fact it is.")
     ] = "entity",
     about: Annotated[str, typer.Option(help='Whom or what it is about; "user" is the owner of the memory.')] = "user",
+    tags: Annotated[
+        list[str] | None, typer.Option("--tag", metavar="TAG", help="A word to find it by. May be repeated.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Add a fact to a memory."""
     owner = required_scope(user, scope)
-    effect = call_memory(owner, lambda memory: memory.remember(statement, kind=kind, subject=about), create=True)
+    effect = call_memory(
+        owner, lambda memory: memory.remember(statement, kind=kind, subject=about, tags=tags or ()), create=True
+    )
     _print_effect(effect, as_json=as_json)
 
 

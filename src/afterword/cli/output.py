@@ -76,12 +76,14 @@ def fact_table(facts: Sequence[Fact], *, title: str) -> Table:
     from rich.text import Text
 
     coloured = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("id", "kind", "status", "statement", "since", "until", "support"):
-        coloured.add_column(name, overflow="fold", no_wrap=name != "statement")
+    has_tags = any(fact.tags for fact in facts)
+    for name in ("id", "kind", "status", "statement", "since", "until", "support", *(("tags",) if has_tags else ())):
+        coloured.add_column(name, overflow="fold", no_wrap=name not in ("statement", "tags"))
     for fact in facts:
         style = STYLES.get(fact.status, "dim")
         cells = [fact.id[:8], fact.kind, status_text(fact), fact.statement, day(fact.valid_from), day(fact.valid_to)]
-        coloured.add_row(*(Text(str(cell), style=style) for cell in (*cells, fact.support)))
+        cells += [str(fact.support), *([", ".join(fact.tags)] if has_tags else [])]
+        coloured.add_row(*(Text(str(cell), style=style) for cell in cells))
     return coloured
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -13,9 +13,9 @@ from afterword.cli.output import console, counts_text, day, money, print_json, s
 from afterword.errors import ArgumentInvalid
 
 if TYPE_CHECKING:
-    from afterword import Afterword, ScopeMemory
-    from afterword.client.results import HeldRun, RunEffect, RunPage, ScopeCosts
-    from afterword.client.values import Assertion, Contest, Dependent, Fact, Run, Scope
+    from afterword import ScopeMemory
+    from afterword.client.results import HeldRun, RunPage, ScopeCosts
+    from afterword.client.values import Assertion, Contest, Dependent, Fact, Run, RunEffect, Scope
 
 
 @app.command(name="runs")
@@ -54,26 +54,19 @@ def _run_counts(run: Run) -> str:
 @app.command(name="apply")
 def apply_command(run_id: RunId, as_json: Json = False) -> None:
     """Apply a proposed or held run, so that its facts count."""
-    _switch(run_id, lambda memory: memory.apply(run_id), as_json=as_json)
+    _print_run(call_store(lambda store: store.apply(run_id)), as_json=as_json)
 
 
 @app.command(name="undo")
 def undo_command(run_id: RunId, as_json: Json = False) -> None:
     """Undo a run with everything that it caused."""
-    _switch(run_id, lambda memory: memory.undo(run_id), as_json=as_json)
+    _print_run(call_store(lambda store: store.undo(run_id)), as_json=as_json)
 
 
 @app.command(name="redo")
 def redo_command(run_id: RunId, as_json: Json = False) -> None:
     """Redo an undone run, as if it had never been undone."""
-    _switch(run_id, lambda memory: memory.redo(run_id), as_json=as_json)
-
-
-def _switch(run_id: int, work: Callable[[ScopeMemory], Awaitable[RunEffect]], *, as_json: bool) -> None:
-    async def switch(store: Afterword) -> RunEffect:
-        return await work(store.scope((await store.run(run_id)).scope))
-
-    _print_run(call_store(switch), as_json=as_json)
+    _print_run(call_store(lambda store: store.redo(run_id)), as_json=as_json)
 
 
 def _print_run(effect: RunEffect, *, as_json: bool) -> None:

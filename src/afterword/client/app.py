@@ -2,65 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
 from sqlmodel import Session
 
-from afterword.client.arguments import Instant, Several, Source, page, scope_of
-from afterword.client.resources import Resources
+from afterword.client.arguments import Instant, Several, Source, first_page, one_more, scope_of
 from afterword.client.results import (
     ConsolidationReport,
     FactOrigin,
     ProcessingReport,
-    RunEffect,
     SessionDetails,
     SessionPage,
 )
 from afterword.client.scope_memory import ScopeMemory
 from afterword.client.scope_reading import session_page
 from afterword.client.store_results import (
-    BackupFile,
     CostEstimate,
-    ExportedFile,
     OutdatedSession,
     ScopePage,
     StoreCosts,
     StoreStatus,
-    TombstoneReplay,
 )
-from afterword.errors import ArgumentInvalid, NotFound
+from afterword.client.upkeep import StoreUpkeep
+from afterword.errors import NotFound
 from afterword.facts.scopes import Scope
 from afterword.settings import Settings
-from afterword.store import fact_ids, runs, scope_rows, sessions
+from afterword.store import fact_ids, runs, scope_rows
 from afterword.store.database.engine import Store
-from afterword.store.forgetting import tombstone_replay
 from afterword.store.forgetting.erasure import Receipt
+from afterword.store.run_effects import RunEffect
 from afterword.store.runs import Run
 
 if TYPE_CHECKING:
     from afterword.client.processing import ProcessingOptions
-    from afterword.pipeline.background.halt import Halt
-    from afterword.pipeline.background.leases import Ending, Job
-    from afterword.store.transfer.imports import ImportResult
-
-T = TypeVar("T")
 
 
-class Afterword:
+class Afterword(StoreUpkeep):
     """A store with everything that works on it, from `afterword.open()`.
 
     It may be used from several event loops, and by any number of tasks at once. Its methods are for those who run the
     store: they see every scope. What belongs to one person or project goes through `user` or `scope`. Every method
     raises `StoreError` if the store does not answer, besides the errors that it names.
     """
-
-    def __init__(self, resources: Resources) -> None:
-        self._resources = resources
-
-    def __repr__(self) -> str:
-        return f"Afterword({self._resources.shown_url!r})"
 
     async def __aenter__(self) -> Self:
         return self
@@ -89,15 +74,17 @@ class Afterword:
         """Return the memory of a scope, written tenant/kind/id. Raises `ScopeInvalid`."""
         return ScopeMemory(self._resources, scope_of(scope))
 
-    async def _read(self, work: Callable[[Session], T]) -> T:
-        return await (await self._resources.store()).read(work)
-
     async def scopes(self, *, prefix: str = "", limit: int | None = None, after: str | None = None) -> ScopePage:
-        """Return the scopes whose id, or whose long form tenant/kind/id, begins with `prefix`."""
-        scopes = await self._read(scope_rows.read_scopes)
-        fitting = [scope for scope in scopes if scope.id.startswith(prefix) or str(scope).startswith(prefix)]
-        shown, next_cursor = page(fitting, str, limit=limit, after=after)
-        return ScopePage(tuple(shown), len(fitting), next_cursor)
+        """Return the scopes whose id, or whose long form tenant/kind/id, begins with `prefix`.
+
+        Raises `ArgumentInvalid`, and `ScopeInvalid` for an `after` that is no cursor.
+        """
+        most, last = one_more(limit), None if after is None else Scope.parse(after)
+        scopes, total = await self._read(
+            lambda transaction: scope_rows.find_scopes(transaction, prefix=prefix, most=most, after=last)
+        )
+        shown, cursor = first_page(scopes, str, limit=limit)
+        return ScopePage(shown, total, cursor)
 
     async def sessions(
         self,
@@ -111,8 +98,7 @@ class Afterword:
 
         `state` is one or several of pending, done, failed and "set aside". Raises `ArgumentInvalid`.
         """
-        saved = await self._read(lambda transaction: sessions.read_sessions(transaction, session_id=session_id))
-        return session_page(saved, state, limit, after)
+        return await self._read(session_page(None, session_id, state, limit, after))
 
     async def session(self, session_id: str) -> SessionDetails:
         """Return the one session of this id, as `ScopeMemory.session` does.
@@ -139,6 +125,18 @@ class Afterword:
     async def run(self, run_id: int) -> Run:
         """Return a run of any scope. Raises `NotFound`."""
         return await self._read(lambda transaction: runs.read_run(transaction, run_id))
+
+    async def apply(self, run_id: int) -> RunEffect:
+        """Let a proposed or held run of any scope count, as `ScopeMemory.apply` does."""
+        return await (await self._scope_of_run(run_id)).apply(run_id)
+
+    async def undo(self, run_id: int) -> RunEffect:
+        """Leave an applied run of any scope out, as `ScopeMemory.undo` does."""
+        return await (await self._scope_of_run(run_id)).undo(run_id)
+
+    async def redo(self, run_id: int) -> RunEffect:
+        """Let an undone run of any scope count again, as `ScopeMemory.redo` does."""
+        return await (await self._scope_of_run(run_id)).redo(run_id)
 
     async def process(
         self,
@@ -244,18 +242,23 @@ class Afterword:
         scope from now on is kept there. Raises `NotFound` if nothing was ever kept for the scope, and `StateConflict`
         if the two are one, or belong to different tenants.
         """
-        from afterword.client.merging import merge
-
-        return await merge(self._resources, scope_of(scope), scope_of(into), is_rename=False)
+        return await self._merge(scope_of(scope), scope_of(into), is_rename=False)
 
     async def rename(self, scope: Scope | str, to: Scope | str) -> RunEffect:
         """Give a scope another name under which nothing is kept yet; return the run, which `scope(to).undo` takes back.
 
         Raises as `merge` does, and `StateConflict` if something is kept under the new name.
         """
-        from afterword.client.merging import merge
+        return await self._merge(scope_of(scope), scope_of(to), is_rename=True)
 
-        return await merge(self._resources, scope_of(scope), scope_of(to), is_rename=True)
+    async def _merge(self, scope: Scope, into: Scope, *, is_rename: bool) -> RunEffect:
+        from afterword.pipeline.merging import merge_scopes
+
+        store, clock = await self.store(), self._resources.now
+        async with self._resources.extractor_and_judge() as workers:
+            effect = await merge_scopes(store, scope, into, judge=workers.judge, is_rename=is_rename, clock=clock)
+        await self._resources.refresh_vectors([into])
+        return effect
 
     async def status(self) -> StoreStatus:
         """Return what the store holds, what waits, and what failed and why."""
@@ -287,112 +290,10 @@ class Afterword:
         scopes = await self._read(scope_rows.read_scopes)
         return tuple(await forget(self._resources, scopes, target, is_preview=is_preview))
 
-    async def apply_retention(self, *, preview: bool = False) -> tuple[Receipt, ...]:
-        """Forget in every scope what is older than the settings in `[retention]` allow, and return how much.
-
-        `run_due_jobs` and `schedule` do so by themselves. With `preview` nothing is forgotten.
-        """
-        from afterword.client.forgetting import retain
-
-        scopes = await self._read(scope_rows.read_scopes)
-        return tuple(await retain(self._resources, scopes, is_preview=preview))
-
-    async def clean_files(self) -> bool:
-        """Write the database anew, so that its files hold nothing that was erased; return whether that is so.
-
-        It is not so while other processes are in the middle of something: then try again.
-        """
-        return await (await self._resources.store()).compact()
-
-    async def write_tombstones(self, path: str | Path, *, scope: Scope | str | None = None) -> ExportedFile:
-        """Write what keeps things forgotten to a new file, for a restored backup. Raises `FileInvalid` if it exists."""
-        scopes = None if scope is None else [scope_of(scope)]
-        count = await tombstone_replay.write_tombstones(await self._resources.store(), Path(path), scopes)
-        return ExportedFile(Path(path), count)
-
-    async def replay_tombstones(self, path: str | Path) -> TombstoneReplay:
-        """Forget again what a file of `write_tombstones` stands for. Raises `NotFound` and `FileInvalid`."""
-        from afterword.client.transferring import take_tombstones
-
-        return await take_tombstones(self._resources, Path(path))
-
-    async def export(self, path: str | Path, *, even_asked: bool = False) -> ExportedFile:
-        """Write the whole store to a new file of mode 0600, as of one moment; errors as `ScopeMemory.export`."""
-        from afterword.client.transferring import write_export
-
-        return await write_export(self._resources, None, Path(path), even_asked=even_asked)
-
-    async def import_(self, path: str | Path) -> ImportResult:
-        """Take in a file of `export`, and return what came of it. Importing again changes nothing.
-
-        What was forgotten here stays so. Raises `ArgumentInvalid` if the file is not there, and `FileInvalid` if it is
-        of a newer version, or damaged.
-        """
-        from afterword.client.transferring import import_export
-
-        return await import_export(self._resources, Path(path))
-
-    async def backup(self, path: str | Path) -> BackupFile:
-        """Copy the SQLite store to a new file while it is in use. Raises `StoreInvalid` for any other store."""
-        from afterword.client.transferring import backup
-
-        return await backup(self._resources, Path(path))
-
-    async def migrate(self) -> tuple[str | None, str]:
-        """Bring the tables up to date, and return the versions before and after. Raises `StoreTooNew`."""
-        from afterword.client.background import migrate
-
-        return await migrate(self._resources)
-
-    async def run_due_jobs(self, *, halt: Halt | None = None) -> Mapping[str, Ending]:
-        """Do the periodic jobs that are due now, and return how each ended; loads APScheduler."""
-        from afterword.client.background import open_schedule
-        from afterword.pipeline.background.halt import Halt
-
-        async with open_schedule(self._resources, halt or Halt(), lambda *_: None) as schedule:
-            return await schedule.run_once()
-
-    async def schedule(
-        self,
-        *,
-        halt: Halt | None = None,
-        on_begin: Callable[[str], None] = lambda _: None,
-        on_end: Callable[[Job, Ending], None] = lambda *_: None,
-    ) -> None:
-        """Do the periodic jobs when they are due, until `halt.stop` is called; loads APScheduler.
-
-        Several processes share the work. `on_begin` is told the store, `on_end` how each job ended.
-        """
-        from afterword.client.background import open_schedule
-        from afterword.pipeline.background.halt import Halt
-
-        async with open_schedule(self._resources, halt or Halt(), on_end) as schedule:
-            on_begin(schedule.store.shown_url)
-            await schedule.run()
-
-    async def defer(self) -> int:
-        """Put the recorded sessions that wait into the queue of the workers, and return how many.
-
-        Raises `ArgumentInvalid` unless the store is PostgreSQL and `afterword[workers]` is installed.
-        """
-        from afterword.client.background import defer
-
-        return await defer(self._resources)
-
-    async def run_worker(
-        self, *, concurrency: int = 4, once: bool = False, on_begin: Callable[[str], None] = lambda _: None
-    ) -> None:
-        """Process what is in the queue of the workers, until stopped; with `once` until it is empty.
-
-        Raises `ArgumentInvalid` as `defer` does.
-        """
-        from afterword.client.background import run_worker
-
-        if concurrency < 1:
-            raise ArgumentInvalid(f"concurrency={concurrency} is too small; give 1 or more")
-        await run_worker(self._resources, concurrency=concurrency, once=once, on_begin=on_begin)
-
     async def _scope_of_session(self, session_id: str) -> Scope:
         from afterword.client.processing import scope_of_session
 
         return await scope_of_session(await self._resources.store(), session_id)
+
+    async def _scope_of_run(self, run_id: int) -> ScopeMemory:
+        return self.scope((await self.run(run_id)).scope)

@@ -25,6 +25,7 @@ Source = str | Path | Sequence[str | Path] | Mapping[str, Any] | bytes | None
 """What is processed: paths, a saved state (a mapping, or the bytes of its JSON), or None."""
 
 EVERY_STATUS = "all"
+LONGEST_TAG = 100
 SERVED = frozenset({Status.CURRENT, Status.CONTESTED})
 
 
@@ -60,16 +61,25 @@ def choices(kind: type[Choice], value: Several, argument: str) -> frozenset[Choi
     return frozenset(kind(name) for name in names)
 
 
+def tag_names(tags: Several) -> tuple[str, ...]:
+    """Return tags as they are stored: each once, on one line. Raises `ArgumentInvalid` for an empty or long one."""
+    names = tuple(dict.fromkeys(" ".join(tag.split()) for tag in ([tags] if isinstance(tags, str) else tags)))
+    if not all(0 < len(name) <= LONGEST_TAG for name in names):
+        raise ArgumentInvalid(f"a tag is a text of 1 to {LONGEST_TAG} characters, not {min(names, key=len)!r}")
+    return names
+
+
 @dataclass(frozen=True, slots=True)
 class FactFilter:
-    """Which facts are asked for; None is no limit. `about` are the folded words of a subject."""
+    """Which facts are asked for; None is no limit. `about` are the folded words of a subject, `tags` all required."""
 
     statuses: frozenset[Status] | None
     kinds: frozenset[Kind] | None
     about: frozenset[str] | None
+    tags: frozenset[str]
 
     @classmethod
-    def of(cls, status: Several | None, kind: Several | None, about: str | None) -> FactFilter:
+    def of(cls, status: Several | None, kind: Several | None, about: str | None, tags: Several) -> FactFilter:
         """Return the filter of these arguments; without a status the facts that hold. Raises `ArgumentInvalid`."""
         statuses: frozenset[Status] | None = SERVED
         if status is not None:
@@ -77,11 +87,12 @@ class FactFilter:
         if about is not None and not about.strip():
             raise ArgumentInvalid("about is empty; name whom or what the facts are about")
         words = frozenset(folded(about).split()) if about is not None else None
-        return cls(statuses, None if kind is None else choices(Kind, kind, "kind"), words)
+        kinds = None if kind is None else choices(Kind, kind, "kind")
+        return cls(statuses, kinds, words, frozenset(tag_names(tags)))
 
     def fits(self, fact: Fact) -> bool:
-        """Whether a fact is of the kind and the subject that are asked for."""
-        if self.kinds is not None and fact.kind not in self.kinds:
+        """Whether a fact is of the kind and the subject, and has the tags that are asked for."""
+        if (self.kinds is not None and fact.kind not in self.kinds) or not self.tags.issubset(fact.tags):
             return False
         return self.about is None or self.about <= self._subject_words(fact)
 
@@ -97,21 +108,32 @@ class FactFilter:
 
 def page(
     rows: Sequence[Row], cursor: Callable[[Row], str], *, limit: int | None, after: str | None
-) -> tuple[list[Row], str | None]:
+) -> tuple[tuple[Row, ...], str | None]:
     """Return the rows after a cursor, at most `limit`, and the cursor of the next page.
 
     A cursor whose row is gone goes on with the rows that come after it in the order of cursors. Raises
     `ArgumentInvalid` for a limit below 1.
     """
-    if limit is not None and limit < 1:
-        raise ArgumentInvalid(f"limit={limit} is too small; give 1 or more, or None for all")
-    start = 0
+    most, start = one_more(limit), 0
     if after is not None:
         places = [place for place, row in enumerate(rows) if cursor(row) == after]
         start = places[0] + 1 if places else sum(cursor(row) <= after for row in rows)
-    chosen = list(rows[start : None if limit is None else start + limit])
-    has_more = start + len(chosen) < len(rows)
-    return chosen, cursor(chosen[-1]) if chosen and has_more else None
+    return first_page(rows[start : None if most is None else start + most], cursor, limit=limit)
+
+
+def one_more(limit: int | None) -> int | None:
+    """Return how many rows to read to see whether a page is the last. Raises `ArgumentInvalid` for a limit below 1."""
+    if limit is not None and limit < 1:
+        raise ArgumentInvalid(f"limit={limit} is too small; give 1 or more, or None for all")
+    return None if limit is None else limit + 1
+
+
+def first_page(
+    rows: Sequence[Row], cursor: Callable[[Row], str], *, limit: int | None
+) -> tuple[tuple[Row, ...], str | None]:
+    """Return the page of rows that `one_more` has read, and the cursor of the next page."""
+    chosen = tuple(rows[:limit])
+    return chosen, cursor(chosen[-1]) if len(chosen) < len(rows) else None
 
 
 def fact_cursor(fact: Fact) -> str:
@@ -122,3 +144,10 @@ def fact_cursor(fact: Fact) -> str:
 def run_cursor(run_id: int) -> str:
     """Return where a run or a session with this number stands."""
     return f"{run_id:012d}"
+
+
+def number_after(cursor: str | None) -> int:
+    """Return the number in a cursor of `run_cursor`, 0 for none. Raises `ArgumentInvalid`."""
+    if cursor is not None and not cursor.isdecimal():
+        raise ArgumentInvalid(f"after={cursor!r} is no cursor; give the `next` of the page before")
+    return int(cursor or 0)

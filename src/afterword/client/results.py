@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from afterword.facts.assertions import Assertion, Verdict
 from afterword.facts.dependents import Dependent
 from afterword.facts.fact import Fact
-from afterword.facts.fact_changes import FactChange
 from afterword.facts.transcripts import SourceTurn, Turn
 from afterword.privacy.foreign.stretches import ForeignStretch
 from afterword.store.costs import Spending
@@ -168,6 +167,8 @@ class OmittedFact:
 class ContextBlock:
     """What an agent is told for a query: the text exactly as it is put into the context, empty if nothing is known.
 
+    Of several scopes the blocks stand one after the other.
+
     `tokens` is an upper bound of its tokens for every model. `facts` and `turns` are what the block contains,
     `left_out` what it does not.
     """
@@ -195,18 +196,6 @@ class RunPage:
     runs: tuple[RunRecord, ...]
     total: int
     next: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RunEffect:
-    """A run and what it changed. A run that is held for a person has changed nothing yet: see `run.status`.
-
-    `facts` are the facts that the run is about, as they are now, changed or not.
-    """
-
-    run: Run
-    changes: tuple[FactChange, ...]
-    facts: tuple[Fact, ...]
 
 
 @dataclass(frozen=True, slots=True)

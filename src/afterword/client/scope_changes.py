@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from datetime import time
-from typing import TYPE_CHECKING
 
-from sqlmodel import Session
-
-from afterword.client.arguments import Instant, choices, instant
-from afterword.client.results import RunEffect
+from afterword.client.arguments import Instant, Several, choices, instant, tag_names
 from afterword.client.scope_reading import ScopeReading
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import OWNER, Kind
-from afterword.facts.fact import Fact
-from afterword.facts.fact_changes import fact_changes
-from afterword.store import entries, ledger, lookup, reviews, runs, scope_rows
-from afterword.store.database.engine import Store
+from afterword.store import entries, ledger, reviews, runs, scope_rows
 from afterword.store.entered_statements import Entry
 from afterword.store.forgetting import pauses
 from afterword.store.forgetting.pauses import Pause
 from afterword.store.reviews import Decision, Wording
+from afterword.store.run_effects import RunEffect
 from afterword.store.runs import Run
 from afterword.store.scope_rows import Policy
-
-if TYPE_CHECKING:
-    from afterword.pipeline.undoing import RunSwitch
 
 HELD_RUN = "run:"
 """How the id of a held run begins, where a person decides."""
@@ -44,13 +35,14 @@ class ScopeChanges(ScopeReading):
         value: str | None = None,
         valid_from: Instant | None = None,
         valid_to: Instant | None = None,
+        tags: Several = (),
     ) -> RunEffect:
         """Keep a sentence on the application's word, and return its run and what that changed.
 
-        `subject` is whom it is about, "user" for the owner of the memory. The same sentence again supports the fact
-        that is there. Secrets in it are masked. A sentence that reads like an instruction to an assistant waits for
-        `review`: the run's status is "held". Raises `ArgumentInvalid`, and `Overtaken` if other writers were always
-        faster.
+        `subject` is whom it is about, "user" for the owner of the memory. `tags` are words to find it by. The same
+        sentence again supports the fact that is there, and adds its tags. Secrets in it are masked. A sentence that
+        reads like an instruction to an assistant waits for `review`: the run's status is "held". Raises
+        `ArgumentInvalid`, and `Overtaken` if other writers were always faster.
         """
         statement = " ".join(statement.split())
         if not statement:
@@ -64,8 +56,9 @@ class ScopeChanges(ScopeReading):
             value,
             None if valid_from is None else instant(valid_from, day_time=time.min),
             None if valid_to is None else instant(valid_to, day_time=time(23, 59, 59)),
+            tag_names(tags),
         )
-        return await self._acted(lambda store: entries.add_entry(store, self.scope, entry, at=self._resources.now()))
+        return await self._finished(await entries.add_entry(await self._store(), self.scope, entry, at=self._now()))
 
     async def edit(
         self,
@@ -84,46 +77,34 @@ class ScopeChanges(ScopeReading):
         """
         if statement is None and about is None and value is None:
             raise ArgumentInvalid("say what the fact should be: statement, value or about")
-
-        async def act(store: Store, fact: Fact) -> int:
-            new_value = value if value is not None else statement or fact.value
-            sentence = statement or (fact.statement if value is None else _with_value(fact, value))
-            wording = Wording(sentence, new_value, about or fact.subject)
-            return await reviews.edit_fact(
-                store, self.scope, fact, wording, is_change=changed, at=self._resources.now()
-            )
-
-        return await self._on_fact(fact_id, act)
+        meant, store = Wording(statement, value, about), await self._store()
+        return await self._finished(
+            await reviews.edit_fact(store, self.scope, fact_id, meant, is_change=changed, at=self._now())
+        )
 
     async def confirm(self, fact_id: str) -> RunEffect:
         """Mark a fact as confirmed by a person: it outranks what was extracted. Raises `NotFound`."""
-        return await self._on_fact(
-            fact_id, lambda store, fact: reviews.confirm_fact(store, self.scope, fact, at=self._resources.now())
-        )
+        store = await self._store()
+        return await self._finished(await reviews.confirm_fact(store, self.scope, fact_id, at=self._now()))
 
     async def flag(self, fact_id: str, *, flagged: bool = True) -> RunEffect:
         """Say whether an agent must never miss a fact: flagged facts come first where not all fit. Raises `NotFound`.
 
         Facts about health, allergies and safety and standing instructions are flagged without this.
         """
-        return await self._on_fact(
-            fact_id,
-            lambda store, fact: reviews.flag_fact(
-                store, self.scope, fact, is_flagged=flagged, at=self._resources.now()
-            ),
+        store = await self._store()
+        return await self._finished(
+            await reviews.flag_fact(store, self.scope, fact_id, is_flagged=flagged, at=self._now())
         )
 
     async def withdraw(self, fact_id: str) -> RunEffect:
         """Withdraw a fact on a person's word: it no longer holds from now on. Nothing is erased. Raises `NotFound`."""
-        return await self._on_fact(
-            fact_id, lambda store, fact: reviews.withdraw_fact(store, self.scope, fact, at=self._resources.now())
-        )
+        store = await self._store()
+        return await self._finished(await reviews.withdraw_fact(store, self.scope, fact_id, at=self._now()))
 
     async def clear(self) -> RunEffect | None:
         """Withdraw everything that holds, as one run; None if nothing holds. Nothing is erased: see `forget`."""
-        before = await self._facts_now()
-        run_id = await entries.withdraw_everything(await self._store(), self.scope, at=self._resources.now())
-        return None if run_id is None else await self._effect(run_id, before, lambda _: False)
+        return await entries.withdraw_everything(await self._store(), self.scope, at=self._now())
 
     async def decide(self, item_id: str, decision: Decision | str) -> RunEffect:
         """Carry out a person's decision on an item of `review`, and return the run that it made or decided.
@@ -141,13 +122,8 @@ class ScopeChanges(ScopeReading):
         if item_id not in by_id:
             raise NotFound(f"no contest {item_id} in {self.scope}; see `afterword review`")
         contest = by_id[item_id]
-        ids = {contest.earlier.id, contest.later.id}
-        return await self._acted(
-            lambda store: reviews.decide_contest(
-                store, self.scope, contest.earlier.id, contest.later.id, chosen, at=self._resources.now()
-            ),
-            lambda fact: not ids.isdisjoint(fact.assertion_ids),
-        )
+        store, pair = await self._store(), (contest.earlier.id, contest.later.id)
+        return await self._finished(await reviews.decide_contest(store, self.scope, *pair, chosen, at=self._now()))
 
     async def set_policy(self, policy: Policy | str) -> Policy:
         """Set which runs wait for a person from now on: "auto" (none), "hold-retirements" or "hold-all"."""
@@ -162,7 +138,7 @@ class ScopeChanges(ScopeReading):
         the pause; agents cannot remember anything. Sessions that were recorded before wait. What the application
         enters with `remember` is still kept.
         """
-        at = self._resources.now()
+        at = self._now()
         return await (await self._store()).write(lambda transaction: pauses.pause_scope(transaction, self.scope, at))
 
     async def resume_keeping(self) -> Pause | None:
@@ -182,13 +158,13 @@ class ScopeChanges(ScopeReading):
         from afterword.pipeline.proposals import apply_proposal
 
         await self._own_run(run_id)
-        before, tracker = await self._facts_now(), self._resources.tracker()
+        tracker = self._resources.tracker()
         async with self._resources.extractor_and_judge() as workers:
             applied = await apply_proposal(
                 await self._store(), run_id, judge=workers.judge, budget=tracker, clock=self._resources.now
             )
         await self._resources.refresh_vectors([self.scope], tracker)
-        return await self._effect(applied.id, before, lambda _: False)
+        return applied
 
     async def undo(self, run_id: int) -> RunEffect:
         """Leave an applied run out, as if it had never been, and return what that changed.
@@ -208,14 +184,11 @@ class ScopeChanges(ScopeReading):
 
         return await self._switched(run_id, redo_run)
 
-    async def _switched(self, run_id: int, switch: Callable[..., Awaitable[RunSwitch]]) -> RunEffect:
+    async def _switched(self, run_id: int, switch: Callable[..., Awaitable[RunEffect]]) -> RunEffect:
         await self._own_run(run_id)
         async with self._resources.extractor_and_judge() as workers:
-            store, clock = await self._store(), self._resources.now
-            switched = await switch(store, run_id, judge=workers.judge, clock=clock)
-        await self._resources.refresh_vectors([self.scope])
-        changed = tuple(change.after for change in switched.changes if change.after is not None)
-        return RunEffect(switched.run, switched.changes, changed)
+            effect = await switch(await self._store(), run_id, judge=workers.judge, clock=self._resources.now)
+        return await self._finished(effect)
 
     async def _decide_run(self, number: str, decision: Decision) -> RunEffect:
         if not number.isdecimal():
@@ -227,7 +200,7 @@ class ScopeChanges(ScopeReading):
             return await self.apply(run_id)
         store = await self._store()
         await store.write(lambda transaction: ledger.reject_run(transaction, self.scope, run_id))
-        return RunEffect(await self._own_run(run_id), (), ())
+        return RunEffect(await self._own_run(run_id))
 
     async def _own_run(self, run_id: int) -> Run:
         """Return a run of this scope. Raises `NotFound`."""
@@ -236,39 +209,7 @@ class ScopeChanges(ScopeReading):
             raise NotFound(f"no run {run_id} in {self.scope}; see `afterword runs`")
         return run
 
-    async def _facts_now(self) -> list[Fact]:
-        at = self._resources.now()
-        return await self._read(lambda transaction: lookup.read_facts(transaction, self.scope, at=at))
-
-    async def _on_fact(self, fact_id: str, act: Callable[[Store, Fact], Awaitable[int]]) -> RunEffect:
-        """Act on a fact; the facts of its slot are those that the run is about."""
-        fact = await self.fact(fact_id)
-        slot = (fact.subject, fact.attribute)
-        return await self._acted(lambda store: act(store, fact), lambda other: (other.subject, other.attribute) == slot)
-
-    async def _acted(
-        self, act: Callable[[Store], Awaitable[int]], concerns: Callable[[Fact], bool] = lambda _: False
-    ) -> RunEffect:
-        before = await self._facts_now()
-        run_id = await act(await self._store())
+    async def _finished(self, effect: RunEffect) -> RunEffect:
+        """Make the vectors that the scope lacks after a change, and return the change."""
         await self._resources.refresh_vectors([self.scope])
-        return await self._effect(run_id, before, concerns)
-
-    async def _effect(self, run_id: int, before: Sequence[Fact], concerns: Callable[[Fact], bool]) -> RunEffect:
-        at = self._resources.now()
-
-        def work(transaction: Session) -> tuple[Run, list[Fact]]:
-            return runs.read_run(transaction, run_id), lookup.read_facts(transaction, self.scope, at=at)
-
-        run, after = await self._read(work)
-        changes = fact_changes(before, after)
-        changed = {change.after.id for change in changes if change.after is not None}
-        return RunEffect(run, changes, tuple(fact for fact in after if fact.id in changed or concerns(fact)))
-
-
-def _with_value(fact: Fact, value: str) -> str:
-    """Return a fact's sentence with another value in it, or a plain one if the value does not stand in it."""
-    if fact.value and fact.value in fact.statement:
-        return fact.statement.replace(fact.value, value)
-    owner = "the user" if fact.subject == OWNER else fact.subject
-    return f"The {fact.attribute.replace('_', ' ')} of {owner} is {value}."
+        return effect

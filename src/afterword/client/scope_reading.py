@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection
+from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
 from sqlmodel import Session
 
+from afterword.agents.store_reference import additional_scopes
 from afterword.client.arguments import (
     FactFilter,
     Instant,
     Several,
     choices,
     fact_cursor,
+    first_page,
     instant,
+    number_after,
+    one_more,
     page,
     run_cursor,
+    tag_names,
 )
 from afterword.client.resources import Resources
 from afterword.client.results import (
@@ -55,9 +61,10 @@ from afterword.store.database.engine import Store
 from afterword.store.forgetting.pauses import Pause, read_pause
 from afterword.store.ledger import RunStatus
 from afterword.store.reading import recall
+from afterword.store.reading.shared_recall import recall_of_scopes
 from afterword.store.runs import Run
 from afterword.store.scope_rows import Policy
-from afterword.store.sessions import Progress, SavedSession
+from afterword.store.sessions import Progress
 
 T = TypeVar("T")
 
@@ -75,6 +82,9 @@ class ScopeReading:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.scope)!r})"
 
+    def _now(self) -> datetime:
+        return self._resources.now()
+
     async def _store(self) -> Store:
         return await self._resources.store()
 
@@ -87,6 +97,7 @@ class ScopeReading:
         status: Several | None = None,
         kind: Several | None = None,
         about: str | None = None,
+        tags: Several = (),
         as_of: Instant | None = None,
         known_at: Instant | None = None,
         limit: int | None = None,
@@ -96,31 +107,31 @@ class ScopeReading:
 
         `status` is one or several of current, superseded, retracted, expired, contested and pending, or "all"; by
         default the facts that hold: current and contested. `kind` is one or several of preference, entity and decision.
-        `about` is a person or thing by name, "user" for the owner. `as_of` asks for statuses at that instant, by
-        default now; `known_at` for what was believed then. Raises `ArgumentInvalid`.
+        `about` is a person or thing by name, "user" for the owner; `tags` must all be tags of the fact. `as_of` asks
+        for statuses at that instant, by default now; `known_at` for what was believed then. Raises `ArgumentInvalid`.
         """
-        at = self._resources.now() if as_of is None else instant(as_of)
+        at = self._now() if as_of is None else instant(as_of)
         believed_at = None if known_at is None else instant(known_at)
-        fact_filter = FactFilter.of(status, kind, about)
+        fact_filter = FactFilter.of(status, kind, about, tags)
         facts = await self._read(
             lambda transaction: lookup.read_facts(transaction, self.scope, at=at, known_at=believed_at)
         )
         fitting = [fact for fact in facts if fact_filter.fits(fact)]
         chosen = [fact for fact in fitting if fact_filter.has_status(fact)]
         shown, next_cursor = page(chosen, fact_cursor, limit=limit, after=after)
-        return FactPage(tuple(shown), len(chosen), len(fitting) - len(chosen), next_cursor)
+        return FactPage(shown, len(chosen), len(fitting) - len(chosen), next_cursor)
 
     async def fact(self, fact_id: str, *, as_of: Instant | None = None) -> Fact:
         """Return one fact by the id of any of its assertions, or by the first 6 digits or more of one.
 
         Raises `NotFound` if there is no such fact, or several begin with these digits.
         """
-        at = self._resources.now() if as_of is None else instant(as_of)
+        at = self._now() if as_of is None else instant(as_of)
         return await self._read(lambda transaction: fact_ids.read_fact(transaction, self.scope, fact_id, at=at))
 
     async def history(self, fact_id: str) -> FactOrigin:
         """Return how a fact came to be: every assertion of it, and every verdict on them. Raises `NotFound`."""
-        at = self._resources.now()
+        at = self._now()
 
         def work(transaction: Session) -> FactOrigin:
             fact = fact_ids.read_fact(transaction, self.scope, fact_id, at=at)
@@ -143,15 +154,14 @@ class ScopeReading:
 
         `state` is one or several of pending, done, failed and "set aside". Raises `ArgumentInvalid`.
         """
-        saved = await self._read(lambda transaction: sessions.read_sessions(transaction, scope=self.scope))
-        return session_page(saved, state, limit, after)
+        return await self._read(session_page(self.scope, None, state, limit, after))
 
     async def session(self, session_id: str) -> SessionDetails:
         """Return a session: its transcript, the facts that each turn supports, and what was left out and why.
 
         Raises `NotFound` if the scope has no such session.
         """
-        at = self._resources.now()
+        at = self._now()
 
         def work(transaction: Session) -> SessionDetails:
             saved = sessions.find_session(transaction, self.scope, session_id)
@@ -186,22 +196,23 @@ class ScopeReading:
         *,
         limit: int | None = 10,
         kind: Several | None = None,
+        tags: Several = (),
         turns: bool = False,
         as_of: Instant | None = None,
     ) -> SearchResults:
         """Return the facts that fit a query, best first, each with its score and what adds up to it.
 
         A question about the past also finds what held before. With `turns` the turns that facts rest on are found too,
-        within the same `limit`. An empty query finds every fact. With a configured embedder meaning counts beside
-        words. Raises `ArgumentInvalid`, and an `ExtractionError` is never raised: without an answer of the embedder
-        words alone count.
+        within the same `limit`; with `tags` only facts that have all of these. An empty query finds every fact. With a
+        configured embedder meaning counts beside words. Raises `ArgumentInvalid`, and an `ExtractionError` is never
+        raised: without an answer of the embedder words alone count.
         """
         if limit is not None and limit < 1:
             raise ArgumentInvalid(f"limit={limit} is too small; give 1 or more, or None for all")
         kinds = None if kind is None else choices(Kind, kind, "kind")
-        at = self._resources.now() if as_of is None else instant(as_of)
-        asked = partial(recall.search, at=at, limit=limit, kinds=kinds, turns=turns, explain=True)
-        results = await self._recalled(partial(asked, query=query))
+        at, wanted = self._now() if as_of is None else instant(as_of), tag_names(tags)
+        asked = partial(recall.search, at=at, limit=limit, kinds=kinds, tags=wanted, turns=turns, explain=True)
+        results = await self._recalled(partial(asked, query=query), self.scope)
         parts = results.parts or tuple({} for _ in results.facts)
         facts = zip(results.facts, results.scores, parts, strict=True)
         said = zip(results.turns, results.turn_scores, strict=True)
@@ -218,34 +229,55 @@ class ScopeReading:
         hits += [SearchHit(Layer.SAID, score, turn=turn) for turn, score in said]
         return SearchResults(tuple(hits), results.stored, results.without_vector)
 
-    async def context(self, query: str = "", *, budget_tokens: int = BUDGET_TOKENS) -> ContextBlock:
+    async def context(
+        self, query: str = "", *, budget_tokens: int = BUDGET_TOKENS, also: Collection[Scope | str] = ()
+    ) -> ContextBlock:
         """Return the block that an agent with this memory is told for a query, and what is left out of it and why.
 
-        It is the text that `FactMemory` puts into the context. Raises `ArgumentInvalid` for a budget below 1.
+        It is the text that `FactMemory` puts into the context. `also` names scopes that are read in addition: their
+        blocks follow, a message each, all within one budget. Raises `ArgumentInvalid` for a budget below 1, and
+        `ScopeInvalid` for a scope of another tenant.
         """
         if budget_tokens < 1:
             raise ArgumentInvalid(f"budget_tokens={budget_tokens} is too small; give 1 or more")
-        at = self._resources.now()
-        chosen = await self._recalled(partial(recall.recall, query=query, at=at, budget_tokens=budget_tokens))
-        facts = await self._read(lambda transaction: lookup.read_facts(transaction, self.scope, at=at))
-        text = render_block(chosen.facts, label=scope_label(self.scope), turns=chosen.turns)
-        chosen_ids = {fact.id for fact in chosen.facts}
+        at, scopes = self._now(), (self.scope, *additional_scopes(self.scope, also))
+
+        async def recall_of(scope: Scope, tokens: int) -> recall.Recall:
+            return await self._recalled(partial(recall.recall, query=query, at=at, budget_tokens=tokens), scope)
+
+        recalls = await recall_of_scopes(recall_of, scopes, budget_tokens)
+        texts = [
+            render_block(recalled.facts, label=scope_label(scope), turns=recalled.turns)
+            for scope, recalled in zip(scopes, recalls, strict=True)
+        ]
+        chosen = tuple(fact for recalled in recalls for fact in recalled.facts)
+        chosen_ids = {fact.id for fact in chosen}
+        facts = await self._read(
+            lambda transaction: [fact for scope in scopes for fact in lookup.read_facts(transaction, scope, at=at)]
+        )
         left_out = [
             OmittedFact(fact, Omission.NO_ROOM) for fact in facts if fact.is_served and fact.id not in chosen_ids
         ]
         unclear = [OmittedFact(fact, Omission.UNCLEAR_SUBJECT) for fact in facts if fact.status is Status.PENDING]
-        return ContextBlock(text, token_count(text), budget_tokens, chosen.facts, chosen.turns, (*left_out, *unclear))
+        return ContextBlock(
+            "\n".join(text for text in texts if text),
+            sum(token_count(text) for text in texts),
+            budget_tokens,
+            chosen,
+            tuple(turn for recalled in recalls for turn in recalled.turns),
+            (*left_out, *unclear),
+        )
 
-    async def _recalled(self, asked: Callable[..., Awaitable[recall.Recall]]) -> recall.Recall:
+    async def _recalled(self, asked: Callable[..., Awaitable[recall.Recall]], scope: Scope) -> recall.Recall:
         """Return what recall answers; what the embedder costs is charged to the scope."""
         store, embedder = await self._store(), self._resources.embedder()
         if embedder is None:
-            return await asked(store=store, scope=self.scope)
+            return await asked(store=store, scope=scope)
         from afterword.extractors.model.embeddings import PURPOSE
         from afterword.pipeline.budget import Account
 
-        with Account(self._resources.tracker("rules"), store, self.scope, PURPOSE, PURPOSE).open():
-            return await asked(store=store, scope=self.scope, embedder=embedder)
+        with Account(self._resources.tracker("rules"), store, scope, PURPOSE, PURPOSE).open():
+            return await asked(store=store, scope=scope, embedder=embedder)
 
     async def runs(
         self, *, status: Several | None = None, limit: int | None = None, after: str | None = None
@@ -267,7 +299,7 @@ class ScopeReading:
 
     async def review(self) -> Review:
         """Return what waits for a person's decision; `decide` carries one out."""
-        at = self._resources.now()
+        at = self._now()
 
         def work(transaction: Session) -> Review:
             held = runs.read_runs(transaction, self.scope, statuses=[RunStatus.HELD])
@@ -303,13 +335,20 @@ class ScopeReading:
 
 
 def session_page(
-    saved: Sequence[SavedSession], state: Several | None, limit: int | None, after: str | None
-) -> SessionPage:
-    """Return a page of the sessions in these states. Raises `ArgumentInvalid`."""
+    scope: Scope | None, session_id: str | None, state: Several | None, limit: int | None, after: str | None
+) -> Callable[[Session], SessionPage]:
+    """Return what reads a page of the sessions in these states. Raises `ArgumentInvalid`."""
     states = None if state is None else choices(Progress, state, "state")
-    fitting = [session for session in saved if states is None or session.progress in states]
-    shown, next_cursor = page(fitting, lambda session: run_cursor(session.key), limit=limit, after=after)
-    return SessionPage(tuple(shown), len(fitting), next_cursor)
+    most, last = one_more(limit), number_after(after)
+
+    def work(transaction: Session) -> SessionPage:
+        saved, total = sessions.find_sessions(
+            transaction, scope=scope, session_id=session_id, states=states, most=most, after=last
+        )
+        shown, cursor = first_page(saved, lambda session: run_cursor(session.key), limit=limit)
+        return SessionPage(shown, total, cursor)
+
+    return work
 
 
 def run_cost(run: Run, spent: dict[int | None, Spending]) -> Spending:

@@ -17,6 +17,7 @@ from afterword.pipeline.vector_refresh import RefreshResult
 from afterword.store.costs import Spending
 from afterword.store.forgetting.erasure import Receipt
 from afterword.store.reviews import Contest
+from afterword.store.run_effects import RunEffect
 from afterword.store.runs import Run
 from afterword.store.sessions import SavedSession
 
@@ -36,6 +37,7 @@ __all__ = [
     "Receipt",
     "RefreshResult",
     "Run",
+    "RunEffect",
     "SavedSession",
     "Scope",
     "SessionOutcome",

@@ -35,7 +35,7 @@ class Fact:
     is the assertion that ended it, `contested_by` the facts that contradict it. `may_be` names the people it may be
     about where its subject is a name that fits several: it is pending then, and no agent is told it. `former` is the
     value that it replaced, where a block has room to show it. `is_flagged` marks what an agent must never miss: health,
-    allergies, safety and standing instructions.
+    allergies, safety and standing instructions. `tags` are those that the application gave any of its assertions.
     """
 
     id: str
@@ -62,6 +62,7 @@ class Fact:
     last_said_at: datetime | None = None
     former: str | None = None
     is_flagged: bool = False
+    tags: tuple[str, ...] = ()
 
     @property
     def is_served(self) -> bool:

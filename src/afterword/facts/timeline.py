@@ -346,6 +346,7 @@ def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | N
         dated=lead.valid_from is not None or lead.valid_to is not None,
         last_said_at=members[-1].said_at,
         is_flagged=history.is_flagged,
+        tags=tuple(dict.fromkeys(tag for assertion in members for tag in assertion.tags)),
     )
 
 

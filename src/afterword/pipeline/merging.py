@@ -10,13 +10,13 @@ from sqlmodel import Session
 
 from afterword.errors import StateConflict
 from afterword.extractors.judge import Judge
-from afterword.facts.fact_changes import fact_changes
 from afterword.facts.scopes import Scope
-from afterword.pipeline.undoing import RunSwitch, missing_verdicts
-from afterword.store import ledger, lookup, runs
+from afterword.pipeline.undoing import missing_verdicts
+from afterword.store import ledger, lookup
 from afterword.store.database.engine import Store
 from afterword.store.merging import moves
 from afterword.store.proposals import Proposal
+from afterword.store.run_effects import RunEffect, effect_between
 from afterword.store.scope_rows import scope_key
 
 
@@ -28,7 +28,7 @@ async def merge_scopes(
     judge: Judge,
     is_rename: bool = False,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> RunSwitch:
+) -> RunEffect:
     """Move everything that is known of a scope into another one, and return the run with the facts that changed there.
 
     The statements of both are compared by a judge that costs nothing; pairs that need a call are left to consolidation.
@@ -37,7 +37,7 @@ async def merge_scopes(
     the two are one or of different tenants, or if there is something where nothing may be.
     """
 
-    def work(transaction: Session) -> RunSwitch:
+    def work(transaction: Session) -> RunEffect:
         at = clock()
         if is_rename and scope_key(transaction, into):
             raise StateConflict(f"{into} exists already; merge {scope} into it instead")
@@ -60,7 +60,6 @@ async def merge_scopes(
         )
         run_id = ledger.propose_and_apply(transaction, proposal)
         moves.record_move(transaction, run_id, scope, moved)
-        facts_after = lookup.read_facts(transaction, into, at=at)
-        return RunSwitch(runs.read_run(transaction, run_id), fact_changes(facts_before, facts_after))
+        return effect_between(transaction, run_id, facts_before, lookup.read_facts(transaction, into, at=at))
 
     return await store.write(work)

@@ -18,6 +18,7 @@ from afterword.pipeline.run_storage import retry_if_overtaken
 from afterword.store import ledger, lookup, runs, sessions
 from afterword.store.database.engine import Store
 from afterword.store.proposals import Proposal
+from afterword.store.run_effects import RunEffect, effect_of
 from afterword.store.runs import Run
 
 
@@ -28,8 +29,8 @@ async def apply_proposal(
     judge: Judge,
     budget: Budget | CostTracker | None = None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> Run:
-    """Apply the statements and verdicts of a proposal, and return the run that was applied.
+) -> RunEffect:
+    """Apply the statements and verdicts of a proposal, and return the run that was applied and what it changed.
 
     If the scope has not changed since, the proposed run itself is applied. Otherwise its statements are judged against
     what is known now, and a new run is applied in its place. Pairs that the `budget` leaves no room for are left to
@@ -54,7 +55,7 @@ async def apply_proposal(
         pairs = required_pairs(new, others.revised(known.revision, added=new))
         return current, proposal, session_pk, known.revision, judging.prepare(transaction, known, pairs)
 
-    async def apply() -> Run:
+    async def apply() -> RunEffect:
         current, proposal, session_pk, revision, to_judge = await store.read(read)
         if to_judge is None:
             return await store.write(partial(_apply_unchanged, current, clock()))
@@ -72,24 +73,22 @@ async def apply_proposal(
         )
 
 
-def _apply_unchanged(run: Run, at: datetime, transaction: Session) -> Run:
+def _apply_unchanged(run: Run, at: datetime, transaction: Session) -> RunEffect:
     """Apply a proposal whose scope has not changed since it was judged."""
     _save_dry_run_turns(transaction, run, at)
-    ledger.apply_run(transaction, run.scope, run.id, at)
-    return runs.read_run(transaction, run.id)
+    return effect_of(transaction, run.id, ledger.apply_run(transaction, run.scope, run.id, at), at)
 
 
 def _apply_in_place_of(
     run: Run, fresh: Proposal, session_pk: int | None, account: Account, transaction: Session
-) -> Run:
+) -> RunEffect:
     """Reject a proposal, and apply the fresh one that was judged against what is known now."""
     at = fresh.started_at
     key = _save_dry_run_turns(transaction, run, at) or session_pk
     ledger.reject_run(transaction, run.scope, run.id)
     run_id = ledger.propose_run(transaction, fresh, session_pk=key)
     account.assign_to_run(transaction, run_id)
-    ledger.apply_run(transaction, run.scope, run_id, at)
-    return runs.read_run(transaction, run_id)
+    return effect_of(transaction, run_id, ledger.apply_run(transaction, run.scope, run_id, at), at)
 
 
 def _save_dry_run_turns(transaction: Session, run: Run, at: datetime) -> int | None:

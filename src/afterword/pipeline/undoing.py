@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sqlmodel import Session
 
 from afterword.extractors.judge import Judge, judged_at_once
 from afterword.facts.assertions import Assertion, Verdict
-from afterword.facts.fact_changes import FactChange, fact_changes
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.consolidation import verdicts_proposal
@@ -19,17 +17,10 @@ from afterword.pipeline.resolution import comparison_partners, required_pairs
 from afterword.store import ledger, lookup, runs
 from afterword.store.database.engine import Store
 from afterword.store.merging import moves
+from afterword.store.run_effects import RunEffect, effect_between
 from afterword.store.runs import Run
 
 MOVES = (moves.MERGE, moves.RENAME)
-
-
-@dataclass(frozen=True, slots=True)
-class RunSwitch:
-    """A run that was undone or redone, and the facts that changed with it."""
-
-    run: Run
-    changes: tuple[FactChange, ...]
 
 
 async def undo_run(
@@ -38,7 +29,7 @@ async def undo_run(
     *,
     judge: Judge,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> RunSwitch:
+) -> RunEffect:
     """Leave an applied run out, as if it had never been, and return it with the facts that changed.
 
     Statements that were compared only with the removed ones are compared with the next ones: by stored verdicts, and
@@ -60,7 +51,7 @@ async def redo_run(
     *,
     judge: Judge,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> RunSwitch:
+) -> RunEffect:
     """Let an undone run count again, as if it had never been undone, and return it with the facts that changed.
 
     The runs that undoing it made are undone. Its statements are compared with those that came meanwhile, as `undo_run`
@@ -83,8 +74,8 @@ async def _switched(
     switch: Callable[[Session, Run, datetime], None],
     judge: Judge,
     clock: Callable[[], datetime],
-) -> RunSwitch:
-    def work(transaction: Session) -> RunSwitch:
+) -> RunEffect:
+    def work(transaction: Session) -> RunEffect:
         at = clock()
         run = runs.read_run(transaction, run_id)
         proposal, _ = runs.read_proposal(transaction, run)
@@ -99,8 +90,7 @@ async def _switched(
             closing = verdicts_proposal(run.scope, judge, after, verdicts, at)
             closing_id = ledger.propose_run(transaction, closing, caused_by=run.id)
             ledger.apply_run(transaction, run.scope, closing_id, at)
-        facts_after = lookup.read_facts(transaction, run.scope, at=at)
-        return RunSwitch(runs.read_run(transaction, run_id), fact_changes(facts_before, facts_after))
+        return effect_between(transaction, run_id, facts_before, lookup.read_facts(transaction, run.scope, at=at))
 
     return await store.write(work)
 

@@ -28,7 +28,7 @@ _SAME_MOMENT = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A sentence and, where known, its slot, its value and when it holds (aware)."""
+    """A sentence and, where known, its slot, its value, when it holds (aware) and its tags."""
 
     statement: str
     kind: Kind = Kind.ENTITY
@@ -37,6 +37,7 @@ class Entry:
     value: str | None = None
     valid_from: datetime | None = None
     valid_to: datetime | None = None
+    tags: tuple[str, ...] = ()
 
 
 def entered_statement(
@@ -61,6 +62,7 @@ def entered_statement(
         evidence=(evidence,),
         valid_from=entry.valid_from,
         valid_to=entry.valid_to,
+        tags=entry.tags,
     )
 
 

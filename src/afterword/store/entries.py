@@ -25,7 +25,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
 from afterword.privacy.policy import Privacy
 from afterword.privacy.prompt_injection import is_instruction
-from afterword.store import ledger, lookup
+from afterword.store import ledger, lookup, runs
 from afterword.store.database.engine import Store
 from afterword.store.entered_statements import (
     JUDGE,
@@ -37,23 +37,24 @@ from afterword.store.entered_statements import (
     next_unused_moment,
 )
 from afterword.store.proposals import Proposal, WindowReading
+from afterword.store.run_effects import RunEffect, propose_with_effect
 
 _log = telemetry.logs(__name__)
 
 
-async def add_entry(store: Store, scope: Scope, entry: Entry, *, at: datetime) -> int:
-    """Store what the application says, with the authority of an application; return the run, which can be undone.
+async def add_entry(store: Store, scope: Scope, entry: Entry, *, at: datetime) -> RunEffect:
+    """Store what the application says, with the authority of an application; return the run and what it changed.
 
-    A sentence of the same kind that is already known gets another supporter instead of a duplicate. Secrets in the
-    entry are masked. An entry that reads like an instruction to an assistant counts only once a person has approved
-    the run in a review. Raises `Overtaken` if other writers were faster every time, and `StoreError` if the store does
-    not answer.
+    The run can be undone. A sentence of the same kind that is already known gets another supporter instead of a
+    duplicate. Secrets in the entry are masked. An entry that reads like an instruction to an assistant counts only once
+    a person has approved the run in a review. Raises `Overtaken` if other writers were faster every time, and
+    `StoreError` if the store does not answer.
     """
     source = f"application:{uuid4().hex}"
     entry = _masked(entry, store.privacy)
     evidence = Evidence(EvidenceKind.APPLICATION, entry.statement)
 
-    def work(transaction: Session) -> int:
+    def work(transaction: Session) -> RunEffect:
         known = lookup.read_knowledge(transaction, scope)
         said_at = next_unused_moment(at, known.assertions)
         said = entered_statement(scope, entry, evidence, authority=Authority.APPLICATION, said_at=said_at)
@@ -62,20 +63,21 @@ async def add_entry(store: Store, scope: Scope, entry: Entry, *, at: datetime) -
         proposal = _proposal(scope, source, "application", at, known, [said], verdicts)
         if is_instruction(said.subject, said.attribute, said.value, said.statement):
             _log.warning("an entry of %s reads like an instruction to an assistant: see `afterword review`", scope)
-            return ledger.propose_run(transaction, replace(proposal, counts={"quarantined": 1}), is_held=True)
-        return ledger.propose_and_apply(transaction, proposal)
+            held = ledger.propose_run(transaction, replace(proposal, counts={"quarantined": 1}), is_held=True)
+            return RunEffect(runs.read_run(transaction, held))
+        return propose_with_effect(transaction, proposal)
 
     return await store.write(work)
 
 
-async def withdraw_everything(store: Store, scope: Scope, *, at: datetime) -> int | None:
-    """Withdraw every fact that holds, will hold or is pending; return the run, which can be undone.
+async def withdraw_everything(store: Store, scope: Scope, *, at: datetime) -> RunEffect | None:
+    """Withdraw every fact that holds, will hold or is pending; return the run and what it changed.
 
-    Nothing is erased. Returns None if there is nothing to withdraw. Raises like `add_entry`.
+    The run can be undone. Nothing is erased. Returns None if there is nothing to withdraw. Raises like `add_entry`.
     """
     source = f"clear:{uuid4().hex}"
 
-    def work(transaction: Session) -> int | None:
+    def work(transaction: Session) -> RunEffect | None:
         known = lookup.read_knowledge(transaction, scope)
         facts = lookup.read_facts(transaction, scope, at=at)
         facts = [fact for fact in facts if fact.is_served or fact.status is Status.PENDING]
@@ -93,14 +95,16 @@ async def withdraw_everything(store: Store, scope: Scope, *, at: datetime) -> in
             for fact in group
         ]
         assertions = [said for said, _ in withdrawals]
-        return ledger.propose_and_apply(transaction, _proposal(scope, source, "clear", at, known, assertions, verdicts))
+        return propose_with_effect(transaction, _proposal(scope, source, "clear", at, known, assertions, verdicts))
 
     return await store.write(work)
 
 
 def _masked(entry: Entry, privacy: Privacy) -> Entry:
-    value, statement, subject = privacy.mask_fields(entry.attribute, entry.value or "", entry.statement, entry.subject)
-    return replace(entry, statement=statement, subject=subject, value=value if entry.value else entry.value)
+    texts = (entry.value or "", entry.statement, entry.subject, *entry.tags)
+    value, statement, subject, *tags = privacy.mask_fields(entry.attribute, *texts)
+    value_or_none = value if entry.value else entry.value
+    return replace(entry, statement=statement, subject=subject, value=value_or_none, tags=tuple(tags))
 
 
 def _withdrawal(scope: Scope, fact: Fact, at: datetime, said_at: datetime) -> Assertion:

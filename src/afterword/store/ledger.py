@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
@@ -40,6 +41,18 @@ class RunStatus(StrEnum):
     APPLIED = "applied"
     UNDONE = "undone"
     REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeChange:
+    """What was known of a scope before and after a run counted or ceased to count.
+
+    Only facts of the affected assertions may differ.
+    """
+
+    before: Knowledge
+    after: Knowledge
+    affected_ids: frozenset[str]
 
 
 UNDECIDED = (RunStatus.PROPOSED, RunStatus.HELD)
@@ -143,8 +156,8 @@ def propose_run(
 
 
 @staged(Stage.APPLY, "scope", "run_id")
-def apply_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> int:
-    """Make a proposed run count and return the scope's new revision.
+def apply_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> KnowledgeChange:
+    """Make a proposed run count and return what changed.
 
     Raises `ScopeMoved` if the scope has changed since the run was judged, and `NotFound` if there is no such proposal.
     Nothing is changed then.
@@ -158,8 +171,7 @@ def apply_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> 
     run.applied_revision = raise_revision(transaction, run.scope_id)
     transaction.add(run)
     transaction.flush()
-    _update_facts(transaction, scope, run, before, _last_applied(transaction, run))
-    return run.applied_revision
+    return _update_facts(transaction, scope, run, before, _last_applied(transaction, run))
 
 
 def propose_and_apply(transaction: Session, proposal: Proposal) -> int:
@@ -170,35 +182,33 @@ def propose_and_apply(transaction: Session, proposal: Proposal) -> int:
 
 
 @staged(Stage.UNDO, "scope", "run_id")
-def revert_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> int:
-    """Leave an applied run out, as if it had never been applied; return the scope's new revision.
+def revert_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> KnowledgeChange:
+    """Leave an applied run out, as if it had never been applied; return what changed.
 
     Raises `NotFound` if there is no such applied run.
     """
     run = _require_run(transaction, scope, run_id, RunStatus.APPLIED)
     before, last_applied = read_knowledge(transaction, scope), _last_applied(transaction, run)
-    revision = raise_revision(transaction, run.scope_id)
+    raise_revision(transaction, run.scope_id)
     run.status, run.undone_at, run.redone_at = RunStatus.UNDONE, at, None
     transaction.add(run)
     transaction.flush()
-    _update_facts(transaction, scope, run, before, last_applied)
-    return revision
+    return _update_facts(transaction, scope, run, before, last_applied)
 
 
 @staged(Stage.REDO, "scope", "run_id")
-def reinstate_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> int:
-    """Let an undone run count again, as if it had never been undone; return the scope's new revision.
+def reinstate_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> KnowledgeChange:
+    """Let an undone run count again, as if it had never been undone; return what changed.
 
     A later run over the same source still takes precedence. Raises `NotFound` if there is no such undone run.
     """
     run = _require_run(transaction, scope, run_id, RunStatus.UNDONE)
     before = read_knowledge(transaction, scope)
-    revision = raise_revision(transaction, run.scope_id)
+    raise_revision(transaction, run.scope_id)
     run.status, run.redone_at = RunStatus.APPLIED, at
     transaction.add(run)
     transaction.flush()
-    _update_facts(transaction, scope, run, before, _last_applied(transaction, run))
-    return revision
+    return _update_facts(transaction, scope, run, before, _last_applied(transaction, run))
 
 
 def reject_run(transaction: Session, scope: Scope, run_id: int) -> None:
@@ -224,7 +234,9 @@ def _last_applied(transaction: Session, run: RunRow) -> list[int]:
     return [row.id for row in fetch_rows(transaction, _select_last_applied(), values)]
 
 
-def _update_facts(transaction: Session, scope: Scope, run: RunRow, before: Knowledge, run_ids: Sequence[int]) -> None:
+def _update_facts(
+    transaction: Session, scope: Scope, run: RunRow, before: Knowledge, run_ids: Sequence[int]
+) -> KnowledgeChange:
     """Derive again the facts that these runs may have changed, and record which did."""
     after, ids = knowledge_after_runs(transaction, scope, before, revision_of(transaction, scope), run_ids)
     affected_ids = after.affected_ids(before, ids)
@@ -246,6 +258,7 @@ def _update_facts(transaction: Session, scope: Scope, run: RunRow, before: Knowl
         fact_ids=changed_ids,
         is_unlinked=is_unlinked,
     )
+    return KnowledgeChange(before, after, frozenset(affected_ids))
 
 
 def derive_facts(transaction: Session, scope: Scope) -> None:

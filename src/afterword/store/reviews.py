@@ -12,6 +12,7 @@ from sqlmodel import Session
 
 from afterword.errors import NotFound
 from afterword.facts.assertions import (
+    OWNER,
     PERSON,
     Assertion,
     Authority,
@@ -26,10 +27,11 @@ from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.timeline import refused_retirements
-from afterword.store import ledger, lookup
+from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
 from afterword.store.entered_statements import moment_after
 from afterword.store.proposals import Proposal, WindowReading
+from afterword.store.run_effects import RunEffect, propose_with_effect
 
 _Decided = tuple[list[Assertion], list[Verdict]]
 
@@ -65,86 +67,95 @@ def read_contests(transaction: Session, scope: Scope) -> list[Contest]:
 
 async def decide_contest(
     store: Store, scope: Scope, earlier_id: str, later_id: str, decision: Decision, *, at: datetime
-) -> int:
-    """Carry out a person's decision on a contest and return its run.
+) -> RunEffect:
+    """Carry out a person's decision on a contest, and return its run and what it changed.
 
     Approve: the later assertion replaces the earlier as the judge said. Reject: the later was wrong, the earlier holds.
     Keep both: they stand beside each other. Raises `NotFound` if these two are not contested.
     """
 
-    def decide(known: Knowledge) -> _Decided:
-        for contest in _contests(known):
-            if (contest.earlier.id, contest.later.id) == (earlier_id, later_id):
-                return _decided(contest, decision, at)
-        raise NotFound(f"{earlier_id} and {later_id} are not contested in {scope}; see `afterword review`")
+    pair = (earlier_id, later_id)
 
-    return await _apply(store, scope, decide, at)
+    def work(transaction: Session) -> RunEffect:
+        known = lookup.read_knowledge(transaction, scope)
+        contests = {(contest.earlier.id, contest.later.id): contest for contest in _contests(known)}
+        if pair not in contests:
+            raise NotFound(f"{earlier_id} and {later_id} are not contested in {scope}; see `afterword review`")
+        proposal = _proposal(scope, known, _decided(contests[pair], decision, at), at)
+        return propose_with_effect(transaction, proposal, lambda fact: not set(pair).isdisjoint(fact.assertion_ids))
+
+    return await store.write(work)
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """A fact in a person's own words: the sentence, the value alone, and its subject."""
+    """A fact in a person's own words: the sentence, the value alone, and its subject. None leaves a part as it is."""
 
-    statement: str
-    value: str
-    subject: str
+    statement: str | None = None
+    value: str | None = None
+    subject: str | None = None
 
 
-async def edit_fact(store: Store, scope: Scope, fact: Fact, meant: Wording, *, is_change: bool, at: datetime) -> int:
-    """Replace a fact by a person's own words and return the run.
+async def edit_fact(
+    store: Store, scope: Scope, fact_id: str, meant: Wording, *, is_change: bool, at: datetime
+) -> RunEffect:
+    """Replace a fact by a person's own words, and return the run and what it changed.
 
     With `is_change` the fact held until now, otherwise it was wrong from the start. Secrets in the words are masked.
+    Raises `NotFound`.
     """
-    value, statement, subject = store.privacy.mask_fields(fact.attribute, meant.value, meant.statement, meant.subject)
     relation = Relation.CHANGES if is_change else Relation.CORRECTS
 
-    def decide(known: Knowledge) -> _Decided:
-        members = [known.by_id[member_id] for member_id in fact.assertion_ids]
-        edited = replace(members[0], statement=statement, value=value, subject=subject)
+    def decide(fact: Fact, members: Sequence[Assertion]) -> _Decided:
+        value = meant.value if meant.value is not None else meant.statement or fact.value
+        statement = meant.statement or (fact.statement if meant.value is None else _with_value(fact, value))
+        texts = (value, statement, meant.subject or fact.subject)
+        value, statement, subject = store.privacy.mask_fields(fact.attribute, *texts)
+        edited = replace(members[0], statement=statement, value=value, subject=subject, tags=fact.tags)
         edited = replace(edited, valid_from=None, valid_to=None, cue=None, is_flagged=fact.is_flagged or None)
         said = _restated_by_person(edited, SpeechAct.STATE, Authority.STATED, members, at)
         return [said], [Verdict(member.id, said.id, relation, "edited by a person", PERSON) for member in members]
 
-    return await _apply(store, scope, decide, at)
+    return await _decide_on_fact(store, scope, fact_id, decide, at)
 
 
-async def confirm_fact(store: Store, scope: Scope, fact: Fact, *, at: datetime) -> int:
-    """Mark a fact as confirmed by a person and return the run."""
+async def confirm_fact(store: Store, scope: Scope, fact_id: str, *, at: datetime) -> RunEffect:
+    """Mark a fact as confirmed by a person, and return the run and what it changed. Raises `NotFound`."""
 
-    def decide(known: Knowledge) -> _Decided:
-        members = [known.by_id[member_id] for member_id in fact.assertion_ids]
+    def decide(fact: Fact, members: Sequence[Assertion]) -> _Decided:
         meant = replace(members[0], is_flagged=fact.is_flagged)
         said = _restated_by_person(meant, SpeechAct.STATE, Authority.CONFIRMED, members, at)
         return [said], [Verdict(members[-1].id, said.id, Relation.SAME, "confirmed by a person", PERSON)]
 
-    return await _apply(store, scope, decide, at)
+    return await _decide_on_fact(store, scope, fact_id, decide, at)
 
 
-async def flag_fact(store: Store, scope: Scope, fact: Fact, *, is_flagged: bool, at: datetime) -> int:
-    """Say whether an agent must never miss a fact, and return the run."""
+async def flag_fact(store: Store, scope: Scope, fact_id: str, *, is_flagged: bool, at: datetime) -> RunEffect:
+    """Say whether an agent must never miss a fact, and return the run and what it changed. Raises `NotFound`."""
 
-    def decide(known: Knowledge) -> _Decided:
-        members = [known.by_id[member_id] for member_id in fact.assertion_ids]
+    def decide(_: Fact, members: Sequence[Assertion]) -> _Decided:
         meant = replace(members[0], is_flagged=is_flagged)
         said = _restated_by_person(meant, SpeechAct.STATE, members[0].authority, members, at)
         reason = "flagged by a person" if is_flagged else "not flagged by a person"
         return [said], [Verdict(members[-1].id, said.id, Relation.SAME, reason, PERSON)]
 
-    return await _apply(store, scope, decide, at)
+    return await _decide_on_fact(store, scope, fact_id, decide, at)
 
 
-async def withdraw_fact(store: Store, scope: Scope, fact: Fact, *, at: datetime) -> int:
-    """Withdraw a fact on a person's word: it no longer holds from `at` on. Return the run. Nothing is erased."""
+async def withdraw_fact(store: Store, scope: Scope, fact_id: str, *, at: datetime) -> RunEffect:
+    """Withdraw a fact on a person's word: it no longer holds from `at` on. Return the run and what it changed.
 
-    def decide(known: Knowledge) -> _Decided:
-        members = [known.by_id[member_id] for member_id in fact.assertion_ids]
+    Nothing is erased. Raises `NotFound`.
+    """
+
+    def decide(fact: Fact, members: Sequence[Assertion]) -> _Decided:
         withdrawn = replace(members[0], statement=f"Withdrawn: {fact.statement}", valid_from=at)
         withdrawn = replace(withdrawn, valid_to=None, cue=None)
         said = _restated_by_person(withdrawn, SpeechAct.RETRACT, Authority.STATED, members, at)
         reason = "withdrawn by a person"
         return [said], [Verdict(member.id, said.id, Relation.RETRACTS, reason, PERSON) for member in members]
 
-    return await _apply(store, scope, decide, at)
+    return await _decide_on_fact(store, scope, fact_id, decide, at)
 
 
 def _contests(known: Knowledge) -> list[Contest]:
@@ -194,23 +205,42 @@ def _restated_by_person(
     )
 
 
-async def _apply(store: Store, scope: Scope, decide: Callable[[Knowledge], _Decided], at: datetime) -> int:
-    source = f"review:{uuid4().hex}"
-
-    def work(transaction: Session) -> int:
+async def _decide_on_fact(
+    store: Store, scope: Scope, fact_id: str, decide: Callable[[Fact, Sequence[Assertion]], _Decided], at: datetime
+) -> RunEffect:
+    def work(transaction: Session) -> RunEffect:
         known = lookup.read_knowledge(transaction, scope)
-        assertions, verdicts = decide(known)
-        proposal = Proposal(
-            scope=scope,
-            source=source,
-            purpose="review",
-            extractor=PERSON,
-            judge=PERSON,
-            started_at=at,
-            revision=known.revision,
-            readings=(WindowReading(source, None, None, tuple(assertions)),),
-            verdicts=tuple(verdicts),
+        fact = fact_ids.read_fact(transaction, scope, fact_id, at=at)
+        slot = (fact.subject, fact.attribute)
+        decided = decide(fact, [known.by_id[member_id] for member_id in fact.assertion_ids])
+        return propose_with_effect(
+            transaction,
+            _proposal(scope, known, decided, at),
+            lambda other: (other.subject, other.attribute) == slot,
         )
-        return ledger.propose_and_apply(transaction, proposal)
 
     return await store.write(work)
+
+
+def _with_value(fact: Fact, value: str) -> str:
+    """Return a fact's sentence with another value in it, or a plain one if the value does not stand in it."""
+    if fact.value and fact.value in fact.statement:
+        return fact.statement.replace(fact.value, value)
+    owner = "the user" if fact.subject == OWNER else fact.subject
+    return f"The {fact.attribute.replace('_', ' ')} of {owner} is {value}."
+
+
+def _proposal(scope: Scope, known: Knowledge, decided: _Decided, at: datetime) -> Proposal:
+    assertions, verdicts = decided
+    source = f"review:{uuid4().hex}"
+    return Proposal(
+        scope=scope,
+        source=source,
+        purpose="review",
+        extractor=PERSON,
+        judge=PERSON,
+        started_at=at,
+        revision=known.revision,
+        readings=(WindowReading(source, None, None, tuple(assertions)),),
+        verdicts=tuple(verdicts),
+    )

@@ -63,6 +63,7 @@ def assertion_values(assertion: Assertion, scope_id: int, recorded_at: datetime)
         "limited_to": assertion.limited_to,
         "outcome": assertion.outcome,
         "is_flagged": assertion_flag(assertion),
+        "tags": "\n".join(assertion.tags) or None,
         "recorded_at": recorded_at,
     }
 
@@ -101,7 +102,13 @@ def assertion_of(row: AssertionRow, evidence: Iterable[EvidenceRow], scope: Scop
         limited_to=row.limited_to,
         outcome=row.outcome,
         is_flagged=row.is_flagged,
+        tags=tags_of(row.tags),
     )
+
+
+def tags_of(text: str | None) -> tuple[str, ...]:
+    """Return the tags of a column that holds one a line."""
+    return tuple(text.split("\n")) if text else ()
 
 
 def verdict_key(scope: Scope, earlier: Assertion, later: Assertion, judge: str) -> str:

@@ -7,9 +7,9 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from sqlalchemy import bindparam, inspect, update
+from sqlalchemy import bindparam, inspect, or_, tuple_, update
 from sqlalchemy.orm.attributes import set_committed_value
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, func, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from afterword.facts.scopes import Scope
@@ -71,6 +71,18 @@ def read_scopes(transaction: Session) -> list[Scope]:
     """Return every scope of the store. For operators, never for an agent."""
     rows = transaction.exec(select(ScopeRow).order_by(ScopeRow.tenant, ScopeRow.kind, ScopeRow.name))
     return [scope_of_row(row) for row in rows]
+
+
+def find_scopes(transaction: Session, *, prefix: str, most: int | None, after: Scope | None) -> tuple[list[Scope], int]:
+    """Return at most `most` scopes after one, whose id or long form begins so, and how many there are in all."""
+    columns = (col(ScopeRow.tenant), col(ScopeRow.kind), col(ScopeRow.name))
+    long_form = columns[0] + "/" + columns[1] + "/" + columns[2]
+    begins = or_(*(func.substr(text, 1, len(prefix)) == prefix for text in (columns[2], long_form)))
+    total = transaction.exec(select(func.count()).select_from(ScopeRow).where(begins)).one()
+    query = select(ScopeRow).where(begins).order_by(*columns).limit(most)
+    if after is not None:
+        query = query.where(tuple_(*columns) > (after.tenant, str(after.kind), after.id))
+    return [scope_of_row(row) for row in transaction.exec(query)], total
 
 
 def scope_of_row(row: ScopeRow) -> Scope:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import bindparam, delete, or_, update
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, func, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from afterword.errors import NotFound, StateConflict
@@ -134,6 +134,28 @@ def read_sessions(
     if session_id is not None:
         query = query.where(SessionRow.session_id == session_id)
     return _saved_sessions(transaction, query)
+
+
+def find_sessions(
+    transaction: Session,
+    *,
+    scope: Scope | None,
+    session_id: str | None,
+    states: Collection[Progress] | None,
+    most: int | None,
+    after: int,
+) -> tuple[list[SavedSession], int]:
+    """Return at most `most` sessions after the one with this key, oldest first, and how many there are in all.
+
+    They are those of a scope, with an id, and in one of the states; None is no limit. For operators.
+    """
+    of_scope = () if scope is None else (col(SessionRow.scope_id) == scope_key(transaction, scope),)
+    of_id = () if session_id is None else (col(SessionRow.session_id) == session_id,)
+    in_state = () if states is None else (col(SessionRow.progress).in_(states),)
+    fitting = (*of_scope, *of_id, *in_state)
+    total = transaction.exec(select(func.count()).select_from(SessionRow).where(*fitting)).one()
+    query = _select_sessions().where(*fitting, col(SessionRow.id) > after)
+    return _saved_sessions(transaction, query.order_by(col(SessionRow.id)).limit(most)), total
 
 
 def waiting_sessions(

@@ -168,7 +168,7 @@ class RunWindowRow(SQLModel, table=True):
 
 
 class AssertionRow(SQLModel, table=True):
-    """One grounded statement. Written once; only forgetting removes it."""
+    """One grounded statement. Written once; only forgetting removes it. `tags` holds one tag a line."""
 
     __tablename__ = "assertions"
     __table_args__ = (Index(None, "scope_id", "subject_key", "attribute_key"),)
@@ -194,6 +194,7 @@ class AssertionRow(SQLModel, table=True):
     limited_to: str | None = None
     outcome: str | None = None
     is_flagged: bool | None = None
+    tags: str | None = None
     recorded_at: datetime
 
 

@@ -261,7 +261,8 @@ def _blank_statements(
         start = _start_of_quote(transaction, said, evidence, quote)
         _update(transaction, EvidenceRow, is_evidence, {"quote": quote, "start": start})
     for said in {said.id: said for said, _ in remaining}.values():
-        texts = {"statement": said.statement, "limited_to": said.limited_to, "outcome": said.outcome}
+        columns = ("statement", "limited_to", "outcome", "tags")
+        texts: dict[str, str | None] = {name: getattr(said, name) for name in columns}
         blanked = {name: text and words_of_statements.blank(text) for name, text in texts.items()}
         if blanked != texts:
             counts["assertions"] += 1

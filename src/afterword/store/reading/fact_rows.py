@@ -19,12 +19,13 @@ from afterword.facts.transcripts import TurnPlace
 from afterword.recall.index_units import fact_unit
 from afterword.recall.ranking import SearchUnit
 from afterword.store.database.compiled_queries import Plain
+from afterword.store.rows import tags_of
 from afterword.store.tables import AssertionRow, EvidenceRow, FactAssertionRow, FactRow
 
 _OF_FACT = "id lead_id spans undone_as undone_by contested_by may_be".split()
 _OF_SAID = (
     "id session_id act kind subject attribute value statement speaker authority said_at time_is_guess"
-    " valid_from valid_to cue limited_to outcome is_flagged recorded_at".split()
+    " valid_from valid_to cue limited_to outcome is_flagged tags recorded_at".split()
 )
 _OF_EVIDENCE = "ordinal kind quote session_id turn speaker start".split()
 COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
@@ -39,7 +40,7 @@ COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
 (
     _FACT, _LEAD, _SPANS, _UNDONE_AS, _UNDONE_BY, _CONTESTED_BY, _MAY_BE, _ORDINAL,
     _ID, _SESSION, _ACT, _KIND, _SUBJECT, _ATTRIBUTE, _VALUE, _STATEMENT, _SPEAKER, _AUTHORITY, _SAID_AT, _IS_GUESS,
-    _VALID_FROM, _VALID_TO, _CUE, _LIMITED_TO, _OUTCOME, _IS_FLAGGED, _RECORDED_AT,
+    _VALID_FROM, _VALID_TO, _CUE, _LIMITED_TO, _OUTCOME, _IS_FLAGGED, _TAGS, _RECORDED_AT,
     _ITEM, _ITEM_KIND, _QUOTE, _ITEM_SESSION, _TURN, _ITEM_SPEAKER, _START,
 ) = range(len(COLUMNS))
 # fmt: on
@@ -79,6 +80,11 @@ class StoredFact:
     def statement(self) -> str:
         """The sentence of the leading assertion."""
         return str(self._lead[_STATEMENT])
+
+    @property
+    def tags(self) -> frozenset[str]:
+        """The tags of all its assertions."""
+        return frozenset(tag for row in self._rows for tag in tags_of(row[_TAGS]))
 
     @property
     def unit(self) -> SearchUnit:
@@ -202,6 +208,7 @@ def _assertion(rows: Sequence[Plain], scope: Scope) -> Assertion:
         limited_to=row[_LIMITED_TO],
         outcome=row[_OUTCOME],
         is_flagged=None if row[_IS_FLAGGED] is None else bool(row[_IS_FLAGGED]),
+        tags=tags_of(row[_TAGS]),
     )
 
 

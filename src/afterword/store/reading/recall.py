@@ -112,6 +112,7 @@ async def search(
     at: datetime,
     limit: int | None = None,
     kinds: Collection[Kind] | None = None,
+    tags: Collection[str] = (),
     turns: bool = False,
     explain: bool = False,
     views: ViewCache | None = None,
@@ -120,19 +121,23 @@ async def search(
 ) -> Recall:
     """Return the facts that match the query, best first; with `turns` also the turns that they rest on.
 
-    `limit` is the largest number of facts and turns together. With `explain` the result's `parts` say what adds up to
-    each score. An empty query returns every fact, in order. Raises TypeError without a
-    scope, and `StoreError` where the store does not answer.
+    With `tags` only the facts that have all of these are returned. `limit` is the largest number of facts and turns
+    together. With `explain` the result's `parts` say what adds up to each score. An empty query returns every fact, in
+    order. Raises TypeError without a scope, and `StoreError` where the store does not answer.
     """
     view = await _view(store, scope, at, views or view_cache_of(store), patience_s)
-    served = _served(view, kinds)
+    served = [fact for fact in _served(view, kinds) if fact.tags.issuperset(tags)] if tags else _served(view, kinds)
     if not query.strip():
         return _recall(in_block_order(view.fact(fact) for fact in served)[:limit], [], stored=len(served))
     near, lacking = await meaning(store, view, query, embedder) if embedder is not None else (None, 0)
     past = bool(_ABOUT_THE_PAST.search(query))
-    is_asked_for_all = kinds is None and (turns or not view.turns)
+    is_asked_for_all = kinds is None and not tags and (turns or not view.turns)
     units = _ranked(view, query, past=past, meaning=near, most=limit if is_asked_for_all else None)
-    choices = (choice for choice in _facts_and_turns(view, units, kinds) if turns or isinstance(choice, Fact))
+    choices = (
+        choice
+        for choice in _facts_and_turns(view, units, kinds)
+        if (not set(tags).difference(choice.tags) if isinstance(choice, Fact) else turns and not tags)
+    )
     recalled = _recall(list(islice(choices, limit)), units, stored=len(served), lacking=lacking)
     return (
         replace(recalled, parts=_parts(view, query, recalled.facts, past=past, meaning=near)) if explain else recalled

@@ -23,6 +23,7 @@ def fact_json(fact: Fact) -> dict[str, Any]:
         "value": fact.value,
         "statement": fact.statement,
         "status": str(fact.status),
+        "tags": list(fact.tags),
         "valid_from": iso_instant(fact.valid_from),
         "valid_to": iso_instant(fact.valid_to),
         "recorded_at": iso_instant(fact.recorded_at),

@@ -1,0 +1,143 @@
+"""The upkeep of a whole store: retention, exports and imports, backups, migrations, and work in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from sqlmodel import Session
+
+from afterword.client.arguments import scope_of
+from afterword.client.resources import Resources
+from afterword.client.store_results import BackupFile, ExportedFile, TombstoneReplay
+from afterword.errors import ArgumentInvalid
+from afterword.facts.scopes import Scope
+from afterword.store import scope_rows
+from afterword.store.forgetting import tombstone_replay
+from afterword.store.forgetting.erasure import Receipt
+
+if TYPE_CHECKING:
+    from afterword.pipeline.background.halt import Halt
+    from afterword.pipeline.background.leases import Ending, Job
+    from afterword.store.transfer.imports import ImportResult
+
+T = TypeVar("T")
+
+
+class StoreUpkeep:
+    """What those who run a store do to it. Use it through `Afterword`."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._resources.shown_url!r})"
+
+    async def _read(self, work: Callable[[Session], T]) -> T:
+        return await (await self._resources.store()).read(work)
+
+    async def apply_retention(self, *, preview: bool = False) -> tuple[Receipt, ...]:
+        """Forget in every scope what is older than the settings in `[retention]` allow, and return how much.
+
+        `run_due_jobs` and `schedule` do so by themselves. With `preview` nothing is forgotten.
+        """
+        from afterword.client.forgetting import retain
+
+        scopes = await self._read(scope_rows.read_scopes)
+        return tuple(await retain(self._resources, scopes, is_preview=preview))
+
+    async def clean_files(self) -> bool:
+        """Write the database anew, so that its files hold nothing that was erased; return whether that is so.
+
+        It is not so while other processes are in the middle of something: then try again.
+        """
+        return await (await self._resources.store()).compact()
+
+    async def write_tombstones(self, path: str | Path, *, scope: Scope | str | None = None) -> ExportedFile:
+        """Write what keeps things forgotten to a new file, for a restored backup. Raises `FileInvalid` if it exists."""
+        scopes = None if scope is None else [scope_of(scope)]
+        count = await tombstone_replay.write_tombstones(await self._resources.store(), Path(path), scopes)
+        return ExportedFile(Path(path), count)
+
+    async def replay_tombstones(self, path: str | Path) -> TombstoneReplay:
+        """Forget again what a file of `write_tombstones` stands for. Raises `NotFound` and `FileInvalid`."""
+        from afterword.client.transferring import take_tombstones
+
+        return await take_tombstones(self._resources, Path(path))
+
+    async def export(self, path: str | Path, *, even_asked: bool = False) -> ExportedFile:
+        """Write the whole store to a new file of mode 0600, as of one moment; errors as `ScopeMemory.export`."""
+        from afterword.client.transferring import write_export
+
+        return await write_export(self._resources, None, Path(path), even_asked=even_asked)
+
+    async def import_(self, path: str | Path) -> ImportResult:
+        """Take in a file of `export`, and return what came of it. Importing again changes nothing.
+
+        What was forgotten here stays so. Raises `ArgumentInvalid` if the file is not there, and `FileInvalid` if it is
+        of a newer version, or damaged.
+        """
+        from afterword.client.transferring import import_export
+
+        return await import_export(self._resources, Path(path))
+
+    async def backup(self, path: str | Path) -> BackupFile:
+        """Copy the SQLite store to a new file while it is in use. Raises `StoreInvalid` for any other store."""
+        from afterword.client.transferring import backup
+
+        return await backup(self._resources, Path(path))
+
+    async def migrate(self) -> tuple[str | None, str]:
+        """Bring the tables up to date, and return the versions before and after. Raises `StoreTooNew`."""
+        from afterword.client.background import migrate
+
+        return await migrate(self._resources)
+
+    async def run_due_jobs(self, *, halt: Halt | None = None) -> Mapping[str, Ending]:
+        """Do the periodic jobs that are due now, and return how each ended; loads APScheduler."""
+        from afterword.client.background import open_schedule
+        from afterword.pipeline.background.halt import Halt
+
+        async with open_schedule(self._resources, halt or Halt(), lambda *_: None) as schedule:
+            return await schedule.run_once()
+
+    async def schedule(
+        self,
+        *,
+        halt: Halt | None = None,
+        on_begin: Callable[[str], None] = lambda _: None,
+        on_end: Callable[[Job, Ending], None] = lambda *_: None,
+    ) -> None:
+        """Do the periodic jobs when they are due, until `halt.stop` is called; loads APScheduler.
+
+        Several processes share the work. `on_begin` is told the store, `on_end` how each job ended.
+        """
+        from afterword.client.background import open_schedule
+        from afterword.pipeline.background.halt import Halt
+
+        async with open_schedule(self._resources, halt or Halt(), on_end) as schedule:
+            on_begin(schedule.store.shown_url)
+            await schedule.run()
+
+    async def defer(self) -> int:
+        """Put the recorded sessions that wait into the queue of the workers, and return how many.
+
+        Raises `ArgumentInvalid` unless the store is PostgreSQL and `afterword[workers]` is installed.
+        """
+        from afterword.client.background import defer
+
+        return await defer(self._resources)
+
+    async def run_worker(
+        self, *, concurrency: int = 4, once: bool = False, on_begin: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """Process what is in the queue of the workers, until stopped; with `once` until it is empty.
+
+        Raises `ArgumentInvalid` as `defer` does.
+        """
+        from afterword.client.background import run_worker
+
+        if concurrency < 1:
+            raise ArgumentInvalid(f"concurrency={concurrency} is too small; give 1 or more")
+        await run_worker(self._resources, concurrency=concurrency, once=once, on_begin=on_begin)

@@ -1,0 +1,40 @@
+"""What several scopes have to tell within one budget."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from afterword.facts.scopes import Scope
+from afterword.recall.block import render_block, scope_label
+from afterword.recall.tokens import token_count
+from afterword.store.reading.recall import Recall
+
+
+async def recall_of_scopes(
+    recall_of: Callable[[Scope, int], Awaitable[Recall]], scopes: Sequence[Scope], budget_tokens: int
+) -> list[Recall]:
+    """Return what `recall_of` gives for each scope within its budget.
+
+    If not everything fits the budget, each scope gets a share of it.
+    """
+    recalls = [await recall_of(scope, budget_tokens) for scope in scopes]
+    if len(scopes) == 1:
+        return recalls
+    needs = [
+        token_count(render_block(recalled.facts, label=scope_label(scope), turns=recalled.turns))
+        for scope, recalled in zip(scopes, recalls, strict=True)
+    ]
+    for number, share in enumerate(shares(needs, budget_tokens)):
+        if share < needs[number]:
+            recalls[number] = await recall_of(scopes[number], share)
+    return recalls
+
+
+def shares(needs: Sequence[int], budget: int) -> list[int]:
+    """Divide a budget equally; what one does not need goes to the others."""
+    assigned = [0] * len(needs)
+    left = budget
+    for done, number in enumerate(sorted(range(len(needs)), key=needs.__getitem__)):
+        assigned[number] = min(needs[number], left // (len(needs) - done))
+        left -= assigned[number]
+    return assigned

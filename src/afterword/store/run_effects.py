@@ -1,0 +1,78 @@
+"""What a run changed, as the transaction that made it sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sqlmodel import Session
+
+from afterword.facts.fact import Fact
+from afterword.facts.fact_changes import FactChange, fact_changes
+from afterword.facts.knowledge import Knowledge
+from afterword.facts.timeline import fact_histories, facts_at
+from afterword.store.database.statements import fetch_where_in
+from afterword.store.ledger import KnowledgeChange, apply_run, propose_run
+from afterword.store.proposals import Proposal
+from afterword.store.runs import Run, read_run
+from afterword.store.tables import AssertionRow
+
+
+@dataclass(frozen=True, slots=True)
+class RunEffect:
+    """A run and what it changed. A run that is held for a person has changed nothing yet: see `run.status`.
+
+    `facts` are the facts that the run is about, as they are now, changed or not.
+    """
+
+    run: Run
+    changes: tuple[FactChange, ...] = ()
+    facts: tuple[Fact, ...] = ()
+
+
+def effect_of(
+    transaction: Session,
+    run_id: int,
+    change: KnowledgeChange,
+    at: datetime,
+    concerns: Callable[[Fact], bool] = lambda _: False,
+) -> RunEffect:
+    """Return a run with the facts that it changed, and those that it `concerns`, with their status at `at`."""
+    before = _facts(transaction, change.before, change.affected_ids, at)
+    after = _facts(transaction, change.after, change.affected_ids, at)
+    return effect_between(transaction, run_id, before, after, concerns)
+
+
+def effect_between(
+    transaction: Session,
+    run_id: int,
+    before: Sequence[Fact],
+    after: Sequence[Fact],
+    concerns: Callable[[Fact], bool] = lambda _: False,
+) -> RunEffect:
+    """Return a run with the facts that differ, and those that it `concerns`."""
+    changes = fact_changes(before, after)
+    changed_ids = {changed.after.id for changed in changes if changed.after is not None}
+    facts = tuple(fact for fact in after if fact.id in changed_ids or concerns(fact))
+    return RunEffect(read_run(transaction, run_id), changes, facts)
+
+
+def propose_with_effect(
+    transaction: Session, proposal: Proposal, concerns: Callable[[Fact], bool] = lambda _: False
+) -> RunEffect:
+    """Store a proposal, make it count at once, and return its run with the facts that it changed or `concerns`."""
+    run_id = propose_run(transaction, proposal)
+    change = apply_run(transaction, proposal.scope, run_id, proposal.started_at)
+    # Two statements never share a moment: the clock may be a little behind the time of the later one.
+    at = max([proposal.started_at, *(assertion.said_at for assertion in proposal.assertions)])
+    return effect_of(transaction, run_id, change, at, concerns)
+
+
+def _facts(transaction: Session, known: Knowledge, ids: Iterable[str], at: datetime) -> list[Fact]:
+    recorded_at = {row.id: row.recorded_at for row in fetch_where_in(transaction, AssertionRow, "id", ids)}
+    histories = [
+        replace(history, recorded_at=min(recorded_at[member.id] for member in history.members))
+        for history in fact_histories(*known.excerpt(ids))
+    ]
+    return facts_at(sorted(histories, key=lambda history: history.members[0].order), at)
