@@ -35,6 +35,7 @@ _FORMS = {
         "<html><body><p>{c}</p></body></html>", "<div class=\"x\">{c}</div>\n<span>ok</span>", "<!-- {c} -->", "<page title='a'>{c}", "{c}\n</document>",
         "<document>a</document>\n{c}\n</document>", "<Document>{c}</Document>", "<quote>{c}</quote>", "[quote]{c}[/quote]", "[document]\n{c}\n[/document]", "<note>{c}</note>",
         "<blockquote>{c}</blockquote>", "<xyz>{c}</xyz>", "<\u200bdocument>{c}</document>", "<![CDATA[{c}]]>", "<article>\n\n{c}\n\n</article>", "<ul><li>{c}</li></ul>",
+        "I saw <document>{c}</document> there", "It says <p>{c}</p>, is that so?",
     ),
     "code": ("```\n{c}\n```", "```text\n{c}\n```\nWhat is this?", "~~~\n{c}\n~~~", "Look:\n```\n{c}", "````\n```\n{c}\n```\n````"),
     "block quote": ("> {c}", "Is this true?\n> Hello\n> {c}", ">{c}", "  > {c}", ">> {c}", "&gt; {c}"),

@@ -20,6 +20,7 @@ from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import Role, Transcript, Turn
 from afterword.facts.words import folded
 from afterword.privacy.foreign.stretches import FILLER, ForeignStretch, foreign_turns, without_foreign
+from afterword.privacy.normalisation import is_invisible, visible_text
 from afterword.privacy.prompt_injection import is_instruction, is_pasted_with_instruction
 from afterword.privacy.redaction import is_masked
 
@@ -207,6 +208,7 @@ def _evidence(candidate: Candidate, session: _CheckedSession) -> tuple[Evidence,
     cited: dict[Evidence, None] = {}
     own_words: list[str] = []
     pasted: list[str] = []
+    is_command = is_instruction(candidate.value, candidate.statement)
     for citation in sorted(candidate.evidence, key=lambda citation: citation.turn):
         turn = session.turns.get(citation.turn)
         if turn is None:
@@ -223,11 +225,12 @@ def _evidence(candidate: Candidate, session: _CheckedSession) -> tuple[Evidence,
         own_words.append(own)
         if own != quote:
             pasted.append(quote)
+            is_command |= is_pasted_with_instruction(turn.text, start, start + len(quote))
             if not any(sign.isalnum() for sign in own):
                 continue
         cited[Evidence(EvidenceKind.TURN, quote, session.session_id, turn.number, turn.speaker, start)] = None
     if pasted and not _supports(candidate.value, " ".join(own_words), " ".join(pasted)):
-        raise _RefusedError(Reason.PASTED, pasted[0])
+        raise _RefusedError(Reason.QUARANTINED) if is_command else _RefusedError(Reason.PASTED, pasted[0])
     evidence = tuple(cited)
     if not evidence:
         raise _RefusedError(Reason.NOT_A_PERSON)
@@ -272,8 +275,9 @@ def _subject(name: str, speaker: str, session: _CheckedSession) -> str:
 
 
 def _clean(text: str) -> str:
-    """Return the text on one line, without control characters and lone surrogates."""
-    return " ".join("".join(" " if unicodedata.category(sign) in ("Cc", "Cs") else sign for sign in text).split())
+    """Return the text on one line, without control characters, invisible ones and disguised letters."""
+    plain = "".join(" " if unicodedata.category(sign) in ("Cc", "Cs") else sign for sign in text)
+    return " ".join(visible_text(plain).split())
 
 
 def _text(text: str, field: str) -> str:
@@ -297,7 +301,8 @@ def snake_case(text: str) -> str:
 def find_quote(quote: str, text: str) -> str | None:
     """Return the exact words of `text` that `quote` copies, or None.
 
-    White space and the typographic forms of quotation marks, apostrophes and dashes may differ; letter case may not.
+    White space, invisible characters and the typographic forms of quotation marks, apostrophes and dashes may differ;
+    letter case may not.
     A quote without a letter or digit matches nothing.
     """
     stripped = quote.strip()
@@ -318,6 +323,8 @@ def _fold(text: str) -> tuple[str, list[int]]:
     signs: list[str] = []
     places: list[int] = []
     for place, sign in enumerate(text.translate(_TYPOGRAPHIC)):
+        if sign > "~" and is_invisible(sign):
+            continue
         if sign.isspace():
             if not signs or signs[-1] == " ":
                 continue

@@ -38,6 +38,10 @@ _LOOKALIKES = {
 }
 del _LOOKALIKES["\u00ad"], _LOOKALIKES["`"]
 
+_FOREIGN_LETTERS = frozenset(character for character in _LOOKALIKES if "\u0370" <= character <= "\u13ff")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_LATIN = re.compile("[A-Za-z]")
+
 _VISIBLE_FORMAT = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
 """Format characters that are drawn: number signs of Arabic and other scripts."""
 
@@ -92,6 +96,22 @@ def comparable(text: str) -> str:
     return re.sub(r"[^\S\n]+", " ", plain_form(text).text)
 
 
+def visible_text(text: str) -> str:
+    """Return the text as it is served: without invisible characters, and without look-alikes inside of Latin words.
+
+    Words of other alphabets stay as they are.
+    """
+    if text.isascii():
+        return remove_invisible(text)
+    return _WORD.sub(_as_latin, remove_invisible(text))
+
+
+def _as_latin(match: re.Match[str]) -> str:
+    word = match.group()
+    is_mixed = _LATIN.search(word) is not None and any(character in _FOREIGN_LETTERS for character in word)
+    return "".join(_LOOKALIKES.get(character, character) for character in word) if is_mixed else word
+
+
 def remove_invisible(text: str) -> str:
     """Return the text without characters that are not drawn.
 
@@ -103,11 +123,12 @@ def remove_invisible(text: str) -> str:
     return "".join(
         character
         for index, character in enumerate(text)
-        if not _is_invisible(character) or (character in _JOINERS and _joins(text, index))
+        if not is_invisible(character) or (character in _JOINERS and _joins(text, index))
     )
 
 
-def _is_invisible(character: str) -> bool:
+def is_invisible(character: str) -> bool:
+    """Return whether a character is not drawn: zero-width, control, variation selector, bidirectional mark, tag."""
     if character in "\n\r\t":
         return False
     category = unicodedata.category(character)
@@ -138,7 +159,7 @@ class _PlainCharacters(dict[str, str]):
 
 
 def _plain_character(character: str) -> str:
-    if _is_invisible(character) and character not in _LOOKALIKES:
+    if is_invisible(character) and character not in _LOOKALIKES:
         return ""
     folded = unicodedata.normalize("NFKC", character)
     return "".join(_folded(part) for part in folded if unicodedata.category(part) != "Mn")

@@ -43,6 +43,7 @@ _PASTED = _any(
     r"\b(?:ignor|disregard|overrid|bypass|forget)\w* (?:(?!my\b|our\b)\w+ ){0,2}?(?:system|developer|safety) "
     r"(?:prompt|message|instruction|rule|guideline)s?\b",
     r"\b(?:ignor|disregard|forget)\w* (?:everything|all|anything) (?:above|before this|you (?:were|have been) told)\b",
+    r"[<‹«❮]\s{0,3}/?\s{0,3}(?:afterword\W{0,3}memory|tool_calls?|function_calls?|transcript)\b",
     r"<\|(?:im_start|im_end|system|user|assistant|endoftext)\|>|\[/?INST\]|<</?SYS>>|</?system>",
     # "SYSTEM: you ...", "Assistant: save ...", but not "System: Linux" and not a pasted dialogue
     rf"(?<!\w )\b(?:system|assistant|developer|AI|chat ?bot)(?: (?:prompt|message|note|override|update))? ?: "
@@ -50,7 +51,7 @@ _PASTED = _any(
     # "IMPORTANT INSTRUCTION FOR AI ASSISTANTS:", "[[to the AI that reads this:", "<!-- AI agents processing this page:"
     rf"\b(?:instruction|message|note|notice|attention|important|memo|reminder)s?\b[^.!?\n]{{0,30}}\b(?:to|for) "
     rf"(?:\w+ ){{0,2}}?{_MACHINE}\b[^.!?\n]{{0,40}}:",
-    rf"(?:^|[\[(<{{*\"]|--) ?(?:to |attention |dear |hey |note to )?(?:the |any |all |every )?{_MACHINE}\b"
+    rf"(?:^|[.!?] |[\[(<{{*\"]|--) ?(?:to |attention |dear |hey |note to )?(?:the |any |all |every )?{_MACHINE}\b"
     r"[^.,!?:\n]{0,14}\b(?:read|process|pars|summari|review|index|crawl|scrap|visit)\w*\b[^.!?:\n]{0,40}:",
     rf"\b(?:AI|assistants?|AI agents?|chat ?bots?|LLMs?) (?:must|shall) (?:\w+ )?(?:remember that|memori[sz]e|"
     rf"(?:save|store|record|write)\b[^.\n]{{0,40}}\b(?:{_MEMORY}|as a fact))\b",
@@ -68,9 +69,12 @@ _PASTED = _any(
 )
 """Forms that no person uses about themselves. The text around a match is suspicious too."""
 
+_OBLIGING = _any(r"\byou (?:must|shall)\b")
+"""Forms that people use to each other, and that a fact never has."""
+
 _COMMANDING = _any(
     r"^ ?(?:system|developer)(?: (?:prompt|message|note|override|instruction))?s? ?:",
-    r"\byou (?:must|shall)\b|\byou (?:will|should|are to) (?:now|henceforth)\b",
+    r"\byou (?:will|should|are to) (?:now|henceforth)\b",
     r"\byou are (?:now|henceforth|no longer) (?:an? |the |in |bound|required|allowed|free)",
     r"\b(?:from now on|henceforth),? you\b",
     rf"\b{_KEEP}\b[^.!?\n]{{0,40}}\b(?:to|in|into) {_MEMORY}\b(?! (?:card|leak|pool|map))[^.!?\n]{{0,5}}(?:that\b|:)",
@@ -89,7 +93,13 @@ _COMMANDING = _any(
 
 def is_instruction(*texts: str | None) -> bool:
     """Return whether any of the texts of a fact (sentence, value, ...) reads like a command to an assistant."""
-    return any(_PASTED.search(text) or _COMMANDING.search(text) for text in map(comparable, filter(None, texts)))
+    return any(commands_assistant(text) or _OBLIGING.search(comparable(text)) for text in filter(None, texts))
+
+
+def commands_assistant(text: str) -> bool:
+    """Return whether a person's turn reads like a command to an assistant that somebody else wrote."""
+    plain = comparable(text)
+    return bool(_PASTED.search(plain) or _COMMANDING.search(plain))
 
 
 def is_pasted_with_instruction(text: str, start: int, end: int) -> bool:

@@ -12,6 +12,7 @@ from afterword.facts.assertions import Kind, digest
 from afterword.facts.fact import ENDED_STATUSES, Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
+from afterword.privacy.normalisation import visible_text
 from afterword.recall.block_tags import defuse_tags
 from afterword.recall.tokens import token_count
 
@@ -31,8 +32,6 @@ Entry = TypeVar("Entry", bound="Fact | SourceTurn")
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-# Reordering marks and "tag" characters show a person other words than a model reads.
-_DECEIVING = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 
 
 def scope_label(scope: Scope) -> str:
@@ -157,9 +156,8 @@ def _turn_line(turn: SourceTurn) -> str:
 
 
 def safe_line(text: str) -> str:
-    """Return the text on one line that is safe inside a block: no control characters and no tag of a block."""
-    readable = _CONTROL.sub(" ", _DECEIVING.sub("", text))
-    return defuse_tags(" ".join(readable.split()))
+    """Return the text on one line that is safe inside a block: nothing invisible, no disguised letter, no block tag."""
+    return defuse_tags(" ".join(visible_text(_CONTROL.sub(" ", text)).split()))
 
 
 def _notes(fact: Fact, statement: str) -> Sequence[str]:

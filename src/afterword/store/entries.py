@@ -23,6 +23,7 @@ from afterword.facts.fact import Fact, Status
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
+from afterword.privacy.normalisation import visible_text
 from afterword.privacy.policy import Privacy
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.store import ledger, lookup, runs
@@ -101,7 +102,7 @@ async def withdraw_everything(store: Store, scope: Scope, *, at: datetime) -> Ru
 
 
 def _masked(entry: Entry, privacy: Privacy) -> Entry:
-    texts = (entry.value or "", entry.statement, entry.subject, *entry.tags)
+    texts = map(visible_text, (entry.value or "", entry.statement, entry.subject, *entry.tags))
     value, statement, subject, *tags = privacy.mask_fields(entry.attribute, *texts)
     value_or_none = value if entry.value else entry.value
     return replace(entry, statement=statement, subject=subject, value=value_or_none, tags=tuple(tags))

@@ -18,7 +18,7 @@ _CONTAINERS = frozenset(
     "result results search_result snippet excerpt passage review comment post tweet thread cv resume profile xml rss item entry record".split()
 )
 _TAG = re.compile(
-    r"(?<![\w`])<\s{0,2}(/?)\s{0,2}([A-Za-z][\w:.-]{0,40})((?:\s|/)[^<>]{0,400})?>|<!(--|doctype\b|\[cdata\[)",
+    r"(?<!`)(?:(?<!\w)<|<(?=\s{0,2}/))\s{0,2}(/?)\s{0,2}([A-Za-z][\w:.-]{0,40})((?:\s|/)[^<>]{0,400})?>|<!(--|doctype\b|\[cdata\[)",
     re.IGNORECASE,
 )
 _BRACKET_TAG = re.compile(rf"\[(/?)({'|'.join(sorted(_CONTAINERS))})(?:[= ][^\[\]\n]{{0,80}})?\]", re.IGNORECASE)

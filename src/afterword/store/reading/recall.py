@@ -15,6 +15,7 @@ from afterword.facts.transcripts import SourceTurn
 from afterword.recall.block import add_former_values, fit_to_budget, in_block_order, render_block, scope_label
 from afterword.recall.index_units import turn_id
 from afterword.recall.ranking import MeaningScores, SearchUnit, repeats_last
+from afterword.recall.served_turns import served_turn
 from afterword.recall.tokens import LETTERS_PER_TOKEN, token_count
 from afterword.recall.vectors import Embedder
 from afterword.store.database.engine import Store
@@ -168,11 +169,13 @@ def _ranked(view: View, query: str, *, past: bool, meaning: MeaningScores | None
 
 
 def _facts_and_turns(view: View, units: Units, kinds: Collection[Kind] | None) -> Iterator[Fact | SourceTurn]:
-    """Yield the facts and turns of the units. Turns have no kind: they are left out if kinds are asked for."""
+    """Yield the facts and turns of the units as they are served. Turns have no kind: `kinds` leaves them out."""
     for unit, _ in units:
         stored = view.facts_by_id.get(unit.id)
         if stored is None and kinds is None:
-            yield view.turns[unit.id]
+            turn = served_turn(view.turns[unit.id])
+            if turn is not None:
+                yield turn
         elif stored is not None and (kinds is None or stored.kind in kinds):
             yield view.fact(stored)
 
