@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from afterword.facts.words import word_set
 
@@ -75,6 +76,7 @@ _TAIL = re.compile(
 _MARKS = " ,.:;!–—-\n\t"
 
 
+@lru_cache(maxsize=256)  # every rule asks for the same clause
 def trimmed(text: str) -> str:
     """Return the text without filler words at its start ("so, well, ...") and end ("... please, thanks")."""
     for _ in range(5):
