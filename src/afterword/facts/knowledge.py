@@ -166,10 +166,15 @@ class Knowledge:
 
     def _joins_of(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], LabelPair]:
         """Return the labels that the deciding verdicts on these pairs join in the whole scope."""
+        pairs = {*pairs}
+        verdicts_by_pair: dict[tuple[str, str], list[Verdict]] = defaultdict(list)
+        for earlier_id in {pair[0] for pair in pairs}:
+            for verdict in self.verdicts_by_id.get(earlier_id, ()):
+                if verdict.pair in pairs:
+                    verdicts_by_pair[verdict.pair].append(verdict)
         joins: dict[tuple[str, str], LabelPair] = {}
-        for pair in pairs:
-            verdicts = [verdict for verdict in self.verdicts_by_id.get(pair[0], ()) if verdict.pair == pair]
-            if verdicts and pair[0] in self.by_id and pair[1] in self.by_id:
+        for pair, verdicts in verdicts_by_pair.items():
+            if pair[0] in self.by_id and pair[1] in self.by_id:
                 labels = joined_labels(deciding_verdict(verdicts), self.by_id)
                 if labels:
                     joins[pair] = labels
@@ -201,10 +206,14 @@ def _updated_verdicts(
     before: PersistentMap[str, tuple[Verdict, ...]], changed: list[Verdict], added: list[Verdict]
 ) -> PersistentMap[str, tuple[Verdict, ...]]:
     changed_keys = {(*verdict.pair, verdict.judge) for verdict in changed}
+    added_by_id: dict[str, list[Verdict]] = {id_: [] for verdict in changed for id_ in verdict.pair}
+    for verdict in added:
+        for id_ in verdict.pair:
+            added_by_id[id_].append(verdict)
     changes: dict[str, tuple[Verdict, ...] | None] = {}
-    for id_ in {end for verdict in changed for end in verdict.pair}:
+    for id_, new in added_by_id.items():
         unchanged = (old for old in before.get(id_, ()) if (*old.pair, old.judge) not in changed_keys)
-        changes[id_] = (*unchanged, *(verdict for verdict in added if id_ in verdict.pair)) or None
+        changes[id_] = (*unchanged, *new) or None
     return before.updated(changes)
 
 

@@ -108,7 +108,8 @@ class PairJudging:
         return open_pairs
 
     def _add(self, judged: Sequence[Verdict]) -> None:
-        verdicts = [replace(verdict, reason=self._privacy.mask_text(verdict.reason)) for verdict in judged]
+        masked = {reason: self._privacy.mask_text(reason) for reason in {verdict.reason for verdict in judged}}
+        verdicts = [replace(verdict, reason=masked[verdict.reason]) for verdict in judged]
         self._verdicts |= {(verdict.earlier_id, verdict.later_id): verdict for verdict in verdicts}
         session_telemetry.count_verdicts(verdicts)
 
