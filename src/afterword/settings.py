@@ -164,7 +164,8 @@ class EmbeddingOptions(BaseModel):
 class BudgetOptions(BaseModel):
     """What models may cost in one run, and in one day (UTC) over all processes.
 
-    A request whose worst-case cost would exceed the budget is not sent.
+    A request whose worst-case cost would exceed the budget is not sent. `seconds_per_session` is how long the work on
+    one session may take, without the time in which a model answers. A session that takes longer fails.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -173,6 +174,7 @@ class BudgetOptions(BaseModel):
     usd_per_day: Decimal | None = Field(default=None, ge=0)
     tokens_per_run: int | None = Field(default=None, ge=0)
     tokens_per_day: int | None = Field(default=None, ge=0)
+    seconds_per_session: float | None = Field(default=300.0, gt=0)
 
 
 class PriceOptions(BaseModel):

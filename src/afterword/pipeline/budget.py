@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -23,7 +23,7 @@ from afterword.extractors.extractor import Usage
 from afterword.extractors.model.metering import Bill, ModelRequest, metering
 from afterword.extractors.model.prices import Prices, shipped_prices
 from afterword.facts.scopes import Scope
-from afterword.pipeline.errors import BudgetReached, PriceUnknown
+from afterword.pipeline.errors import BudgetReached, PriceUnknown, TimeReached
 from afterword.store import costs
 from afterword.store.costs import CallStatus, Spending
 from afterword.store.database.engine import Store
@@ -36,6 +36,8 @@ AT_ONCE = 8
 COMPLETION_LIMIT = 8_192
 """The longest answer under a budget, unless the client sets its own limit. Without a limit the highest possible cost of
 a question would be unknown."""
+SECONDS_PER_SESSION = 300.0
+"""The most seconds of work on one session by default. What is honest takes a hundredth of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,8 @@ class Budget:
     """Limits for one run (a batch, or a session processed alone) and for one day (UTC, all processes).
 
     None means no limit. `prices` default to the shipped table; a limit in dollars needs a price of the model. A
-    question that could pass a limit is not asked.
+    question that could pass a limit is not asked. `seconds_per_session` limits the work on one session; the time in
+    which a model answers does not count.
     """
 
     usd_per_run: Decimal | None = None
@@ -51,6 +54,7 @@ class Budget:
     tokens_per_run: int | None = None
     tokens_per_day: int | None = None
     prices: Prices | None = None
+    seconds_per_session: float | None = SECONDS_PER_SESSION
 
     @property
     def has_limit(self) -> bool:
@@ -199,6 +203,46 @@ class Account:
         self.tracker, self.store = tracker, store
         self.scope, self.source, self.purpose = scope, source, purpose
         self.entries: list[int] = []
+        self._timer: asyncio.Timeout | None = None
+        self._waits = 0
+        self._seconds_left = 0.0
+
+    @asynccontextmanager
+    async def time_limit(self) -> AsyncIterator[None]:
+        """Limit the work inside to `Budget.seconds_per_session`. Raises `TimeReached` after that."""
+        seconds = self.tracker.budget.seconds_per_session
+        timer = asyncio.timeout(seconds)
+        try:
+            async with timer:
+                self._timer = timer
+                yield
+        except TimeoutError:
+            if not timer.expired():
+                raise
+            raise TimeReached(
+                f"the session took more than {seconds:g} s of work, so it was given up and nothing of it is stored; "
+                "divide it, or raise budget.seconds_per_session"
+            ) from None
+        finally:
+            self._timer = None
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Do not count the time that passes inside."""
+        timer, clock = self._timer, asyncio.get_running_loop()
+        if timer is None or timer.expired() or (timer.when() is None and not self._waits):
+            yield
+            return
+        if not self._waits:
+            self._seconds_left = (timer.when() or 0.0) - clock.time()
+            timer.reschedule(None)
+        self._waits += 1
+        try:
+            yield
+        finally:
+            self._waits -= 1
+            if not self._waits and not timer.expired():
+                timer.reschedule(clock.time() + self._seconds_left)
 
     def open(self) -> AbstractContextManager[None]:
         """Charge every question that is asked inside to this account."""
@@ -209,9 +253,12 @@ class Account:
         """The longest answer that is asked for; None without a budget."""
         return COMPLETION_LIMIT if self.tracker.budget.has_limit else None
 
-    def charging(self, question: ModelRequest) -> AbstractAsyncContextManager[Bill]:
+    @asynccontextmanager
+    async def charging(self, question: ModelRequest) -> AsyncIterator[Bill]:
         """Reserve the highest possible cost of a question, and book the cost on its bill at the end."""
-        return self.tracker.charging(self, question)
+        with self.waiting():
+            async with self.tracker.charging(self, question) as bill:
+                yield bill
 
     def assign_to_run(self, transaction: Session, run_id: int) -> None:
         """Book the questions so far as those of a run, in the transaction that stores it."""

@@ -28,6 +28,10 @@ class BudgetReached(PipelineError):
     """
 
 
+class TimeReached(PipelineError):
+    """The work on a session took longer than it may, so nothing of it is stored. Divide it, or allow more time."""
+
+
 class PriceUnknown(PipelineError):
     """A budget in dollars is set for a model whose price is not known. Set its price, or a budget in tokens."""
 

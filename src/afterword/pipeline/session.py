@@ -121,8 +121,8 @@ async def process_session(
 
     Raises a `ReadError` if the state cannot be read, `SourceInvalid` if the session has no times, an `ExtractionError`
     if the extractor or the judge gave no answer (its `usage` is the cost of the whole session), `BudgetReached` if the
-    budget leaves no room for an extraction, and `ScopeBusy` if other processes kept changing the scope. Nothing of the
-    session is stored in these cases.
+    budget leaves no room for an extraction, `TimeReached` if the work took longer than the budget allows, and
+    `ScopeBusy` if other processes kept changing the scope. Nothing of the session is stored in these cases.
     """
     if judge is None:
         # Imported only here: a caller with a judge of its own never loads the rules.
@@ -138,7 +138,8 @@ async def process_session(
             outcome = SessionOutcome(saved.scope, saved.session_id, None, transcript, ())
         else:
             with account.open():
-                outcome = await processing.run()
+                async with account.time_limit():
+                    outcome = await processing.run()
         session_telemetry.record_outcome(outcome)
         return outcome
 
@@ -188,7 +189,8 @@ class _Processing:
         is_same = prepared.stored.last_keys == list(prepared.keys) and not self.saved.reread
         readings = None if is_same or not prepared.keys else await self._readings(prepared)
         if previous is not None:
-            await asyncio.wait([previous])
+            with self.account.waiting():
+                await asyncio.wait([previous])
 
         def current(transaction: Session) -> PreparedSession:
             return refresh_prepared(self.saved, prepared, transaction) if previous else prepared
@@ -232,6 +234,7 @@ class _Processing:
                 readings.append(WindowReading(key, first, last, stored.readings[key]))
                 continue
             if key not in self.extracted:
+                await asyncio.sleep(0)  # an extractor without calls would hold the event loop until the last window
                 grounding = await self.reader.read(window, partial(self._ground, prepared))
                 session_telemetry.count_grounding(grounding)
                 refused = tuple(
