@@ -102,9 +102,15 @@ class JudgedPairs:
     def _retiring_relations(self) -> dict[IdPair, Relation]:
         """Return every pair in which the later assertion retires the earlier one, without refused retirements."""
         relations: dict[IdPair, Relation] = {}
+        expanded: set[tuple[str, str, Relation]] = set()
         for (earlier, later), relation in self.relations.items():
             if relation in RETIRING and not self._is_overruled(earlier, later):
-                for pair, inherited in self._inherited(earlier, later, relation):
+                sides = self.roots[earlier], self.roots[later], relation
+                # Another verdict between the same restatements means nothing more for them.
+                is_new = sides not in expanded
+                expanded.add(sides)
+                inherited_pairs = self._inherited(earlier, later, relation) if is_new else ()
+                for pair, inherited in (((earlier, later), relation), *inherited_pairs):
                     if pair == (earlier, later) or pair not in self.relations:
                         relations[pair] = max(relations.get(pair, inherited), inherited, key=_STRENGTH.__getitem__)
         self.broader = [pair for pair in self.broader if self._is_allowed(*pair)]
