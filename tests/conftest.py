@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import sys
 import tempfile
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -87,6 +89,20 @@ def canonical() -> Callable[[Store, Scope], Awaitable[Dump]]:
         )
 
     return dump
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite file with the tables in it, of which tests get a copy."""
+    path = tmp_path_factory.mktemp("template") / "afterword.db"
+    with closing(sqlite3.connect(path)) as made:
+        made.execute("PRAGMA journal_mode=WAL")
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        migrations.upgrade(connection)
+    engine.dispose()
+    path.chmod(0o600)
+    return path
 
 
 @pytest.fixture(scope="session")

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from afterword.agents.memory import FactMemory
     from afterword.agents.recorder import record_session, resume
     from afterword.agents.tools import memory_tools
-    from afterword.client.app import Afterword
-    from afterword.client.opening import open  # noqa: A004 - as in gzip.open
+    from afterword.client.app import (
+        Afterword,
+        open,  # noqa: A004 - as in gzip.open
+    )
     from afterword.client.processing import ProcessingOptions
     from afterword.client.results import (
         ConsolidatedScope,
@@ -222,7 +224,7 @@ _HOMES = {
     "VectorStatus": "afterword.client.store_results",
     "embedder": "afterword.composition",
     "memory_tools": "afterword.agents.tools",
-    "open": "afterword.client.opening",
+    "open": "afterword.client.app",
     "open_store": "afterword.store.database.engine",
     "process_session": "afterword.pipeline.session",
     "record_session": "afterword.agents.recorder",

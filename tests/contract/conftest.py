@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import shutil
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -31,12 +32,11 @@ def _nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(params=["file", "postgres"])
-async def shared_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def shared_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of an empty store with its tables, which several processes can open."""
     if request.param == "postgres":
         return str(request.getfixturevalue("postgres_store_url"))
-    async with Store(f"sqlite:///{tmp_path}/afterword.db") as made:
-        await made.migrate()
+    shutil.copy(request.getfixturevalue("sqlite_template"), tmp_path / "afterword.db")
     return f"sqlite:///{tmp_path}/afterword.db"
 
 
@@ -47,7 +47,11 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         async with Store(request.getfixturevalue("postgres_store_url")) as opened:
             yield opened
         return
-    url = "sqlite://" if request.param == "memory" else f"sqlite:///{tmp_path}/afterword.db"
-    async with Store(url) as opened:
+    if request.param == "file":
+        shutil.copy(request.getfixturevalue("sqlite_template"), tmp_path / "afterword.db")
+        async with Store(f"sqlite:///{tmp_path}/afterword.db") as opened:
+            yield opened
+        return
+    async with Store("sqlite://") as opened:
         await opened.migrate()
         yield opened

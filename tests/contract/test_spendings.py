@@ -19,6 +19,7 @@ from afterword.pipeline.budget import Account, Budget, CostTracker
 from afterword.pipeline.errors import BudgetReached, PriceUnknown
 from afterword.store import costs, migrations
 from afterword.store.database.engine import Store
+from old_stores import alembic_config
 
 LENA, JON = Scope.user("lena"), Scope.user("jon")
 PRICES = {"m": Price(Decimal(1), Decimal(10))}
@@ -138,7 +139,7 @@ async def test_the_table_comes_and_goes_with_its_migration(store: Store) -> None
         return set(inspect(connection).get_table_names())
 
     with store.connecting(writing=True) as connection:
-        command.downgrade(migrations._config(connection), "0001")
+        command.downgrade(alembic_config(connection), "0001")
         assert "spendings" not in tables(connection)
     before, after = await store.migrate()
     assert (before, after) == ("0001", migrations.newest_version())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -21,8 +22,9 @@ def afterword(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
+async def store(tmp_path: Path, sqlite_template: Path) -> AsyncIterator[Store]:
     """An empty store in a file."""
+    shutil.copy(sqlite_template, tmp_path / "facts.db")
     async with await open_store(f"sqlite:///{tmp_path / 'facts.db'}") as opened:
         yield opened
 

@@ -27,7 +27,7 @@ from afterword.errors import ScopeInvalid
 from afterword.recall.block import OPENING
 from afterword.recall.tokens import estimated_tokens
 from afterword.store.database.engine import Store
-from afterword.store.reading.shared_recall import shares
+from afterword.store.reading.shared_recall import budget_shares
 from conversing import know, replying
 
 APOLLO = "default/project/apollo"
@@ -117,7 +117,7 @@ async def test_both_blocks_keep_to_one_budget_and_neither_starves(store: Store) 
 
 @given(needs=st.lists(st.integers(0, 500), min_size=1, max_size=5), budget=st.integers(0, 1000))
 def test_shares_fill_the_budget_and_give_nobody_more_than_needed(needs: list[int], budget: int) -> None:
-    given = shares(needs, budget)
+    given = budget_shares(needs, budget)
     assert all(0 <= share <= need for share, need in zip(given, needs, strict=True))
     assert sum(given) <= budget
     assert sum(given) == sum(needs) or sum(given) > budget - len(needs)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from alembic import command
+from alembic.config import Config
 from sqlalchemy import JSON, Boolean, Connection, Date, DateTime, LargeBinary, MetaData, Table, create_engine, text
 from sqlalchemy.engine import Engine
 from sqlalchemy.types import TypeEngine
@@ -46,7 +47,7 @@ def sqlite_at(version: str, path: Path) -> str:
     if MADE_BY[version] != version:
         engine = _engine(f"sqlite:///{path}")
         with engine.begin() as connection:
-            command.downgrade(migrations._config(connection), version)
+            command.downgrade(alembic_config(connection), version)
         engine.dispose()
     return f"sqlite:///{path}"
 
@@ -56,7 +57,7 @@ def postgres_at(version: str, url: str, path: Path) -> str:
     sqlite_at(version, path)
     engine = _engine(url)
     with engine.begin() as connection:
-        command.upgrade(migrations._config(connection), version)
+        command.upgrade(alembic_config(connection), version)
     with engine.begin() as connection, closing(sqlite3.connect(path)) as rows:
         rows.row_factory = sqlite3.Row
         held = MetaData()
@@ -92,6 +93,14 @@ def _as(kind: TypeEngine[Any], value: Any) -> Any:
         at = datetime.fromisoformat(value)
         return at.replace(tzinfo=at.tzinfo or UTC) if kind.timezone else at
     return date.fromisoformat(value) if isinstance(kind, Date) else value
+
+
+def alembic_config(connection: Connection) -> Config:
+    """Return what Alembic's own commands need to work on a connection."""
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+    config.attributes["connection"] = connection
+    return config
 
 
 def _engine(url: str) -> Engine:

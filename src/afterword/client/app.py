@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from sqlmodel import Session
 
 from afterword.client.arguments import Instant, Several, Source, first_page, one_more, scope_of
+from afterword.client.resources import Resources
 from afterword.client.results import (
     ConsolidationReport,
     FactOrigin,
@@ -28,7 +30,7 @@ from afterword.client.store_results import (
 from afterword.client.upkeep import StoreUpkeep
 from afterword.errors import NotFound
 from afterword.facts.scopes import Scope
-from afterword.settings import Settings
+from afterword.settings import Settings, load
 from afterword.store import fact_ids, runs, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.erasure import Receipt
@@ -37,6 +39,9 @@ from afterword.store.runs import Run
 
 if TYPE_CHECKING:
     from afterword.client.processing import ProcessingOptions
+    from afterword.extractors.extractor import Extractor
+    from afterword.extractors.judge import Judge
+    from afterword.pipeline.vector_refresh import RefreshResult
 
 
 class Afterword(StoreUpkeep):
@@ -297,3 +302,40 @@ class Afterword(StoreUpkeep):
 
     async def _scope_of_run(self, run_id: int) -> ScopeMemory:
         return self.scope((await self.run(run_id)).scope)
+
+
+def open(  # noqa: A001 - as in gzip.open: called as afterword.open()
+    url: str | None = None,
+    *,
+    settings: Settings | None = None,
+    store: Store | None = None,
+    create: bool = True,
+    extractor: Extractor | None = None,
+    judge: Judge | None = None,
+    clock: Callable[[], datetime] | None = None,
+    on_vectors: Callable[[RefreshResult], None] = lambda _: None,
+) -> Afterword:
+    """Return the door to a store. Use it with `async with`, or close it.
+
+    `settings` are by default those of the profile and the environment; `url` replaces the address of the store in
+    them, and `store` is one that is open already and stays so. Nothing is opened before it is needed. With `create`
+    False a SQLite file that is not there is not made: what needs it raises `StoreMissing`. `extractor` and `judge` take
+    the place of the configured ones. `on_vectors` is told what became of vectors that a call has made.
+
+    Raises `SettingsInvalid`.
+    """
+    chosen = settings or load()
+    if store is not None:
+        url = store.shown_url
+    if url is not None:
+        chosen = chosen.model_copy(update={"store": chosen.store.model_copy(update={"url": url})})
+    resources = Resources(
+        chosen,
+        store=store,
+        create=create,
+        extractor=extractor,
+        judge=judge,
+        clock=clock,
+        on_vectors=on_vectors,
+    )
+    return Afterword(resources)

@@ -342,7 +342,7 @@ def session_page(
     most, last = one_more(limit), number_after(after)
 
     def work(transaction: Session) -> SessionPage:
-        saved, total = sessions.find_sessions(
+        saved, total = sessions.list_sessions(
             transaction, scope=scope, session_id=session_id, states=states, most=most, after=last
         )
         shown, cursor = first_page(saved, lambda session: run_cursor(session.key), limit=limit)

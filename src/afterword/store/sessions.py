@@ -136,7 +136,7 @@ def read_sessions(
     return _saved_sessions(transaction, query)
 
 
-def find_sessions(
+def list_sessions(
     transaction: Session,
     *,
     scope: Scope | None,

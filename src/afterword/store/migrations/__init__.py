@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
-from alembic import command
 from alembic.config import Config
+from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
@@ -17,18 +18,17 @@ ADVISORY_LOCK = 4711240
 """The lock that is held while the tables of a PostgreSQL store are migrated."""
 
 
-def _config(connection: Connection) -> Config:
+@cache
+def _scripts() -> ScriptDirectory:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent))
-    config.attributes["connection"] = connection
-    return config
+    return ScriptDirectory.from_config(config)
 
 
+@cache
 def newest_version() -> str:
     """Return the version of the tables that this program uses."""
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent))
-    head = ScriptDirectory.from_config(config).get_current_head()
+    head = _scripts().get_current_head()
     if head is None:
         raise RuntimeError("the package holds no migrations; install it again")
     return head
@@ -36,7 +36,11 @@ def newest_version() -> str:
 
 def tables_version(connection: Connection) -> str | None:
     """Return the version of the tables in this database, None if there are none yet."""
-    return MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
+    return _context(connection).get_current_revision()
+
+
+def _context(connection: Connection) -> MigrationContext:
+    return MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
 
 
 def upgrade(connection: Connection) -> tuple[str | None, str]:
@@ -47,7 +51,7 @@ def upgrade(connection: Connection) -> tuple[str | None, str]:
     before, target = tables_version(connection), newest_version()
     if before == target:
         return before, target
-    _refuse_unknown(connection, before)
+    _refuse_unknown(before)
     if connection.dialect.name == "postgresql":
         # If two processes migrate at once, the second waits here and then has nothing left to do.
         connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
@@ -55,8 +59,13 @@ def upgrade(connection: Connection) -> tuple[str | None, str]:
         before = tables_version(connection)
         if before == target:
             return before, target
-        _refuse_unknown(connection, before)
-    command.upgrade(_config(connection), "head")
+        _refuse_unknown(before)
+    # Alembic's command would read and compile every migration again.
+    context, migrations = _context(connection), list(_scripts().iterate_revisions(target, before or "base"))
+    with Operations.context(context):
+        for migration in reversed(migrations):
+            migration.module.upgrade()
+    context.stamp(_scripts(), target)
     return before, target
 
 
@@ -64,15 +73,15 @@ def check_version(connection: Connection) -> None:
     """Raise `StoreOutdated` or `StoreTooNew` if the tables are not those of this program."""
     version, target = tables_version(connection), newest_version()
     if version != target:
-        _refuse_unknown(connection, version)
+        _refuse_unknown(version)
         raise StoreOutdated(
             f"the store's tables are at version {version or 'none'}, this program uses {target}; "
             "run `afterword migrate`"
         )
 
 
-def _refuse_unknown(connection: Connection, version: str | None) -> None:
-    known = {script.revision for script in ScriptDirectory.from_config(_config(connection)).walk_revisions()}
+def _refuse_unknown(version: str | None) -> None:
+    known = {script.revision for script in _scripts().walk_revisions()}
     if version is not None and version not in known:
         raise StoreTooNew(
             f"the store was written by a newer afterword (tables {version}, "

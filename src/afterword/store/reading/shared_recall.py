@@ -24,13 +24,13 @@ async def recall_of_scopes(
         token_count(render_block(recalled.facts, label=scope_label(scope), turns=recalled.turns))
         for scope, recalled in zip(scopes, recalls, strict=True)
     ]
-    for number, share in enumerate(shares(needs, budget_tokens)):
+    for number, share in enumerate(budget_shares(needs, budget_tokens)):
         if share < needs[number]:
             recalls[number] = await recall_of(scopes[number], share)
     return recalls
 
 
-def shares(needs: Sequence[int], budget: int) -> list[int]:
+def budget_shares(needs: Sequence[int], budget: int) -> list[int]:
     """Divide a budget equally; what one does not need goes to the others."""
     assigned = [0] * len(needs)
     left = budget
