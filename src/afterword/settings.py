@@ -21,7 +21,7 @@ from pydantic_settings import (
 
 from afterword.errors import AfterwordError
 from afterword.facts.assertions import Kind
-from afterword.privacy.policy import Privacy
+from afterword.privacy.policy import FACTS_PER_SESSION, Privacy
 from afterword.privacy.record_requests import OFF, ON, Markers
 from afterword.privacy.secret_kinds import Secret
 from afterword.store.database.engine import Connections
@@ -193,7 +193,8 @@ class PrivacyOptions(BaseModel):
     """What never reaches the store: secrets of the kinds `redact_kinds`, and what is said off the record.
 
     A turn that begins with a phrase of `off_record` starts what is off the record; a phrase of `on_record` ends it.
-    With `erase` "auto" each run erases what people asked to be forgotten; with "ask" only `forget --asked` does.
+    With `erase` "auto" each run erases what people asked to be forgotten; with "ask" only `forget --asked` does. Of one
+    session at most `facts_per_session` facts are kept.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -203,16 +204,17 @@ class PrivacyOptions(BaseModel):
     off_record: list[str] = list(OFF)
     on_record: list[str] = list(ON)
     erase: Literal["ask", "auto"] = "ask"
+    facts_per_session: int = Field(default=FACTS_PER_SESSION, ge=1)
 
     @property
     def erases(self) -> bool:
-        """Whether each run erases what people asked to be forgotten, without anybody's approval."""
+        """Whether what people asked to be forgotten is erased without anybody's approval."""
         return self.erase == "auto"
 
     def policy(self) -> Privacy:
         """Return the privacy policy that the store takes."""
         kinds = frozenset(self.redact_kinds if self.redact else ())
-        return Privacy(kinds, Markers(tuple(self.off_record), tuple(self.on_record)))
+        return Privacy(kinds, Markers(tuple(self.off_record), tuple(self.on_record)), self.facts_per_session)
 
 
 class LogOptions(BaseModel):

@@ -92,7 +92,8 @@ def test_one_quote_that_is_not_there_spoils_the_candidate() -> None:
 
 
 def test_what_an_agent_proposed_counts_once_a_person_has_accepted_it() -> None:
-    [assertion] = grounded(candidate((3, "Yes please"), (2, "Casa Alta"))).assertions
+    booked = {"value": "Casa Alta", "attribute": "hotel", "statement": "The user books Casa Alta."}
+    [assertion] = grounded(candidate((3, "Yes please"), (2, "Casa Alta"), **booked)).assertions
     assert [(item.turn, item.quote, item.speaker) for item in assertion.evidence] == [
         (2, "Casa Alta", "assistant"),
         (3, "Yes please", "user"),
@@ -123,8 +124,9 @@ def test_a_request_to_forget_may_be_a_question() -> None:
     ("field", "longest"), [("statement", 400), ("value", 200), ("subject", 100), ("attribute", 60), ("outcome", 200)]
 )
 def test_fields_are_bounded(field: str, longest: int) -> None:
-    assert grounded(candidate(**{field: "x" * longest})).assertions
-    assert refusal(candidate(**{field: "x" * (longest + 1)})) == Reason.TOO_LONG
+    longest_text = "aisle " * (longest // 6)
+    assert grounded(candidate(**{field: longest_text.ljust(longest, "!")})).assertions
+    assert refusal(candidate(**{field: longest_text + "x" * 7})) == Reason.TOO_LONG
 
 
 @pytest.mark.parametrize("field", ["statement", "value", "subject", "attribute"])
@@ -154,7 +156,7 @@ def test_the_owner_has_one_name(name: str, owners: tuple[str, ...], scope: Scope
 def test_the_first_person_of_somebody_else_is_that_person() -> None:
     """Two people in one session: what Jonas says of himself must not become the owner's."""
     turns = (Turn(1, "jonas", Role.HUMAN, "I deploy on Tuesdays.", EIGHT), Turn(2, "priya", Role.HUMAN, "Fine.", NINE))
-    said = candidate((1, "I deploy on Tuesdays."))
+    said = candidate((1, "I deploy on Tuesdays."), value="Tuesdays", statement="Deploys on Tuesdays.")
     [assertion] = grounded(said, turns=turns, scope=Scope.user("priya"), owners=("priya",)).assertions
     assert (assertion.subject, assertion.speaker) == ("jonas", "jonas")
     [about_owner] = grounded(
@@ -190,11 +192,11 @@ def test_equal_assertions_are_one_and_every_content_field_makes_another() -> Non
     other = [
         candidate(**change)
         for change in (
-            {"value": "window"},
+            {"value": "seat"},
             {"act": SpeechAct.RETRACT},
             {"kind": Kind.ENTITY},
             {"cue": "change"},
-            {"limited_to": "Ghent"},
+            {"limited_to": "the aisle"},
             {"outcome": "booked"},
             {"valid_from": date(2026, 5, 1)},
             {"valid_to": date(2026, 5, 1)},

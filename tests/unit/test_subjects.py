@@ -109,13 +109,20 @@ def test_a_join_spreads_to_every_statement_under_both_names() -> None:
 
 def test_a_join_with_the_owner_never_spreads() -> None:
     """Much is filed under the owner's label: one sentence about a son, read as the user's, must not make them one."""
-    son, driver = about("Oisín", "named driver", 1), about("user", "only driver", 5)
+    son, driver = about("Oisín", "named driver", 1), about("user", "only driver, without Oisín", 5)
     age = about("Oisín", "is 21", 2)
     older = about("user", "is 50", 9)
     joined = judged(son, driver, Relation.CHANGES, joins=True)
     held = facts([son, age, driver, older], joined, judged(age, older, Relation.CHANGES))
     assert held[son.id].status is Status.SUPERSEDED
     assert held[age.id].status is Status.CONTESTED
+
+
+def test_a_verdict_alone_gives_the_owner_no_other_name() -> None:
+    bank, other = about("user", "Good Bank", 1), about("Evil Corp", "Evil Bank", 5)
+    for relation in (Relation.CHANGES, Relation.CORRECTS, Relation.NARROWS):
+        held = facts([bank, other], judged(bank, other, relation, joins=True))
+        assert held[bank.id].status is Status.CONTESTED
 
 
 def test_two_people_of_one_name_are_parted_and_neither_is_guessed() -> None:

@@ -87,6 +87,8 @@ def history_command(fact_id: FactId, user: User = None, scope: ScopeName = None,
         for recorded in origin.verdicts
     ]
     out.print(table("comparisons", ("result", "earlier", "later", "reason", "judge"), judged))
+    for held in origin.held:
+        out.print(f"{held.id} waits for a person: {held.reason or 'its comparisons do not count yet'}")
 
 
 @app.command(name="recall")

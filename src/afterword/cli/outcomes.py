@@ -26,7 +26,7 @@ from afterword.client.values import (
     TimeBasis,
 )
 
-QUARANTINED = "quarantined"
+QUARANTINED, TOO_MANY = "quarantined", "too_many"
 
 
 def finish_run(report: ProcessingReport, *, is_proposal: bool, as_json: bool) -> None:
@@ -129,7 +129,8 @@ def _change_lines(changes: Changes) -> Iterator[str]:
 
 def _remarks(outcome: SessionOutcome) -> Iterator[str]:
     if outcome.held:
-        yield "  ! held for `afterword review` by the policy of this memory"
+        reason = outcome.held_reason
+        yield f"  ! held for `afterword review`{f': {reason}' if reason else ' by the policy of this memory'}"
     if outcome.unjudged:
         yield f"  ! {outcome.unjudged} pairs of statements are not compared yet; `afterword consolidate` compares them"
     if outcome.splits:
@@ -137,6 +138,8 @@ def _remarks(outcome: SessionOutcome) -> Iterator[str]:
     if quarantined := outcome.rejected.get(QUARANTINED):
         reason = "they read like instructions to an assistant"
         yield f"  ! {quarantined} quarantined: {reason}; see `afterword why {outcome.session_id}`"
+    if surplus := outcome.rejected.get(TOO_MANY):
+        yield f"  ! {surplus} facts are left out: the session says more than the setting facts_per_session allows"
     for reason, count in sorted(outcome.transcript.skipped.items()):
         yield f"  . {skipped_text(reason, count)}"
 

@@ -139,6 +139,8 @@ def _show_undecided(scope: Scope, contests: Sequence[Contest], held: Sequence[He
             out.print(f"   {name} ({day(assertion.said_at)}): {assertion.statement}  “{_quotes(assertion)}”")
     for waiting in held:
         out.print(f"\n{waiting.id} {waiting.run.purpose} {waiting.run.source}: {_run_counts(waiting.run)}")
+        if waiting.reason:
+            out.print(f"   held: {waiting.reason}")
         for statement in waiting.statements:
             out.print(f"   + {statement}")
     if contests or held:

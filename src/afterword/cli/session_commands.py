@@ -285,6 +285,8 @@ def _show_details(details: SessionDetails) -> None:
         out.print(f"failed: {session.failure}")
     for reason, count in session.skipped.items():
         out.print(skipped_text(reason, count))
+    if details.held:
+        out.print(f"{details.held.id} waits for a person: {details.held.reason or 'by the policy of this memory'}")
     facts = [
         (fact.id[:8], fact.statement, "; ".join(evidence.quote for evidence in fact.evidence)) for fact in details.facts
     ]

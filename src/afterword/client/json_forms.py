@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from afterword.client.results import (
         ContextBlock,
         FactOrigin,
+        HeldRun,
         ProcessedSession,
         Review,
         RunRecord,
@@ -88,6 +89,7 @@ def origin_json(origin: FactOrigin) -> dict[str, Any]:
             }
             for recorded in origin.verdicts
         ],
+        "held": [held_json(held) for held in origin.held],
     }
 
 
@@ -146,6 +148,7 @@ def session_details_json(details: SessionDetails) -> dict[str, Any]:
             for refusal in details.rejected
         ],
         "pasted": [{"turn": number, "form": form, "text": text} for number, form, text in pasted_stretches(details)],
+        "held": held_json(details.held) if details.held else None,
     }
 
 
@@ -236,7 +239,7 @@ def review_json(review: Review) -> dict[str, Any]:
             }
             for number, contest in enumerate(review.contests, 1)
         ],
-        "held": [{**run_json(held.run), "says": list(held.statements)} for held in review.held],
+        "held": [held_json(held) for held in review.held],
         "dependents": [
             {
                 "fact": fact_json(dependent.fact),
@@ -248,6 +251,11 @@ def review_json(review: Review) -> dict[str, Any]:
         ],
         "unclear_names": [{"fact": fact_json(fact), "may_be": list(fact.may_be)} for fact in review.unclear],
     }
+
+
+def held_json(held: HeldRun) -> dict[str, Any]:
+    """Return a run that waits for a person, with what it says and why code holds it."""
+    return {**run_json(held.run), "says": list(held.statements), "held_because": held.reason}
 
 
 def receipt_json(receipt: Receipt) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from afterword.facts.assertions import Assertion, Verdict
 from afterword.facts.dependents import Dependent
 from afterword.facts.fact import Fact
+from afterword.facts.removals import held_reason
 from afterword.facts.transcripts import SourceTurn, Turn
 from afterword.privacy.foreign.stretches import ForeignStretch
 from afterword.store.costs import Spending
@@ -54,11 +55,15 @@ class RecordedVerdict:
 
 @dataclass(frozen=True, slots=True)
 class FactOrigin:
-    """How a fact came to be: its assertions in the order of saying, and every verdict on them."""
+    """How a fact came to be: its assertions in the order of saying, and every verdict on them.
+
+    `held` are the runs that judge the fact too, and wait for a person.
+    """
 
     fact: Fact
     assertions: tuple[Assertion, ...]
     verdicts: tuple[RecordedVerdict, ...]
+    held: tuple[HeldRun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,7 @@ class SessionDetails:
 
     `facts` are all facts that the session supports, with their status now. `rejected` are the candidates that code
     refused; `session.skipped` counts what could not be read or was not kept, by reason. `spent` is what models cost.
+    `held` is the run of the session that waits for a person, if one does.
     """
 
     session: SavedSession
@@ -92,6 +98,7 @@ class SessionDetails:
     facts: tuple[Fact, ...]
     rejected: tuple[RejectedCandidate, ...]
     spent: Spending
+    held: HeldRun | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +211,11 @@ class HeldRun:
 
     run: Run
     statements: tuple[str, ...]
+
+    @property
+    def reason(self) -> str | None:
+        """Why code holds the run; None if an agent asked for it, or the policy of the scope holds it."""
+        return held_reason(self.run.counts)
 
     @property
     def id(self) -> str:

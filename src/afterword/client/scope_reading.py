@@ -143,7 +143,9 @@ class ScopeReading:
                 for verdict, recorded_at, run_ids in verdicts
                 if verdict.earlier_id in said and verdict.later_id in said
             )
-            return FactOrigin(fact, tuple(said[id_] for id_ in fact.assertion_ids), recorded)
+            run_ids = {run_id for entry in recorded for run_id in entry.run_ids}
+            held = tuple(waiting for waiting in _held_runs(transaction, self.scope) if waiting.run.id in run_ids)
+            return FactOrigin(fact, tuple(said[id_] for id_ in fact.assertion_ids), recorded, held)
 
         return await self._read(work)
 
@@ -174,7 +176,9 @@ class ScopeReading:
                 supported += [fact] if numbers else []
                 for number in numbers:
                     cited[number].append(fact)
-            spent = costs.spending_by_source(transaction, self.scope).get(ledger.session_source(session_id), Spending())
+            source = ledger.session_source(session_id)
+            spent = costs.spending_by_source(transaction, self.scope).get(source, Spending())
+            held = [waiting for waiting in _held_runs(transaction, self.scope) if waiting.run.source == source]
             rejected = lookup.rejections(transaction, self.scope, session_id)
             turns = sessions.read_turns(transaction, self.scope, session_id)
             return SessionDetails(
@@ -186,6 +190,7 @@ class ScopeReading:
                 tuple(supported),
                 tuple(RejectedCandidate(*refusal) for refusal in rejected),
                 spent,
+                held[-1] if held else None,
             )
 
         return await self._read(work)
@@ -302,11 +307,10 @@ class ScopeReading:
         at = self._now()
 
         def work(transaction: Session) -> Review:
-            held = runs.read_runs(transaction, self.scope, statuses=[RunStatus.HELD])
             facts = lookup.read_facts(transaction, self.scope, at=at)
             return Review(
                 tuple(reviews.read_contests(transaction, self.scope)),
-                tuple(HeldRun(run, _statements(transaction, run)) for run in held),
+                tuple(_held_runs(transaction, self.scope)),
                 tuple(dependents(facts)),
                 tuple(fact for fact in facts if fact.status is Status.PENDING),
             )
@@ -357,6 +361,10 @@ def run_cost(run: Run, spent: dict[int | None, Spending]) -> Spending:
     return recorded or Spending(run.calls, run.prompt_tokens, 0, run.completion_tokens, unpriced_calls=run.calls)
 
 
-def _statements(transaction: Session, run: Run) -> tuple[str, ...]:
-    proposal, _ = runs.read_proposal(transaction, run)
-    return tuple(assertion.statement for assertion in proposal.assertions)
+def _held_runs(transaction: Session, scope: Scope) -> list[HeldRun]:
+    held = runs.read_runs(transaction, scope, statuses=[RunStatus.HELD])
+    proposals = [runs.read_proposal(transaction, run)[0] for run in held]
+    return [
+        HeldRun(run, tuple(assertion.statement for assertion in proposal.assertions))
+        for run, proposal in zip(held, proposals, strict=True)
+    ]

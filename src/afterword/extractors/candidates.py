@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from datetime import date
 from enum import StrEnum
+from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidatorFunctionWrapHandler, field_validator
 
 from afterword.extractors.model.answer_shape import Shape
 from afterword.facts.assertions import Cue, Kind, SpeechAct
+
+IMPOSSIBLE = date.min
+"""Stands for an answer that is no date of the calendar."""
 
 
 class Modality(StrEnum):
@@ -53,6 +57,15 @@ class Candidate(BaseModel):
     valid_to: date | None = None
     limited_to: str | None = None
     outcome: str | None = None
+
+    @field_validator("valid_from", "valid_to", mode="wrap")
+    @classmethod
+    def _read_date(cls, answered: Any, read: ValidatorFunctionWrapHandler) -> date | None:
+        # One impossible date must not make the whole answer invalid: grounding refuses that candidate alone.
+        try:
+            return date.fromisoformat(answered) if isinstance(answered, str) else cast(date | None, read(answered))
+        except ValueError:
+            return IMPOSSIBLE
 
 
 class Answer(Shape):

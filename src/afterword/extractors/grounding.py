@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from enum import StrEnum
 
 from afterword.extractors.candidates import Candidate, Modality
+from afterword.extractors.conversation import Conversation
 from afterword.extractors.extractor import Rejection
+from afterword.extractors.quote_support import Support, statement_support, withdrawal_support
 from afterword.facts.assertions import OWNER, Assertion, Authority, Evidence, EvidenceKind, SpeechAct, assertion_id
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import Role, Transcript, Turn
@@ -26,6 +28,9 @@ from afterword.privacy.redaction import is_masked
 
 LONGEST = {"statement": 400, "value": 200, "subject": 100, "attribute": 60, "limited_to": 200, "outcome": 200}
 FIRST_PERSON = frozenset({"user", "the user", "owner", "the owner", "i", "me", "myself"})
+FIRST_YEAR, LAST_YEAR = 1000, 2999
+"""The years in which a fact may begin and end. Instants outside of them overflow where they are converted."""
+
 _LAST_SECOND = time(23, 59, 59)
 _TYPOGRAPHIC = str.maketrans("‘’‚‛′‹›“”„‟″«»‐‑‒–—―−", "'" * 7 + '"' * 7 + "-" * 7)
 
@@ -37,6 +42,7 @@ class Reason(StrEnum):
     QUOTE_MISSING = "quote_missing"
     NOT_A_PERSON = "not_a_person"
     NOT_ACCEPTED = "not_accepted"
+    UNSUPPORTED = "unsupported"
     NOT_ASSERTED = "not_asserted"
     SECRET = "secret"
     EMPTY = "empty"
@@ -45,6 +51,7 @@ class Reason(StrEnum):
     QUARANTINED = "quarantined"
     PASTED = "pasted"
     FORGOTTEN = "forgotten"
+    TOO_MANY = "too_many"
 
 
 FINAL = frozenset({Reason.NOT_ASSERTED, Reason.QUARANTINED, Reason.PASTED, Reason.SECRET, Reason.FORGOTTEN})
@@ -55,14 +62,16 @@ DETAILS = {
     Reason.QUOTE_MISSING: "these words do not stand in the cited turn",
     Reason.NOT_A_PERSON: "no words of a person are cited",
     Reason.NOT_ACCEPTED: "an agent's words are cited, and no later words of a person that accept them",
+    Reason.UNSUPPORTED: "the quoted sentences do not say it",
     Reason.NOT_ASSERTED: "it was not stated as true",
     Reason.SECRET: "it is masked as a secret",
     Reason.EMPTY: "must not be empty",
     Reason.TOO_LONG: "is too long",
-    Reason.BAD_TIME: "valid_to lies before valid_from",
+    Reason.BAD_TIME: "no such dates, or valid_to lies before valid_from",
     Reason.QUARANTINED: "it reads like an instruction to an assistant, not like something a person tells",
     Reason.PASTED: "these words were pasted or quoted by the person, not said by them",
     Reason.FORGOTTEN: "it was forgotten since it was said",
+    Reason.TOO_MANY: "the session says more than is kept of one session",
 }
 
 
@@ -93,6 +102,7 @@ class _CheckedSession:
     owners: frozenset[str]
     assumed: frozenset[str]
     foreign: Mapping[int, tuple[ForeignStretch, ...]]
+    conversation: Conversation
 
 
 def ground(
@@ -114,14 +124,18 @@ def ground(
     """
     candidates = tuple(candidates)
     cited = {citation.turn for candidate in candidates for citation in candidate.evidence}
-    stretches = foreign_turns(transcript.turns, only=cited)
+    stretches = zip(transcript.turns, foreign_turns(transcript.turns, only=cited), strict=True)
+    foreign = {turn.number: passages for turn, passages in stretches if passages}
+    turns = {turn.number: turn for turn in transcript.turns}
+    own = {number: _own_words(turns[number], pasted) for number, pasted in foreign.items()}
     session = _CheckedSession(
-        turns={turn.number: turn for turn in transcript.turns},
+        turns=turns,
         scope=scope,
         session_id=session_id,
         owners=frozenset(folded(name) for name in owners),
         assumed=frozenset(folded(name) for name in transcript.assumed),
-        foreign={turn.number: foreign for turn, foreign in zip(transcript.turns, stretches, strict=True) if foreign},
+        foreign=foreign,
+        conversation=Conversation(turns | own, sorted(cited), names=(*transcript.humans, scope.id)),
     )
     accepted: dict[str, Assertion] = {}
     rejections: list[Rejection] = []
@@ -133,6 +147,11 @@ def ground(
         else:
             accepted.setdefault(assertion.id, assertion)
     return Grounding(tuple(accepted.values()), tuple(rejections))
+
+
+def _own_words(turn: Turn, pasted: Iterable[ForeignStretch]) -> Turn:
+    """Return the turn with line breaks in place of what its speaker did not say."""
+    return replace(turn, text=without_foreign(turn.text, pasted).replace(FILLER, "\n"))
 
 
 def _assertion(candidate: Candidate, session: _CheckedSession) -> Assertion:
@@ -149,8 +168,8 @@ def _assertion(candidate: Candidate, session: _CheckedSession) -> Assertion:
         _optional_text(candidate.limited_to, "limited_to"),
         _optional_text(candidate.outcome, "outcome"),
     )
-    if candidate.act is SpeechAct.STATE:
-        _check_harmless(evidence, session, subject, value, statement, limited_to, outcome)
+    _check_harmless(evidence, session, subject, value, statement, limited_to, outcome)
+    _check_support(candidate.act, evidence, session, value, statement, limited_to, outcome)
     times = [at.isoformat() if at else None for at in (valid_from, valid_to, last.said_at)]
     content = (candidate.act, candidate.kind, subject, attribute, value, statement, *times)
     marks = (candidate.cue, limited_to, outcome, last.time_is_guess)
@@ -203,6 +222,21 @@ def _check_harmless(evidence: tuple[Evidence, ...], session: _CheckedSession, *t
         raise _RefusedError(Reason.QUARANTINED)
 
 
+def _check_support(
+    act: SpeechAct, evidence: tuple[Evidence, ...], session: _CheckedSession, value: str, *texts: str | None
+) -> None:
+    """Reject a candidate whose quoted sentences do not say it, and an agent's words that no person has accepted."""
+    quoted = session.conversation.quoted(evidence)
+    if act is SpeechAct.STATE:
+        support = statement_support(value, "\n".join(filter(None, texts)), quoted)
+    else:
+        support = withdrawal_support(value, texts[0] or "", quoted)
+    if support is Support.UNSAID:
+        raise _RefusedError(Reason.UNSUPPORTED, value)
+    if support is Support.NOT_ACCEPTED:
+        raise _RefusedError(Reason.NOT_ACCEPTED, quoted.last)
+
+
 def _evidence(candidate: Candidate, session: _CheckedSession) -> tuple[Evidence, ...]:
     """Return the citations that count, in the order of the turns, word for word."""
     cited: dict[Evidence, None] = {}
@@ -251,6 +285,9 @@ def _supports(value: str, own: str, pasted: str) -> bool:
 
 def _validity(candidate: Candidate) -> tuple[datetime | None, datetime | None]:
     first, last = candidate.valid_from, candidate.valid_to
+    for day in filter(None, (first, last)):
+        if not FIRST_YEAR <= day.year <= LAST_YEAR:
+            raise _RefusedError(Reason.BAD_TIME, str(day))
     if first and last and last < first:
         raise _RefusedError(Reason.BAD_TIME, f"{first} to {last}")
     return _at(first, time.min), _at(last, _LAST_SECOND)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from afterword.facts.assertions import OWNER, Assertion, Relation, Verdict
-from afterword.facts.words import folded
+from afterword.facts.assertions import OWNER, PERSON, Assertion, Relation, Verdict
+from afterword.facts.words import folded, plain_words
 
 LabelPair = tuple[str, str]
 """The folded names of two subjects."""
@@ -18,6 +18,26 @@ def joined_labels(verdict: Verdict, by_id: Mapping[str, Assertion]) -> LabelPair
         return None
     labels = folded(by_id[verdict.earlier_id].subject), folded(by_id[verdict.later_id].subject)
     return None if OWNER in labels else labels
+
+
+def _may_join(verdict: Verdict, by_id: Mapping[str, Assertion]) -> bool:
+    """Whether a verdict may join its two subjects for the judged pair.
+
+    The owner gets no other name by a verdict alone: the statement about the owner, or its quotes, must contain it. If
+    the owner spoke later, a name in the value of the other statement will do. A person may join them without it.
+    """
+    earlier, later = by_id[verdict.earlier_id], by_id[verdict.later_id]
+    is_owner = folded(earlier.subject) == OWNER, folded(later.subject) == OWNER
+    if all(is_owner) or not any(is_owner) or verdict.judge == PERSON:
+        return True
+    owner, other = (earlier, later) if is_owner[0] else (later, earlier)
+    said = {*_words(owner.statement), *(word for cited in owner.evidence for word in _words(cited.quote))}
+    names = {folded(word) for word in plain_words(other.value) if word[0].isupper()}
+    return said.issuperset(_words(other.subject)) or (owner is later and not said.isdisjoint(names))
+
+
+def _words(text: str) -> list[str]:
+    return plain_words(folded(text))
 
 
 class SubjectNames:
@@ -82,7 +102,7 @@ class Subjects:
             for id_, other_id in ((verdict.earlier_id, verdict.later_id), (verdict.later_id, verdict.earlier_id)):
                 if verdict.parts_subjects:
                     self._parted[id_].add(other_id)
-                if verdict.joins_subjects:
+                if verdict.joins_subjects and _may_join(verdict, by_id):
                     self._joined[id_].add(folded(by_id[other_id].subject))
         self._names = names or SubjectNames(
             latest_spellings(by_id.values()), filter(None, (joined_labels(verdict, by_id) for verdict in verdicts))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -15,8 +15,9 @@ from afterword.extractors.judge import Judge
 from afterword.facts.assertions import Verdict
 from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
+from afterword.facts.removals import removals_between, unnamed_removals
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import timeline
+from afterword.facts.timeline import erased_ids, timeline
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.judging import PairJudging, PairsToJudge, pair_ids
 from afterword.pipeline.resolution import Changes, compare_facts, required_pairs
@@ -82,9 +83,10 @@ async def consolidate_scope(
 ) -> ConsolidationResult:
     """Judge the required pairs of a scope that no judge of this version has judged, and apply the verdicts.
 
-    The run is held for a person if the scope's policy says so, or if it would retire more than a fifth of a scope of 20
-    facts or more. If the `budget` is reached, the verdicts so far are applied and the other pairs stay open. Raises an
-    `ExtractionError` if the judge gave no answer, and `ScopeBusy` if other processes kept changing the scope.
+    The run is held for a person if the scope's policy says so, if it would retire more than a fifth of a scope of 20
+    facts or more, or if it would remove what nobody named (see `facts.removals`). If the `budget` is reached, the
+    verdicts so far are applied and the other pairs stay open. Raises an `ExtractionError` if the judge gave no answer,
+    and `ScopeBusy` if other processes kept changing the scope.
     """
     account = Account(as_cost_tracker(budget), store, scope, CONSOLIDATION, purpose=CONSOLIDATION)
     judging = PairJudging(store, scope, judge)
@@ -106,12 +108,13 @@ async def consolidate_scope(
         judged = await judging.judge(to_judge, calls=CALLS)
         if not judged.verdicts:
             return ConsolidationResult(scope, None, unjudged=judged.unjudged, usage=judging.usage)
-        before, after = _facts(known, (), clock()), _facts(known, judged.verdicts, clock())
-        changes = compare_facts(before, after)
-        is_held = not apply or _is_large(before, changes) or policy.holds(retires=bool(changes.retired))
+        before, changes = _changes(known, judged.verdicts, clock())
+        must_wait = _is_large(before, changes) or changes.unnamed.must_wait
+        is_held = not apply or must_wait or policy.holds(retires=bool(changes.retired))
         proposal = verdicts_proposal(
             scope, judge, known, judged.verdicts, clock(), usage=judging.usage, unjudged=judged.unjudged
         )
+        proposal = replace(proposal, counts={**proposal.counts, **changes.unnamed.counts()})
         run_id = await store_run(store, proposal, account, is_held=is_held)
         return ConsolidationResult(
             scope, run_id, is_held, len(judged.verdicts), judged.unjudged, judging.usage, changes
@@ -152,9 +155,15 @@ def verdicts_proposal(
     )
 
 
-def _facts(known: Knowledge, verdicts: Sequence[Verdict], now: datetime) -> list[Fact]:
-    last_said_at = max((assertion.said_at for assertion in known.assertions), default=now)
-    return timeline(known.assertions, (*known.verdicts, *verdicts), max(last_said_at, now))
+def _changes(known: Knowledge, verdicts: Sequence[Verdict], now: datetime) -> tuple[list[Fact], Changes]:
+    """Return the facts of a scope before these verdicts, and what the verdicts change."""
+    at = max(known.last_said_at or now, now)
+    after = known.revised(known.revision, added_verdicts=verdicts)
+    before = timeline(known.assertions, known.verdicts, at)
+    changes = compare_facts(before, timeline(after.assertions, after.verdicts, at))
+    hidden_ids = erased_ids(after.assertions, after.verdicts)
+    removals = removals_between(before, changes.retired, hidden_ids, after)
+    return before, replace(changes, unnamed=unnamed_removals(removals))
 
 
 def _is_large(before: Sequence[Fact], changes: Changes) -> bool:

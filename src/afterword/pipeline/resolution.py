@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from afterword.extractors.judge import Pair
 from afterword.facts.assertions import OWNER, Assertion, SpeechAct
 from afterword.facts.fact import Fact, Status
 from afterword.facts.knowledge import Knowledge
+from afterword.facts.removals import UnnamedRemovals, removals_between, unnamed_removals
 from afterword.facts.replacements import LAST_REPLACEMENTS, REPLACEMENTS, is_replaced_before
 from afterword.facts.similarity import similarity
 from afterword.facts.statement_index import IndexedStatement
@@ -148,7 +149,8 @@ def _nearest_restatements(
 class Changes:
     """What a run changes at an instant: facts learned, repeated, contested, and (retired fact, its successor or None).
 
-    `hidden` counts facts that somebody asked to erase: their words are not shown here either.
+    `hidden` counts facts that somebody asked to erase: their words are not shown here either. `unnamed` counts the
+    facts of other sessions that are ended or hidden although nobody named them.
     """
 
     learned: tuple[Fact, ...] = ()
@@ -156,6 +158,7 @@ class Changes:
     retired: tuple[tuple[Fact, Fact | None], ...] = ()
     contested: tuple[Fact, ...] = ()
     hidden: int = 0
+    unnamed: UnnamedRemovals = field(default_factory=UnnamedRemovals)
 
 
 def compare_facts(before: Sequence[Fact], after: Sequence[Fact]) -> Changes:
@@ -178,7 +181,11 @@ def changes_between(before: Knowledge, after: Knowledge, ids: Collection[str], n
     pairs = after.judged_pairs(ids)
     hidden = pairs.erased()
     changes = compare_facts(old, facts_at(derived_histories(pairs, ids), at))
-    return replace(changes, hidden=sum(hidden.issuperset(fact.assertion_ids) for fact in old))
+    return replace(
+        changes,
+        hidden=sum(hidden.issuperset(fact.assertion_ids) for fact in old),
+        unnamed=unnamed_removals(removals_between(old, changes.retired, hidden, after)),
+    )
 
 
 def _is_retired(old: Fact | None, fact: Fact) -> bool:

@@ -25,6 +25,7 @@ from afterword.extractors.grounding import Grounding, ground
 from afterword.extractors.judge import Judge
 from afterword.facts.assertions import Assertion
 from afterword.facts.knowledge import Knowledge
+from afterword.facts.removals import held_reason
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
 from afterword.pipeline import session_telemetry
@@ -34,7 +35,7 @@ from afterword.pipeline.intake import PreparedSession, Saved, StoredSession, pre
 from afterword.pipeline.judging import JudgingResult, PairJudging, PairsToJudge
 from afterword.pipeline.resolution import Changes, changes_between, comparison_partners, required_pairs
 from afterword.pipeline.run_storage import retry_if_overtaken
-from afterword.pipeline.window_reader import WindowReader
+from afterword.pipeline.window_reader import WindowReader, limited_reading
 from afterword.privacy.policy import OFF_THE_RECORD
 from afterword.store import ledger, lookup, scope_rows, sessions
 from afterword.store.database.engine import Store
@@ -52,8 +53,8 @@ PATIENT_TRIES = 6
 class SessionOutcome:
     """The result of processing a session. `run_id` is None if there was nothing new to do.
 
-    `held` means that the scope's policy lets a person decide first. `unjudged` counts pairs left to consolidation,
-    `splits` the windows that were read in halves, and `turns` the turns of the transcript.
+    `held` means that a person decides first, by the scope's policy or for the `held_reason`. `unjudged` counts pairs
+    left to consolidation, `splits` the windows that were read in halves, and `turns` the turns of the transcript.
     """
 
     scope: Scope
@@ -69,6 +70,11 @@ class SessionOutcome:
     rejected: Mapping[str, int] = field(default_factory=dict)
     changes: Changes = field(default_factory=Changes)
     turns: int = 0
+
+    @property
+    def held_reason(self) -> str | None:
+        """Why code holds the run for a person; None if it is not held, or held by the policy of the scope."""
+        return held_reason(self.changes.unnamed.counts()) if self.held else None
 
     def brief(self) -> SessionOutcome:
         """Return the outcome without the turns of the transcript; their number stays."""
@@ -231,7 +237,7 @@ class _Processing:
             first, last = window.turns[0].number, window.turns[-1].number
             count(Count.CACHE, cache="window", hit=key in stored.readings)
             if key in stored.readings:
-                readings.append(WindowReading(key, first, last, stored.readings[key]))
+                readings.append(self._within_bound(WindowReading(key, first, last, stored.readings[key]), readings))
                 continue
             if key not in self.extracted:
                 await asyncio.sleep(0)  # an extractor without calls would hold the event loop until the last window
@@ -242,8 +248,13 @@ class _Processing:
                     for rejection in grounding.rejections
                 )
                 self.extracted[key] = WindowReading(key, first, last, grounding.assertions, refused)
-            readings.append(self.extracted[key])
+            readings.append(self._within_bound(self.extracted[key], readings))
         return readings
+
+    def _within_bound(self, reading: WindowReading, earlier: Sequence[WindowReading]) -> WindowReading:
+        """Return a reading without the statements that exceed what is kept of one session."""
+        said = sum(len(other.assertions) for other in earlier)
+        return limited_reading(reading, max(0, self.store.privacy.facts_per_session - said))
 
     def _ground(self, prepared: PreparedSession, candidates: Sequence[Candidate]) -> Grounding:
         grounding = ground(
@@ -314,10 +325,11 @@ class _Processing:
                 "unjudged": judged.unjudged,
                 **splits,
                 **refused,
+                **changes.unnamed.counts(),
             },
         )
-        is_held = self.apply and comparison.policy.holds(retires=bool(changes.retired))
-        return _Decision(proposal, changes, is_held, judged.unjudged)
+        must_wait = changes.unnamed.must_wait or comparison.policy.holds(retires=bool(changes.retired))
+        return _Decision(proposal, changes, self.apply and must_wait, judged.unjudged)
 
     def _decide_and_write(
         self,

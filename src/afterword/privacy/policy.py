@@ -11,6 +11,9 @@ from afterword.privacy.off_record import count_hidden_turns, hide_off_record, hi
 from afterword.privacy.record_requests import Markers
 from afterword.privacy.redaction import ALL, Masking, count_masks
 
+FACTS_PER_SESSION = 500
+"""How many facts are kept of one session. A conversation of a day says a few dozen; thousands are a mistake."""
+
 SECRETS_MASKED = "secrets masked"
 OFF_THE_RECORD = "off the record"
 """The keys of these counts in `Transcript.skipped`."""
@@ -18,10 +21,14 @@ OFF_THE_RECORD = "off the record"
 
 @dataclass(frozen=True, slots=True)
 class Privacy:
-    """The kinds of secret that are masked (`redaction.ALL` or some of them), and the markers for off the record."""
+    """The kinds of secret that are masked (`redaction.ALL` or some of them), and the markers for off the record.
+
+    At most `facts_per_session` facts are kept of one session.
+    """
 
     kinds: frozenset[str] = ALL
     markers: Markers = field(default_factory=Markers)
+    facts_per_session: int = FACTS_PER_SESSION
 
     def mask_text(self, text: str) -> str:
         """Return a text without secrets."""

@@ -1,0 +1,67 @@
+"""The sentences that a candidate cites, and what was said around them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+
+from afterword.extractors.quote_support import Quoted, SaidWords, quoted_sentences
+from afterword.facts.assertions import Evidence
+from afterword.facts.transcripts import Role, Turn
+
+_TURNS_BEFORE, _TURNS_AFTER, _MOST_TURNS = 300, 50, 3_000
+"""How many turns before the first and after the last cited turn belong to the conversation, and how many at most."""
+
+
+class Conversation:
+    """The turns around those that some candidates cite. `names` are the people who speak and the owner."""
+
+    def __init__(self, turns: Mapping[int, Turn], cited: Sequence[int], *, names: Iterable[str]) -> None:
+        self._turns, self._names = turns, "\n".join(names)
+        self._cited = [number for number in cited if number in turns]
+
+    def quoted(self, evidence: Sequence[Evidence]) -> Quoted:
+        """Return the words that the evidence of a candidate cites."""
+        person: list[str] = []
+        agent: list[str] = []
+        whole: dict[int, str] = {}
+        for cited in evidence:
+            turn, start = self._turns[cited.turn or 0], cited.start or 0
+            sentences = quoted_sentences(turn.text, start, start + len(cited.quote))
+            if turn.role is Role.HUMAN:
+                person.append(sentences)
+                whole[turn.number] = turn.text
+            else:
+                agent.append(sentences)
+        speakers = [self._turns[number].speaker for number in whole]
+        return Quoted(
+            person=SaidWords("\n".join([*person, *speakers])),
+            turns=SaidWords("\n".join([*whole.values(), *speakers])),
+            agent=SaidWords("\n".join(agent)),
+            answered=SaidWords("\n".join(self._answered(number) for number in whole)),
+            last=person[-1],
+            people=self._people,
+            everybody=self._everybody,
+        )
+
+    def _answered(self, number: int) -> str:
+        """Return what an agent said just before a turn."""
+        before = self._turns.get(number - 1)
+        return before.text if before is not None and before.role is Role.AGENT else ""
+
+    @cached_property
+    def _around(self) -> list[Turn]:
+        first, last = min(self._cited, default=1), max(self._cited, default=0)
+        numbers = range(first - _TURNS_BEFORE, min(last, first + _MOST_TURNS) + _TURNS_AFTER + 1)
+        return [self._turns[number] for number in numbers if number in self._turns]
+
+    @cached_property
+    def _people(self) -> SaidWords:
+        said = [turn.text for turn in self._around if turn.role is Role.HUMAN]
+        return SaidWords("\n".join([*said, self._names]))
+
+    @cached_property
+    def _everybody(self) -> SaidWords:
+        roles = (Role.HUMAN, Role.AGENT, Role.MEMORY)
+        said = [f"{turn.speaker}\n{turn.text}" for turn in self._around if turn.role in roles]
+        return SaidWords("\n".join([*said, self._names]))

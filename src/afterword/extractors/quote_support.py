@@ -1,0 +1,335 @@
+"""Whether the quoted sentences of a conversation say what a candidate states. Pure.
+
+A quote alone supports nothing: the quote "I" stands in almost every turn. So the words of the value must stand in the
+sentences that are quoted. A value may be worded differently: a third of its content is enough, compared by stems. But
+no name and no number may appear that nobody has said, and a date must be said or computed from words that tell a time.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cached_property
+
+from afterword.facts.words import STOP_WORDS, phrase_pattern, plain_words, terms, word_set
+from afterword.privacy.normalisation import comparable
+
+FEWEST_SAID = 1 / 3
+"""The share of a value's content that must be said. Measured on recorded extractions: none of them lies below it."""
+
+_FEWEST_TO_COMPLETE = 0.6
+"""With this share said by the person, an agent's quoted sentence may give the rest: the price of what was chosen."""
+
+_FEWEST_OF_SENTENCE = 0.25
+"""The share of a statement's content words that must be said if its value has none, as in "none"."""
+
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|[。！？]|[\r\n]+")
+_LONGEST_SENTENCE = 600
+_FEWEST_LETTERS, _INNER_LETTERS = 4, 6
+
+_MONTHS = word_set(
+    """january february march april may june july august september october november december jan feb mar apr jun jul
+    aug sep sept oct nov dec januar februar märz marz maerz mai juni juli oktober dezember enero febrero marzo abril
+    mayo junio julio agosto septiembre octubre noviembre diciembre janvier février fevrier mars avril juin juillet août
+    aout septembre octobre novembre décembre decembre gennaio febbraio aprile maggio giugno luglio settembre
+    ottobre dicembre janeiro fevereiro março marco maio junho julho setembro outubro novembro dezembro januari februari
+    maart mei augustus spring summer autumn winter fall"""
+)
+_WEEKDAYS = word_set(
+    """monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays
+    sundays weekday weekdays weekend weekends montag dienstag mittwoch donnerstag freitag samstag sonntag montags
+    dienstags mittwochs donnerstags freitags samstags sonntags lunes martes miércoles miercoles jueves viernes sábado
+    sabado domingo lundi mardi mercredi jeudi vendredi samedi dimanche lunedì lunedi martedì martedi mercoledì mercoledi
+    giovedì giovedi venerdì venerdi sabato domenica segunda terça terca quarta quinta sexta maandag dinsdag woensdag
+    donderdag vrijdag zaterdag zondag"""
+)
+_TIME_WORDS = phrase_pattern(
+    *sorted(_MONTHS | _WEEKDAYS),
+    r"today|tonight|tomorrow|yesterday|now|next|last|this|ago|since|until|till|from|by|every|daily|weekly|monthly",
+    r"weeks?|days?|months?|years?|hours?|minutes?|o'clock|a\.?m|p\.?m|noon|midnight|mornings?|afternoons?|evenings?",
+    r"half|quarter|past|midsummer|christmas|easter|new year",
+    r"heute|morgen|gestern|nächste\w*|letzte\w*|diese\w*|seit|bis|ab|vom|woche\w*|tage?n?|monate?n?|jahre?s?|stunden?",
+    r"uhr|halb|viertel|hoy|mañana|ayer|próxim\w+|desde|hasta|semanas?|días?|meses|mes|años?|horas?|aujourd'hui|demain",
+    r"hier|prochaine?|depuis|jusqu'\w+|semaines?|jours?|mois|ans?|heures?|oggi|domani|ieri|prossim\w+|fino|settiman\w+",
+    r"giorni|giorno|mesi|mese|ann[oi]|or[ae]|hoje|amanhã|ontem|até|semanas?|dias?|anos?|vandaag|gisteren|volgende",
+    r"vorige|sinds|tot|weken|dagen|maanden|jaar|uur",
+)
+_NUMBER_WORDS = {
+    **{
+        word: number
+        for words in (
+            "one two three four five six seven eight nine ten eleven twelve",
+            "eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+            "uno dos tres cuatro cinco seis siete ocho nueve diez once doce",
+            "un deux trois quatre cinq six sept huit neuf dix onze douze",
+            "uno due tre quattro cinque sei sette otto nove dieci undici dodici",
+            "um dois três quatro cinco seis sete oito nove dez onze doze",
+            "een twee drie vier vijf zes zeven acht negen tien elf twaalf",
+        )
+        for number, word in enumerate(words.split(), 1)
+    },
+    **dict.fromkeys(("once", "single", "ein", "eine", "einen", "una", "une", "uma", "first"), 1),
+    **dict.fromkeys(("twice", "both", "couple", "pair", "second", "beide", "half"), 2),
+    **{"third": 3, "fourth": 4, "quarter": 4, "dozen": 12, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50},
+    **{"sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90, "hundred": 100, "zwanzig": 20, "dreißig": 30},
+}
+_UNITS = word_set(
+    """eur usd gbp chf euro euros dollar dollars pound pounds kg g km m cm mm k l ml h min ca approx kilo kilos percent
+    prozent per cent degrees grad seconds minutes hours days weeks months years second minute hour day week month year
+    night"""
+)
+_FRAME = word_set(
+    """user person people assistant note nutzer nutzerin nutzers benutzer assistent assistenten person usuario
+    usuaria utilisateur utilisatrice utente usuário gebruiker none nothing yes true false e g eg ie both only except
+    without never always forbidden allowed every all nicht kein keine nie nur ohne immer nunca sin solo siempre jamais
+    sans pas toujours mai senza sempre não sem só niet geen nooit zonder altijd"""
+)
+"""Words that a statement about a person uses without their being said."""
+
+
+def _longest_first(words: frozenset[str]) -> str:
+    return "|".join(sorted(words, key=len, reverse=True))
+
+
+_DATE = re.compile(
+    r"\b\d{4}-\d{1,2}(?:-\d{1,2})?\b|\b\d{1,2}\.\s?\d{1,2}\.(?:\s?\d{2,4})?|\b\d{1,2}/\d{1,2}(?:/\d{2,4})?\b"
+    r"|\b\d{1,2}[:.h]\d{2}\b(?:\s?[ap]\.?m\b)?|\b\d{1,2}\s?[ap]\.?m\b"
+    rf"|\b(?:\d{{1,2}}(?:st|nd|rd|th|\.|º|er)?"
+    rf"(?:\s?(?:to|-|–|bis|and|und|al?|au|y|e)\s?\d{{1,2}}(?:st|nd|rd|th|\.)?)?\s"
+    rf"(?:of\s|de\s)?)?(?:{_longest_first(_MONTHS)})\b\.?(?:\s\d{{1,2}}(?:st|nd|rd|th)?\b)?"
+    rf"(?:,?\s(?:de\s)?(?:19|20)\d\d\b)?|\b(?:{_longest_first(_WEEKDAYS)})\b|\b(?:19|20)\d\d\b",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"\d+(?:[ ,.'\u202f]\d{3})*(?!\d)(?:[.,]\d+)?|\d+")
+_CAPITALISED = r"[A-ZÀ-ÖØ-ÞĀ-ŽΑ-ΩА-Я][\w'-]+"
+# The first word of a sentence has a capital letter whatever it is.
+_JOINED = rf"(?: (?:of |de |van |von |& )?{_CAPITALISED})"
+_NAME = re.compile(rf"(?<=[\w,;:\"'(&-] ){_CAPITALISED}{_JOINED}*|^{_CAPITALISED}{_JOINED}+", re.MULTILINE)
+_GERMAN = re.compile(
+    r"\b(?:der|die|das|den|dem|des|und|ist|nicht|mit|im|vom|zum|zur|von|für|bis|bei|auf|ein|eine)\b", re.IGNORECASE
+)
+_FEWEST_GERMAN = 1
+
+_ACCEPTED = phrase_pattern(
+    r"yes|yeah|yep|yup|ok|okay|sure|fine|perfect|great|good|lovely|wise|exactly|correct|right|agreed|absolutely|deal",
+    r"of course|go ahead|sounds good|do it|do that|do so|please do|i'm in|count me in|confirmed|that's it|that one",
+    r"(?:i|we|i'll|we'll|let's) (?:will )?(?:take|go with|do|book|use) (?:that|it|this|them|those)|why not|indeed|true",
+    r"ja|jawohl|genau|gern|gerne|passt|stimmt|richtig|einverstanden|in ordnung|gut|perfekt|klar|alles klar|natürlich",
+    r"sí|si|claro|vale|de acuerdo|exacto|correcto|perfecto|bueno|oui|d'accord|exactement|parfait|bien sûr|entendu",
+    r"sì|va bene|certo|esatto|esattamente|perfetto|giusto|sim|está bem|certo|exato|perfeito|isso|combinado",
+    r"goed|prima|precies|klopt|akkoord|natuurlijk",
+)
+_REFUSED = phrase_pattern(
+    r"no|not|never|nope|nah|none|neither|nor|without|wrong|false|incorrect|untrue|cannot|nonsense|doubt|unsure|maybe",
+    r"perhaps|might|would|could|if|unless|unlikely|hardly|sarcastic|joking|kidding|as if|yeah,? right|instead",
+    r"\w+n't|nein|nicht|kein\w*|nie|niemals|falsch|vielleicht|bezweifle|nunca|jamás|tampoco|quizás?|mentira|non|pas",
+    r"jamais|faux|peut-être|mai|forse|falso|não|nem|talvez|nee|niet|geen|nooit|misschien",
+)
+_TAKEN_BACK = phrase_pattern(
+    r"forget|delete|erase|remove|wipe|drop|discard|withdraw|leave (?:it|that) out|take (?:it|that) back|scratch",
+    r"vergiss|lösch\w*|weglassen|streich\w*|olvida\w*|borra\w*|oublie\w*|efface\w*|dimentica\w*|cancella\w*|esquec\w*",
+    r"apaga\w*|vergeet|verwijder\w*|no idea where|where is that from|outdated|over|gone|stopped|quit",
+)
+
+
+def quoted_sentences(text: str, start: int, end: int) -> str:
+    """Return the sentences of a text that contain `text[start:end]`."""
+    first, last = max(0, start - _LONGEST_SENTENCE), min(len(text), end + _LONGEST_SENTENCE)
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, first, last)]
+    begin = max((place for place in ends if place <= start), default=first)
+    stop = min((place for place in ends if place >= end), default=last)
+    return text[begin:stop].strip()
+
+
+def accepts(sentence: str) -> bool:
+    """Return whether a sentence accepts what was said before it: it agrees, asks nothing, denies and doubts nothing."""
+    plain = comparable(sentence)
+    return "?" not in plain and bool(_ACCEPTED.search(plain)) and not _REFUSED.search(plain)
+
+
+def takes_back(sentence: str) -> bool:
+    """Return whether a sentence denies or takes back what was said before it, or agrees to taking it back."""
+    plain = comparable(sentence)
+    return bool(_TAKEN_BACK.search(plain) or _REFUSED.search(plain) or accepts(sentence))
+
+
+@dataclass(frozen=True)
+class SaidWords:
+    """The words of some sentences, for comparison with those of a candidate."""
+
+    text: str
+
+    @cached_property
+    def _plain(self) -> str:
+        return comparable(self.text).casefold()
+
+    @cached_property
+    def _stems(self) -> frozenset[str]:
+        return frozenset(terms(comparable(self.text)))
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return frozenset(plain_words(self._plain))
+
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        """The numbers, in digits without separators of thousands, and those of number words."""
+        spelled = (str(_NUMBER_WORDS[word]) for word in self._words if word in _NUMBER_WORDS)
+        return frozenset([*_numbers(self._plain), *re.findall(r"\d+", self._plain), *spelled])
+
+    def contains(self, words: str) -> bool:
+        """Return whether these very words were said."""
+        plain = " ".join(comparable(words).casefold().split())
+        return bool(plain) and plain in " ".join(self._plain.split())
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The words with a capital letter."""
+        return frozenset(word for word in plain_words(comparable(self.text)) if word[0].isupper())
+
+    @property
+    def tells_time(self) -> bool:
+        """Whether a date or a time of day can be computed from the sentences."""
+        return bool(_TIME_WORDS.search(self._plain)) or any(number.isdigit() for number in self.numbers)
+
+    def has(self, word: str) -> bool:
+        """Return whether a word was said, in any form: the same stem, the same beginning, or inside a longer word."""
+        plain = comparable(word).casefold()
+        if plain in self._words or not self._stems.isdisjoint(terms(plain)):
+            return True
+        if len(plain) < _FEWEST_LETTERS:
+            return False
+        beginning = plain[: max(_FEWEST_LETTERS, len(plain) - 3)]
+        return any(said.startswith(beginning) or _is_form_of(said, plain) for said in self._words)
+
+
+def said_share(value: str, said: SaidWords, nearby: SaidWords | None = None) -> float:
+    """Return the share of a value's content that was said: its words, numbers and dates.
+
+    A date counts as said if it can be computed: the sentences tell a time. What was said only `nearby` counts half.
+    """
+    plain = comparable(value)
+    dates, others = _DATE.findall(plain), _DATE.sub(" ", plain)
+    words, numbers = _content(others), _numbers(others)
+    if not (dates or words or numbers):
+        return 0.0
+
+    def said_in(source: SaidWords) -> int:
+        return sum(map(source.has, words)) + sum(map(source.numbers.__contains__, numbers)) + _computed(dates, source)
+
+    said_exactly = said_in(said)
+    said_at_all = said_in(nearby) if nearby else said_exactly
+    return (said_exactly + max(said_at_all, said_exactly)) / (2 * (len(dates) + len(words) + len(numbers)))
+
+
+def _computed(dates: list[str], said: SaidWords) -> int:
+    return len(dates) if said.tells_time else 0
+
+
+def has_content(value: str) -> bool:
+    """Return whether a value has words, numbers or dates that can be compared with what was said."""
+    plain = comparable(value)
+    return bool(_DATE.search(plain) or _numbers(plain) or _content(plain))
+
+
+def unsaid_names(text: str, said: SaidWords, known: SaidWords | None = None) -> list[str]:
+    """Return the names and numbers of a text that were not said.
+
+    Of a name in several words it is enough that one was said as a name, if all are among the `known` words. In German,
+    where every noun has a capital letter, names are not told from other words.
+    """
+    plain = _DATE.sub(" ", comparable(text))
+    unsaid = [number for number in _numbers(plain) if number not in said.numbers]
+    if len(_GERMAN.findall(plain)) >= _FEWEST_GERMAN:
+        return unsaid
+    for run in _NAME.finditer(plain):
+        words = [word for word in plain_words(run.group()) if _is_name(word)]
+        missing = [word for word in words if not said.has(word)]
+        is_named = known is not None and any(word in said.names for word in words) and all(map(known.has, missing))
+        unsaid += [] if is_named else missing
+    return unsaid
+
+
+def _content(plain: str) -> list[str]:
+    """Return the words that say something: no stop words, units, numbers, and words of the frame of a statement."""
+    words = dict.fromkeys(word for word in plain_words(plain.casefold()) if not word.isdigit())
+    return [word for word in words if word not in STOP_WORDS | _UNITS | _FRAME and terms(word)]
+
+
+def _is_name(word: str) -> bool:
+    is_capitalised = word[0].isupper() and len(word) > 1
+    return is_capitalised and not _FRAME.union(_UNITS).intersection(plain_words(word.casefold())) and bool(terms(word))
+
+
+def _is_form_of(said: str, word: str) -> bool:
+    """Whether one of two longer words is part of the other: a compound, or another ending."""
+    shorter, longer = sorted((said, word), key=len)
+    return len(shorter) >= _INNER_LETTERS and shorter in longer
+
+
+def _numbers(plain: str) -> list[str]:
+    matches = (match.group() for match in _NUMBER.finditer(plain))
+    return [re.sub(r"(?<=\d)[ ,.'\u202f](?=\d{3}(?!\d))", "", number) for number in matches]
+
+
+class Support(Enum):
+    """Whether quoted words support a candidate."""
+
+    FULL = auto()
+    UNSAID = auto()
+    NOT_ACCEPTED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """The words that a candidate cites, and the conversation around them.
+
+    `person` and `agent` are the quoted sentences, `turns` the whole turns of the person among them, and `answered` what
+    an agent said just before them. `last` is the last quoted sentence of a person. `people` is what people said in the
+    conversation, `everybody` what anyone said in it.
+    """
+
+    person: SaidWords
+    turns: SaidWords
+    agent: SaidWords
+    answered: SaidWords
+    last: str
+    people: SaidWords
+    everybody: SaidWords
+
+
+def statement_support(value: str, texts: str, quoted: Quoted) -> Support:
+    """Return whether quoted words support a value and the sentences that go with it (`texts`)."""
+    is_literal = quoted.person.contains(value)
+    if not has_content(value):
+        is_said = is_literal or said_share(texts, quoted.turns) >= _FEWEST_OF_SENTENCE
+        return Support.FULL if is_said and not unsaid_names(texts, quoted.everybody) else Support.UNSAID
+    share = said_share(value, quoted.person, quoted.turns)
+    is_accepted = bool(quoted.agent.text) and accepts(quoted.last)
+    if share < FEWEST_SAID:
+        both = SaidWords(f"{quoted.person.text}\n{quoted.agent.text}")
+        if said_share(value, both) < FEWEST_SAID:
+            return Support.UNSAID
+        if not is_accepted:
+            return Support.NOT_ACCEPTED
+    may_complete = is_accepted or share >= _FEWEST_TO_COMPLETE
+    own = SaidWords(f"{quoted.people.text}\n{quoted.agent.text}") if may_complete else quoted.people
+    is_unsaid = not is_literal and unsaid_names(value, own, quoted.everybody)
+    if is_unsaid or unsaid_names(texts, quoted.everybody):
+        return Support.UNSAID
+    return Support.FULL
+
+
+def withdrawal_support(value: str, statement: str, quoted: Quoted) -> Support:
+    """Return whether quoted words support that something is withdrawn or is to be erased.
+
+    The person names it, or answers an agent who has just named it.
+    """
+    named, least = (value, FEWEST_SAID) if has_content(value) else (statement, _FEWEST_OF_SENTENCE)
+    if said_share(named, quoted.turns) >= least:
+        return Support.FULL
+    answered = SaidWords(f"{quoted.turns.text}\n{quoted.agent.text}\n{quoted.answered.text}")
+    if said_share(named, answered) < least:
+        return Support.UNSAID
+    return Support.FULL if takes_back(quoted.last) else Support.NOT_ACCEPTED

@@ -1,0 +1,165 @@
+"""Which removals of facts wait for a person: too many at once, or of something about health, that nobody named. Pure.
+
+A removal ends a fact or hides it. What one session says may end facts that other sessions established. A pasted page, a
+misread sentence or a misled model could so empty a memory. So each removal is compared with the words that it rests on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from afterword.facts.assertions import OWNER, Assertion, Relation, SpeechAct
+from afterword.facts.fact import Fact
+from afterword.facts.knowledge import Knowledge
+from afterword.facts.words import folded, terms
+
+MOST_UNNAMED = 3
+"""How many facts of other sessions one session may end or hide without naming them."""
+
+_HEALTH = re.compile(
+    r"\b(?:allerg|alergi|anaphyla|epi-?pen|intoleran|intoléran|intolerân|unverträglich|coeliac|celiac|zöliakie|celía|"
+    r"cœliaque|celiach|diabet|insulin|asth?m|epilep|seizure|medicat|medicine|medicij|medikament|médicament|medicament|"
+    r"farmac|remédio|drug|dosage|dose\b|pills?\b|tablets?\b|tablette|prescri|blood|blut|pacemaker|heart (?:condition|"
+    r"disease|attack)|herzkrank|pregnan|schwanger|embaraz|enceinte|incinta|grávid|zwanger|surger|operation\b|cirug|"
+    r"injur|verletz|lesión|blessure|ferita|illness|\bill\b|sick\b|disease|disorder|krank|erkrank|enferm|malad|malatt|"
+    r"doença|ziekte|diagnos|cancer|krebs|cáncer|tumou?r|\bhiv\b|stroke\b|depress|suicid|self-harm|therap|wheelchair|"
+    r"rollstuhl|disab|behinder|blind|deaf\b|gehörlos|epidemic|vaccin|impf|poison|toxic|giftig|gluten|lactose|laktose|"
+    r"peanut|erdnuss|cacahuete|arachid|\bnuts?\b|nüsse|shellfish|caffeine|emergency|notfall|emergencia|urgence|"
+    r"emergenza|physio|doctor'?s? (?:order|advice|advised|forbade)|must not|dangerous)",
+    re.IGNORECASE,
+)
+"""The words by which a fact counts as one about health or safety, in the languages of the off-record phrases."""
+
+_TAKES_BACK = re.compile(
+    r"\b(?:forget|delete|erase|remove|wipe|drop|discard|withdraw|no longer|any ?(?:more|longer)|used to|never (?:was|"
+    r"had|have been|said)|not true|untrue|wrong|mistak\w+|misdiagnos\w+|outgrown|outgrew|stopped|quit|healed|recovered|"
+    r"cured|gone|over|is out|leave (?:it|that) out|no idea where|isn't|am not|I'm not|don't have|doesn't|didn't|"
+    r"vergiss|"
+    r"lösch\w*|nicht mehr|kein\w* mehr|weglassen|stimmt nicht|olvida\w*|borra\w*|ya no|oublie\w*|efface\w*|ne \w+ plus|"
+    r"dimentica\w*|cancella\w*|non \w+ più|esquec\w*|apaga\w*|já não|não \w+ mais|vergeet|verwijder\w*|niet meer|"
+    r"geen \w+ meer)\b",
+    re.IGNORECASE,
+)
+_ASKED_TO_KEEP = re.compile(
+    r"\b(?:do(?:n['’]?t| not)|never|nicht|no|non|ne|não|niet) (?:ever )?(?:forget|delete|erase|remove|drop|vergiss|"
+    r"vergessen|olvid\w+|oubli\w+|dimentic\w+|esque\w+|vergeet|vergeten)\b|\bvergiss nicht\b",
+    re.IGNORECASE,
+)
+_GENERIC = frozenset(terms("note said story thing part user name value current new old type kind"))
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A fact that held, and the statement that ends or hides it. `is_replaced`: another value takes its place."""
+
+    fact: Fact
+    by: Assertion
+    is_replaced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UnnamedRemovals:
+    """How many facts of other sessions would be removed without being named, and how many of them are about health."""
+
+    facts: int = 0
+    health: int = 0
+
+    @property
+    def must_wait(self) -> bool:
+        """Whether a person must approve them first."""
+        return self.facts > MOST_UNNAMED or self.health > 0
+
+    def counts(self) -> dict[str, int]:
+        """Return the numbers for the record of a run, none if nothing must wait."""
+        if not self.must_wait:
+            return {}
+        return {name: count for name, count in ((UNNAMED, self.facts), (UNNAMED_HEALTH, self.health)) if count}
+
+
+UNNAMED, UNNAMED_HEALTH = "unnamed_removals", "unnamed_health_removals"
+"""The names of the two numbers among the counts of a run."""
+
+
+def removals_between(
+    held_before: Iterable[Fact],
+    retired: Iterable[tuple[Fact, Fact | None]],
+    hidden_ids: frozenset[str],
+    after: Knowledge,
+) -> list[Removal]:
+    """Return the facts that are ended or hidden, each with the statement that does it."""
+    removals = [
+        Removal(fact, after.by_id[fact.retired_by], successor is not None)
+        for fact, successor in retired
+        if fact.retired_by is not None and fact.retired_by in after.by_id
+    ]
+    for fact in held_before:
+        if fact.is_served and hidden_ids.issuperset(fact.assertion_ids):
+            requests = (
+                after.by_id[verdict.later_id]
+                for verdict in after.verdicts_by_id.get(fact.assertion_ids[0], ())
+                if verdict.relation is Relation.RETRACTS and verdict.later_id in after.by_id
+            )
+            request = next((said for said in requests if said.act is SpeechAct.ERASE), None)
+            removals += [Removal(fact, request, False)] if request else []
+    return removals
+
+
+def unnamed_removals(removals: Iterable[Removal]) -> UnnamedRemovals:
+    """Return the removals that a person has not named, for the session in which there are most."""
+    facts: dict[str | None, int] = {}
+    health = 0
+    for removal in removals:
+        session_id = removal.by.session_id
+        is_foreign = any(cited.session_id != session_id for cited in removal.fact.evidence)
+        if not is_foreign or session_id is None:
+            continue  # a session may put right what it said itself, and what was entered without one is no session's
+        if is_about_health(removal.fact) and not _is_named_to_end(removal):
+            health += 1
+            facts[session_id] = facts.get(session_id, 0) + 1
+        elif not _is_named(removal):
+            facts[session_id] = facts.get(session_id, 0) + 1
+    return UnnamedRemovals(max(facts.values(), default=0), health)
+
+
+def is_about_health(fact: Fact) -> bool:
+    """Return whether a fact is about health or safety, by its words."""
+    return bool(_HEALTH.search(f"{fact.attribute.replace('_', ' ')} {fact.value} {fact.statement}"))
+
+
+def held_reason(counts: Mapping[str, int]) -> str | None:
+    """Return why code holds a run with these counts for a person, None if it is held for another reason."""
+    if counts.get("quarantined"):
+        return "it reads like an instruction to an assistant"
+    unnamed, health = counts.get(UNNAMED, 0), counts.get(UNNAMED_HEALTH, 0)
+    if not unnamed:
+        return None
+    among = f", {health} of them about health or safety" if health else ""
+    return f"it would end or hide {unnamed} facts of other sessions that the person did not name{among}"
+
+
+def _is_named(removal: Removal) -> bool:
+    """Whether the person's words name the fact: a word of its value, its subject or its attribute."""
+    fact = removal.fact
+    subject = "" if folded(fact.subject) == OWNER else fact.subject
+    names = {*terms(fact.value), *terms(subject), *terms(fact.attribute.replace("_", " "))} - _GENERIC
+    return not names or not names.isdisjoint(terms(_said(removal.by)))
+
+
+def _is_named_to_end(removal: Removal) -> bool:
+    """Whether the person's words name the value (or whose it is), and say that it is over or is to be forgotten."""
+    fact, said = removal.fact, _said(removal.by)
+    subject = "" if folded(fact.subject) == OWNER else fact.subject
+    names = ({*terms(fact.value), *terms(subject)} - _GENERIC) or {*terms(fact.statement)}
+    if names.isdisjoint(terms(said)):
+        return False
+    if removal.is_replaced and removal.by.act is SpeechAct.STATE:
+        return True
+    return bool(_TAKES_BACK.search(said)) and not _ASKED_TO_KEEP.search(said)
+
+
+def _said(assertion: Assertion) -> str:
+    """Return the quoted words of the person; what an agent said before does not name anything for the person."""
+    speaker = assertion.evidence[-1].speaker
+    return " ".join(cited.quote for cited in assertion.evidence if cited.speaker == speaker)
