@@ -83,18 +83,15 @@ UNNAMED, UNNAMED_HEALTH = "unnamed_removals", "unnamed_health_removals"
 
 
 def removals_between(
-    held_before: Iterable[Fact],
-    retired: Iterable[tuple[Fact, Fact | None]],
-    hidden_ids: frozenset[str],
-    after: Knowledge,
+    facts: Iterable[Fact], retired: Iterable[tuple[Fact, Fact | None]], hidden_ids: frozenset[str], after: Knowledge
 ) -> list[Removal]:
-    """Return the facts that are ended or hidden, each with the statement that does it."""
+    """Return those of the facts that are ended or hidden, each with the statement that does it."""
     removals = [
         Removal(fact, after.by_id[fact.retired_by], successor is not None)
         for fact, successor in retired
         if fact.retired_by is not None and fact.retired_by in after.by_id
     ]
-    for fact in held_before:
+    for fact in facts:
         if fact.is_served and hidden_ids.issuperset(fact.assertion_ids):
             requests = (
                 after.by_id[verdict.later_id]
