@@ -29,6 +29,7 @@ from typing import Any
 from sqlalchemy import insert
 
 from afterword.facts.scopes import Scope
+from afterword.recall.index_units import TOKENIZER, fact_terms, turn_terms
 from afterword.recall.vectors import packed_vector, vector_key
 from afterword.store import entries
 from afterword.store.database.compaction import analyze
@@ -109,8 +110,13 @@ async def _fill_turns(store: Store, size: int, chance: random.Random) -> None:
     sessions = [{**of_session, "id": one + 1, "session_id": f"s{one}", "updated_at": START} for one in range(count)]
     turns = [
         {"session_pk": number // 20 + 1, "number": number % 20 + 1, "speaker": "user", "role": "human"}
-        | {"text": sentence(chance, 15), "said_at": START, "time_is_guess": False}
-        for number in range(size)
+        | {
+            "text": words,
+            "said_at": START,
+            "time_is_guess": False,
+            "search_terms": TOKENIZER + turn_terms(START, "user", words),
+        }
+        for number, words in ((number, sentence(chance, 15)) for number in range(size))
     ]
     with store.connecting(writing=True) as connection:
         connection.execute(insert(SessionRow), sessions)
@@ -148,6 +154,7 @@ def _fact(scope: int, number: int, text: str) -> dict[Any, dict[str, Any]]:
         FactRow: {
             **{"id": one, "scope_id": scope + 1, "lead_id": one, "subject_key": subject, "attribute_key": attribute},
             **{"spans": [span], "undone_as": "superseded", "contested_by": []},
+            "search_terms": TOKENIZER + fact_terms(said_at, subject, text, attribute, value),
         },
         FactAssertionRow: {"fact_id": one, "ordinal": 0, "assertion_id": one},
     }
@@ -155,7 +162,7 @@ def _fact(scope: int, number: int, text: str) -> dict[Any, dict[str, Any]]:
 
 async def _fill_vectors(store: Store) -> None:
     view = await ViewCache().view(store, Scope.user("user-0"), NOW)
-    texts = [unit.text for unit in view.index.units]
+    texts = [unit.text for unit in view.served_units()]
     made = await Given().embed(texts)
     kept = {"scope_id": 1, "model": Given.model, "dimension": DIMENSION}
     rows = [

@@ -19,8 +19,6 @@ from afterword.settings import ModelOptions, Settings, SettingsInvalid, profile_
 from afterword.store.database.engine import Store
 
 PACKAGES = ("autogen-agentchat", "autogen-ext", "sqlmodel", "instructor", "openai", "apscheduler")
-LIBRARIES = {"local": ("numpy", "wordllama"), "endpoint": ("numpy",)}
-"""The libraries that each kind of embedder needs besides afterword's own dependencies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +100,8 @@ async def _embedding(configured: Settings, *, probe: bool) -> Check:
     options = configured.embedding
     if options.kind == "none":
         return Check("embedding", True, 'none: recall goes by words (kind = "local" or "endpoint" adds meaning)')
-    missing = [name for name in LIBRARIES[options.kind] if find_spec(name) is None]
-    if missing:
-        finding = f"{options.kind}: {' and '.join(missing)} not installed"
-        return Check("embedding", False, finding, "pip install 'afterword[local]'")
+    if options.kind == "local" and find_spec("wordllama") is None:
+        return Check("embedding", False, "local: wordllama not installed", "pip install 'afterword[local]'")
     try:
         async with open_embedder(options) as embedder:
             finding, fix = _embedder(configured, embedder)

@@ -157,7 +157,6 @@ class Slow:
 
 
 async def test_vectors_that_are_being_made_leave_none_of_what_was_forgotten(store: Store, other: Store) -> None:
-    pytest.importorskip("numpy")
     made = await refresh_vectors(store, LENA, Slow(lambda: forget(other)), at=LATER)
     with store.reading() as transaction:
         assert len(list(transaction.exec(select(VectorRow.key)))) == made

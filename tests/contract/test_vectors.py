@@ -31,8 +31,6 @@ from afterword.store.reading.vector_rows import COMPLETE
 from afterword.store.retry_schedule import Retries
 from afterword.store.tables import VectorRow
 
-pytest.importorskip("numpy")
-
 LENA, TOM = Scope.user("lena"), Scope.user("tom")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATER = NOON + timedelta(days=30)

@@ -36,11 +36,6 @@ def afterword(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     return Commands(tmp_path, monkeypatch, capsys)
 
 
-@pytest.fixture
-def numpy() -> None:
-    pytest.importorskip("numpy")
-
-
 def session(afterword: Commands, name: str, *said: str, user: str = "lena") -> None:
     messages = [{"content": text, "source": "user", "type": "TextMessage", "created_at": DAY} for text in said]
     folder = afterword.folder / "saved" / user
@@ -72,7 +67,6 @@ def test_without_a_setting_nothing_is_made_and_nothing_is_said(afterword: Comman
     assert (told["without_vector"], len(told["facts"])) == (0, 1)
 
 
-@pytest.mark.usefixtures("numpy")
 def test_a_run_makes_the_vectors_of_what_is_new(afterword: Commands, endpoint: EmbeddingEndpoint) -> None:
     env = endpoint.environment()
     session(afterword, "one", "I live in Graz.", "My password is hunter2hunter2.")
@@ -86,7 +80,6 @@ def test_a_run_makes_the_vectors_of_what_is_new(afterword: Commands, endpoint: E
     assert len(endpoint.texts) == made, "nothing is made twice"
 
 
-@pytest.mark.usefixtures("numpy")
 def test_what_vectors_cost_is_told_with_the_rest(afterword: Commands, endpoint: EmbeddingEndpoint) -> None:
     endpoint.tokens = 1_000_000
     prices = {"AFTERWORD_PRICES": '{"lengths": {"prompt_usd": "0.5", "completion_usd": 0}}'}
@@ -105,7 +98,6 @@ def test_what_vectors_cost_is_told_with_the_rest(afterword: Commands, endpoint: 
     assert status(afterword)["spent"]["total"]["usd"] == "1.000000"
 
 
-@pytest.mark.usefixtures("numpy")
 def test_an_endpoint_that_is_down_costs_no_session_and_the_schedule_mends_it(
     afterword: Commands, endpoint: EmbeddingEndpoint
 ) -> None:
@@ -128,7 +120,6 @@ def test_an_endpoint_that_is_down_costs_no_session_and_the_schedule_mends_it(
     assert vectors(afterword, env) == [("lengths", 2, True, lacking, 0)]
 
 
-@pytest.mark.usefixtures("numpy")
 def test_another_model_takes_the_place_of_the_former_one(afterword: Commands, endpoint: EmbeddingEndpoint) -> None:
     session(afterword, "one", "I live in Graz.")
     afterword.within(endpoint.environment(), "run", "saved")
@@ -139,7 +130,6 @@ def test_another_model_takes_the_place_of_the_former_one(afterword: Commands, en
     assert [(*one[:3], one[4]) for one in vectors(afterword, other)] == [("other", 2, True, 0)]
 
 
-@pytest.mark.usefixtures("numpy")
 def test_forget_import_and_undo_leave_the_vectors_complete(afterword: Commands, endpoint: EmbeddingEndpoint) -> None:
     env = endpoint.environment()
     session(afterword, "one", "I live in Graz.", "I like tea.")
@@ -156,7 +146,6 @@ def test_forget_import_and_undo_leave_the_vectors_complete(afterword: Commands, 
     assert all(one[4] == 0 for one in vectors(afterword, elsewhere))
 
 
-@pytest.mark.usefixtures("numpy")
 def test_the_doctor_says_whether_the_embedder_answers(afterword: Commands, endpoint: EmbeddingEndpoint) -> None:
     env = endpoint.environment()
     told = checked(afterword, env)
@@ -172,7 +161,7 @@ def test_the_doctor_says_whether_the_embedder_answers(afterword: Commands, endpo
 
 
 def test_the_doctor_says_what_is_missing(afterword: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("afterword.doctor.find_spec", lambda name: None if name == "numpy" else object())
+    monkeypatch.setattr("afterword.doctor.find_spec", lambda name: None if name == "wordllama" else object())
     told = checked(afterword, {"AFTERWORD_EMBEDDING__KIND": "local"}, expected=1)
     assert (told["ok"], told["mend"]) == (False, "pip install 'afterword[local]'")
     monkeypatch.setattr("afterword.doctor.find_spec", lambda _: object())

@@ -150,7 +150,6 @@ class Counted:
 
 
 async def test_a_live_memory_has_its_vectors_made_in_the_background() -> None:
-    pytest.importorskip("numpy")
     async with Store("sqlite://") as store:
         await store.migrate()
         embedder = Counted()

@@ -2,46 +2,53 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from afterword.facts.words import content_words, terms
-from afterword.recall import bm25, ranking
-from afterword.recall.bm25 import TermIndex
-from afterword.recall.ranking import MeaningScores, SearchIndex, SearchUnit, repeats_last
+from afterword.recall.bm25 import K1, Array, B, Postings, WordScores
+from afterword.recall.ranking import repeats_last
+from afterword.recall.unit_table import UnitTable
 from afterword.recall.vectors import Vectors
+from text_units import TextUnit, index_of, search_index, table_of
 
 UNITS = [
-    SearchUnit("allergy", "The user has a peanut allergy. allergy peanuts"),
-    SearchUnit("job", "The user works as an architect in Graz. job architect"),
-    SearchUnit("mara", "Mara moved to Lyon. home Lyon", "Mara"),
-    SearchUnit("cafe", "The user reads Café Zürich reviews."),
-    SearchUnit("tokyo", "ユーザーは東京都に住んでいます。"),
+    TextUnit("allergy", "The user has a peanut allergy. allergy peanuts"),
+    TextUnit("job", "The user works as an architect in Graz. job architect"),
+    TextUnit("mara", "Mara moved to Lyon. home Lyon", "Mara"),
+    TextUnit("cafe", "The user reads Café Zürich reviews."),
+    TextUnit("tokyo", "ユーザーは東京都に住んでいます。"),
 ]
 
 
-def ids(query: str, units: Sequence[SearchUnit] = UNITS) -> list[str]:
-    return [unit.id for unit, _ in SearchIndex(units).ranked(query)]
+def ids(query: str, units: Sequence[TextUnit] = UNITS) -> list[str]:
+    return [unit.id for unit, _ in search_index(units).ranked(query)]
 
 
-def turn(number: int, text: str, conversation: str = "one", *, asks: bool = False, name: str = "") -> SearchUnit:
-    return SearchUnit(f"{conversation}-{number}", text, name, conversation, number, asks)
+def turn(number: int, text: str, conversation: str = "one", *, asks: bool = False, name: str = "") -> TextUnit:
+    return TextUnit(f"{conversation}-{number}", text, name, conversation, number, asks)
 
 
 class Near:
-    """A meaning that is given."""
+    """A meaning that is given, by the id of a unit."""
 
-    def __init__(self, nearness: dict[int, float]) -> None:
-        self._nearness = nearness
+    def __init__(self, table: UnitTable, nearness: dict[str, float]) -> None:
+        self._nearness = numpy.zeros(table.size)
+        for unit_id, near in nearness.items():
+            place = table.place(unit_id)
+            if place is not None:
+                self._nearness[place] = near
 
-    def nearest(self) -> list[int]:
-        return [place for place, near in self._nearness.items() if near > 0.5]
+    def nearest(self) -> Array:
+        return (self._nearness > 0.5).nonzero()[0]
 
-    def at(self, places: Sequence[int]) -> list[float]:
-        return [self._nearness.get(place, 0.0) for place in places]
+    def at(self, places: Array) -> Array:
+        return self._nearness[places]
 
 
 @pytest.mark.parametrize(
@@ -66,15 +73,15 @@ def test_what_shares_no_words_is_not_found(query: str) -> None:
 
 
 def test_rare_words_weigh_more_than_common_ones() -> None:
-    meetings = [SearchUnit(str(number), f"Team meeting number {number} is on Monday.") for number in range(9)]
-    assert ids("quasar meeting", [*meetings, SearchUnit("quasar", "The quasar meeting.")])[0] == "quasar"
+    meetings = [TextUnit(str(number), f"Team meeting number {number} is on Monday.") for number in range(9)]
+    assert ids("quasar meeting", [*meetings, TextUnit("quasar", "The quasar meeting.")])[0] == "quasar"
 
 
 def test_a_short_fact_about_it_comes_before_a_long_one_that_mentions_it() -> None:
-    long = SearchUnit(
+    long = TextUnit(
         "long", "Among plants, rivers, bridges, towns, hills and trains the list also mentions tea somewhere."
     )
-    assert ids("tea", [long, SearchUnit("short", "Lena drinks tea.")]) == ["short", "long"]
+    assert ids("tea", [long, TextUnit("short", "Lena drinks tea.")]) == ["short", "long"]
 
 
 def test_an_answer_is_found_by_the_question_before_it() -> None:
@@ -95,20 +102,21 @@ def test_of_two_like_turns_the_one_of_whom_is_named_comes_first() -> None:
 
 def test_a_fact_is_found_by_the_turn_it_rests_on() -> None:
     said = turn(1, "The quasar broke.")
-    fact = SearchUnit("fact", "The telescope needs repair.", sources=(said.id,))
+    fact = TextUnit("fact", "The telescope needs repair.", sources=(said.id,))
     assert set(ids("quasar", [said, fact])) == {said.id, "fact"}
 
 
 def test_a_turn_comes_last_where_a_fact_before_it_says_it() -> None:
-    said, other, fact = turn(1, "a"), turn(2, "b"), SearchUnit("fact", "c", sources=("one-1",))
+    said, other, fact = turn(1, "a"), turn(2, "b"), TextUnit("fact", "c", sources=("one-1",))
     ordered = [unit.id for unit, _ in repeats_last([(fact, 3.0), (said, 2.0), (other, 1.0)])]
     assert ordered == ["fact", "one-2", "one-1"]
 
 
 def test_meaning_finds_what_shares_no_word_and_adds_to_what_does() -> None:
-    index = SearchIndex(UNITS)
-    assert [unit.id for unit, _ in index.ranked("profession", meaning=Near({1: 1.0}))] == ["job"]
-    plain, near = dict(index.ranked("peanut")), dict(index.ranked("peanut", meaning=Near({0: 1.0})))
+    table = table_of(UNITS)
+    index = index_of(table)
+    assert [unit.id for unit, _ in index.ranked("profession", meaning=Near(table, {"job": 1.0}))] == ["job"]
+    plain, near = dict(index.ranked("peanut")), dict(index.ranked("peanut", meaning=Near(table, {"allergy": 1.0})))
     assert near[UNITS[0]] > plain[UNITS[0]]
 
 
@@ -118,77 +126,78 @@ TURNS = st.builds(
     *(st.integers(1, 6), WORDS, st.sampled_from("xyz"), st.booleans(), st.sampled_from(["", "Mara"])),
 )
 FACTS = st.builds(
-    lambda number, words, sources: SearchUnit(f"fact {number}", words, sources=tuple(sources)),
+    lambda number, words, sources: TextUnit(f"fact {number}", words, sources=tuple(sources)),
     *(st.integers(1, 9), WORDS, st.lists(st.sampled_from(["x-1", "y-2", "z-3", "x-4"]), max_size=2, unique=True)),
 )
 COLLECTIONS = st.lists(TURNS | FACTS, max_size=24, unique_by=lambda unit: unit.id)
 
 
-@given(st.lists(COLLECTIONS, min_size=2, max_size=5), WORDS)
-def test_an_index_that_is_carried_on_ranks_to_the_last_bit_like_a_new_one(
-    collections: list[list[SearchUnit]], query: str
+def revised(table: UnitTable, units: Sequence[TextUnit]) -> UnitTable:
+    """Return the table that holds these units, made of another one by what differs."""
+    before = {table.unit(place).id: place for place in table.by_order.tolist()}
+    same = {unit.id for unit in units if unit.id in before and table.unit(before[unit.id]) == unit}
+    removed = [place for unit_id, place in before.items() if unit_id not in same]
+    return table.revised(removed, [unit for unit in units if unit.id not in same])
+
+
+@given(st.lists(COLLECTIONS, min_size=2, max_size=8), WORDS, st.sampled_from([0, 60]))
+def test_a_revised_index_ranks_to_the_last_bit_like_a_new_one(
+    collections: list[list[TextUnit]], query: str, common_count: int
 ) -> None:
-    common = [SearchUnit(f"common {number}", "tea and jam") for number in range(60)]
-    index: SearchIndex | None = None
+    common = [TextUnit(f"common {number}", "tea and jam") for number in range(common_count)]
+    table = UnitTable()
+    history = []
     for units in collections:
-        units = [*units, *common] if len(units) % 2 else [*common, *units]
-        index = SearchIndex(units, before=index)
-        assert index.ranked(query) == SearchIndex(units).ranked(query)
-        assert index.terms == SearchIndex(units).terms
+        table = revised(table, [*units, *common])
+        history.append((table, [*units, *common]))
+    for past_table, units in history:  # earlier tables are as they were
+        index, new = index_of(past_table), search_index(units)
+        assert index.ranked(query) == new.ranked(query)
+        assert index.parts(query, [unit.id for unit in units]) == new.parts(query, [unit.id for unit in units])
+        in_order = [past_table.unit(place) for place in past_table.by_order.tolist()]
+        assert in_order == sorted(units, key=lambda unit: unit.order)
 
 
-@given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=8), max_size=60), st.sets(st.sampled_from("abcdefg")))
-def test_numpy_adds_up_the_same_to_the_last_bit(documents: list[list[str]], wanted: set[str]) -> None:
-    pytest.importorskip("numpy")
-    with pytest.MonkeyPatch.context() as patch:
-        plain = [TermIndex(documents).scores(wanted, most) for most in (None, 3, 20)]
-        patch.setattr(bm25, "LARGE", 0)
-        assert [TermIndex(documents).scores(wanted, most) for most in (None, 3, 20)] == plain
-
-
-NAMED_FACTS = st.builds(
-    lambda number, words, name: SearchUnit(f"fact {number}", words, name),
-    *(st.integers(1, 99), WORDS, st.sampled_from(["", "", "Mara", "Tea"])),
-)
-
-
-@given(
-    st.lists(st.lists(NAMED_FACTS, max_size=40, unique_by=lambda unit: unit.id), min_size=1, max_size=3),
-    WORDS,
-    st.sampled_from(["none", "given", "vectors", "some vectors"]),
-    st.integers(0, 2**32),
-    st.sampled_from([None, 0, 1, 10]),
-)
-def test_numpy_ranks_facts_the_same_to_the_last_bit(
-    collections: list[list[SearchUnit]], query: str, kind: str, seed: int, most: int | None
+@given(st.lists(COLLECTIONS, min_size=2, max_size=6), WORDS, st.integers(0, 2**32), st.booleans())
+def test_revised_vectors_rank_like_new_ones(
+    collections: list[list[TextUnit]], query: str, seed: int, has_gaps: bool
 ) -> None:
-    numpy = pytest.importorskip("numpy")
-    index: SearchIndex | None = None
+    def vector(unit: TextUnit) -> bytes:
+        chance = numpy.random.default_rng([seed, *unit.text.encode()])
+        return chance.standard_normal(4).astype("<f2").tobytes()
+
+    def with_new(vectors: Vectors, table: UnitTable) -> Vectors:
+        lacking = [
+            place for place in vectors.lacks(table.is_alive) if not (has_gaps and "moon" in table.unit(place).text)
+        ]
+        return vectors.revised(table.is_alive, {place: vector(table.unit(place)) for place in lacking})
+
+    table, vectors, asked = UnitTable(), Vectors(4), numpy.random.default_rng(seed).standard_normal(4).tolist()
     for units in collections:
-        index = SearchIndex(units, before=index)
-    assert index is not None
-    made = numpy.random.default_rng(seed).integers(-2, 3, (len(index.at) + 1, 4)).astype("float32")
-    vectors = [None if number % 3 == 1 and kind == "some vectors" else vector for number, vector in enumerate(made[1:])]
-    near = {"none": None, "given": Near({0: 1.0, 2: 0.7} if len(index.at) > 2 else {})}
-    meaning: MeaningScores | None = near[kind] if kind in near else Vectors(vectors).near(made[0])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranking, "MOST_CANDIDATES", 5)
-        patch.setattr(ranking, "numpy_if_installed", lambda: None)
-        plain = index.ranked(query, meaning=meaning)
-        patch.undo()
-        patch.setattr(ranking, "MOST_CANDIDATES", 5)
-        patch.setattr(ranking, "LARGE", 0)
-        assert index.ranked(query, meaning=meaning, most=most) == plain[:most]
+        before, table = table, revised(table, units)
+        vectors = with_new(vectors if before.lineage is table.lineage else Vectors(4), table)
+        new_table = table_of(units)
+        new = with_new(Vectors(4), new_table).near(asked)
+        near = vectors.near(asked)
+        assert (near is None) == (new is None)
+        if near is not None and new is not None:
+            found = {table.unit(place).id for place in near.nearest()}
+            assert found == {new_table.unit(place).id for place in new.nearest()}
+            places = [(table.place(unit.id), new_table.place(unit.id)) for unit in units]
+            nearness = near.at(numpy.array([place for place, _ in places]))
+            assert nearness == pytest.approx(new.at(numpy.array([place for _, place in places])), abs=1e-4)
 
 
 @given(COLLECTIONS, WORDS, st.integers(0, 9))
-def test_so_many_as_are_asked_for_are_the_first_of_all(units: list[SearchUnit], query: str, most: int) -> None:
-    assert SearchIndex(units).ranked(query, most=most) == SearchIndex(units).ranked(query)[:most]
+def test_so_many_as_are_asked_for_are_the_first_of_all(units: list[TextUnit], query: str, most: int) -> None:
+    assert search_index(units).ranked(query, most=most) == search_index(units).ranked(query)[:most]
 
 
 @given(COLLECTIONS, WORDS, st.booleans())
-def test_the_parts_of_a_score_add_up_to_it(units: list[SearchUnit], query: str, is_near: bool) -> None:
-    index, meaning = SearchIndex(units), Near({0: 1.0, 2: 0.7}) if is_near and len(units) > 2 else None
+def test_the_parts_of_a_score_add_up_to_it(units: list[TextUnit], query: str, is_near: bool) -> None:
+    table = table_of(units)
+    index = index_of(table)
+    meaning = Near(table, {units[0].id: 1.0, units[2].id: 0.7}) if is_near and len(units) > 2 else None
     ranked = index.ranked(query, meaning=meaning)
     parts = index.parts(query, [unit.id for unit, _ in ranked], meaning=meaning)
     for unit, score in ranked:
@@ -198,22 +207,31 @@ def test_the_parts_of_a_score_add_up_to_it(units: list[SearchUnit], query: str, 
 
 def test_nothing_gives_no_ranking() -> None:
     assert ids("tea", []) == []
-    assert TermIndex([]).scores(["tea"]) == {}
+    assert Postings([]).counts("tea") is None
 
 
 @given(st.text(), st.lists(st.text(), max_size=6))
 def test_any_text_can_be_ranked(query: str, statements: list[str]) -> None:
-    ranked = SearchIndex([SearchUnit(str(number), text) for number, text in enumerate(statements)]).ranked(query)
+    ranked = search_index([TextUnit(str(number), text) for number, text in enumerate(statements)]).ranked(query)
     scores = [score for _, score in ranked]
     assert all(score > 0 for score in scores)
     assert scores == sorted(scores, reverse=True)
 
 
-@given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=8), max_size=8), st.sets(st.sampled_from("abcdefg")))
-def test_exactly_the_documents_that_hold_a_wanted_word_score(documents: list[list[str]], wanted: set[str]) -> None:
-    scores = TermIndex(documents).scores(wanted)
-    assert set(scores) == {place for place, words in enumerate(documents) if wanted & set(words)}
-    assert all(score > 0 for score in scores.values())
+@given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=8), max_size=40), st.sets(st.sampled_from("abcdefg")))
+def test_scores_are_those_of_the_formula(documents: list[list[str]], wanted: set[str]) -> None:
+    table = table_of(
+        [TextUnit(f"{place:03}", " ".join(str(ord(word)) for word in words)) for place, words in enumerate(documents)]
+    )
+    scores = WordScores(table.counts, table.lengths, table.is_alive).sums(str(ord(word)) for word in wanted)
+    mean = sum(map(len, documents)) / max(len(documents), 1) or 1.0
+    for words, score in zip(documents, scores, strict=True):
+        expected = 0.0
+        for word in wanted & set(words):
+            frequency, count = sum(word in others for others in documents), words.count(word)
+            rarity = math.log(1 + (len(documents) - frequency + 0.5) / (frequency + 0.5))
+            expected += rarity * count * (K1 + 1) / (count + K1 * (1 - B + B * len(words) / mean))
+        assert score == pytest.approx(expected)
 
 
 def test_terms_are_stems_without_case_accents_and_stop_words() -> None:

@@ -7,25 +7,41 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from afterword.facts.timeline import FactHistory, facts_at
-from afterword.store.reading.fact_rows import COLUMNS, StoredFact, stored_facts
+from afterword.recall.unit_table import UnitTable
+from afterword.store.reading.fact_rows import DETAILS, KINDS, StoredFact, stored_facts
 from afterword.store.reading.snapshots import Snapshot
 from afterword.store.reading.views import View
 from afterword.store.rows import assertion_values, evidence_values, fact_values
-from afterword.store.tables import AssertionRow, EvidenceRow, FactAssertionRow, FactRow
+from afterword.store.tables import AssertionRow, EvidenceRow, FactRow
 from histories import LENA, History, day, histories, holds_for
 
 TICK = timedelta(microseconds=1)
 
 
-def held(course: FactHistory) -> StoredFact:
-    """Return the fact as the store keeps it."""
-    fact = {name: json.dumps(one) if isinstance(one, list) else one for name, one in fact_values(course, 1).items()}
+def stored(history: FactHistory) -> StoredFact:
+    """Return the fact as the store holds it, read back from a row that a database would give."""
+    fact = {
+        name: json.dumps(value) if isinstance(value, list) else value for name, value in fact_values(history, 1).items()
+    }
     rows = []
-    for ordinal, one in enumerate(course.members):
-        for item in evidence_values(one) or [{}]:
-            tables: dict[Any, dict[str, Any]] = {FactRow: fact, FactAssertionRow: {"ordinal": ordinal}}
-            tables |= {AssertionRow: assertion_values(one, 1, day(0)), EvidenceRow: item}
-            rows.append(tuple(tables[table].get(name) for table, name in COLUMNS))
+    first = history.members[0]
+    for ordinal, member in enumerate(history.members):
+        for evidence in evidence_values(member) or [{}]:
+            tables: dict[Any, dict[str, Any]] = {FactRow: fact, AssertionRow: assertion_values(member, 1, day(0))}
+            details = [(tables | {EvidenceRow: evidence})[table].get(name) for table, name in DETAILS]
+            turn, start = evidence.get("turn"), evidence.get("start")
+            order = member.said_at, member.session_id or "", turn or 0, start or 0, history.id
+            source = evidence.get("session_id")
+            rows.append(
+                (
+                    *order,
+                    *(ordinal, evidence.get("ordinal") or 0, None if member.id == first.id else member.id),
+                    *(int(member.id == history.lead.id), KINDS.index(member.kind), len(member.statement)),
+                    *(fact["spans"], None if fact["may_be"] == "[]" else fact["may_be"], None),
+                    *(None if source == (member.session_id or "") else source, turn),
+                    json.dumps(details, default=datetime.isoformat),
+                )
+            )
     [found] = stored_facts(rows)
     return found
 
@@ -39,20 +55,31 @@ def instants(courses: list[FactHistory]) -> list[datetime]:
 
 def views_say_what_the_timeline_says(history: History) -> None:
     courses = sorted(history.at_once().courses(), key=lambda one: one.members[0].order)
-    snapshot = Snapshot(LENA, 1, tuple(sorted(map(held, courses), key=lambda one: one.order)))
-    assert [one.id for one in snapshot.facts] == [one.id for one in courses]
-    kept: View | None = None
+    table = UnitTable().revised((), map(stored, courses))
+    assert [table.unit(place).id for place in table.by_order.tolist()] == [one.id for one in courses]
+    snapshot = Snapshot(LENA, 1, table)
+    view: View | None = None
     for at in instants(courses):
-        if kept is None or not kept.is_valid_at(at):
-            kept = View(snapshot, at)
+        if view is None or not view.is_valid_at(at):
+            view = View(snapshot, at, view)
         known = [fact for fact in facts_at(courses, at) if fact.is_served]
-        assert [one.id for one in kept.served] == [fact.id for fact in known]
-        for one, fact in zip(kept.served, known, strict=True):
-            served = kept.fact(one)
-            assert (served.status, served.valid_from, served.valid_to) == (fact.status, fact.valid_from, fact.valid_to)
-            assert (served.statement, served.support, served.evidence) == (fact.statement, fact.support, fact.evidence)
+        served = list(view.facts_at(view.served_places()))
+        assert [fact.id for fact in served] == [fact.id for fact in known]
+        for fact, expected in zip(served, known, strict=True):
+            assert (fact.status, fact.valid_from, fact.valid_to) == (
+                expected.status,
+                expected.valid_from,
+                expected.valid_to,
+            )
+            assert (fact.statement, fact.support, fact.evidence) == (
+                expected.statement,
+                expected.support,
+                expected.evidence,
+            )
         past = {fact.id for fact in facts_at(courses, at) if not fact.is_served}
-        assert {one.id for one in kept.past} <= past
+        assert {table.unit(place).id for place in view.is_past.nonzero()[0].tolist()} <= past
+        afresh = View(snapshot, at)
+        assert (view.is_served.tolist(), view.is_past.tolist()) == (afresh.is_served.tolist(), afresh.is_past.tolist())
 
 
 def test_a_view_says_what_the_timeline_says() -> None:

@@ -1,35 +1,45 @@
-"""Facts and turns as units of a search index: a fact by its sentence, a turn by its words. Pure."""
+"""The words by which facts and turns are found: what is tokenised when they are stored, and read when they are indexed.
+Pure."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from afterword.facts.transcripts import SourceTurn, TurnPlace
-from afterword.recall.ranking import SearchUnit
+from afterword.facts.assertions import OWNER
+from afterword.facts.words import terms
+
+TOKENIZER = "1:"
+"""The version of `terms`, which stored words begin with. Those of another version are not used."""
 
 _MONTHS = "January February March April May June July August September October November December".split()
 
 
-def fact_unit(fact_id: str, about: str, said_at: datetime, words: str, sources: tuple[TurnPlace, ...]) -> SearchUnit:
-    """Return the unit of a fact.
-
-    `about` is its subject, empty for the owner. `words` are what finds it, `sources` the turns that support it.
-    """
-    return SearchUnit(fact_id, f"{_date(said_at)} {about} {words}", about, sources=tuple(map(turn_id, sources)))
+def fact_text(said_at: datetime, subject: str, statement: str, attribute: str, value: str) -> str:
+    """Return the text that finds a fact, its date and subject included. It is what its vector is made of."""
+    return f"{_date(said_at)} {_about(subject)} {statement} {attribute} {value}"
 
 
-def turn_unit(turn: SourceTurn) -> SearchUnit:
-    """Return the unit of a turn."""
-    name = turn.speaker if turn.in_company else ""
-    day = _date(turn.said_at) if turn.said_at else ""
-    is_question = turn.in_company and "?" in turn.text
-    return SearchUnit(turn_id(turn.place), f"{day} {name} {turn.text}", name, turn.session_id, turn.number, is_question)
+def turn_text(said_at: datetime | None, name: str, text: str) -> str:
+    """Return the text that finds a turn, its date included; `name` is the speaker's, empty where only one spoke."""
+    return f"{_date(said_at) if said_at else ''} {name} {text}"
 
 
-def turn_id(place: TurnPlace) -> str:
-    """Return the id of a turn in a search index."""
-    session_id, number = place
-    return f"turn {number} of {session_id}"
+def fact_terms(said_at: datetime, subject: str, statement: str, attribute: str, value: str) -> str:
+    """Return the words that find a fact, first those of its subject, which a tab ends; none for the owner."""
+    return _words(_about(subject), fact_text(said_at, OWNER, statement, attribute, value))
+
+
+def turn_terms(said_at: datetime | None, speaker: str, text: str) -> str:
+    """Return the words that find a turn, first those of its speaker, which a tab ends."""
+    return _words(speaker, turn_text(said_at, "", text))
+
+
+def _words(name: str, text: str) -> str:
+    return f"{' '.join(terms(name))}\t{' '.join(terms(text))}"
+
+
+def _about(subject: str) -> str:
+    return "" if subject == OWNER else subject
 
 
 def _date(moment: datetime) -> str:

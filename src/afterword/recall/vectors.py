@@ -1,6 +1,6 @@
 """Vectors: the embedders that make them, the form in which they are stored, and their nearness to a query.
 
-Recall works without them. numpy comes with the extra `afterword[local]` and is loaded at first use.
+Recall works without them.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ import json
 import logging
 import math
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from time import monotonic
 from typing import Any, Protocol
 
+import numpy
+
 from afterword.errors import AfterwordError
 from afterword.facts.words import content_words
+from afterword.recall.bm25 import Array
 
 MOST_NEAREST = 100
 NEAR_DEVIATIONS = 2.0
@@ -26,6 +29,9 @@ NEAR_DEVIATIONS = 2.0
 
 ROUNDING_ERROR = 1e-6
 """A vector with a smaller squared distance from the mean, relative to its length, counts as the mean."""
+
+BLOCK = 4096
+"""So many vectors are multiplied at once where they are multiplied twice."""
 
 Vector = Sequence[float]
 
@@ -66,89 +72,113 @@ class LocalEmbedder:
 class Nearness:
     """How near each unit is to one query: the cosine about the mean of the units, scaled to 0 to 1."""
 
-    def __init__(self, nearness: Any, nearest: Sequence[int]) -> None:
+    def __init__(self, nearness: Array, nearest: Array) -> None:
         self._nearness, self._nearest = nearness, nearest
 
-    def nearest(self) -> Iterable[int]:
+    def nearest(self) -> Array:
         """Return the places of the units that are clearly nearer than most, at most 100."""
         return self._nearest
 
-    def at(self, places: Any) -> Any:
-        """Return the nearness of the units at these places: a list for a list, an array for an array."""
-        return self._nearness[places].tolist() if isinstance(places, list) else self._nearness[places]
+    def at(self, places: Array) -> Array:
+        """Return the nearness of the units at these places."""
+        return self._nearness[places]
+
+
+class _Rows:
+    """Memory for vectors by place, shared by all `Vectors` that follow each other. Only the latest may write to it."""
+
+    def __init__(self, size: int, dimension: int) -> None:
+        capacity = size + max(size // 8, 64)
+        # Stored column by column: their product with a vector is twice as fast so.
+        self.vectors = numpy.zeros((capacity, dimension), dtype=numpy.float32, order="F")
+        self.lengths = numpy.zeros(capacity, dtype=numpy.float32)
+        self.lock = threading.Lock()
+        self.latest: object = None
+
+    def write(self, places: Sequence[int], vectors: Sequence[bytes]) -> None:
+        """Store packed vectors at these places."""
+        rows = numpy.frombuffer(b"".join(vectors), dtype="<f2").reshape(len(places), -1).astype(numpy.float32)
+        self.vectors[places], self.lengths[places] = rows, numpy.einsum("ij,ij->i", rows, rows)
+
+    def sum(self, is_chosen: Array) -> Array:
+        """Return the sum of the chosen vectors."""
+        places = is_chosen.nonzero()[0]
+        total = numpy.zeros(self.vectors.shape[1])
+        for start in range(0, len(places), BLOCK):
+            total += self.vectors[places[start : start + BLOCK]].sum(axis=0, dtype=float)
+        return total
 
 
 class Vectors:
-    """The vectors of units by their places. A unit without a vector counts as neither near nor far.
+    """The vectors of wanted units by place. A unit without a vector counts as neither near nor far. Immutable.
 
-    `texts` holds the text of the unit at each place, None at a free place. Without `texts` no place is free.
+    `is_wanted` says of each place whether its unit is wanted, `missing` is how many of those have no vector.
     """
 
-    def __init__(self, vectors: Sequence[Vector | bytes | None], texts: Sequence[str | None] | None = None) -> None:
-        numpy = require_numpy()
-        places = [place for place, vector in enumerate(vectors) if vector is not None]
-        rows = _rows([vectors[place] for place in places])
-        self._set(numpy.array(rows, dtype=numpy.float32, order="F"), places, len(vectors), texts)
+    def __init__(self, dimension: int) -> None:
+        self._rows = _Rows(0, dimension)
+        self._rows.latest = self
+        self._sum = numpy.zeros(dimension)
+        self.is_wanted = self.is_known = numpy.zeros(0, dtype=bool)
+        self._update(self.is_wanted, self.is_known)
 
-    def _set(self, rows: Any, places: Sequence[int], count: int, texts: Sequence[str | None] | None) -> None:
-        # The rows are stored column by column: their product with a vector is twice as fast so.
-        numpy = require_numpy()
-        self._rows, self._places, self._count, self._texts = rows, numpy.asarray(places, dtype=int), count, texts
-        self.missing = (count if texts is None else sum(text is not None for text in texts)) - len(places)
+    def revised(self, is_wanted: Array, made: Mapping[int, bytes]) -> Vectors:
+        """Return the vectors of these wanted units, with new ones by place."""
+        after = object.__new__(Vectors)
+        is_known = _resized(self.is_known, len(is_wanted))
+        is_known[list(made)] = True
+        after._rows = self._rows_for(after, len(is_wanted))
+        places = list(made)
+        for start in range(0, len(places), BLOCK):
+            block = places[start : start + BLOCK]
+            after._rows.write(block, [made[place] for place in block])
+        before, now = _resized(self.is_wanted & self.is_known, len(is_wanted)), is_wanted & is_known
+        # Sums of stored numbers are exact in this precision, so they do not depend on what came first.
+        after._sum = self._sum + after._rows.sum(now & ~before) - after._rows.sum(before & ~now)
+        after._update(is_wanted, is_known)
+        return after
+
+    def lacks(self, is_wanted: Array) -> list[int]:
+        """Return the places of the wanted units that have no vector here."""
+        places: list[int] = (is_wanted & ~_resized(self.is_known, len(is_wanted))).nonzero()[0].tolist()
+        return places
+
+    def _rows_for(self, after: Vectors, size: int) -> _Rows:
+        """Return memory for so many vectors that holds those of this object."""
+        with self._rows.lock:
+            if self._rows.latest is self and size <= len(self._rows.lengths):
+                self._rows.latest = after
+                return self._rows
+        rows, count = _Rows(size, self._rows.vectors.shape[1]), len(self.is_known)
+        rows.vectors[:count], rows.lengths[:count] = self._rows.vectors[:count], self._rows.lengths[:count]
+        rows.latest = after
+        return rows
+
+    def _update(self, is_wanted: Array, is_known: Array) -> None:
+        self.is_wanted, self.is_known = is_wanted, is_known
+        self._places = (is_wanted & is_known).nonzero()[0]
+        self.missing = int(is_wanted.sum()) - len(self._places)
+        self._mean = (self._sum / max(len(self._places), 1)).astype(numpy.float32)
+        self._scale: Array | None = None
         self.read_at_s = monotonic()
-        if not places:
-            return
-        # The lengths about the mean, without a second matrix from which the mean is subtracted.
-        self._mean = rows.mean(axis=0)
-        lengths = numpy.einsum("ij,ij->i", rows, rows)
-        mean_length = float(self._mean @ self._mean)
-        distances = lengths - 2 * (rows @ self._mean) + mean_length
-        is_distinct = distances > ROUNDING_ERROR * (lengths + mean_length)
-        scale = numpy.where(is_distinct, 1 / numpy.sqrt(numpy.where(is_distinct, distances, 1)), 0)
-        self._scale = scale.astype(numpy.float32)
-
-    def revised(self, texts: Sequence[str | None], made: Mapping[str, bytes]) -> Vectors:
-        """Return the vectors of these texts: the ones already here, and the ones in `made`, by their text."""
-        numpy = require_numpy()
-        row_of = self._row_of_text()
-        places = [place for place, text in enumerate(texts) if text is not None and (text in row_of or text in made)]
-        known_texts = [str(texts[place]) for place in places]
-        old = [(number, row_of[text]) for number, text in enumerate(known_texts) if text in row_of]
-        new = [(number, made[text]) for number, text in enumerate(known_texts) if text not in row_of]
-        if not old:
-            rows = numpy.array(_rows([vector for _, vector in new]), dtype=numpy.float32, order="F")
-        else:
-            rows = numpy.empty((len(places), self._rows.shape[-1]), dtype=numpy.float32, order="F")
-            rows[[number for number, _ in old]] = self._rows[[row for _, row in old]]
-            for number, vector in new:
-                rows[number] = numpy.frombuffer(vector, dtype="<f2")
-        revised = object.__new__(Vectors)
-        revised._set(rows, places, len(texts), texts)
-        return revised
-
-    def lacks(self, texts: Sequence[str | None]) -> list[str]:
-        """Return the texts that have no vector here."""
-        row_of = self._row_of_text()
-        return [text for text in texts if text is not None and text not in row_of]
-
-    def _row_of_text(self) -> dict[str | None, int]:
-        texts = self._texts
-        return {texts[place]: row for row, place in enumerate(self._places.tolist())} if texts is not None else {}
 
     @property
     def size(self) -> int:
         """The number of bytes that the vectors take."""
-        return int(self._rows.nbytes)
+        return int(self._rows.vectors[: len(self.is_known)].nbytes)
 
     def near(self, query: Vector) -> Nearness | None:
         """Return how near the units are to the query, or None where no unit has a vector."""
         if not len(self._places):
             return None
-        numpy = require_numpy()
         wanted = numpy.asarray(query, dtype=numpy.float32) - self._mean
-        cosine = self._rows @ wanted
+        cosine, scale = self._products(wanted)
         cosine -= self._mean @ wanted
-        cosine *= self._scale
+        cosine *= scale
+        count = len(self.is_known)
+        is_complete = len(self._places) == count
+        if not is_complete:
+            cosine = cosine[self._places]
         low, high = float(cosine.min()), float(cosine.max())
         # The same as `cosine.mean()`, but faster.
         mean = float(numpy.float32(float(numpy.add.reduce(cosine)) / len(cosine)))
@@ -159,24 +189,42 @@ class Vectors:
         nearest = (cosine > (threshold - low) / width).nonzero()[0]
         if len(nearest) > MOST_NEAREST:
             nearest = nearest[numpy.argpartition(-cosine[nearest], MOST_NEAREST)[:MOST_NEAREST]]
-        if len(self._places) == self._count:
-            return Nearness(cosine, nearest.tolist())
-        nearness = numpy.full(self._count, (mean - low) / width, dtype=numpy.float32)
+        if is_complete:
+            return Nearness(cosine, nearest)
+        nearness = numpy.full(count, (mean - low) / width, dtype=numpy.float32)
         nearness[self._places] = cosine
-        return Nearness(nearness, self._places[nearest].tolist())
+        return Nearness(nearness, self._places[nearest])
+
+    def _products(self, wanted: Array) -> tuple[Array, Array]:
+        """Return the products of all vectors with one, and one over the distance of each from the mean."""
+        count = len(self.is_known)
+        vectors, scale = self._rows.vectors, self._scale
+        if scale is not None:
+            return vectors[:count] @ wanted, scale
+        # Both products of a block while it is in the processor's cache: the vectors are read from memory once.
+        products, along_mean = numpy.empty(count, dtype=numpy.float32), numpy.empty(count, dtype=numpy.float32)
+        for start in range(0, count, BLOCK):
+            block = slice(start, min(start + BLOCK, count))
+            products[block], along_mean[block] = vectors[block] @ wanted, vectors[block] @ self._mean
+        # The lengths about the mean, without a second matrix from which the mean is subtracted.
+        lengths, mean_length = self._rows.lengths[:count], float(self._mean @ self._mean)
+        distances = lengths - 2 * along_mean + mean_length
+        is_distinct = distances > ROUNDING_ERROR * (lengths + mean_length)
+        scale = numpy.where(is_distinct, 1 / numpy.sqrt(numpy.where(is_distinct, distances, 1)), 0)
+        self._scale = scale = scale.astype(numpy.float32)
+        return products, scale
 
 
-def require_numpy() -> Any:
-    """Return numpy. Raises `EmbeddingUnavailable` where it is not installed."""
-    try:
-        return importlib.import_module("numpy")
-    except ModuleNotFoundError:
-        raise EmbeddingUnavailable("vectors need numpy; pip install 'afterword[local]'") from None
+def _resized(values: Array, size: int) -> Array:
+    """Return a copy of so many truth values; new ones are false."""
+    resized = numpy.zeros(size, dtype=bool)
+    resized[: len(values)] = values
+    return resized
 
 
 def packed_vector(vector: Vector) -> bytes:
     """Return a vector as it is stored: 2 bytes a number, little-endian."""
-    return bytes(require_numpy().asarray(vector, dtype="<f2").tobytes())
+    return bytes(numpy.asarray(vector, dtype="<f2").tobytes())
 
 
 def vector_key(text: str) -> str:
@@ -186,14 +234,6 @@ def vector_key(text: str) -> str:
 
 
 _quoted = json.JSONEncoder().encode
-
-
-def _rows(vectors: Sequence[Vector | bytes | None]) -> Any:
-    numpy = require_numpy()
-    packed = [vector for vector in vectors if isinstance(vector, bytes)]
-    if vectors and len(packed) == len(vectors):
-        return numpy.frombuffer(b"".join(packed), dtype="<f2").reshape(len(vectors), -1)
-    return [numpy.frombuffer(vector, dtype="<f2") if isinstance(vector, bytes) else vector for vector in vectors]
 
 
 _loading = threading.Lock()

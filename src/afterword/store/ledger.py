@@ -26,7 +26,7 @@ from afterword.store.database.inserts import insert_rows
 from afterword.store.database.statements import chunks, fetch_rows, fetch_where_in, select_columns
 from afterword.store.lookup import assertions_by_id, knowledge_after_runs, read_knowledge
 from afterword.store.proposals import Proposal, store_verdicts, store_window
-from afterword.store.rows import fact_values, member_values, pack_transcript
+from afterword.store.rows import fact_search_terms, fact_values, member_values, pack_transcript
 from afterword.store.scope_changes import record_changed_facts
 from afterword.store.scope_rows import lock_scope, raise_revision, revision_of, scope_key, version_of
 from afterword.store.tables import FactAssertionRow, FactRow, RunRow, RunWindowRow, WindowAssertionRow, WindowRow
@@ -277,6 +277,8 @@ def _replace_facts(
     Returns the ids of the facts that were written or removed.
     """
     rows = {row.id: dict(row._mapping) for row in fetch_where_in(transaction, FactRow, "id", stored_ids)}
+    for row in rows.values():
+        del row["search_terms"]  # they follow from the other columns
     members: dict[str, list[str]] = defaultdict(list)
     ties = fetch_where_in(transaction, FactAssertionRow, "fact_id", stored_ids)
     for tie in sorted(ties, key=lambda tie: tie.ordinal):
@@ -292,6 +294,7 @@ def _replace_facts(
     for ids in chunks(removed_ids):
         transaction.exec(delete(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(ids)))
         transaction.exec(delete(FactRow).where(col(FactRow.id).in_(ids)))
-    insert_rows(transaction, FactRow, [fact_values(history, scope_id) for history in changed])
+    new_rows = [{**fact_values(history, scope_id), "search_terms": fact_search_terms(history)} for history in changed]
+    insert_rows(transaction, FactRow, new_rows)
     insert_rows(transaction, FactAssertionRow, [values for history in changed for values in member_values(history)])
     return {*removed_ids, *(history.id for history in changed)}

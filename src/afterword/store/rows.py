@@ -27,6 +27,7 @@ from afterword.facts.safety import assertion_flag
 from afterword.facts.scopes import Scope
 from afterword.facts.timeline import FactHistory, ValidityPeriod
 from afterword.facts.transcripts import LARGEST_STATE_BYTES, Role, TimeBasis, Transcript, Turn
+from afterword.recall.index_units import TOKENIZER, fact_terms, turn_terms
 from afterword.store.tables import AssertionRow, EvidenceRow, FactAssertionRow, FactRow, TurnRow, VerdictRow
 
 Values = dict[str, Any]
@@ -159,6 +160,12 @@ def fact_values(history: FactHistory, scope_id: int) -> Values:
     }
 
 
+def fact_search_terms(history: FactHistory) -> str:
+    """Return the words that find a fact."""
+    lead, said_at = history.lead, history.members[0].said_at
+    return f"{TOKENIZER}{fact_terms(said_at, lead.subject, lead.statement, lead.attribute, lead.value)}"
+
+
 def member_values(history: FactHistory) -> list[Values]:
     """Return the columns that tie a fact to each of its assertions."""
     return [
@@ -190,7 +197,13 @@ def history_of(row: FactRow, members: Sequence[FactAssertionRow], assertions: Ma
 
 def turn_values(turn: Turn, session_pk: int) -> Values:
     """Return the columns of a turn."""
-    return {"session_pk": session_pk, **asdict(turn), "role": str(turn.role)}
+    return {"session_pk": session_pk, **asdict(turn), "role": str(turn.role), "search_terms": turn_search_terms(turn)}
+
+
+def turn_search_terms(turn: Turn) -> str | None:
+    """Return the words that find a turn: only the turns of people are found."""
+    is_found = turn.role is Role.HUMAN
+    return f"{TOKENIZER}{turn_terms(turn.said_at, turn.speaker, turn.text)}" if is_found else None
 
 
 def turn_of(row: TurnRow) -> Turn:

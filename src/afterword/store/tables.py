@@ -88,7 +88,7 @@ class StateRow(SQLModel, table=True):
 
 
 class TurnRow(SQLModel, table=True):
-    """One turn of a session as it was read."""
+    """One turn of a session as it was read. `search_terms` are the words that find a person's turn."""
 
     __tablename__ = "turns"
 
@@ -100,6 +100,7 @@ class TurnRow(SQLModel, table=True):
     said_at: datetime | None = None
     message_id: str | None = None
     time_is_guess: bool = False
+    search_terms: str | None = None
 
 
 class RunRow(SQLModel, table=True):
@@ -262,7 +263,9 @@ class RunVerdictRow(SQLModel, table=True):
 
 
 class FactRow(SQLModel, table=True):
-    """A fact through all time. Facts are derived from the live assertions and verdicts whenever those change."""
+    """A fact through all time. Facts are derived from the live assertions and verdicts whenever those change.
+
+    `search_terms` are the words that find it."""
 
     __tablename__ = "facts"
     __table_args__ = (Index(None, "scope_id", "subject_key", "attribute_key"),)
@@ -277,6 +280,7 @@ class FactRow(SQLModel, table=True):
     undone_by: str | None = None
     contested_by: list[str] = Field(default_factory=list, sa_type=JSON)
     may_be: list[str] = Field(default_factory=list, sa_type=JSON)
+    search_terms: str | None = None
 
 
 class FactAssertionRow(SQLModel, table=True):

@@ -26,7 +26,14 @@ from afterword.privacy.state_keys import NEVER_BLANKED
 from afterword.privacy.tombstones import Forgotten, Key, Tombstone, TombstoneKind, keep_json_valid
 from afterword.store.database.statements import fetch_where_in
 from afterword.store.forgetting.text_columns import SessionKeys
-from afterword.store.rows import pack_state, pack_transcript, turn_of, unpack_state, unpack_transcript
+from afterword.store.rows import (
+    pack_state,
+    pack_transcript,
+    turn_of,
+    turn_search_terms,
+    unpack_state,
+    unpack_transcript,
+)
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -210,7 +217,8 @@ def _blank_turn_rows(transaction: Session, session: SessionKeys, blank: BlankTex
         if text != row.text:
             counts["turns"] += 1
             is_turn = (col(TurnRow.session_pk) == session.key) & (col(TurnRow.number) == row.number)
-            _update(transaction, TurnRow, is_turn, {"text": text})
+            terms = turn_search_terms(replace(turn_of(row), text=text))
+            _update(transaction, TurnRow, is_turn, {"text": text, "search_terms": terms})
 
 
 def _blank_state(

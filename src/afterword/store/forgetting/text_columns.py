@@ -132,7 +132,7 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
     ),
     ErasableTable(
         FactRow,
-        ("subject_key", "attribute_key", "may_be"),
+        ("subject_key", "attribute_key", "may_be", "search_terms"),
         ("id", "lead_id", "spans", "undone_as", "undone_by", "contested_by"),
         of_scope=lambda scope: col(FactRow.scope_id) == scope,
         derived=True,
@@ -245,7 +245,7 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
     ),
     ErasableTable(
         TurnRow,
-        ("text", "speaker"),
+        ("text", "speaker", "search_terms"),
         ("role", "message_id"),
         of_scope=lambda scope: col(TurnRow.session_pk).in_(_sessions(scope)),
         of_session=lambda session: col(TurnRow.session_pk) == session.key,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain, islice
@@ -13,14 +13,15 @@ from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
 from afterword.recall.block import add_former_values, fit_to_budget, in_block_order, render_block, scope_label
-from afterword.recall.index_units import turn_id
-from afterword.recall.ranking import MeaningScores, SearchUnit, repeats_last
+from afterword.recall.bm25 import Array
+from afterword.recall.ranking import MeaningScores, repeats_last
 from afterword.recall.served_turns import served_turn
 from afterword.recall.tokens import LETTERS_PER_TOKEN, token_count
 from afterword.recall.vectors import Embedder
 from afterword.store.database.engine import Store
-from afterword.store.reading.fact_rows import StoredFact
+from afterword.store.reading.fact_rows import KINDS, StoredFact
 from afterword.store.reading.scope_vectors import meaning
+from afterword.store.reading.turn_rows import StoredTurn
 from afterword.store.reading.view_cache import ViewCache as ViewCache
 from afterword.store.reading.view_cache import view_cache_of as view_cache_of
 from afterword.store.reading.views import STANDING, View
@@ -82,8 +83,8 @@ async def recall(
     not answer.
     """
     view = await _view(store, scope, at, views or view_cache_of(store), patience_s)
-    served = _served(view, kinds)
-    past = bool(view.past) and bool(_ABOUT_THE_PAST.search(query))
+    served = view.served_places(kinds)
+    past = bool(_ABOUT_THE_PAST.search(query)) and bool(view.is_past.any())
     whole = _all_if_they_fit(view, served, label=scope_label(scope), budget_tokens=budget_tokens)
     if limit is not None and len(served) > limit:
         whole = None
@@ -98,7 +99,7 @@ async def recall(
     else:
         wanted = _by_importance(view, units, kinds, label=scope_label(scope), budget_tokens=budget_tokens)
     chosen = fit_to_budget(wanted, label=scope_label(scope), budget_tokens=budget_tokens, costs=view.costs)[:limit]
-    facts = in_block_order(sorted((choice for choice in chosen if isinstance(choice, Fact)), key=view.place))
+    facts = in_block_order(sorted((choice for choice in chosen if isinstance(choice, Fact)), key=view.rank))
     turns = [choice for choice in chosen if isinstance(choice, SourceTurn)]
     facts = add_former_values(facts, view.former, label=scope_label(scope), turns=turns, budget_tokens=budget_tokens)
     return _recall([*facts, *turns], units, stored=len(served), lacking=lacking)
@@ -127,12 +128,14 @@ async def search(
     order. Raises TypeError without a scope, and `StoreError` where the store does not answer.
     """
     view = await _view(store, scope, at, views or view_cache_of(store), patience_s)
-    served = [fact for fact in _served(view, kinds) if fact.tags.issuperset(tags)] if tags else _served(view, kinds)
+    served = view.served_places(kinds)
+    if tags:
+        served = served[[view.snapshot.table.unit(place).tags.issuperset(tags) for place in served.tolist()]]
     if not query.strip():
-        return _recall(in_block_order(view.fact(fact) for fact in served)[:limit], [], stored=len(served))
+        return _recall(in_block_order(view.facts_at(served))[:limit], [], stored=len(served))
     near, lacking = await meaning(store, view, query, embedder) if embedder is not None else (None, 0)
     past = bool(_ABOUT_THE_PAST.search(query))
-    is_asked_for_all = kinds is None and not tags and (turns or not view.turns)
+    is_asked_for_all = kinds is None and not tags and (turns or not view.snapshot.table.has_turns)
     units = _ranked(view, query, past=past, meaning=near, most=limit if is_asked_for_all else None)
     choices = (
         choice
@@ -159,7 +162,7 @@ async def _view(store: Store, scope: Scope, at: datetime, views: ViewCache, pati
     return await views.view(store, scope, at, patience_s=patience_s)
 
 
-Units = list[tuple[SearchUnit, float]]
+Units = list[tuple[StoredFact | StoredTurn, float]]
 
 
 def _ranked(view: View, query: str, *, past: bool, meaning: MeaningScores | None, most: int | None = None) -> Units:
@@ -171,26 +174,18 @@ def _ranked(view: View, query: str, *, past: bool, meaning: MeaningScores | None
 def _facts_and_turns(view: View, units: Units, kinds: Collection[Kind] | None) -> Iterator[Fact | SourceTurn]:
     """Yield the facts and turns of the units as they are served. Turns have no kind: `kinds` leaves them out."""
     for unit, _ in units:
-        stored = view.facts_by_id.get(unit.id)
-        if stored is None and kinds is None:
-            turn = served_turn(view.turns[unit.id])
-            if turn is not None:
-                yield turn
-        elif stored is not None and (kinds is None or stored.kind in kinds):
-            yield view.fact(stored)
+        if isinstance(unit, StoredFact):
+            if kinds is None or KINDS[unit.kind_number] in kinds:
+                yield view.fact(unit)
+        elif kinds is None and (turn := served_turn(unit.turn)) is not None:
+            yield turn
 
 
-def _served(view: View, kinds: Collection[Kind] | None) -> list[StoredFact]:
-    return view.served if kinds is None else [fact for fact in view.served if fact.kind in kinds]
-
-
-def _all_if_they_fit(view: View, served: Sequence[StoredFact], *, label: str, budget_tokens: int) -> list[Fact] | None:
-    """Return all served facts if they fit the budget, else None. What is far too long is not even rendered."""
-    most = LETTERS_PER_TOKEN * budget_tokens
-    characters = view.characters if served is view.served else sum(len(fact.statement) for fact in served)
-    if len(served) > budget_tokens or characters > most:
+def _all_if_they_fit(view: View, served: Array, *, label: str, budget_tokens: int) -> list[Fact] | None:
+    """Return these served facts if all fit the budget, else None. What is far too long is not even rendered."""
+    if len(served) > budget_tokens or view.count_characters(served) > LETTERS_PER_TOKEN * budget_tokens:
         return None
-    facts = in_block_order(view.fact(fact) for fact in served)
+    facts = in_block_order(view.facts_at(served))
     return facts if token_count(render_block(facts, label=label)) <= budget_tokens else None
 
 
@@ -201,17 +196,16 @@ def _by_importance(
     wanted = STANDING if kinds is None else STANDING & set(kinds)
     standing = chain(
         (choice for choice in _facts_and_turns(view, units, wanted) if isinstance(choice, Fact) and choice.is_served),
-        (view.fact(fact) for fact in view.standing if fact.kind in wanted),
+        view.facts_at(view.served_places(wanted)[::-1]),
     )
     pinned = fit_to_budget(standing, label=label, budget_tokens=budget_tokens // 2, costs=view.costs)
-    latest = (view.fact(fact) for fact in reversed(view.served) if kinds is None or fact.kind in kinds)
-    return chain(pinned, _facts_and_turns(view, units, kinds), latest)
+    return chain(pinned, _facts_and_turns(view, units, kinds), view.facts_at(view.served_places(kinds)[::-1]))
 
 
 def _recall(chosen: Sequence[Fact | SourceTurn], units: Units, *, stored: int, lacking: int = 0) -> Recall:
     facts = [choice for choice in chosen if isinstance(choice, Fact)]
     turns = [choice for choice in chosen if isinstance(choice, SourceTurn)]
-    scores = _scores({*(fact.id for fact in facts), *(turn_id(turn.place) for turn in turns)}, units)
+    scores = _scores({*(fact.id for fact in facts), *(turn.place for turn in turns)}, units)
     whole = sum(fact.is_served for fact in facts) == stored
     _record(stored=stored, chosen=len(chosen), whole=whole)
     return Recall(
@@ -220,7 +214,7 @@ def _recall(chosen: Sequence[Fact | SourceTurn], units: Units, *, stored: int, l
         whole=whole,
         stored=stored,
         turns=tuple(turns),
-        turn_scores=tuple(scores.get(turn_id(turn.place), 0.0) for turn in turns),
+        turn_scores=tuple(scores.get(turn.place, 0.0) for turn in turns),
         without_vector=lacking,
     )
 
@@ -231,9 +225,9 @@ def _record(*, stored: int, chosen: int, whole: bool) -> None:
     count(Count.RECALLS, outcome=outcome)
 
 
-def _scores(wanted: set[str], units: Units) -> dict[str, float]:
+def _scores(wanted: set[Hashable], units: Units) -> dict[Hashable, float]:
     """Return the scores of the chosen units. They are mostly among the first, so the rest is not read."""
-    scores: dict[str, float] = {}
+    scores: dict[Hashable, float] = {}
     for unit, score in units:
         if len(scores) == len(wanted):
             break

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -15,14 +15,12 @@ from sqlmodel import Session, col
 from afterword import telemetry
 from afterword.errors import AfterwordError
 from afterword.facts.scopes import Scope
-from afterword.recall.ranking import EMPTY_UNIT
 from afterword.recall.vectors import (
     Embedder,
     EmbeddingUnavailable,
     Nearness,
     Vectors,
     packed_vector,
-    require_numpy,
     vector_key,
 )
 from afterword.store import scope_rows
@@ -55,7 +53,7 @@ async def meaning(store: Store, view: View, query: str, embedder: Embedder) -> t
     except EmbeddingUnavailable as error:
         _log.warning("recall goes by words alone: %s", error)
         return None, 0
-    if known.missing == len(view.index.units) or store.privacy.markers.read(query) is not None:
+    if known.missing == int(view.is_served.sum()) or store.privacy.markers.read(query) is not None:
         return None, known.missing
     try:
         [vector] = await embedder.embed([store.privacy.mask_text(query)])
@@ -83,11 +81,10 @@ async def refresh_vectors(
     dimensions are dropped once nothing lacks one of this. What changes meanwhile is looked at again; no transaction is
     open while vectors are made, and none is kept of words that are gone. Raises `EmbeddingUnavailable`, `StoreError`.
     """
-    require_numpy()
     made, spare = 0, dict[str, bytes]()
     for _ in range(ROUNDS):
         view = await view_cache_of(store).view(store, scope, at)
-        texts = {vector_key(unit.text): unit.text for unit in view.index.units}
+        texts = {vector_key(text): text for unit in view.served_units() for text in [unit.text]}
         key, stored = await store.read(lambda transaction: _kept(transaction.connection(), scope, embedder))
         if key is None:
             return made
@@ -106,7 +103,7 @@ async def refresh_vectors(
             made += len(some)
             on_made(len(some))
         else:
-            _set_aside(view, (embedder.model, embedder.dimension))
+            view.vectors.pop((embedder.model, embedder.dimension), None)
             if await vector_rows.complete(store, as_read, embedder, alone=alone):
                 return made
     return made
@@ -115,29 +112,21 @@ async def refresh_vectors(
 async def _vectors(store: Store, view: View, embedder: Embedder) -> Vectors:
     name = embedder.model, embedder.dimension
     known = view.vectors.get(name)
-    if known is not None and not (known.missing and monotonic() - known.read_at_s > READ_AGAIN_S):
+    is_stale = known is not None and bool(known.missing) and monotonic() - known.read_at_s > READ_AGAIN_S
+    if known is not None and known.is_wanted is view.is_served and not is_stale:
         return known
-    _set_aside(view, name)
-    texts = [None if unit is EMPTY_UNIT else unit.text for unit in view.index.at]
-    former = view.vectors_before.get(name)
-    wanted = former.lacks(texts) if former is not None else None
-    keys = [vector_key(text) for text in wanted] if wanted is not None and len(wanted) <= CHUNK else None
-
-    def work(transaction: Session) -> dict[str, bytes]:
-        return _kept(transaction.connection(), view.snapshot.scope, embedder, keys)[1] if keys != [] else {}
-
-    contents = await store.read(work)
-    if former is not None and wanted is not None:
-        made = {text: vector for text in wanted if (vector := contents.get(vector_key(text))) is not None}
-        vectors = await asyncio.to_thread(former.revised, texts, made)
-    else:
-        vectors = await asyncio.to_thread(_made, texts, contents)
-    view.vectors_before.pop(name, None)
-    return view.vectors.setdefault(name, vectors)
+    vectors = await store.read(partial(_read_vectors, view, embedder, known or Vectors(embedder.dimension)))
+    view.vectors[name] = vectors
+    return vectors
 
 
-def _made(texts: Sequence[str | None], contents: Mapping[str, bytes]) -> Vectors:
-    return Vectors([None if text is None else contents.get(vector_key(text)) for text in texts], texts)
+def _read_vectors(view: View, embedder: Embedder, known: Vectors, transaction: Session) -> Vectors:
+    """Return the vectors of what is served: those that are known already, and those that are stored by now."""
+    keys = {place: vector_key(view.unit(place).text) for place in known.lacks(view.is_served)}
+    wanted = list(keys.values()) if len(keys) <= CHUNK else None
+    contents = _kept(transaction.connection(), view.snapshot.scope, embedder, wanted)[1] if keys else {}
+    made = {place: contents[key] for place, key in keys.items() if key in contents}
+    return known.revised(view.is_served, made)
 
 
 def _kept(
@@ -171,12 +160,6 @@ _VECTORS = Question(_vectors_of_scope)
 _SOME_VECTORS = Question(_some_vectors)
 
 
-def _set_aside(view: View, name: tuple[str, int]) -> None:
-    """Let vectors be read again; those that are held already are not read a second time."""
-    if name in view.vectors:
-        view.vectors_before[name] = view.vectors.pop(name)
-
-
 @dataclass(frozen=True, slots=True)
 class VectorCoverage:
     """How many texts of a scope can be found by meaning, and how many of them have a vector, by model."""
@@ -201,5 +184,5 @@ async def vector_coverage(store: Store, scope: Scope, at: datetime, wanted: Name
     if not keys:
         return VectorCoverage(0, {})
     view = await view_cache_of(store).view(store, scope, at)
-    texts = {vector_key(unit.text) for unit in view.index.units}
+    texts = {vector_key(unit.text) for unit in view.served_units()}
     return VectorCoverage(len(texts), {name: len(stored_keys & texts) for name, stored_keys in keys.items()})

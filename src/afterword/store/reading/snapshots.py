@@ -1,29 +1,33 @@
 """Read all that recall needs of one scope in one transaction, as plain rows, so that a large scope loads quickly.
 
-The rows hold values as the driver returns them; `store.reading.views` makes facts of those that are served. If an
-earlier snapshot is given and every change since is known, only the changed facts are read.
+The rows hold values as the driver returns them; a fact is made of them when it is served. If an earlier snapshot is
+given and every change since is known, only the changed facts are read.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, String, bindparam, cast, select, type_coerce
+from sqlalchemy import Connection, String, bindparam, case, cast, func, select, type_coerce
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql import Select
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import JSON, NullType
 from sqlmodel import SQLModel, col
 
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import Role, SourceTurn, TurnPlace
+from afterword.facts.transcripts import Role, TurnPlace
+from afterword.recall.index_units import TOKENIZER
+from afterword.recall.unit_table import UnitTable
 from afterword.store.database.compiled_queries import Plain, Question
 from afterword.store.ledger import session_source
 from afterword.store.lookup import CHUNK, live_runs
-from afterword.store.reading.fact_rows import COLUMNS, StoredFact, moment_or_none, stored_facts
+from afterword.store.reading.fact_rows import DETAILS, KINDS, stored_facts
+from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -39,16 +43,6 @@ from afterword.store.tables import (
 
 MOST_CHANGED = 0.25
 """Where a larger share of the facts has changed, all are read."""
-TURN_COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
-    (SessionRow, "id"),
-    (TurnRow, "number"),
-    (SessionRow, "session_id"),
-    (SessionRow, "humans"),
-    (SessionRow, "assumed"),
-    (TurnRow, "speaker"),
-    (TurnRow, "said_at"),
-    (TurnRow, "text"),
-)
 FEW_CHANGED = 200
 """So many are read by themselves in any case."""
 _SESSION = session_source("")
@@ -56,7 +50,7 @@ _SESSION = session_source("")
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Everything that can be recalled of a scope at one revision: its facts in order of saying, and their turns.
+    """Everything that can be recalled of a scope at one revision: a table of its facts and the turns they rest on.
 
     `stamp` tells this state from another one of the same revision. `unlinked` are the turns on which live statements
     rest that belong to no fact: withdrawals, and requests to forget.
@@ -64,11 +58,8 @@ class Snapshot:
 
     scope: Scope
     revision: int
-    facts: tuple[StoredFact, ...] = ()
-    turns: tuple[SourceTurn, ...] = ()
+    table: UnitTable = field(default_factory=UnitTable)
     unlinked: frozenset[TurnPlace] = frozenset()
-    rows: Mapping[Plain, SourceTurn] = field(default_factory=dict, repr=False)
-    """The turns by the rows that they were read from."""
     stamp: str = ""
 
 
@@ -103,16 +94,14 @@ def read(connection: Connection, scope: Scope, before: Snapshot | None = None) -
     changes = _changes_since(connection, now, before) if before is not None else None
     if before is None or changes is None:
         facts = stored_facts(_FACTS.ask(connection, scope=now.key))
-        turns = _turns(_TURNS.ask(connection, scope=now.key, role=str(Role.HUMAN)), {})
+        turns = map(StoredTurn, _TURNS.ask(connection, scope=now.key, role=str(Role.HUMAN)))
+        table = UnitTable().revised((), [*facts, *turns])
+        return Snapshot(scope, now.revision, table, _unlinked_places(connection, now.key), now.stamp)
+    unlinked = before.unlinked
+    if any(change.is_unlinked for change in changes):
         unlinked = _unlinked_places(connection, now.key)
-    else:
-        facts = _changed_facts(connection, now.key, before.facts, changes)
-        turns = _changed_turns(connection, now.key, before, facts, changes)
-        unlinked = before.unlinked
-        if any(change.is_unlinked for change in changes):
-            unlinked = _unlinked_places(connection, now.key)
-    facts.sort(key=lambda fact: fact.order)
-    return Snapshot(scope, now.revision, tuple(facts), tuple(turns.values()), unlinked, turns, now.stamp)
+    table = _changed_table(connection, now.key, before.table, changes)
+    return Snapshot(scope, now.revision, table, unlinked, now.stamp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,71 +125,62 @@ def _changes_since(connection: Connection, now: _Version, before: Snapshot) -> l
         return None
     changes = changes[1:]
     changed = sum(len(change.fact_ids) for change in changes)
-    return changes if changed <= max(MOST_CHANGED * len(before.facts), FEW_CHANGED) else None
+    return changes if changed <= max(MOST_CHANGED * len(before.table.by_order), FEW_CHANGED) else None
 
 
-def _changed_facts(
-    connection: Connection, key: int, before: Sequence[StoredFact], changes: Sequence[_Change]
-) -> list[StoredFact]:
+def _changed_table(connection: Connection, key: int, before: UnitTable, changes: Sequence[_Change]) -> UnitTable:
+    """Return the table after these changes. Only changed facts and sessions are read."""
     changed = list(dict.fromkeys(fact_id for change in changes for fact_id in change.fact_ids))
-    gone = set(changed)
-    facts = [fact for fact in before if fact.id not in gone]
-    for start in range(0, len(changed), CHUNK):
-        facts += stored_facts(_SOME_FACTS.ask_listed(connection, scope=key, names=changed[start : start + CHUNK]))
-    return facts
-
-
-def _changed_turns(
-    connection: Connection, key: int, before: Snapshot, facts: Sequence[StoredFact], changes: Sequence[_Change]
-) -> dict[Plain, SourceTurn]:
-    """Return the turns that facts rest on; those of sessions that were read again since are read anew."""
+    facts = stored_facts(_listed(connection, _SOME_FACTS, changed, scope=key))
+    gone = {place for fact_id in changed if (place := before.place(fact_id)) is not None}
     cited = {place for fact in facts for place in fact.sources}
-    read_again = {change.source.removeprefix(_SESSION) for change in changes if change.source.startswith(_SESSION)}
-    unchanged = {
-        row: turn for row, turn in before.rows.items() if turn.place in cited and turn.session_id not in read_again
-    }
-    wanted = {place[0] for place in cited - {turn.place for turn in unchanged.values()}}
+
+    def is_cited(turn_id: TurnPlace) -> bool:
+        return turn_id in cited or any(place not in gone for place in before.supported_by(turn_id))
+
+    sessions = {change.source.removeprefix(_SESSION) for change in changes if change.source.startswith(_SESSION)}
+    sessions |= {turn_id[0] for turn_id in cited if before.place(turn_id) is None}
+    rows = _listed(connection, _SESSION_TURNS, sorted(sessions), scope=key, role=str(Role.HUMAN))
+    turns = {turn.id: turn for turn in map(StoredTurn, rows) if is_cited(turn.id)}
+    known = {turn_id for place in gone for turn_id in before.unit(place).sources}
+    known |= {before.unit(place).id for session_id in sessions for place in before.turns_of(session_id)}
+    for turn_id in known:
+        place = before.place(turn_id)
+        if place is None:
+            continue
+        if turn_id in turns and turns[turn_id].turn == before.unit(place).turn:
+            del turns[turn_id]
+        elif turn_id[0] in sessions or not is_cited(turn_id):
+            gone.add(place)
+    return before.revised(gone, [*facts, *turns.values()])
+
+
+def _listed(connection: Connection, question: Question, names: Sequence[str], **values: object) -> list[Plain]:
+    """Return the rows of these names."""
     rows: list[Plain] = []
-    names = sorted(wanted)
     for start in range(0, len(names), CHUNK):
-        turns = _SESSION_TURNS.ask_listed(
-            connection, scope=key, role=str(Role.HUMAN), names=names[start : start + CHUNK]
-        )
-        rows += [row for row in turns if (row[2], row[1]) in cited]
-    return _turns([*unchanged, *rows], unchanged)
+        rows += question.ask_listed(connection, **values, names=names[start : start + CHUNK])
+    return rows
 
 
 def _unlinked_places(connection: Connection, key: int) -> frozenset[TurnPlace]:
     return frozenset(map(tuple, _UNLINKED.ask(connection, scope=key)))
 
 
-def _turns(rows: Iterable[Plain], known: Mapping[Plain, SourceTurn]) -> dict[Plain, SourceTurn]:
-    """Return the turns, in order, by their rows."""
-    ordered = sorted(set(rows), key=itemgetter(0, 1))
-    return {row: known.get(row) or _turn(row) for row in ordered}
-
-
-def _turn(row: Plain) -> SourceTurn:
-    _, number, session_id, humans, assumed, speaker, said_at, text = row
-    in_company = _people(humans, assumed) > 1
-    return SourceTurn(session_id, number, speaker, moment_or_none(said_at), text, in_company=in_company)
-
-
-@lru_cache(maxsize=10_000)
-def _people(humans: str, assumed: str) -> int:
-    return len({*json.loads(humans), *json.loads(assumed)})
-
-
 def _plain(columns: Iterable[tuple[type[SQLModel], str]]) -> list[Any]:
     """Return columns whose values stay as the driver returns them: rows that are never served are never converted."""
-    tables = SQLModel.metadata.tables
-    named_columns = [
-        (tables[str(table.__tablename__)].columns[name], f"column_{n}") for n, (table, name) in enumerate(columns)
-    ]
-    return [
-        (cast(column, String) if isinstance(column.type, JSON) else type_coerce(column, NullType())).label(name)
-        for column, name in named_columns
-    ]
+    return [_plain_column(table, name).label(f"column_{n}") for n, (table, name) in enumerate(columns)]
+
+
+def _plain_column(table: type[SQLModel], name: str) -> Any:
+    column = SQLModel.metadata.tables[str(table.__tablename__)].columns[name]
+    return cast(column, String) if isinstance(column.type, JSON) else type_coerce(column, NullType())
+
+
+def _stored_terms(table: type[SQLModel]) -> Any:
+    """Return the stored words, without the version of the tokenizer; null where another version made them."""
+    words, length = _plain_column(table, "search_terms"), len(TOKENIZER)
+    return case((func.substr(words, 1, length) == TOKENIZER, func.substr(words, length + 1)))
 
 
 def _scope_version() -> Any:
@@ -220,9 +200,40 @@ def _changes() -> Select[Any]:
     return since.order_by(col(ScopeChangeRow.revision))
 
 
+class _JsonRow(FunctionElement[str]):
+    """A JSON array of columns, as text."""
+
+    type = String()
+    inherit_cache = True
+
+
+@compiles(_JsonRow)
+def _json_row(element: _JsonRow, compiler: SQLCompiler, **options: Any) -> str:
+    return f"json_array({compiler.process(element.clauses, **options)})"
+
+
+@compiles(_JsonRow, "postgresql")
+def _json_row_postgresql(element: _JsonRow, compiler: SQLCompiler, **options: Any) -> str:
+    return f"CAST(json_build_array({compiler.process(element.clauses, **options)}) AS TEXT)"
+
+
 def _facts() -> Select[Any]:
+    session_id = func.coalesce(_plain_column(AssertionRow, "session_id"), "")
+    kind = case(*((col(AssertionRow.kind) == str(kind), number) for number, kind in enumerate(KINDS)))
+    # As `fact_rows` names them. What a row would hold twice, and what most rows hold, is left out.
+    columns = (
+        *(_plain_column(AssertionRow, "said_at"), session_id),
+        *(func.coalesce(col(EvidenceRow.turn), 0), func.coalesce(col(EvidenceRow.start), 0)),
+        *(col(FactRow.id), col(FactAssertionRow.ordinal), func.coalesce(col(EvidenceRow.ordinal), 0)),
+        func.nullif(col(AssertionRow.id), col(FactRow.id)),
+        *(case((col(AssertionRow.id) == col(FactRow.lead_id), 1), else_=0), kind),
+        *(func.length(col(AssertionRow.statement)), _plain_column(FactRow, "spans")),
+        *(func.nullif(_plain_column(FactRow, "may_be"), "[]"), _stored_terms(FactRow)),
+        *(func.nullif(col(EvidenceRow.session_id), session_id), col(EvidenceRow.turn)),
+        _JsonRow(*(_plain_column(table, name) for table, name in DETAILS)),
+    )
     return (
-        select(*_plain(COLUMNS))
+        select(*(column.label(f"column_{number}") for number, column in enumerate(columns)))
         .join_from(FactRow, FactAssertionRow, col(FactAssertionRow.fact_id) == col(FactRow.id))
         .join(AssertionRow, col(AssertionRow.id) == col(FactAssertionRow.assertion_id))
         .outerjoin(EvidenceRow, col(EvidenceRow.assertion_id) == col(AssertionRow.id))
@@ -245,7 +256,7 @@ def _cited_turns() -> Select[Any]:
         .cte("cited")
     )
     return (
-        select(*_plain(TURN_COLUMNS))
+        select(*_plain(TURN_COLUMNS), _stored_terms(TurnRow).label("terms"))
         .join_from(cited, SessionRow, col(SessionRow.session_id) == cited.c.session_id)
         .join(TurnRow, (col(TurnRow.session_pk) == col(SessionRow.id)) & (col(TurnRow.number) == cited.c.turn))
         .where(col(SessionRow.scope_id) == bindparam("scope"), col(TurnRow.role) == bindparam("role"))
@@ -255,7 +266,7 @@ def _cited_turns() -> Select[Any]:
 def _session_turns() -> Select[Any]:
     """Select the turns of people in some sessions."""
     return (
-        select(*_plain(TURN_COLUMNS))
+        select(*_plain(TURN_COLUMNS), _stored_terms(TurnRow).label("terms"))
         .join_from(SessionRow, TurnRow, col(TurnRow.session_pk) == col(SessionRow.id))
         .where(
             col(SessionRow.scope_id) == bindparam("scope"),

@@ -19,7 +19,7 @@ from afterword.store.reading.views import View
 from afterword.telemetry import Count, count
 
 MOST_UNITS = 300_000
-"""How many facts and turns are kept at most; some 4 kB each, and what their vectors take."""
+"""How many facts and turns are kept at most; some 2 kB each, and what their vectors take."""
 
 
 class ViewCache:
@@ -92,7 +92,6 @@ class ViewCache:
         view = before if before is not None and is_same else View(snapshot, at, before)
         if not view.is_valid_at(at) and at >= view.since:
             view = View(snapshot, at, view)
-        view.index  # noqa: B018 - made here, off the event loop
         self._keep(scope, view)
         return view
 

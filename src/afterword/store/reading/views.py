@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from functools import cached_property
+from itertools import chain
+
+import numpy
 
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
 from afterword.facts.timeline import facts_at
-from afterword.facts.transcripts import SourceTurn
-from afterword.recall.former_values import former_value, predecessors
-from afterword.recall.index_units import turn_id, turn_unit
+from afterword.facts.transcripts import TurnPlace
+from afterword.recall.bm25 import Array
+from afterword.recall.former_values import former_value
 from afterword.recall.ranking import SearchIndex
 from afterword.recall.vectors import Vectors
-from afterword.store.reading.fact_rows import StoredFact
+from afterword.store.reading.fact_rows import KINDS, StoredFact
 from afterword.store.reading.snapshots import Snapshot
+from afterword.store.reading.turn_rows import StoredTurn
 
 STANDING = frozenset({Kind.PREFERENCE, Kind.DECISION})
 
@@ -23,23 +27,67 @@ STANDING = frozenset({Kind.PREFERENCE, Kind.DECISION})
 class View:
     """What a snapshot says at one instant: which of its facts hold then, and which are past.
 
-    It is valid from `since` until just before `until` (None: without end). `served` are the facts that hold, in order
-    of saying; `past` are those that held once. `turns` are the turns on which only served facts rest. `vectors` holds
-    the vectors of the index's units by model and dimension, `vectors_before` those of the former view, from which new
-    ones are made.
+    It is valid from `since` until just before `until` (None: without end). `is_served` says of each place in the table
+    whether its fact holds, or whether its turn may be shown: only served facts rest on it. `is_past` marks the facts
+    that held once and do not hold now. `vectors` holds the vectors of the served units by model and dimension.
+
+    With `before`, a view from whose snapshot this one was read (or of the same snapshot), only the difference is
+    looked at.
     """
 
     def __init__(self, snapshot: Snapshot, at: datetime, before: View | None = None) -> None:
-        self.snapshot = snapshot
-        self.since, self.until = at, _next_change(snapshot.facts, at)
-        self.served = [fact for fact in snapshot.facts if _is_served(fact, at)]
-        self._before = before if before is not None and "index" in before.__dict__ else None
+        self.snapshot, self.since = snapshot, at
+        table = snapshot.table
+        self.vectors: dict[tuple[str, int], Vectors] = {}
+        if before is not None and before.snapshot.table.lineage is table.lineage:
+            self.vectors |= before.vectors
+        else:
+            before = None
+        if before is not None and before.since > at:
+            before = None
         # The tokens of a rendered line, by the id of its fact or turn.
         self.costs: dict[str, int] = {}
         self._facts: dict[str, Fact] = {}
-        self.vectors: dict[tuple[str, int], Vectors] = {}
-        stored = {**before.vectors_before, **before.vectors} if before is not None else {}
-        self.vectors_before: dict[tuple[str, int], Vectors] = stored
+        size = before.snapshot.table.size if before is not None else 0
+        self.is_served, self.is_past = numpy.zeros(table.size, dtype=bool), numpy.zeros(table.size, dtype=bool)
+        self._kinds = numpy.full(table.size, -1, dtype=numpy.int8)
+        # The places of the facts of which something begins, ends or is said later, and when that is next.
+        self._next_changes: dict[int, datetime] = {}
+        if before is not None:
+            self.is_served[:size] = before.is_served & table.is_alive[:size]
+            self.is_past[:size] = before.is_past & table.is_alive[:size]
+            self._kinds[:size] = before._kinds
+            self._next_changes = {place: then for place, then in before._next_changes.items() if table.is_alive[place]}
+        due = [(place, table.unit(place)) for place, then in self._next_changes.items() if then <= at]
+        self._classify(chain(due, table.units_from(size)), before)
+        self.until = min(self._next_changes.values(), default=None)
+
+    def _classify(self, units: Iterable[tuple[int, StoredFact | StoredTurn]], before: View | None) -> None:
+        """Find out whether these facts are served or past, and whether the turns are that they support."""
+        table, unlinked = self.snapshot.table, self.snapshot.unlinked
+        at, turns = self.since, set[TurnPlace]()
+        for place, unit in units:
+            if isinstance(unit, StoredTurn):
+                turns.add(unit.id)
+                continue
+            is_served, is_past, next_change = unit.state_at(at)
+            if table.has_turns:
+                turns.update(unit.sources)
+            self.is_served[place], self.is_past[place], self._kinds[place] = is_served, is_past, unit.kind_number
+            self._next_changes.pop(place, None)
+            if next_change is not None:
+                self._next_changes[place] = next_change
+        if before is not None:
+            former = before.snapshot
+            turns |= former.unlinked ^ unlinked
+            for place in (former.table.is_alive & ~table.is_alive[: former.table.size]).nonzero()[0].tolist():
+                turns.update(unit.sources if isinstance(unit := before.unit(place), StoredFact) else ())
+        for turn_id in turns if table.has_turns else ():
+            turn_place = table.place(turn_id)
+            if turn_place is not None:
+                facts = table.supported_by(turn_id)
+                is_served = bool(facts) and all(self.is_served[fact] for fact in facts)
+                self.is_served[turn_place] = is_served and turn_id not in unlinked
 
     def is_valid_at(self, at: datetime) -> bool:
         """Return whether the same facts hold at `at`."""
@@ -47,111 +95,62 @@ class View:
 
     @property
     def size(self) -> int:
-        """The number of facts and turns in it."""
-        return len(self.snapshot.facts) + len(self.snapshot.turns)
+        """The number of facts and turns in it, those included that were replaced."""
+        return self.snapshot.table.size
 
-    @cached_property
-    def facts_by_id(self) -> dict[str, StoredFact]:
-        """Every fact of the scope, served or not."""
-        return {fact.id: fact for fact in self.snapshot.facts}
+    def unit(self, place: int) -> StoredFact | StoredTurn:
+        """Return the fact or turn at a place."""
+        unit: StoredFact | StoredTurn = self.snapshot.table.unit(place)
+        return unit
 
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {fact.id: place for place, fact in enumerate(self.snapshot.facts)}
+    def served_places(self, kinds: Collection[Kind] | None = None) -> Array:
+        """Return the places of the facts that hold, in order of saying; with `kinds` only of these."""
+        by_order, numbers = self.snapshot.table.by_order, self._kinds
+        is_wanted = numbers >= 0 if kinds is None else numpy.isin(numbers, list(map(KINDS.index, kinds)))
+        return by_order[(self.is_served & is_wanted)[by_order]]
 
-    def place(self, fact: Fact) -> int:
+    def facts_at(self, places: Iterable[int]) -> Iterator[Fact]:
+        """Yield the facts at some places, as they are at this instant."""
+        return (self.fact(self.snapshot.table.unit(place)) for place in places)
+
+    def served_units(self) -> list[StoredFact | StoredTurn]:
+        """Return all facts and turns that may be served."""
+        return [self.unit(place) for place in self.is_served.nonzero()[0].tolist()]
+
+    def rank(self, fact: Fact) -> int:
         """Return where a fact stands in the order of saying."""
-        return self._places[fact.id]
-
-    @cached_property
-    def standing(self) -> list[StoredFact]:
-        """The preferences and decisions that hold, the latest first."""
-        return [fact for fact in reversed(self.served) if fact.kind in STANDING]
-
-    @cached_property
-    def past(self) -> list[StoredFact]:
-        """The facts that held once and do not hold now. What was wrong from the start never held."""
-        served = {fact.id for fact in self.served}
-        gone = (fact for fact in self.snapshot.facts if fact.id not in served and fact.said_at <= self.since)
-        return [fact for fact in gone if not fact.may_be and any(start <= self.since for start, _, _ in fact.bounds)]
-
-    @cached_property
-    def _replaced(self) -> dict[str, list[StoredFact]]:
-        return predecessors(self.past, lambda stored: stored.history(self.snapshot.scope).spans)
+        table = self.snapshot.table
+        return int(table.rank[table.place(fact.id)])
 
     def former(self, fact: Fact) -> str | None:
         """Return the value that a fact replaced, None if there is none or it may not be told."""
-        return former_value(fact, self._replaced, self._once_held)
+        table = self.snapshot.table
+        places = [place for name in fact.assertion_ids for place in table.superseded_by(name) if self.is_past[place]]
+        return former_value(fact, filter(None, map(self._once_held, map(table.unit, places))))
 
     def _once_held(self, stored: StoredFact) -> Fact | None:
         # If one person who said it was corrected, it was wrong, also if others who said it were not.
         return None if stored.history(self.snapshot.scope).undone_by else self.fact(stored)
 
     @cached_property
-    def turns(self) -> dict[str, SourceTurn]:
-        """The turns that may be served, by the id of their unit."""
-        served = {fact.id for fact in self.served}
-        stale = {place for fact in self.snapshot.facts if fact.id not in served for place in fact.sources}
-        stale |= self.snapshot.unlinked
-        current = {place for fact in self.served for place in fact.sources} - stale
-        return {turn_id(turn.place): turn for turn in self.snapshot.turns if turn.place in current}
-
-    @cached_property
     def index(self) -> SearchIndex:
-        """The index over the served turns and facts, in this order."""
-        before, self._before = self._before, None
-        if before is None:
-            return SearchIndex([*map(turn_unit, self.turns.values()), *[fact.unit for fact in self.served]])
-        units = [
-            before.index.unit(name) if before.turns.get(name) is turn else turn_unit(turn)
-            for name, turn in self.turns.items()
-        ]
-        return SearchIndex([*units, *[fact.unit for fact in self.served]], before=before.index)
-
-    @cached_property
-    def characters(self) -> int:
-        """The number of characters in the sentences of the served facts."""
-        return sum(len(fact.statement) for fact in self.served)
+        """The index over the served turns and facts."""
+        return SearchIndex(self.snapshot.table, self.is_served)
 
     @cached_property
     def past_index(self) -> SearchIndex:
         """The index over facts that held once."""
-        return SearchIndex([fact.unit for fact in self.past])
+        return SearchIndex(self.snapshot.table, self.is_past)
+
+    def count_characters(self, places: Array) -> int:
+        """Return the number of characters in the sentences of the facts at these places."""
+        return sum(self.snapshot.table.unit(place).length for place in places.tolist())
 
     def fact(self, stored: StoredFact) -> Fact:
         """Return the fact as it is at this instant."""
         if stored.id not in self._facts:
-            rivals = [self.facts_by_id[rival] for rival in stored.contested_by if rival in self.facts_by_id]
-            scope = self.snapshot.scope
-            laid_out = facts_at([each.history(scope) for each in (stored, *rivals)], self.since)
+            table, scope = self.snapshot.table, self.snapshot.scope
+            places = [place for rival in stored.contested_by if (place := table.place(rival)) is not None]
+            laid_out = facts_at([each.history(scope) for each in (stored, *map(table.unit, places))], self.since)
             self._facts[stored.id] = next(fact for fact in laid_out if fact.id == stored.id)
         return self._facts[stored.id]
-
-
-def _is_served(stored: StoredFact, at: datetime) -> bool:
-    """Return whether the fact holds or is announced, as the timeline says, without laying it out."""
-    if stored.may_be:
-        return False
-    ahead = False
-    for start, end, is_last in stored.bounds:
-        if start > at:
-            ahead = True
-        elif end is None or at < end or (is_last and at == end):
-            return True
-    if not ahead or stored.said_at > at:
-        return False
-    return not any(end is not None and end <= at for _, end, _ in stored.bounds)
-
-
-def _next_change(stored: Iterable[StoredFact], at: datetime) -> datetime | None:
-    """Return the next instant, `at` included, at which a fact begins, ends or is said."""
-    ahead: set[datetime] = set()
-    for fact in stored:
-        if fact.said_at >= at:
-            ahead.add(fact.said_at)
-        for start, end, _ in fact.bounds:
-            if start >= at:
-                ahead.add(start)
-            if end is not None and end >= at:
-                ahead.add(end)
-    return min(ahead, default=None)

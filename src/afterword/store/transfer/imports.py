@@ -19,9 +19,10 @@ from sqlmodel import Session, col, select
 from afterword import telemetry
 from afterword.errors import FileInvalid
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import Transcript
+from afterword.facts.transcripts import Role, Transcript
 from afterword.privacy.blanking import FORGOTTEN, has_blanked_words
 from afterword.privacy.tombstones import Forgotten
+from afterword.recall.index_units import TOKENIZER, turn_terms
 from afterword.store import ledger, scope_rows
 from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Store
@@ -169,7 +170,7 @@ class _Import:
                 states.append(state)
                 turns.append(remaining)
         keys = insert_numbered(transaction, SessionRow, rows)
-        turn_rows = [{**turn, "session_pk": key} for key, of_key in zip(keys, turns, strict=True) for turn in of_key]
+        turn_rows = [_turn_row(turn, key) for key, of_key in zip(keys, turns, strict=True) for turn in of_key]
         insert_rows(transaction, TurnRow, turn_rows)
         state_rows = [{**state, "session_pk": key} for key, state in zip(keys, states, strict=True) if state]
         insert_rows(transaction, StateRow, state_rows)
@@ -261,6 +262,13 @@ class _Import:
             run_import.insert(transaction, new)
             ledger.derive_facts(transaction, self._scope)
         self.result.imported["runs"] += len(new)
+
+
+def _turn_row(turn: Line, session_pk: int) -> Line:
+    """Return the columns of a turn. What finds it is made here, whatever the file says."""
+    is_found = turn["role"] == Role.HUMAN
+    words = f"{TOKENIZER}{turn_terms(turn['said_at'], turn['speaker'], turn['text'])}" if is_found else None
+    return {**turn, "session_pk": session_pk, "search_terms": words}
 
 
 def _as_row(values: Line) -> Any:

@@ -1,0 +1,216 @@
+"""The facts and turns of a scope by place, with the words that find them. Pure.
+
+A table is immutable. The next one shares almost all of it: units are only ever added behind the last place, and what is
+removed is left out by `is_alive`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy
+
+from afterword.recall.bm25 import Array, Postings, WordCounts
+
+
+class Unit(Protocol):
+    """A fact or a turn that can be found.
+
+    `terms` are the words that find it, separated by blanks: first those of who speaks, or of whom the fact is about,
+    which a tab ends. `conversation` and `number` say where a turn stands; facts have None and 0. `asks` marks a
+    question that another person answers. `sources` are the ids of the turns that support a fact, `successor` that of
+    the statement that superseded it. `order` sorts units that are equally good.
+    """
+
+    @property
+    def id(self) -> Hashable: ...  # noqa: D102 - described above, as the others are
+    @property
+    def terms(self) -> str: ...  # noqa: D102
+    @property
+    def conversation(self) -> str | None: ...  # noqa: D102
+    @property
+    def number(self) -> int: ...  # noqa: D102
+    @property
+    def asks(self) -> bool: ...  # noqa: D102
+    @property
+    def sources(self) -> tuple[Hashable, ...]: ...  # noqa: D102
+    @property
+    def successor(self) -> Hashable | None: ...  # noqa: D102
+    @property
+    def order(self) -> tuple[Any, ...]: ...  # noqa: D102
+
+
+class _Segment:
+    """Units at places in a row."""
+
+    def __init__(self, units: Sequence[Unit], first: int) -> None:
+        self.units, self.first = units, first
+        self.places = {unit.id: place for place, unit in enumerate(units, first)}
+        self.postings = Postings([unit.terms for unit in units], first)
+        self.superseded: defaultdict[Hashable, list[int]] = defaultdict(list)
+        for place, unit in enumerate(units, first):
+            if unit.successor is not None:
+                self.superseded[unit.successor].append(place)
+
+    @cached_property
+    def supported(self) -> dict[Hashable, list[int]]:
+        """The places of the facts that a turn supports, by the turn."""
+        places: defaultdict[Hashable, list[int]] = defaultdict(list)
+        for place, unit in enumerate(self.units, self.first):
+            for source in unit.sources:
+                places[source].append(place)
+        return places
+
+
+class UnitTable:
+    """Units by place. `is_alive` says which are there, `by_order` holds their places in order.
+
+    The other arrays hold a value for each place: the numbers of its conversation and its name (-1: none), the number
+    of a turn, whether it asks, and how many words it has. `lineage` is shared by tables of the same places.
+    """
+
+    def __init__(self) -> None:
+        self.lineage = object()
+        self.size = 0
+        self._segments: tuple[_Segment, ...] = ()
+        self._conversations: dict[str, int] = {}
+        self._names: dict[str, int] = {}
+        self.is_alive = self.asks = numpy.empty(0, dtype=bool)
+        self.by_order = self.conversation = self.number = self.name = self.lengths = numpy.empty(0, dtype=numpy.int32)
+
+    def revised(self, removed: Iterable[int], added: Iterable[Unit]) -> UnitTable:
+        """Return the table without the units at some places and with others.
+
+        Where most places would be free, the result has places of its own and another lineage.
+        """
+        units, gone = sorted(added, key=_order), list(removed)
+        size = self.size + len(units)
+        if size > 2 * (len(self.by_order) - len(gone) + len(units)):
+            remaining = set(self.by_order.tolist()).difference(gone)
+            return UnitTable().revised((), [*map(self.unit, remaining), *units])
+        after = object.__new__(UnitTable)
+        after.lineage, after.size = self.lineage, size
+        after._segments = self._with_segment(units)
+        after._conversations = _numbered(self._conversations, (unit.conversation for unit in units))
+        names = [name if (name := unit.terms.partition("\t")[0]) else None for unit in units]
+        after._names = _numbered(self._names, names)
+        after.is_alive = numpy.concatenate((self.is_alive, numpy.ones(len(units), dtype=bool)))
+        after.is_alive[gone] = False
+        conversations = [after._conversations.get(unit.conversation or "", -1) for unit in units]
+        after.conversation = _grown(self.conversation, conversations)
+        after.name = _grown(self.name, [after._names.get(name or "", -1) for name in names])
+        after.number = _grown(self.number, [unit.number for unit in units])
+        after.asks = _grown(self.asks, [unit.asks for unit in units])
+        after.lengths = self.lengths
+        if units:
+            after.lengths = numpy.concatenate((self.lengths, after._segments[-1].postings.lengths[-len(units) :]))
+        by_order = self.by_order[after.is_alive[self.by_order]]
+        spots = [
+            len(by_order) and bisect_left(by_order, unit.order, key=lambda place: self.unit(place).order)
+            for unit in units
+        ]
+        after.by_order = numpy.insert(by_order, spots, numpy.arange(self.size, size))
+        return after
+
+    def _with_segment(self, units: list[Unit]) -> tuple[_Segment, ...]:
+        """Return the segments with one more. It takes in those before it that are not twice as large, so few remain."""
+        segments, joined = list(self._segments), units
+        while segments and len(segments[-1].units) <= 2 * len(joined):
+            joined = [*segments.pop().units, *joined]
+        if joined:
+            segments.append(_Segment(joined, self.size + len(units) - len(joined)))
+        return tuple(segments)
+
+    def unit(self, place: int) -> Any:
+        """Return the unit at a place."""
+        segment = self._segments[bisect_right(self._segments, place, key=_first) - 1]
+        return segment.units[place - segment.first]
+
+    def units_from(self, first: int) -> Iterator[tuple[int, Any]]:
+        """Yield the units that are there from a place on, each with its place."""
+        is_alive = self.is_alive.tolist()
+        for segment in self._segments[max(bisect_right(self._segments, first, key=_first) - 1, 0) :]:
+            for place, unit in enumerate(segment.units, segment.first):
+                if place >= first and is_alive[place]:
+                    yield place, unit
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether there are turns."""
+        return bool(self._conversations)
+
+    def place(self, unit_id: Hashable) -> int | None:
+        """Return the place of a unit, None where it is not there."""
+        for segment in reversed(self._segments):
+            place = segment.places.get(unit_id)
+            if place is not None:
+                return place if self.is_alive[place] else None
+        return None
+
+    def supported_by(self, turn_id: Hashable) -> list[int]:
+        """Return the places of the facts that a turn supports."""
+        places = [place for segment in self._segments for place in segment.supported.get(turn_id, ())]
+        return [place for place in places if self.is_alive[place]]
+
+    def superseded_by(self, statement_id: Hashable) -> list[int]:
+        """Return the places of the facts that a statement superseded."""
+        places = [place for segment in self._segments for place in segment.superseded.get(statement_id, ())]
+        return [place for place in places if self.is_alive[place]]
+
+    def turns_of(self, conversation: str) -> list[int]:
+        """Return the places of the turns of a conversation."""
+        number = self._conversations.get(conversation, -2)
+        places: list[int] = ((self.conversation == number) & self.is_alive).nonzero()[0].tolist()
+        return places
+
+    def counts(self, word: str) -> WordCounts:
+        """Return which units have a word, and how often. Units that are not there any more are among them."""
+        counts = [known for segment in self._segments if (known := segment.postings.counts(word)) is not None]
+        if len(counts) == 1:
+            return counts[0]
+        empty = numpy.empty(0, dtype=numpy.int32)
+        return (
+            numpy.concatenate([empty, *(places for places, _ in counts)]),
+            numpy.concatenate([empty, *(numbers for _, numbers in counts)]),
+        )
+
+    def names_with(self, words: Iterable[str]) -> list[int]:
+        """Return the numbers of the names that have any of these words."""
+        return list({number for word in words for number in self._names_by_word.get(word, ())})
+
+    @cached_property
+    def _names_by_word(self) -> dict[str, list[int]]:
+        numbers: defaultdict[str, list[int]] = defaultdict(list)
+        for name, number in self._names.items():
+            for word in name.split():
+                numbers[word].append(number)
+        return dict(numbers)
+
+    @cached_property
+    def rank(self) -> Array:
+        """The position of each unit in their order, by place."""
+        rank = numpy.zeros(self.size, dtype=numpy.int32)
+        rank[self.by_order] = numpy.arange(len(self.by_order))
+        return rank
+
+
+def _numbered(known: dict[str, int], names: Iterable[str | None]) -> dict[str, int]:
+    """Return numbers for these names too, beside those that are known."""
+    new = [name for name in dict.fromkeys(names) if name and name not in known]
+    return known | {name: number for number, name in enumerate(new, len(known))} if new else known
+
+
+def _grown(array: Array, values: list[Any]) -> Array:
+    return numpy.concatenate((array, numpy.array(values, dtype=array.dtype)))
+
+
+def _order(unit: Unit) -> tuple[Any, ...]:
+    return unit.order
+
+
+def _first(segment: _Segment) -> int:
+    return segment.first

@@ -1,0 +1,63 @@
+"""One turn that facts rest on, as its row holds it."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+
+from sqlmodel import SQLModel
+
+from afterword.facts.transcripts import SourceTurn
+from afterword.recall.index_units import turn_terms, turn_text
+from afterword.store.database.compiled_queries import Plain
+from afterword.store.reading.fact_rows import moment_or_none
+from afterword.store.tables import SessionRow, TurnRow
+
+TURN_COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
+    *((SessionRow, name) for name in "id session_id humans assumed".split()),
+    *((TurnRow, name) for name in "number speaker said_at text".split()),
+)
+"""The columns of a row, in order. Behind them are the words that find the turn, None where they are not stored."""
+
+
+class StoredTurn:
+    """A turn of a person. What finds it in a search index is described in `recall.unit_table`."""
+
+    __slots__ = ("id", "order", "terms", "turn")
+    sources, successor = (), None
+
+    def __init__(self, row: Plain) -> None:
+        key, session_id, humans, assumed, number, speaker, said_at, text, terms = row
+        in_company = _count_people(humans, assumed) > 1
+        self.turn = SourceTurn(session_id, number, speaker, moment_or_none(said_at), text, in_company=in_company)
+        self.id = self.turn.place
+        self.order = 0, (key, number)
+        if terms is None:
+            terms = turn_terms(self.turn.said_at, speaker, text)
+        # Where only one person speaks, the name says nothing.
+        self.terms: str = terms if in_company else terms[terms.index("\t") :]
+
+    @property
+    def conversation(self) -> str:
+        """The id of its session."""
+        return self.turn.session_id
+
+    @property
+    def number(self) -> int:
+        """Its number in its session."""
+        return self.turn.number
+
+    @property
+    def asks(self) -> bool:
+        """Whether another person may answer it."""
+        return self.turn.in_company and "?" in self.turn.text
+
+    @property
+    def text(self) -> str:
+        """The text that finds it, of which its vector is made."""
+        return turn_text(self.turn.said_at, self.turn.speaker if self.turn.in_company else "", self.turn.text)
+
+
+@lru_cache(maxsize=10_000)
+def _count_people(humans: str, assumed: str) -> int:
+    return len({*json.loads(humans), *json.loads(assumed)})

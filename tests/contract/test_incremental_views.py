@@ -1,0 +1,175 @@
+"""The read model changes by what a run changed, and says the same as one that is read anew. Opening it tokenises
+nothing."""
+
+from __future__ import annotations
+
+import random
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+from sqlmodel import Session
+
+import afterword
+from afterword import Afterword
+from afterword.facts import words
+from afterword.facts.assertions import Kind
+from afterword.facts.scopes import Scope
+from afterword.recall.index_units import TOKENIZER
+from afterword.store import ledger
+from afterword.store.database.engine import Store, open_store
+from afterword.store.reading import snapshots
+from afterword.store.reading.view_cache import ViewCache
+from afterword.store.reading.views import View
+from old_stores import MADE_BY, sqlite_at
+
+MIRA = "default/user/mira"
+DAY = datetime(2026, 3, 1, 9, tzinfo=UTC)
+INSTANTS = [DAY + timedelta(days=days) for days in (400, 0, 3, 7, 400)]
+SAYINGS = [
+    *(f"I live in {place}." for place in ("Graz", "Linz", "Oslo")),
+    *(f"I like {drink}." for drink in ("tea", "coffee", "mate")),
+    *(f"My sister {name} moved to {place}." for name, place in (("Mara", "Lyon"), ("Ida", "Bergen"))),
+    "I am on a diet until 2026-03-05.",
+    "I don't like tea any more.",
+    "Forget that I live in Graz.",
+    "The weather is fine today.",
+]
+QUERIES = ["where do I live", "tea or coffee", "Mara in Lyon", "Graz Linz Oslo", "sister moved March"]
+
+
+def shown(view: View) -> dict[str, Any]:
+    """Return everything that a view says."""
+    units = sorted((unit.id for unit in view.served_units()), key=str)
+    past = sorted(str(view.unit(place).id) for place in view.is_past.nonzero()[0].tolist())
+    served = list(view.facts_at(view.served_places()))
+    ranked = {
+        query: [[(unit.id, score) for unit, score in index.ranked(query)] for index in (view.index, view.past_index)]
+        for query in QUERIES
+    }
+    parts = {query: view.index.parts(query, units) for query in QUERIES}
+    kinds = [view.served_places({kind}).size for kind in Kind]
+    former = [view.former(fact) for fact in served]
+    return {
+        **{"units": units, "past": past, "served": served, "ranked": ranked, "parts": parts, "kinds": kinds},
+        **{"former": former, "until": view.until, "unlinked": view.snapshot.unlinked},
+    }
+
+
+async def change_something(app: Afterword, chance: random.Random) -> None:
+    """Change something at random, as a user of the library may."""
+    user, number = app.scope(MIRA), chance.randrange(4)
+    runs = {record.run.id: record.run.status for record in (await user.runs()).runs}
+    applied = [run_id for run_id, status in runs.items() if status == "applied"]
+    undone = [run_id for run_id, status in runs.items() if status == "undone"]
+    facts, sessions = (await user.facts()).facts, (await user.sessions()).sessions
+    kind = chance.choice([*["process"] * 4, "remember", "undo", "redo", "forget", "forget session", "merge"])
+    if kind == "process":
+        await process(app, MIRA, f"s{number}", chance)
+    elif kind == "remember":
+        end = DAY + timedelta(days=chance.randrange(3, 9))
+        await user.remember(chance.choice(SAYINGS), valid_to=chance.choice([None, end]))
+    elif kind == "undo" and applied:
+        await user.undo(chance.choice(applied))
+    elif kind == "redo" and undone:
+        await user.redo(chance.choice(undone))
+    elif kind == "forget" and facts:
+        await user.forget(fact=chance.choice(facts).id)
+    elif kind == "forget session" and sessions:
+        await user.forget(session=chance.choice(sessions).session_id)
+    elif kind == "merge":
+        other = f"default/user/other-{chance.randrange(1000)}"
+        await process(app, other, f"other-{chance.randrange(1000)}", chance)
+        await app.merge(other, into=MIRA)
+
+
+async def process(app: Afterword, scope: str, session_id: str, chance: random.Random) -> None:
+    """Process a session of three turns, some of them by somebody else."""
+    messages = [
+        {"content": saying, "source": chance.choice(["user", "user", "tom"]), "type": "UserMessage"}
+        for saying in chance.sample(SAYINGS, 3)
+    ]
+    state = {"type": "AssistantAgentState", "llm_context": {"messages": messages}}
+    started_at = DAY + timedelta(days=chance.randrange(5))
+    await app.scope(scope).process(state, session_id=session_id, started_at=started_at)
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_a_view_that_was_carried_on_says_what_a_new_one_says(seed: int, tmp_path: Path) -> None:
+    """Over random histories of sessions, undone and redone runs, forgetting and merges."""
+    chance, carried = random.Random(seed), ViewCache()
+    async with afterword.open(url=f"sqlite:///{tmp_path}/a.db") as app:
+        store = await app.store()
+        earlier: list[tuple[View, dict[str, Any]]] = []
+        for _ in range(12):
+            await change_something(app, chance)
+            for at in chance.sample(INSTANTS, 2):
+                view = await carried.view(store, Scope.parse(MIRA), at)
+                new = await ViewCache().view(store, Scope.parse(MIRA), at)
+                assert shown(view) == shown(new)
+                earlier.append((view, shown(view)))
+        # Whoever still holds an earlier view reads what it said then.
+        assert [shown(view) for view, _ in earlier] == [what for _, what in earlier]
+
+
+async def test_nothing_is_tokenised_when_a_scope_is_opened(tmp_path: Path) -> None:
+    chance = random.Random(1)
+    async with afterword.open(url=f"sqlite:///{tmp_path}/a.db") as app:
+        for number in range(4):
+            await process(app, MIRA, f"s{number}", chance)
+    called = set[str]()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename == words.__file__:
+            called.add(frame.f_code.co_name)
+
+    def open_scope(transaction: Session) -> View:
+        sys.setprofile(note)
+        try:
+            snapshot = snapshots.read(transaction.connection(), Scope.parse(MIRA))
+            view = View(snapshot, INSTANTS[0])
+            assert view.index.parts("", ["nobody"]) == {}
+            return view
+        finally:
+            sys.setprofile(None)
+
+    async with Store(f"sqlite:///{tmp_path}/a.db") as store:
+        view = await store.read(open_scope)
+    assert called == {"terms", "_without_accents", "_words", "plain_words"}  # of the empty query alone
+    assert {isinstance(unit.id, str) for unit in view.served_units()} == {True, False}
+    assert view.index.ranked("tea coffee mate Graz Linz Oslo sister diet")
+
+
+@pytest.mark.parametrize("version", MADE_BY)
+async def test_an_old_store_gets_its_words_when_it_is_upgraded(version: str, tmp_path: Path) -> None:
+    async with await open_store(sqlite_at(version, tmp_path / "old.db")) as store:
+        with store.connecting(writing=False) as connection:
+            facts = connection.execute(text("SELECT search_terms FROM facts")).scalars().all()
+            turns = connection.execute(text("SELECT search_terms FROM turns WHERE role = 'human'")).scalars().all()
+            assert facts
+            assert turns
+            assert all(stored.startswith(TOKENIZER) for stored in [*facts, *turns])
+            upgraded = connection.execute(text("SELECT id, search_terms FROM facts ORDER BY id")).all()
+            scopes = connection.execute(text("SELECT tenant, kind, name FROM scopes")).all()
+        with store.writing() as transaction:
+            transaction.connection().execute(text("DELETE FROM fact_assertions"))
+            transaction.connection().execute(text("DELETE FROM facts"))
+            for tenant, kind, name in scopes:
+                ledger.derive_facts(transaction, Scope.parse(f"{tenant}/{kind}/{name}"))
+        with store.connecting(writing=False) as connection:
+            assert connection.execute(text("SELECT id, search_terms FROM facts ORDER BY id")).all() == upgraded
+
+
+async def test_words_of_another_tokenizer_are_made_again_where_they_are_read(tmp_path: Path) -> None:
+    async with afterword.open(url=f"sqlite:///{tmp_path}/a.db") as app:
+        await process(app, MIRA, "s", random.Random(2))
+        store = await app.store()
+        expected = shown(await ViewCache().view(store, Scope.parse(MIRA), INSTANTS[0]))
+        with store.connecting(writing=True) as connection:
+            connection.execute(text("UPDATE facts SET search_terms = '0:' || 'other'"))
+            connection.execute(text("UPDATE turns SET search_terms = NULL"))
+        assert shown(await ViewCache().view(store, Scope.parse(MIRA), INSTANTS[0])) == expected
