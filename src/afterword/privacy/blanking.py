@@ -81,7 +81,7 @@ def spans_to_blank(
     _mark(flags, text, quotes_to_keep, 0)
     _mark(flags, text, values, 1)
     _mark(flags, text, values_to_keep, 0)
-    return _flagged_spans(text, flags) if any(flags) else []
+    return spans_of_flags(text, flags) if any(flags) else []
 
 
 def _mark(flags: bytearray, text: str, phrases: Iterable[str], value: int) -> None:
@@ -91,7 +91,7 @@ def _mark(flags: bytearray, text: str, phrases: Iterable[str], value: int) -> No
             flags[match.start() : match.end()] = bytes([value]) * (match.end() - match.start())
 
 
-def _flagged_spans(text: str, flags: Sequence[int]) -> list[Span]:
+def spans_of_flags(text: str, flags: Sequence[int]) -> list[Span]:
     """Return the spans of flagged letters. Spaces and punctuation between flagged letters do not split a span."""
     spans: list[Span] = []
     start: int | None = None

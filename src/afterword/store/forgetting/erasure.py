@@ -24,6 +24,12 @@ from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks
 from afterword.store.forgetting import targets
 from afterword.store.forgetting.row_blanking import ForgottenWords, blank_session, blank_turns_before
+from afterword.store.forgetting.served_copies import (
+    CopySweep,
+    ErasedWords,
+    block_finder,
+    sweep_blocks_in_other_scopes,
+)
 from afterword.store.forgetting.text_columns import ERASABLE_TABLES, Clause, ErasableTable, SessionKeys
 from afterword.store.forgetting.tombstone_rows import add_tombstones, ensure_store_key
 from afterword.store.tables import (
@@ -71,6 +77,7 @@ class Erasure:
         self.erased: Counter[str] = Counter()
         self.blanked: Counter[str] = Counter()
         self.tombstones: list[Tombstone] = []
+        self._erased_words = ErasedWords()
 
     def forget_everything(self) -> None:
         """Forget all of the scope."""
@@ -114,6 +121,7 @@ class Erasure:
                 self.erase_session(session, until)
             elif first is not None and first < moment:
                 tombstone = self._add_session_tombstone(session, until)
+                self._erased_words.add_turns(self.transaction, session, until)
                 blank_turns_before(self.transaction, self.scope, session, tombstone, self.key, self.blanked)
         said = select(AssertionRow.id).where(AssertionRow.scope_id == self.scope_id, AssertionRow.said_at < moment)
         self.erase_statements(list(self.transaction.exec(said)))
@@ -129,6 +137,11 @@ class Erasure:
     def erase_session(self, session: SessionKeys, until: datetime) -> None:
         """Forget a session and what a person has confirmed of it. What is said in it after `until` is new."""
         self._add_session_tombstone(session, until)
+        self._erased_words.add_turns(self.transaction, session, until)
+        said = select(AssertionRow.id).where(
+            AssertionRow.scope_id == self.scope_id, AssertionRow.session_id == session.session_id
+        )
+        self._erased_words.add_statements(self.transaction, list(self.transaction.exec(said)))
         confirmed = targets.confirmed_ids(self.transaction, self.scope_id, session.session_id)
         runs = select(RunRow.id).where(RunRow.scope_id == self.scope_id, RunRow.source == session.source)
         is_of_source = (col(SpendingRow.scope_id) == self.scope_id) & (col(SpendingRow.source) == session.source)
@@ -141,10 +154,26 @@ class Erasure:
 
     def erase_statements(self, ids: Sequence[str]) -> None:
         """Erase statements and the rows that depend on them, without adding tombstones."""
+        self._erased_words.add_statements(self.transaction, ids)
         for chunk in chunks(ids):
             for table in ERASABLE_TABLES:
                 if table.of_statements and not table.derived:
                     self._erase(table, table.of_statements(chunk))
+
+    def sweep_copies(self) -> None:
+        """Erase what agents were served or repeated of the erased words, in all sessions and scopes that stay."""
+        if not self.erased and not self.tombstones:
+            return
+        self.transaction.expunge_all()  # its objects do not reflect the changed rows
+        words = self._erased_words.search(self.transaction, self.scope_id)
+        for session in self.sessions():
+            sweep = CopySweep(self.transaction, self.scope, session, self.key, self.at, block_finder(words=words))
+            self.tombstones += sweep.run()
+            self.blanked.update(sweep.counts)
+        others = sweep_blocks_in_other_scopes(self.transaction, self.scope, self.scope_id, self.key, self.at)
+        for owner, sweep in others:
+            add_tombstones(self.transaction, owner, sweep.run())
+            self.blanked.update(sweep.counts)
 
     def sessions(self) -> list[SessionKeys]:
         """Return the sessions of the scope, including those that only a proposal has read."""
@@ -247,6 +276,7 @@ def _erase(transaction: Session, scope: Scope, work: ErasureWork, at: datetime) 
     erasure = Erasure(transaction, scope, scope_id, ensure_store_key(transaction), at)
     erasure.erase_derived()
     work(erasure)
+    erasure.sweep_copies()
     scope_rows.raise_revision(transaction, scope_id)
     added = add_tombstones(transaction, scope, dict.fromkeys(erasure.tombstones))
     transaction.expunge_all()  # its objects do not reflect the changed rows
