@@ -17,7 +17,7 @@ from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, SourceTurn, Transcript, Turn
 from afterword.privacy.normalisation import visible_text
-from afterword.recall.block import block_line, safe_line
+from afterword.recall.block import SaidTurn, entry_line, safe_line
 from afterword.recall.served_turns import served_turn
 from afterword.settings import Settings
 from pasted_cases import pasted_cases
@@ -80,7 +80,7 @@ def test_an_invisible_character_is_neither_stored_nor_served(sign: str) -> None:
     assert sign not in safe_line(hidden)
     served = served_turn(source(hidden))
     assert served is not None
-    assert sign not in block_line(served)
+    assert sign not in entry_line(SaidTurn(served))
 
 
 @pytest.mark.parametrize(("word", "plain"), DISGUISED)

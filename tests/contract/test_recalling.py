@@ -24,7 +24,6 @@ from afterword.facts.assertions import (
 from afterword.facts.fact import Status
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Transcript, Turn
-from afterword.recall.block import render_block, scope_label
 from afterword.recall.tokens import token_count
 from afterword.recall.vectors import EmbeddingUnavailable, Vector
 from afterword.store import ledger, scope_rows, sessions
@@ -117,9 +116,11 @@ async def test_only_questions_about_the_past_find_what_held_once_and_it_is_marke
     now = told(await search(store, LENA, "does Lena live in Graz", at=LATER))
     assert set(now) == {"Lena lives in Linz.", "Mara lives in Lyon."}
     found = await recall(store, LENA, "where did Lena live before that, in Graz?", at=LATER, budget_tokens=600)
-    past = next(fact for fact in found.facts if not fact.is_served)
-    assert (past.statement, past.status) == ("Lena lives in Graz.", Status.SUPERSEDED)
-    assert "Lena lives in Graz. (until 2026-03-01; no longer so)" in render_block(found.facts, label=scope_label(LENA))
+    [past] = found.former
+    assert (past.fact.statement, past.fact.status) == ("Lena lives in Graz.", Status.SUPERSEDED)
+    assert found.layers is not None
+    assert "- 2026-03-01: Lena lives in Graz; now: Lena lives in Linz" in found.layers.stable_text
+    assert all(fact.is_served for fact in found.facts)
 
 
 async def test_what_is_kept_is_right_when_another_process_writes(store: Store) -> None:
@@ -231,9 +232,11 @@ async def test_facts_and_turns_share_one_budget(store: Store) -> None:
     await keep(store, *many)
     for budget in (0, 60, 100, 150, 300):
         found = await recall(store, LENA, "red tandem bicycle", at=LATER, budget_tokens=budget)
-        assert token_count(render_block(found.facts, label=scope_label(LENA), turns=found.turns)) <= budget
+        assert found.layers is not None
+        assert token_count(found.layers.text) <= budget
     assert SAID[5] in [turn.text for turn in found.turns]
-    assert f'user: "{SAID[5]}"' in render_block(found.facts, label=scope_label(LENA), turns=found.turns)
+    assert found.layers is not None
+    assert f'user: "{SAID[5]}"' in found.layers.question_text
 
 
 class Counted:

@@ -38,7 +38,8 @@ from afterword.agents.store_reference import (
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
-from afterword.recall.block import opening_tag, render_block, scope_label
+from afterword.recall.block import opening_tag, question_tag, scope_label
+from afterword.recall.layers import Layers
 from afterword.recall.matched_words import matched_words
 from afterword.recall.vectors import Embedder
 from afterword.store import entered_statements, entries
@@ -308,14 +309,22 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         shown: list[Fact] = []
         marks: list[str] = []
         for scope, recalled in recalls:
-            name = scope_label(scope)
-            marks.append(opening_tag(name))
-            text = render_block(recalled.facts, label=name, turns=recalled.turns)
-            if await place_block(model_context, text, mark=marks[-1], other_marks=marks[:-1]):
-                shown += recalled.facts
-            else:
-                _log.warning("memory %s: the context has no room for a block beside the message", name)
+            layers = recalled.layers or Layers(scope_label(scope))
+            if await self._place(model_context, layers, marks):
+                shown += [*recalled.facts, *(former.fact for former in recalled.former)]
         return shown
+
+    async def _place(self, model_context: ChatCompletionContext, layers: Layers, marks: list[str]) -> bool:
+        """Place both parts of a scope's block; return whether the model will see all of it."""
+        parts = (opening_tag(layers.label), layers.stable_text), (question_tag(layers.label), layers.question_text)
+        is_shown = True
+        for mark, text in parts:
+            is_last = mark == question_tag(layers.label)
+            is_shown &= await place_block(model_context, text, mark=mark, other_marks=marks, before_question=is_last)
+            marks.append(mark)
+        if not is_shown:
+            _log.warning("memory %s: the context has no room for a block beside the message", layers.label)
+        return is_shown
 
     async def _never_failing(self, work: Coroutine[Any, Any, T]) -> T | None:
         """Return the result of `work`, None if it failed."""

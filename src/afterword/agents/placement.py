@@ -1,8 +1,9 @@
-"""Placing a memory's block in an agent's model context: exactly one block, where the model sees it.
+"""Placing a memory's block in an agent's model context: each part once, where the model sees it.
 
 At the start of the context it is next to the agent's own system message, so that clients that take one system message
 only can merge the two. A context that hides its start (one that shows the last messages only) gets the block right
 before the latest user message, in the user role: a system message there makes such clients refuse the whole request.
+The part for the question always stands there.
 """
 
 from __future__ import annotations
@@ -25,12 +26,18 @@ _INJECTED = re.compile(
 
 
 async def place_block(
-    context: ChatCompletionContext, text: str, *, mark: str, other_marks: Collection[str] = ()
+    context: ChatCompletionContext,
+    text: str,
+    *,
+    mark: str,
+    other_marks: Collection[str] = (),
+    before_question: bool = False,
 ) -> bool:
     """Make `text` the only block in the context that starts with `mark`; return whether the model will see it.
 
-    The empty text removes the block. A block is left out where showing it would hide the message that the agent is to
-    answer, or a block that starts with one of `other_marks`.
+    It stands at the start of the context, or with `before_question` right before the latest user message. The empty
+    text removes the block. A block is left out where showing it would hide the message that the agent is to answer, or
+    a block that starts with one of `other_marks`.
     """
     seen = list(await context.get_messages())
     contents = await _contents(context, seen)
@@ -42,7 +49,7 @@ async def place_block(
     if not text:
         return True
     needed = _needed(list(await context.get_messages()), other_marks)
-    for arranged in _arrangements(others, text, first):
+    for arranged in _arrangements(others, text, None if before_question else first):
         await contents.write(arranged)
         shown = await context.get_messages()
         if any(is_block(message, mark) for message in shown) and all(message in shown for message in needed):
@@ -134,10 +141,12 @@ def _is_leading(message: LLMMessage) -> bool:
     return isinstance(message, SystemMessage) and is_block(message, OPENING)
 
 
-def _arrangements(others: list[LLMMessage], text: str, first: int) -> Iterator[list[LLMMessage]]:
-    yield [*others[:first], SystemMessage(content=text), *others[first:]]
+def _arrangements(others: list[LLMMessage], text: str, first: int | None) -> Iterator[list[LLMMessage]]:
+    if first is not None:
+        yield [*others[:first], SystemMessage(content=text), *others[first:]]
     asked = next((place for place in reversed(range(len(others))) if _is_question(others[place])), None)
-    if asked is not None:
+    if asked is not None or first is None:
+        asked = len(others) if asked is None else asked
         yield [*others[:asked], UserMessage(content=text, source=SOURCE), *others[asked:]]
 
 

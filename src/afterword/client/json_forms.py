@@ -116,7 +116,11 @@ def context_json(block: ContextBlock) -> dict[str, Any]:
         "text": block.text,
         "tokens": block.tokens,
         "budget_tokens": block.budget_tokens,
+        "stable_text": block.stable_text,
+        "question_text": block.question_text,
+        "missing": block.missing,
         "facts": [fact_json(fact) for fact in block.facts],
+        "before": [fact_json(fact) for fact in block.former],
         "turns": [
             {"session_id": turn.session_id, "turn": turn.number, "speaker": turn.speaker, "text": turn.text}
             for turn in block.turns

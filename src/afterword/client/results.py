@@ -176,8 +176,10 @@ class ContextBlock:
 
     Of several scopes the blocks stand one after the other.
 
-    `tokens` is an upper bound of its tokens for every model. `facts` and `turns` are what the block contains,
-    `left_out` what it does not.
+    `tokens` is an estimate. The block contains `facts` (what holds), `former` (what held before) and `turns` (what was
+    said). `left_out` is what holds and is not in it. `stable_text` is the part that does not depend on the query and
+    stands first in the context, `question_text` the part just before the last message. `missing` counts the flagged
+    facts for which there was no room.
     """
 
     text: str
@@ -186,6 +188,10 @@ class ContextBlock:
     facts: tuple[Fact, ...]
     turns: tuple[SourceTurn, ...]
     left_out: tuple[OmittedFact, ...]
+    former: tuple[Fact, ...] = ()
+    stable_text: str = ""
+    question_text: str = ""
+    missing: int = 0
 
 
 @dataclass(frozen=True, slots=True)

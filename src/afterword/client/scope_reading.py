@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from datetime import datetime
 from functools import partial
 from typing import TypeVar
@@ -52,7 +52,6 @@ from afterword.facts.dependents import dependents
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.privacy.foreign.stretches import foreign_turns
-from afterword.recall.block import render_block, scope_label
 from afterword.recall.matched_words import matched_words
 from afterword.recall.tokens import token_count
 from afterword.store import costs, fact_ids, ledger, lookup, reviews, runs, scope_rows, sessions
@@ -251,10 +250,7 @@ class ScopeReading:
             return await self._recalled(partial(recall.recall, query=query, at=at, budget_tokens=tokens), scope)
 
         recalls = await recall_of_scopes(recall_of, scopes, budget_tokens)
-        texts = [
-            render_block(recalled.facts, label=scope_label(scope), turns=recalled.turns)
-            for scope, recalled in zip(scopes, recalls, strict=True)
-        ]
+        layers = [recalled.layers for recalled in recalls if recalled.layers is not None]
         chosen = tuple(fact for recalled in recalls for fact in recalled.facts)
         chosen_ids = {fact.id for fact in chosen}
         facts = await self._read(
@@ -265,12 +261,16 @@ class ScopeReading:
         ]
         unclear = [OmittedFact(fact, Omission.UNCLEAR_SUBJECT) for fact in facts if fact.status is Status.PENDING]
         return ContextBlock(
-            "\n".join(text for text in texts if text),
-            sum(token_count(text) for text in texts),
-            budget_tokens,
-            chosen,
-            tuple(turn for recalled in recalls for turn in recalled.turns),
-            (*left_out, *unclear),
+            text=_joined(each.text for each in layers),
+            tokens=sum(token_count(each.text) for each in layers),
+            budget_tokens=budget_tokens,
+            facts=chosen,
+            turns=tuple(turn for recalled in recalls for turn in recalled.turns),
+            left_out=(*left_out, *unclear),
+            former=tuple(former.fact for recalled in recalls for former in recalled.former),
+            stable_text=_joined(each.stable_text for each in layers),
+            question_text=_joined(each.question_text for each in layers),
+            missing=sum(each.missing for each in layers),
         )
 
     async def _recalled(self, asked: Callable[..., Awaitable[recall.Recall]], scope: Scope) -> recall.Recall:
@@ -336,6 +336,10 @@ class ScopeReading:
             return ScopeCosts(total, by_source, of_runs, by_run.get(None, Spending()))
 
         return await self._read(work)
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return "\n".join(text for text in texts if text)
 
 
 def session_page(

@@ -47,16 +47,22 @@ from afterword.store.tables import (
 )
 
 _LONG_QUOTE_WORDS = 3
+_LONG_VALUE = 7
+"""A word of so many letters is looked for in every session, also in lower case."""
 BlankText = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
 class ForgottenWords:
-    """The words of forgotten statements by session, and the longer ones, which are looked for in every session."""
+    """The words of forgotten statements by session, and those that are looked for in every session.
+
+    These are the longer quotes, and values that tell something by themselves, such as names.
+    """
 
     quotes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     anywhere: tuple[str, ...] = ()
+    telling_values: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, transaction: Session, statements: Mapping[str, AssertionRow]) -> ForgottenWords:
@@ -75,7 +81,15 @@ class ForgottenWords:
             {session_id: tuple(sorted(texts)) for session_id, texts in quotes.items()},
             {session_id: tuple(sorted(texts)) for session_id, texts in values.items()},
             tuple(sorted(text for text in anywhere if len(text.split()) >= _LONG_QUOTE_WORDS)),
+            tuple(sorted({row.value for row in statements.values() if _is_telling(row.value)})),
         )
+
+
+def _is_telling(value: str) -> bool:
+    """Return whether a value tells something wherever it stands: it has several words, a capital, or is long."""
+    is_name = any(letter.isupper() or letter.isdigit() for letter in value)
+    is_long = len(value.split()) > 1 or len(value) >= _LONG_VALUE
+    return len(letters_and_digits(value)) >= SHORTEST_VALUE and (is_name or is_long)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +129,7 @@ def blank_session(
     Returns the tombstones that blank the same words when the session is read again.
     """
     remaining = _remaining_statements(transaction, session)
-    values = forgotten.values.get(session.session_id, ())
+    values = tuple(dict.fromkeys((*forgotten.values.get(session.session_id, ()), *forgotten.telling_values)))
     # A statement that stays and has the forgotten value itself keeps its words.
     unchanged_ids = {said.id for said, _ in remaining if any(mentions_phrase(said.value, value) for value in values)}
     words = _Words(

@@ -122,6 +122,26 @@ class StoredFact:
         """Whether an agent must never miss it."""
         return is_flagged([(row[ITEM_KIND] == EvidenceKind.PERSON, _flag(row)) for row in self._details()])
 
+    @property
+    def kind(self) -> Kind:
+        """Its kind."""
+        return KINDS[self.kind_number]
+
+    @property
+    def value(self) -> str:
+        """The value of its leading assertion."""
+        return str(json.loads(self._lead[_DETAILS])[VALUE])
+
+    @property
+    def statement(self) -> str:
+        """The sentence of its leading assertion."""
+        return str(json.loads(self._lead[_DETAILS])[STATEMENT])
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether it may have several assertions."""
+        return len(self._rows) > 1
+
     def _details(self) -> list[Details]:
         return [json.loads(row[_DETAILS]) for row in self._rows]
 

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import chain, islice
+from functools import partial
+from itertools import islice
 
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
-from afterword.recall.block import add_former_values, fit_to_budget, in_block_order, render_block, scope_label
+from afterword.recall.block import FormerFact, SaidTurn, in_block_order, scope_label
 from afterword.recall.bm25 import Array
+from afterword.recall.layers import Layers, LayerSources, choose_layers, fit_whole
+from afterword.recall.past_questions import is_about_the_past
 from afterword.recall.ranking import MeaningScores, repeats_last
 from afterword.recall.served_turns import served_turn
-from afterword.recall.tokens import LETTERS_PER_TOKEN, token_count
 from afterword.recall.vectors import Embedder
 from afterword.store.database.engine import Store
 from afterword.store.reading.fact_rows import KINDS, StoredFact
+from afterword.store.reading.layer_sources import LayerSource, layer_source
 from afterword.store.reading.scope_vectors import meaning
 from afterword.store.reading.turn_rows import StoredTurn
 from afterword.store.reading.view_cache import ViewCache as ViewCache
 from afterword.store.reading.view_cache import view_cache_of as view_cache_of
-from afterword.store.reading.views import STANDING, View
+from afterword.store.reading.views import View
 from afterword.telemetry import Count, Stage, count, note, staged
 
-_ABOUT_THE_PAST = re.compile(
-    r"\b(?:used to|previous(?:ly)?|former(?:ly)?|before (?:that|then|this|it|i|we|my|our|the)|originally|earlier"
-    r"|back then|in the past|no longer|any ?more|did (?:i|we) (?:use|have|live|work)|old(?:er)?|prior|first|at first"
-    r"|history"
-    r"|changed?|switched|instead of|(?:19|20)\d\d|in (?:january|february|march|april|may|june|july|august|september"
-    r"|october|november|december)|last (?:year|month|winter|spring|summer|autumn|fall))\b",
-    re.IGNORECASE,
-)
+MOST_LETTERS_PER_TOKEN = 8
+"""Facts with more letters for each token of the budget are not even tried whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +41,8 @@ class Recall:
     nothing is known; if it is above 0 and `facts` is empty, nothing known is relevant. `turns` are turns chosen beside
     the facts, best first, with their scores in `turn_scores`. `without_vector` counts facts and turns that could be
     found by meaning if they had a vector. The status of a fact says whether it still holds. `parts` says what adds up
-    to the score of each fact; it is empty unless it was asked for.
+    to the score of each fact; it is empty unless it was asked for. `former` are the chosen facts that held before, and
+    `layers` everything as an agent is told it, None for a search.
     """
 
     facts: tuple[Fact, ...]
@@ -56,6 +53,8 @@ class Recall:
     turn_scores: tuple[float, ...] = ()
     without_vector: int = 0
     parts: tuple[Mapping[str, float], ...] = ()
+    former: tuple[FormerFact, ...] = ()
+    layers: Layers | None = None
 
 
 @staged(Stage.RECALL, "scope")
@@ -66,43 +65,68 @@ async def recall(
     *,
     at: datetime,
     budget_tokens: int,
-    limit: int | None = None,
     kinds: Collection[Kind] | None = None,
     views: ViewCache | None = None,
     patience_s: float | None = None,
     embedder: Embedder | None = None,
 ) -> Recall:
-    """Return the facts for an agent's block, by kind and in order of saying, within the budget.
+    """Return what an agent is told, layer by layer, within the budget.
 
-    If all current and contested facts of the scope fit, all are chosen. Otherwise preferences and decisions come first,
-    up to half the budget: those that match the query before others, later ones before earlier ones. Then come the
-    facts and turns that match the query, in one ranked list. The facts that were said last fill the rest. `limit` is
-    the largest number of facts and turns together. `views` is where views are kept, by default with the store; where
-    loading takes longer than `patience_s`, the view that was loaded last is used. With an `embedder` meaning counts
-    beside words, as far as there are vectors. Raises TypeError without a scope, and `StoreError` where the store does
-    not answer.
+    If all facts that hold fit, all are chosen, then what held before and what was said. Otherwise the flagged facts
+    come first; then come facts, former facts and turns that match the query. The facts said last fill the rest.
+    With `kinds` only facts of these kinds that hold are told. `views` is where views are kept, by default with the
+    store; where loading takes longer than `patience_s`, the view that was loaded last is used. With an `embedder`
+    meaning counts beside words, as far as there are vectors. Raises TypeError without a scope, and `StoreError` where
+    the store does not answer.
     """
     view = await _view(store, scope, at, views or view_cache_of(store), patience_s)
     served = view.served_places(kinds)
-    past = bool(_ABOUT_THE_PAST.search(query)) and bool(view.is_past.any())
-    whole = _all_if_they_fit(view, served, label=scope_label(scope), budget_tokens=budget_tokens)
-    if limit is not None and len(served) > limit:
+    label = scope_label(scope)
+    whole = _all_if_few(view, served, budget_tokens=budget_tokens)
+    if whole is not None and not fit_whole(whole, label=label, budget_tokens=budget_tokens, costs=view.costs):
         whole = None
-    if whole is not None and not past:
-        whole = add_former_values(whole, view.former, label=scope_label(scope), budget_tokens=budget_tokens)
-        return _recall(whole, [], stored=len(served))
-    near, lacking = await meaning(store, view, query, embedder) if embedder is not None else (None, 0)
-    units = repeats_last(_ranked(view, query, past=past, meaning=near))
-    about = _facts_and_turns(view, units, kinds)
-    if whole is not None:
-        wanted: Iterator[Fact | SourceTurn] = chain(whole, (unit for unit in about if isinstance(unit, Fact)))
-    else:
-        wanted = _by_importance(view, units, kinds, label=scope_label(scope), budget_tokens=budget_tokens)
-    chosen = fit_to_budget(wanted, label=scope_label(scope), budget_tokens=budget_tokens, costs=view.costs)[:limit]
-    facts = in_block_order(sorted((choice for choice in chosen if isinstance(choice, Fact)), key=view.rank))
-    turns = [choice for choice in chosen if isinstance(choice, SourceTurn)]
-    facts = add_former_values(facts, view.former, label=scope_label(scope), turns=turns, budget_tokens=budget_tokens)
-    return _recall([*facts, *turns], units, stored=len(served), lacking=lacking)
+    source = await layer_source(store, view)
+    is_past = is_about_the_past(query)
+    units: Units = []
+    lacking = 0
+    if query.strip() and whole is None:
+        near, lacking = await meaning(store, view, query, embedder) if embedder is not None else (None, 0)
+        units = repeats_last(view.index.ranked(query, meaning=near))
+    ranked = [_with_former(view, fact) for fact in _facts_and_turns(view, units, kinds) if isinstance(fact, Fact)]
+    flagged = () if whole is not None else reversed(source.flagged)
+    sources = LayerSources(
+        all_facts=whole,
+        flagged=[_with_former(view, view.fact(fact)) for fact in flagged if kinds is None or fact.kind in kinds],
+        ranked=ranked,
+        latest=(_with_former(view, fact) for fact in view.facts_at(served[::-1])),
+        former=source.former if kinds is None else (),
+        former_ranked=_former_ranked(view, source, query) if kinds is None else (),
+        said=_said(source, query, at, is_about_the_past=is_past) if kinds is None else (),
+        is_about_the_past=is_past,
+    )
+    layers = choose_layers(sources, label=label, budget_tokens=budget_tokens, costs=view.costs)
+    recalled = _recall(layers.facts, units, stored=len(served), lacking=lacking)
+    said = layers.said
+    return replace(
+        recalled,
+        turns=tuple(each.turn for each in said),
+        turn_scores=tuple(each.score for each in said),
+        former=tuple(layers.former),
+        layers=layers,
+    )
+
+
+def _former_ranked(view: View, source: LayerSource, query: str) -> list[FormerFact]:
+    """Return the former facts that match the query, best first."""
+    by_id = {former.fact.id: former for former in source.former}
+    ranked = view.past_index.ranked(query) if by_id and query.strip() else []
+    return [by_id[unit.id] for unit, _ in ranked if unit.id in by_id]
+
+
+def _said(source: LayerSource, query: str, at: datetime, *, is_about_the_past: bool) -> Iterator[SaidTurn]:
+    """Yield the turns that bear on the query, those that say what no fact says first."""
+    hidden = partial(source.hidden.covers, is_about_the_past=is_about_the_past)
+    return source.said.bearing_on(query, at=at, is_hidden=hidden)
 
 
 @staged(Stage.SEARCH, "scope")
@@ -134,7 +158,7 @@ async def search(
     if not query.strip():
         return _recall(in_block_order(view.facts_at(served))[:limit], [], stored=len(served))
     near, lacking = await meaning(store, view, query, embedder) if embedder is not None else (None, 0)
-    past = bool(_ABOUT_THE_PAST.search(query))
+    past = is_about_the_past(query)
     is_asked_for_all = kinds is None and not tags and (turns or not view.snapshot.table.has_turns)
     units = _ranked(view, query, past=past, meaning=near, most=limit if is_asked_for_all else None)
     choices = (
@@ -181,25 +205,17 @@ def _facts_and_turns(view: View, units: Units, kinds: Collection[Kind] | None) -
             yield turn
 
 
-def _all_if_they_fit(view: View, served: Array, *, label: str, budget_tokens: int) -> list[Fact] | None:
-    """Return these served facts if all fit the budget, else None. What is far too long is not even rendered."""
-    if len(served) > budget_tokens or view.count_characters(served) > LETTERS_PER_TOKEN * budget_tokens:
+def _all_if_few(view: View, served: Array, *, budget_tokens: int) -> list[Fact] | None:
+    """Return these served facts, None where they are far too many or too long for the budget."""
+    if len(served) > budget_tokens or view.count_characters(served) > MOST_LETTERS_PER_TOKEN * budget_tokens:
         return None
-    facts = in_block_order(view.facts_at(served))
-    return facts if token_count(render_block(facts, label=label)) <= budget_tokens else None
+    return [_with_former(view, fact) for fact in view.facts_at(served)]
 
 
-def _by_importance(
-    view: View, units: Units, kinds: Collection[Kind] | None, *, label: str, budget_tokens: int
-) -> Iterator[Fact | SourceTurn]:
-    """Yield what to tell an agent while there is room, most important first."""
-    wanted = STANDING if kinds is None else STANDING & set(kinds)
-    standing = chain(
-        (choice for choice in _facts_and_turns(view, units, wanted) if isinstance(choice, Fact) and choice.is_served),
-        view.facts_at(view.served_places(wanted)[::-1]),
-    )
-    pinned = fit_to_budget(standing, label=label, budget_tokens=budget_tokens // 2, costs=view.costs)
-    return chain(pinned, _facts_and_turns(view, units, kinds), view.facts_at(view.served_places(kinds)[::-1]))
+def _with_former(view: View, fact: Fact) -> Fact:
+    """Return a fact with the value that it replaced, where it replaced one: then its line says since when it holds."""
+    value = view.former(fact)
+    return replace(fact, former=value) if value else fact
 
 
 def _recall(chosen: Sequence[Fact | SourceTurn], units: Units, *, stored: int, lacking: int = 0) -> Recall:

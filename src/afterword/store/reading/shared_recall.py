@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from afterword.facts.scopes import Scope
-from afterword.recall.block import render_block, scope_label
 from afterword.recall.tokens import token_count
 from afterword.store.reading.recall import Recall
 
@@ -20,10 +19,7 @@ async def recall_of_scopes(
     recalls = [await recall_of(scope, budget_tokens) for scope in scopes]
     if len(scopes) == 1:
         return recalls
-    needs = [
-        token_count(render_block(recalled.facts, label=scope_label(scope), turns=recalled.turns))
-        for scope, recalled in zip(scopes, recalls, strict=True)
-    ]
+    needs = [token_count(recalled.layers.text) if recalled.layers is not None else 0 for recalled in recalls]
     for number, share in enumerate(budget_shares(needs, budget_tokens)):
         if share < needs[number]:
             recalls[number] = await recall_of(scopes[number], share)

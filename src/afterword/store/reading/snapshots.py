@@ -167,7 +167,7 @@ def _unlinked_places(connection: Connection, key: int) -> frozenset[TurnPlace]:
     return frozenset(map(tuple, _UNLINKED.ask(connection, scope=key)))
 
 
-def _plain(columns: Iterable[tuple[type[SQLModel], str]]) -> list[Any]:
+def plain_columns(columns: Iterable[tuple[type[SQLModel], str]]) -> list[Any]:
     """Return columns whose values stay as the driver returns them: rows that are never served are never converted."""
     return [_plain_column(table, name).label(f"column_{n}") for n, (table, name) in enumerate(columns)]
 
@@ -177,7 +177,7 @@ def _plain_column(table: type[SQLModel], name: str) -> Any:
     return cast(column, String) if isinstance(column.type, JSON) else type_coerce(column, NullType())
 
 
-def _stored_terms(table: type[SQLModel]) -> Any:
+def stored_terms(table: type[SQLModel]) -> Any:
     """Return the stored words, without the version of the tokenizer; null where another version made them."""
     words, length = _plain_column(table, "search_terms"), len(TOKENIZER)
     return case((func.substr(words, 1, length) == TOKENIZER, func.substr(words, length + 1)))
@@ -194,7 +194,7 @@ def _scope_version() -> Any:
 def _changes() -> Select[Any]:
     names = ("revision", "stamp", "source", "fact_ids", "is_unlinked")
     of_scope = col(ScopeChangeRow.scope_id) == bindparam("scope")
-    since = select(*_plain([(ScopeChangeRow, name) for name in names])).where(
+    since = select(*plain_columns([(ScopeChangeRow, name) for name in names])).where(
         of_scope, col(ScopeChangeRow.revision) >= bindparam("revision")
     )
     return since.order_by(col(ScopeChangeRow.revision))
@@ -228,7 +228,7 @@ def _facts() -> Select[Any]:
         func.nullif(col(AssertionRow.id), col(FactRow.id)),
         *(case((col(AssertionRow.id) == col(FactRow.lead_id), 1), else_=0), kind),
         *(func.length(col(AssertionRow.statement)), _plain_column(FactRow, "spans")),
-        *(func.nullif(_plain_column(FactRow, "may_be"), "[]"), _stored_terms(FactRow)),
+        *(func.nullif(_plain_column(FactRow, "may_be"), "[]"), stored_terms(FactRow)),
         *(func.nullif(col(EvidenceRow.session_id), session_id), col(EvidenceRow.turn)),
         _JsonRow(*(_plain_column(table, name) for table, name in DETAILS)),
     )
@@ -256,7 +256,7 @@ def _cited_turns() -> Select[Any]:
         .cte("cited")
     )
     return (
-        select(*_plain(TURN_COLUMNS), _stored_terms(TurnRow).label("terms"))
+        select(*plain_columns(TURN_COLUMNS), stored_terms(TurnRow).label("terms"))
         .join_from(cited, SessionRow, col(SessionRow.session_id) == cited.c.session_id)
         .join(TurnRow, (col(TurnRow.session_pk) == col(SessionRow.id)) & (col(TurnRow.number) == cited.c.turn))
         .where(col(SessionRow.scope_id) == bindparam("scope"), col(TurnRow.role) == bindparam("role"))
@@ -266,7 +266,7 @@ def _cited_turns() -> Select[Any]:
 def _session_turns() -> Select[Any]:
     """Select the turns of people in some sessions."""
     return (
-        select(*_plain(TURN_COLUMNS), _stored_terms(TurnRow).label("terms"))
+        select(*plain_columns(TURN_COLUMNS), stored_terms(TurnRow).label("terms"))
         .join_from(SessionRow, TurnRow, col(TurnRow.session_pk) == col(SessionRow.id))
         .where(
             col(SessionRow.scope_id) == bindparam("scope"),
@@ -284,7 +284,7 @@ def _unlinked_turns() -> Select[Any]:
     in_fact = select(col(FactAssertionRow.assertion_id)).where(
         col(FactAssertionRow.assertion_id) == col(AssertionRow.id)
     )
-    joined = select(*_plain([(EvidenceRow, "session_id"), (EvidenceRow, "turn")])).join_from(
+    joined = select(*plain_columns([(EvidenceRow, "session_id"), (EvidenceRow, "turn")])).join_from(
         AssertionRow, EvidenceRow, col(EvidenceRow.assertion_id) == col(AssertionRow.id)
     )
     apart = joined.where(col(AssertionRow.scope_id) == key, ~in_fact.exists(), col(AssertionRow.id).in_(live))

@@ -1,0 +1,236 @@
+"""Choose what an agent is told, layer by layer, within a budget of tokens. Pure.
+
+The layers are what holds now, what held before, and what was said. What does not depend on the question stands in the
+stable part of the text, so that a provider's prompt cache works; the rest stands in the part for the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from afterword.facts.fact import Fact
+from afterword.recall.block import (
+    MAX_PASSED_OVER,
+    Entry,
+    FormerFact,
+    SaidTurn,
+    entry_heading,
+    entry_key,
+    entry_line,
+    frame,
+    in_block_order,
+    missing_line,
+    render_part,
+)
+from afterword.recall.tokens import token_count
+
+SHARE_OF_FACTS = 0.4
+SHARE_OF_FORMER = 0.15
+SHARE_OF_FORMER_ASKED = 0.35
+"""The same where the question is about the past."""
+MOST_TURNS_BESIDE_ALL = 6
+"""So many turns are told at most beside a memory that is told whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerSources:
+    """What may be told, each in the order in which it is taken.
+
+    `all_facts` are all facts that hold, None where they are too many to fit. `flagged` are the newest first. `ranked`
+    are the facts that match the question, best first, and `latest` all of them, the last said first. `former` are the
+    newest first, `former_ranked` those that match. `said` are the turns that bear on the question, best first.
+    """
+
+    all_facts: Sequence[Fact] | None
+    flagged: Sequence[Fact]
+    ranked: Sequence[Fact]
+    latest: Iterable[Fact]
+    former: Sequence[FormerFact] = ()
+    former_ranked: Sequence[FormerFact] = ()
+    said: Iterable[SaidTurn] = ()
+    is_about_the_past: bool = False
+
+
+@dataclass(slots=True)
+class Layers:
+    """What an agent is told: the entries of the stable part, and of the part for the question, in their order.
+
+    `missing` is the number of flagged facts for which there is no room.
+    """
+
+    label: str
+    stable: list[Entry] = field(default_factory=list)
+    asked: list[Entry] = field(default_factory=list)
+    missing: int = 0
+
+    @property
+    def facts(self) -> list[Fact]:
+        """The facts that hold."""
+        return [entry for entry in (*self.stable, *self.asked) if isinstance(entry, Fact)]
+
+    @property
+    def former(self) -> list[FormerFact]:
+        """The facts that held before."""
+        return [entry for entry in (*self.stable, *self.asked) if isinstance(entry, FormerFact)]
+
+    @property
+    def said(self) -> list[SaidTurn]:
+        """The turns."""
+        return [entry for entry in self.asked if isinstance(entry, SaidTurn)]
+
+    @property
+    def stable_text(self) -> str:
+        """The part that stays the same from turn to turn; empty if nothing is told in it."""
+        return render_part(self.stable, label=self.label, missing=self.missing)
+
+    @property
+    def question_text(self) -> str:
+        """The part that depends on the question; empty if nothing is told in it."""
+        return render_part(self.asked, label=self.label, is_for_question=True, has_preface=not self.stable_text)
+
+    @property
+    def text(self) -> str:
+        """Both parts."""
+        return "\n".join(filter(None, (self.stable_text, self.question_text)))
+
+
+class _Room:
+    """The tokens that are left, and what was put into the two parts."""
+
+    def __init__(self, label: str, budget_tokens: int, costs: dict[str, int]) -> None:
+        self.layers = Layers(label)
+        self.left = budget_tokens
+        self._costs = costs
+        self._keys: set[str] = set()
+        self._headings: set[tuple[bool, str]] = set()
+        self._opened: set[bool] = set()
+
+    def cost(self, entry: Entry, *, is_asked: bool) -> int:
+        """Return what an entry costs, with its heading and the frame of its part where it is the first one there."""
+        heading = entry_heading(entry)
+        opening = 0 if is_asked in self._opened else self._frame_cost(is_asked=is_asked)
+        return self._line_cost(entry) + opening + (0 if (is_asked, heading) in self._headings else token_count(heading))
+
+    def _line_cost(self, entry: Entry) -> int:
+        if not isinstance(entry, Fact):
+            return token_count(entry_line(entry))
+        if entry.id not in self._costs:
+            self._costs[entry.id] = token_count(entry_line(entry))
+        return self._costs[entry.id]
+
+    def _frame_cost(self, *, is_asked: bool) -> int:
+        has_preface = not is_asked or False not in self._opened
+        return token_count("\n".join(frame(self.layers.label, is_for_question=is_asked, has_preface=has_preface)))
+
+    def opening_cost(self) -> int:
+        """Return what it costs to begin the part for the question."""
+        return 0 if True in self._opened else self._frame_cost(is_asked=True)
+
+    def take(self, entry: Entry, *, is_asked: bool, reserve: int = 0) -> bool:
+        """Put an entry into a part if at least `reserve` is left then; return whether it is told, now or already."""
+        key = entry_key(entry)
+        if key in self._keys:
+            return True
+        cost = self.cost(entry, is_asked=is_asked)
+        if cost > self.left - reserve:
+            return False
+        self.left -= cost
+        self._keys.add(key)
+        self._opened.add(is_asked)
+        self._headings.add((is_asked, entry_heading(entry)))
+        (self.layers.asked if is_asked else self.layers.stable).append(entry)
+        return True
+
+    def take_many(self, entries: Iterable[Entry], *, share_tokens: int, most: int | None = None) -> None:
+        """Put entries into the part for the question, in their order, while they cost no more than their share."""
+        opening = self.opening_cost()
+        reserve = max(self.left - opening - share_tokens, 0)
+        passed_over = taken = 0
+        for entry in entries:
+            if most is not None and taken >= most:
+                return
+            is_known = entry_key(entry) in self._keys
+            if self.take(entry, is_asked=True, reserve=reserve):
+                passed_over = 0
+                taken += not is_known
+            else:
+                passed_over += 1
+                if passed_over >= MAX_PASSED_OVER:
+                    return
+
+    def take_all(self, entries: Sequence[Entry]) -> bool:
+        """Put all entries into the stable part if all fit; return whether they do."""
+        headings = {(False, entry_heading(entry)) for entry in entries} - self._headings
+        total = 0 if False in self._opened or not entries else self._frame_cost(is_asked=False)
+        total += sum(token_count(heading) for _, heading in headings)
+        for entry in entries:
+            total += self._line_cost(entry)
+            if total > self.left:
+                return False
+        return all(self.take(entry, is_asked=False) for entry in entries)
+
+    def take_flagged(self, flagged: Sequence[Fact]) -> None:
+        """Put the flagged facts into the stable part: all if they fit, else the newest, and count the others."""
+        if self.take_all(flagged):
+            return
+        reserve = token_count(missing_line(len(flagged)))
+        taken = 0
+        while taken < len(flagged) and self.take(flagged[taken], is_asked=False, reserve=reserve):
+            taken += 1
+        self.layers.missing = len(flagged) - taken
+        # The part is opened by this line alone where not one of them fits.
+        opening = 0 if taken else self._frame_cost(is_asked=False)
+        self._opened.add(False)
+        self.left -= reserve + opening
+
+
+def fit_whole(facts: Sequence[Fact], *, label: str, budget_tokens: int, costs: dict[str, int]) -> bool:
+    """Return whether all facts fit the budget."""
+    return _Room(label, budget_tokens, costs).take_all(facts)
+
+
+def choose_layers(
+    sources: LayerSources, *, label: str, budget_tokens: int, costs: dict[str, int] | None = None
+) -> Layers:
+    """Return what an agent is told within the budget.
+
+    Where all that holds fits, all of it is told, then all that held before where that fits too, then turns. Else the
+    flagged facts come first, then facts by one ranking, former facts and turns that match the question, each at first
+    within its share, then more of the facts. A question about the past gives the former facts a larger share.
+    """
+    room = _Room(label, budget_tokens, {} if costs is None else costs)
+    if sources.all_facts is not None and room.take_all(in_block_order(sources.all_facts)):
+        if not room.take_all(sources.former):
+            room.take_many(sources.former_ranked, share_tokens=room.left // 2)
+            room.take_many(sources.former, share_tokens=room.left // 2)
+        room.take_many(sources.said, share_tokens=room.left, most=MOST_TURNS_BESIDE_ALL)
+    else:
+        room.take_flagged(sources.flagged)
+        _take_what_matters(room, sources)
+    if room.left < 0:
+        return Layers(label)
+    return _in_order(room.layers)
+
+
+def _take_what_matters(room: _Room, sources: LayerSources) -> None:
+    whole = max(room.left - room.opening_cost(), 0)
+    of_former = SHARE_OF_FORMER_ASKED if sources.is_about_the_past else SHARE_OF_FORMER
+    room.take_many(sources.ranked, share_tokens=int(SHARE_OF_FACTS * whole))
+    room.take_many(sources.former_ranked, share_tokens=int(of_former * whole))
+    room.take_many(sources.said, share_tokens=room.left)
+    room.take_many(sources.ranked, share_tokens=room.left)
+    if sources.is_about_the_past:
+        room.take_many(sources.former, share_tokens=int(of_former * whole))
+    room.take_many(sources.latest, share_tokens=room.left)
+
+
+def _in_order(layers: Layers) -> Layers:
+    for part in (layers.stable, layers.asked):
+        facts = in_block_order(entry for entry in part if isinstance(entry, Fact))
+        former = sorted(
+            (entry for entry in part if isinstance(entry, FormerFact)), key=lambda entry: entry.order, reverse=True
+        )
+        said = sorted((entry for entry in part if isinstance(entry, SaidTurn)), key=lambda entry: entry.order)
+        part[:] = [*facts, *former, *said]
+    return layers

@@ -1,0 +1,137 @@
+"""What an agent is told: never more than the budget, flagged facts first, and a part that stays the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from afterword.facts.assertions import OWNER, Kind
+from afterword.facts.fact import Fact, Status
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import SourceTurn
+from afterword.recall.block import FormerFact, SaidTurn, missing_line
+from afterword.recall.layers import Layers, LayerSources, choose_layers
+from afterword.recall.tokens import token_count
+
+LENA = Scope.user("lena")
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+LABEL = "user-0123456789ab"
+
+
+def fact(number: int, text: str, kind: Kind = Kind.ENTITY, *, flagged: bool = False) -> Fact:
+    said_at = NOON + timedelta(minutes=number)
+    return Fact(
+        id=f"{number:020d}",
+        scope=LENA,
+        kind=kind,
+        subject=OWNER,
+        attribute="note",
+        value=text,
+        statement=text,
+        status=Status.CURRENT,
+        said_at=said_at,
+        valid_from=said_at,
+        valid_to=None,
+        support=1,
+        evidence=(),
+        assertion_ids=(f"{number:020d}",),
+        is_flagged=flagged,
+    )
+
+
+memories = st.lists(st.tuples(st.text(max_size=80), st.sampled_from(Kind), st.booleans()), max_size=25).map(
+    lambda drawn: [fact(number, text, kind, flagged=flagged) for number, (text, kind, flagged) in enumerate(drawn)]
+)
+former_facts = st.lists(st.text(max_size=60), max_size=6).map(
+    lambda texts: [
+        FormerFact(replace(fact(100 + number, text), status=Status.SUPERSEDED, valid_to=NOON + timedelta(days=9)))
+        for number, text in enumerate(texts)
+    ]
+)
+turns = st.lists(st.text(max_size=90), max_size=8).map(
+    lambda texts: [SaidTurn(SourceTurn("s1", number, "user", NOON, text)) for number, text in enumerate(texts)]
+)
+
+
+def sources(
+    facts: list[Fact], former: list[FormerFact], said: list[SaidTurn], *, past: bool = False, fits: bool = True
+) -> LayerSources:
+    newest = facts[::-1]
+    return LayerSources(
+        all_facts=facts if fits else None,
+        flagged=[each for each in newest if each.is_flagged],
+        ranked=facts[::2],
+        latest=newest,
+        former=former,
+        former_ranked=former[::2],
+        said=said,
+        is_about_the_past=past,
+    )
+
+
+@given(memories, former_facts, turns, st.booleans(), st.integers(min_value=0, max_value=900))
+def test_no_more_is_told_than_the_budget(
+    facts: list[Fact], former: list[FormerFact], said: list[SaidTurn], past: bool, budget: int
+) -> None:
+    layers = choose_layers(sources(facts, former, said, past=past), label=LABEL, budget_tokens=budget)
+    assert token_count(layers.text) <= budget
+
+
+@given(memories, former_facts, turns, st.booleans(), st.integers(min_value=0, max_value=900))
+def test_flagged_facts_are_all_told_where_they_fit_and_else_the_newest(
+    facts: list[Fact], former: list[FormerFact], said: list[SaidTurn], past: bool, budget: int
+) -> None:
+    layers = choose_layers(sources(facts, former, said, past=past), label=LABEL, budget_tokens=budget)
+    flagged = [each for each in facts if each.is_flagged]
+    told = {each.id for each in layers.facts}
+    alone = token_count(choose_layers(sources(flagged, [], []), label=LABEL, budget_tokens=10_000).text)
+    if alone <= budget:
+        assert {each.id for each in flagged} <= told
+        assert layers.missing == 0
+    else:
+        told_flagged = [each for each in flagged if each.id in told]
+        assert told_flagged == flagged[len(flagged) - len(told_flagged) :]
+        if layers.text:
+            assert layers.missing == len(flagged) - len(told_flagged)
+            assert missing_line(layers.missing) in layers.text
+
+
+@given(memories, former_facts, turns, st.booleans())
+def test_everything_is_told_where_there_is_room_and_the_first_part_knows_no_question(
+    facts: list[Fact], former: list[FormerFact], said: list[SaidTurn], past: bool
+) -> None:
+    asked = choose_layers(sources(facts, former, said, past=past), label=LABEL, budget_tokens=50_000)
+    silent = choose_layers(sources(facts, former, []), label=LABEL, budget_tokens=50_000)
+    assert {each.id for each in asked.facts} == {each.id for each in facts}
+    assert len(asked.former) == len(former)
+    assert asked.stable_text == silent.stable_text
+    assert silent.question_text == ""
+
+
+@given(memories, former_facts, turns, turns, st.integers(min_value=0, max_value=600))
+def test_the_first_part_is_the_same_whatever_is_asked(
+    facts: list[Fact], former: list[FormerFact], said: list[SaidTurn], others: list[SaidTurn], budget: int
+) -> None:
+    first = choose_layers(sources(facts, former, said), label=LABEL, budget_tokens=budget)
+    second = sources(facts, former, others, past=True)
+    second = replace(second, ranked=facts[1::3], former_ranked=former[1::2])
+    assert choose_layers(second, label=LABEL, budget_tokens=budget).stable_text == first.stable_text
+
+
+def test_a_question_about_the_past_puts_what_held_before_ahead_of_the_tail() -> None:
+    facts = [fact(number, f"Lena owns the lamp with the number {number} in her house.") for number in range(200)]
+    former = [
+        FormerFact(replace(fact(500 + number, f"Lamp {number} was red."), status=Status.SUPERSEDED, valid_to=NOON))
+        for number in range(100)
+    ]
+    past = choose_layers(sources(facts, former, [], past=True, fits=False), label=LABEL, budget_tokens=1_000)
+    now = choose_layers(sources(facts, former, [], fits=False), label=LABEL, budget_tokens=1_000)
+    assert len(past.former) > len(now.former) > 0
+    assert past.facts
+
+
+def test_nothing_known_is_no_text() -> None:
+    assert choose_layers(sources([], [], []), label=LABEL, budget_tokens=100).text == Layers(LABEL).text == ""
