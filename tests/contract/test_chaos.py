@@ -51,7 +51,7 @@ class Size:
         return self.users * self.sessions_each
 
 
-IN_CI, FULL = Size(6, 5, kills=5, crashes=1, longest_s=400), Size(30, 10, kills=60, crashes=5, longest_s=1500)
+IN_CI, FULL = Size(2, 4, kills=2, crashes=1, longest_s=400), Size(30, 10, kills=60, crashes=5, longest_s=1500)
 SIZES = [pytest.param(IN_CI, id="ci"), pytest.param(FULL, id="soak", marks=pytest.mark.soak)]
 
 
@@ -205,6 +205,7 @@ async def nothing(_name: str) -> None:
     """Do nothing for a process that has ended."""
 
 
+@pytest.mark.parametrize("size", SIZES[1:], indirect=True)
 async def test_one_batch_that_is_killed_again_and_again(chaos: Chaos, calms: Calms, canonical: Canonical) -> None:
     """`afterword run FOLDER` on a SQLite file, one process after another."""
     command = ("run", str(written(chaos.folder / "saved", chaos.told)), "--json")

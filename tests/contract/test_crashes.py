@@ -22,8 +22,8 @@ from batches import (
     differences,
     ended,
     faults,
+    few_moments,
     killed,
-    moments,
     records,
     results,
     sessions_done,
@@ -91,7 +91,7 @@ def audit(url: str, calm: Calm, canonical: Canonical) -> tuple[dict[Scope, int],
     return read(url, look)
 
 
-@pytest.mark.parametrize("moment", moments(2, SEED))
+@pytest.mark.parametrize("moment", few_moments(2, SEED, outside_soak=1))
 def test_a_batch_killed_at_a_random_moment_and_run_again_is_as_if_never_killed(
     moment: float, server: Server, calm: Calm, canonical: Canonical
 ) -> None:

@@ -32,6 +32,15 @@ OLDEST_AND_NEWEST = [
 HELD = ("kind", "subject", "attribute", "value", "statement", "status", "valid_from", "valid_to", "support")
 
 
+OLDEST, NEWEST = min(MADE_BY), max(MADE_BY)
+ON_EVERY_DATABASE = [
+    *(pytest.param("file", version) for version in MADE_BY),
+    *(pytest.param("postgres", version) for version in (OLDEST, NEWEST)),
+    *(pytest.param("postgres", version, marks=pytest.mark.soak) for version in MADE_BY if OLDEST < version < NEWEST),
+]
+"""Every version on SQLite; on PostgreSQL the ones between the oldest and the newest belong to the soak."""
+
+
 @pytest.fixture(params=["file", "postgres"])
 def made(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], str]:
     """Make a store of a version, and return its address."""
@@ -66,7 +75,7 @@ def of_then(told: Any, version: str) -> Any:
     return {name: of_then(one, version) for name, one in told.items() if name not in newer}
 
 
-@pytest.mark.parametrize("version", MADE_BY)
+@pytest.mark.parametrize(("made", "version"), ON_EVERY_DATABASE, indirect=["made"])
 def test_an_upgraded_store_answers_as_before(version: str, made: Callable[[str], str], ask: Ask) -> None:
     """Facts, runs, histories and what each session gave, word for word."""
     url = made(version)
@@ -86,7 +95,7 @@ def test_every_table_of_the_version_has_rows(version: str, tmp_path: Path) -> No
     assert [name for name, count in asyncio.run(counted()).items() if not count] == []
 
 
-@pytest.mark.parametrize("version", MADE_BY)
+@pytest.mark.parametrize(("made", "version"), ON_EVERY_DATABASE, indirect=["made"])
 async def test_deriving_anew_changes_no_fact(version: str, made: Callable[[str], str]) -> None:
     async with Store(made(version)) as store:
         await store.migrate()

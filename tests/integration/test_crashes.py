@@ -29,6 +29,7 @@ from batches import (
     differences,
     ended,
     faults,
+    few_moments,
     killed,
     moments,
     records,
@@ -119,7 +120,7 @@ def one_kill(folder: Path, moment: float, calm: Calm, canonical: Canonical) -> K
     raise AssertionError("the run was always over before it could be killed")
 
 
-@pytest.mark.parametrize("moment", moments(5, SEED))
+@pytest.mark.parametrize("moment", few_moments(5, SEED, outside_soak=2))
 def test_a_batch_killed_at_a_random_moment_and_run_again_is_as_if_never_killed(
     moment: float, tmp_path: Path, calm: Calm, canonical: Canonical
 ) -> None:

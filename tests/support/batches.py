@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import pytest
+from _pytest.mark import ParameterSet
 from sqlmodel import Session, col, select
 
 from afterword.extractors.rules import RulesExtractor
@@ -127,6 +129,14 @@ def moments(count: int, seed: int) -> list[float]:
     """Return random moments of a run, as parts of its length: one in each of so many equal stretches."""
     dice = random.Random(seed)
     return [(place + dice.random()) / count for place in range(count)]
+
+
+def few_moments(count: int, seed: int, *, outside_soak: int) -> list[ParameterSet]:
+    """Return these moments as parameters; all but the first few belong to the soak."""
+    return [
+        pytest.param(moment, marks=() if number < outside_soak else pytest.mark.soak)
+        for number, moment in enumerate(moments(count, seed))
+    ]
 
 
 async def stages_of(folder: Path, canonical: Canonical) -> dict[Scope, list[Dump]]:

@@ -23,6 +23,8 @@ NOT_A_REPLY = frozenset({"no-connection"})
 """What an endpoint that runs cannot do; `dropped` is as near as it comes."""
 KINDS = tuple(name for name in FAULTS if name not in ALTERING | NOT_A_REPLY)
 LONGEST_PAUSE_BEFORE_A_KILL_S = 0.4
+BETWEEN_STARTS_S = 0.5
+"""How long an ended process waits at most before it is started again. Most of them find nothing to do."""
 
 
 class ChaosModel:
@@ -123,7 +125,7 @@ class Herd:
                                 self.codes[one.wait()] += 1
                                 await on_end(self._names[slot])
                             self.living[slot] = self._start(slot)
-                    await asyncio.sleep(0.1)
+                    await asyncio.sleep(BETWEEN_STARTS_S)
         except TimeoutError:
             raise AssertionError(f"not over after {longest_s:.0f} s: {self._state()}") from None
 
