@@ -127,16 +127,21 @@ async def test_what_is_saved_anew_while_it_waits_is_read_anew(store: Store) -> N
 
 
 class Crowd:
-    """A model that takes its time; `most` is how many asked it at once."""
+    """A model that answers none of its first questions before so many have been asked; `most` were asked at once."""
 
-    def __init__(self) -> None:
-        self.at_once = self.most = 0
+    def __init__(self, first: int) -> None:
+        self.at_once = self.most = self.asked = 0
+        self._first, self._all_first_asked = first, threading.Barrier(first)
         self._lock = threading.Lock()
 
     def __call__(self, request: Json) -> Reply:
         with self._lock:
+            self.asked += 1
             self.at_once += 1
             self.most = max(self.most, self.at_once)
+            is_first = self.asked <= self._first
+        if is_first:
+            self._all_first_asked.wait(timeout=60)
         time.sleep(0.05)
         with self._lock:
             self.at_once -= 1
@@ -145,7 +150,7 @@ class Crowd:
 
 @pytest.mark.parametrize("concurrency", [1, 3])
 async def test_a_model_is_never_asked_more_at_once_than_was_said(store: Store, concurrency: int) -> None:
-    crowd, users = Crowd(), [Scope.user(f"user{number}") for number in range(4)]
+    crowd, users = Crowd(concurrency), [Scope.user(f"user{number}") for number in range(4)]
     with ScriptedEndpoint(crowd) as endpoint:
         async with ModelClient(ModelSettings("scripted", base_url=endpoint.base_url, api_key="key")) as client:
             found = [one for scope in users for one in talks(scope, 3)]
