@@ -112,10 +112,12 @@ _PAPER = (
 _SPOKE = r"(?:wrote|writes|said|says|replied|replies|answered|answers|texted|told (?:me|us)|posted|sent(?: me| us)?(?: this)?|goes|reads|schrieb|sagt|escribió|a écrit|ha scritto|escreveu|schreef)"
 _ASKING = r"(?:(?:hi|hey|hello|ok|okay|so|now|and|also|then|please|pls|just|can you|could you|would you|will you|i need you to|help me|kannst du|bitte|por favor)\b[, ]{0,2}){0,4}"
 _WORK = r"(?:translate|proof-?read|summari[sz]e|rewrite|reword|rephrase|paraphrase|shorten|polish|transcribe|spell-?check|correct|improve|tl;?dr|analy[sz]e|classify|parse|extract|übersetze?|zusammenfassen|traduce|traduis|traduci|traduza|vertaal|resume|résume|riassumi)"
+# "Summarise claim C-7788: ...": what follows is what the person says of a case of their own.
+_CASE = r"[^\n:.!?]{0,40}(?-i:\b[A-Z]{1,8}-?\d{1,12}\b)"
 _ANNOUNCED = re.compile(
     "|".join(
         (
-            rf"(?:^|(?<=[.!?,]\s))[ \t]{{0,8}}{_ASKING}{_WORK}\b[^\n:.!?]{{0,120}}(?::(?=\s)|[ \t]?\n)",
+            rf"(?:^|(?<=[.!?,]\s))[ \t]{{0,8}}{_ASKING}{_WORK}\b(?!{_CASE})[^\n:.!?]{{0,120}}(?::(?=\s)|[ \t]?\n)",
             rf"(?:^|(?<=[.!?,]\s))[ \t]{{0,8}}{_ASKING}{_WORK}\b[^\n:.!?]{{0,60}}\b(?:following|this|below)\b[^\n:.!?]{{0,40}}\.(?=\s)",
             rf"\b(?:here(?:'s| is| are| comes?)|this is|below is|got|received|found|read|from|saw|copied|pasted?|forwarding|what does|what is|look at|check out|see|think of|think about|make of|opinion (?:on|of|about))\b(?! (?:my|our|not|for)\b)[^\n:.!?]{{0,80}}\b{_PAPER}\b[^\n:.!?]{{0,60}}:(?=\s)",
             rf"\b(?:the|this|that|his|her|their|[A-Z][\w-]{{1,30}}'s) (?:\w{{1,20}} )?{_PAPER}(?: \w{{1,20}}){{0,3}} (?:says|said|reads|states|goes|is|was|starts?|begins?):(?=\s)",
