@@ -26,6 +26,7 @@ from afterword.facts.assertions import (
     Cue,
     Evidence,
     EvidenceKind,
+    Extent,
     Kind,
     Relation,
     SpeechAct,
@@ -159,7 +160,10 @@ class Judge:
         who = PERSON if draw // 97 % 13 == 0 else self.version
         joins = earlier.slot[0] != later.slot[0] and draw % 2 == 0
         is_parted = earlier.slot[0] == later.slot[0] != "user" and relation is Relation.BESIDE and draw % 2 == 0
-        return Verdict(earlier.id, later.id, relation, "as drawn", who, joins, is_parted) if relation else None
+        if relation is None:
+            return None
+        extent = (None, None, *Extent)[self.drawn("extent", earlier.id, later.id) % 4]
+        return Verdict(earlier.id, later.id, relation, "as drawn", who, joins, is_parted, extent)
 
     def drawn(self, *parts: object) -> int:
         """Return a number that these parts always get."""

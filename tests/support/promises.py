@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from afterword.facts import timeline
-from afterword.facts.assertions import PERSON, RETIRING, Assertion, Kind, Relation, SpeechAct, Verdict
+from afterword.facts.assertions import PERSON, RETIRING, Assertion, Extent, Kind, Relation, SpeechAct, Verdict
 from afterword.facts.fact import Status
 from afterword.facts.timeline import FactHistory
 from afterword.facts.words import folded
@@ -150,6 +150,7 @@ class _Plain:
     def __init__(self, assertions: Sequence[Assertion], verdicts: Sequence[Verdict]) -> None:
         self.said = {one.id: one for one in assertions}
         self.takes = effective(self.said, verdicts)
+        self.extents = said_extents(self.said, self.takes, verdicts)
         self.wrong: dict[str, bool] = {}
         self.erased = {
             old
@@ -179,20 +180,52 @@ class _Plain:
         """Whether it holds at an instant that is no boundary."""
         if self.was_wrong(one.id) or not _within(self.claim(one), at):
             return False
-        takers = [
-            (self.said[new], how) for (old, new), how in self.takes.items() if old == one.id and self.took_effect(new)
-        ]
-        return not any(_within(self.taken(taker, how), at) for taker, how in takers)
+        takers = [self.said[new] for old, new in self.takes if old == one.id and not self.was_wrong(new)]
+        return not any(
+            _within(self.taken(one, taker), at)
+            for taker in takers
+            if self.took_effect(taker.id) or self.takes_whole(one, taker)
+        )
 
-    def taken(self, taker: Assertion, how: Relation) -> tuple[datetime, datetime | None]:
-        """Return the interval that it takes: of a thing that is to happen on one day, all from when that was said."""
+    def takes_whole(self, one: Assertion, taker: Assertion) -> bool:
+        """Whether a change leaves no other days of an earlier statement: as the judge says, or else by the dates."""
+        if self.takes.get((one.id, taker.id)) is not Relation.CHANGES:
+            return False
+        if (one.id, taker.id) in self.extents:
+            return self.extents[one.id, taker.id] is Extent.WHOLE
+        (start, end), (former_start, former_end) = self.claim(taker), self.claim(one)
+        if one.valid_from is None and former_end is None:
+            is_a_day = end is not None and end - start <= timedelta(days=1)
+            return taker.valid_from is not None and start > taker.said_at and is_a_day
+        if end is not None and (former_end is None or (taker.valid_from and former_start < start and end < former_end)):
+            return False
+        is_same_start = taker.valid_from is None or start.date() == former_start.date()
+        return is_same_start or former_start.date() >= taker.said_at.date()
+
+    def taken(self, one: Assertion, taker: Assertion) -> tuple[datetime, datetime | None]:
+        """Return the interval that it takes: what is replaced as a whole ends at the latest when that is said."""
         start, end = self.claim(taker)
-        is_a_day = end is not None and end - start <= timedelta(days=1)
-        is_new_date = how is Relation.CHANGES and taker.valid_from is not None and start > taker.said_at and is_a_day
-        return (taker.said_at, None) if is_new_date else (start, end)
+        if not self.takes_whole(one, taker):
+            return start, end
+        former_start = self.claim(one)[0]
+        is_ahead = former_start.date() >= taker.said_at.date()
+        return min(start, taker.said_at, *([former_start] if is_ahead else [])), None
+
+    def was_replaced_before_it_began(self, name: str) -> bool:
+        """Whether it is a plan in whose place another one was put."""
+        one = self.said[name]
+        return one.valid_from is not None and any(
+            self.takes_whole(one, self.said[new])
+            and not self.was_wrong(new)
+            and self.said[new].said_at.date() <= self.claim(one)[0].date()
+            for old, new in self.takes
+            if old == name
+        )
 
     def took_effect(self, name: str) -> bool:
-        """Whether it was neither wrong nor taken back before it came true."""
+        """Whether it was neither wrong, nor taken back before it came true, nor replaced before it began."""
+        if self.was_replaced_before_it_began(name):
+            return False
         took_back = [
             self.said[new]
             for (old, new), how in self.takes.items()
@@ -223,6 +256,21 @@ def effective(said: Mapping[str, Assertion], verdicts: Sequence[Verdict]) -> Eff
                 if (old, right) not in counting and may_retire(said[old], said[right]):
                     takes.setdefault((old, right), Relation.CHANGES)
     return takes
+
+
+def said_extents(
+    said: Mapping[str, Assertion], takes: Effective, verdicts: Sequence[Verdict]
+) -> dict[tuple[str, str], Extent]:
+    """Return how much each change takes, where the judge says so; what puts a change right takes as much."""
+    by_judge = sorted(verdicts, key=lambda verdict: verdict.judge == PERSON)
+    counting = {verdict.pair: verdict for verdict in by_judge}
+    extents = {pair: verdict.extent for pair, verdict in counting.items() if verdict.extent and pair in takes}
+    for wrong, right in sorted(takes, key=lambda pair: said[pair[0]].order):
+        if takes[wrong, right] is Relation.CORRECTS and said[right].act is SpeechAct.STATE:
+            for old in [old for old, by in takes if by == wrong and (old, wrong) in extents]:
+                if (old, right) in takes and (old, right) not in counting:
+                    extents.setdefault((old, right), extents[old, wrong])
+    return extents
 
 
 def may_retire(old: Assertion, new: Assertion) -> bool:

@@ -141,6 +141,13 @@ class Relation(StrEnum):
     BESIDE = "beside"
 
 
+class Extent(StrEnum):
+    """How much of an earlier statement that has days of its own a change takes: all of it, or only the days it names."""
+
+    WHOLE = "whole"
+    DAYS = "days"
+
+
 RETIRING = frozenset({Relation.NARROWS, Relation.CHANGES, Relation.CORRECTS, Relation.RETRACTS})
 
 
@@ -149,7 +156,8 @@ class Verdict:
     """The relation of one pair of assertions, the earlier-said first, with the reason.
 
     `judge` names who decided. A person's decision outranks every other judge's. `joins_subjects` says that the two
-    subjects are one under two names, `parts_subjects` that they are two under one name.
+    subjects are one under two names, `parts_subjects` that they are two under one name. `extent` says how much a change
+    takes of the earlier assertion; None leaves it to the dates.
     """
 
     earlier_id: str
@@ -159,6 +167,7 @@ class Verdict:
     judge: str
     joins_subjects: bool = False
     parts_subjects: bool = False
+    extent: Extent | None = None
 
     @property
     def pair(self) -> tuple[str, str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from operator import attrgetter
 
-from afterword.facts.assertions import PERSON, RETIRING, Assertion, Relation, SpeechAct, Verdict
+from afterword.facts.assertions import PERSON, RETIRING, Assertion, Extent, Relation, SpeechAct, Verdict
 from afterword.facts.retirement_guard import refusal_reason
 from afterword.facts.subjects import SubjectNames, Subjects
 from afterword.facts.words import folded
@@ -20,7 +19,12 @@ _STRENGTH = {Relation.NARROWS: 0, Relation.CHANGES: 1, Relation.RETRACTS: 2, Rel
 
 def deciding_verdict(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict that counts among several on one pair."""
-    return max(verdicts, key=attrgetter("rank", "relation", "reason", "joins_subjects", "parts_subjects"))
+    return max(verdicts, key=_verdict_order)
+
+
+def _verdict_order(verdict: Verdict) -> tuple[object, ...]:
+    names = verdict.joins_subjects, verdict.parts_subjects
+    return verdict.rank, verdict.relation, verdict.reason, *names, verdict.extent or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class JudgedPairs:
     to the first-said one that it repeats, `members` each root to all assertions that repeat it. `retirements` maps each
     assertion to the later ones that retire it, with their relation. `contests` holds the pairs of roots between which a
     retirement was refused, `broader` the pairs (restatement, narrower statement) where the restatement says again what
-    was narrowed before.
+    was narrowed before. `extents` holds how much of the earlier assertion a change takes, where a judge has said so.
 
     Raises ValueError if a verdict's pair is not in order of saying.
     """
@@ -61,6 +65,7 @@ class JudgedPairs:
         self.refused: list[RefusedRetirement] = []
         self.contests: set[frozenset[str]] = set()
         self.broader: list[IdPair] = []
+        self.extents: dict[IdPair, Extent] = {}
         self.retirements: dict[str, list[tuple[str, Relation]]] = defaultdict(list)
         for (earlier, later), relation in self._retiring_relations().items():
             self.retirements[earlier].append((later, relation))
@@ -113,6 +118,7 @@ class JudgedPairs:
                 for pair, inherited in (((earlier, later), relation), *inherited_pairs):
                     if pair == (earlier, later) or pair not in self.relations:
                         relations[pair] = max(relations.get(pair, inherited), inherited, key=_STRENGTH.__getitem__)
+                        self._note_extent(pair, (earlier, later))
         self.broader = [pair for pair in self.broader if self._is_allowed(*pair)]
         allowed = {pair: relation for pair, relation in relations.items() if self._is_allowed(*pair)}
         return allowed | self._retired_by_corrections(allowed)
@@ -132,8 +138,17 @@ class JudgedPairs:
                 is_open = (old, right) not in self.relations and self.roots[old] != self.roots[right]
                 if is_open and (old, right) not in allowed and self._is_allowed(old, right):
                     inherited[old, right] = Relation.CHANGES
+                    if (old, wrong) in self.extents:
+                        self.extents[old, right] = self.extents[old, wrong]
                     retired_by[right].add(old)
         return inherited
+
+    def _note_extent(self, pair: IdPair, judged_pair: IdPair) -> None:
+        """Note how much the pair's change takes, as the judge has said of the judged pair or of restatements of it."""
+        extent = self.decided[judged_pair].extent
+        is_forward = self.roots[pair[0]] == self.roots[judged_pair[0]]
+        if extent is not None and is_forward and (pair == judged_pair or pair not in self.relations):
+            self.extents[pair] = min(extent, self.extents.get(pair, extent))
 
     def _inherited(self, earlier: str, later: str, relation: Relation) -> Iterable[tuple[IdPair, Relation]]:
         """Yield what one verdict means for all restatements of its two sides."""

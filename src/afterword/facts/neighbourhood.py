@@ -108,8 +108,8 @@ def _may_lose_effect(sides: Iterable[JudgedStatements], id_: str) -> bool:
 
 
 def _is_plan(assertion: Assertion) -> bool:
-    """Whether it was announced: it was to begin after it was said."""
-    return assertion.valid_from is not None and assertion.valid_from > assertion.said_at
+    """Whether it was announced: it was to begin on the day it was said, or after it."""
+    return assertion.valid_from is not None and assertion.valid_from.date() >= assertion.said_at.date()
 
 
 def _retires(verdict: Verdict) -> bool:

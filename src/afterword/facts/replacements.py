@@ -26,16 +26,16 @@ LAST_REPLACEMENTS = 5
 def replacement_starts(
     id_: str, by_id: Mapping[str, Assertion], verdicts: Iterable[Verdict]
 ) -> tuple[datetime, ...] | None:
-    """Return when the first replacements of a statement were said and had begun; None if nothing has replaced it.
+    """Return when the first replacements of a statement were said; None if nothing has replaced it.
 
-    `verdicts` are all verdicts on the statement. A replacement is a change that has no end and that the guard allows.
+    `verdicts` are all verdicts on the statement. A replacement is a change that has begun, has no end, and that the guard allows.
     """
     judged: dict[str, list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
         if verdict.earlier_id == id_ and verdict.later_id in by_id:
             judged[verdict.later_id].append(verdict)
     starts = [
-        max(by_id[later_id].said_at, by_id[later_id].valid_from or by_id[later_id].said_at)
+        by_id[later_id].said_at
         for later_id, on_pair in judged.items()
         if deciding_verdict(on_pair).relation is Relation.CHANGES and _replaces(by_id[id_], by_id[later_id])
     ]
@@ -43,7 +43,7 @@ def replacement_starts(
 
 
 def is_replaced_before(earlier: Assertion, later: Assertion, starts: tuple[datetime, ...], count: int) -> bool:
-    """Whether `count` replacements were said and had begun before the later statement, which has another value.
+    """Whether `count` replacements were said before the later statement, which has another value.
 
     Then it changes nothing of the earlier statement, unless it corrects or retracts that.
     """
@@ -55,4 +55,9 @@ def is_replaced_before(earlier: Assertion, later: Assertion, starts: tuple[datet
 
 def _replaces(earlier: Assertion, later: Assertion) -> bool:
     is_general = later.act is SpeechAct.STATE and later.valid_to is None and not later.limited_to
-    return is_general and refusal_reason(earlier, later, is_same_subject=earlier.slot[0] == later.slot[0]) is None
+    has_begun = later.valid_from is None or later.valid_from.date() < later.said_at.date()
+    return (
+        is_general
+        and has_begun
+        and refusal_reason(earlier, later, is_same_subject=earlier.slot[0] == later.slot[0]) is None
+    )

@@ -9,18 +9,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from afterword.facts.assertions import Assertion, EvidenceKind, Relation, SpeechAct, Verdict
+from afterword.facts.assertions import Assertion, EvidenceKind, Extent, Relation, SpeechAct, Verdict
 from afterword.facts.fact import ENDED_STATUSES, Fact, Status
 from afterword.facts.judged_pairs import JudgedPairs, RefusedRetirement
 from afterword.facts.safety import assertion_flag, is_flagged
 from afterword.facts.subjects import SubjectNames
-
-Interval = tuple[datetime, datetime | None]
-"""A start and an end, None where the end is open."""
-
-_ONE_DAY = timedelta(days=1)
+from afterword.facts.takeover import Interval, change_extents, replaced_plans, taken_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +186,9 @@ def _validity(
     """Return when each assertion holds; and of those that never hold, the status and the assertion that undid them."""
     spans: dict[str, list[ValidityPeriod]] = {}
     undone: dict[str, tuple[Status, str]] = {}
-    without_effect = _withdrawn_in_advance(pairs, corrected_by, intervals) | corrected_by.keys()
+    extents = change_extents(pairs, intervals)
+    never_ended_anything = _withdrawn_in_advance(pairs, corrected_by, intervals)
+    never_ended_anything |= replaced_plans(pairs, intervals, extents, corrected_by)
     for assertion in pairs.ordered:
         if assertion.id in corrected_by:
             correction = pairs.by_id[corrected_by[assertion.id]]
@@ -200,12 +198,15 @@ def _validity(
         remaining = [ValidityPeriod(*intervals[assertion.id])]
         retirements = sorted(pairs.retirements[assertion.id], key=lambda retirement: pairs.position[retirement[0]])
         for later, relation in retirements:
-            if later not in without_effect:
-                ending = Status.RETRACTED if relation is Relation.RETRACTS else Status.SUPERSEDED
-                taken = _taken_interval(pairs.by_id[later], relation, intervals[later])
-                remaining = _subtract(remaining, taken, ending, later)
-                if not remaining:
-                    undone.setdefault(assertion.id, (ending, later))
+            extent = extents.get((assertion.id, later))
+            # What was replaced as a whole does not come back when its replacement is withdrawn or replaced itself.
+            if later in corrected_by or (later in never_ended_anything and extent is not Extent.WHOLE):
+                continue
+            ending = Status.RETRACTED if relation is Relation.RETRACTS else Status.SUPERSEDED
+            taken = taken_interval(pairs.by_id[later], intervals[later], intervals[assertion.id], extent)
+            remaining = _subtract(remaining, taken, ending, later)
+            if not remaining:
+                undone.setdefault(assertion.id, (ending, later))
         spans[assertion.id] = remaining
     return spans, undone
 
@@ -222,19 +223,6 @@ def _withdrawn_in_advance(
         and later not in corrected_by
         and intervals[later][0] <= intervals[assertion.id][0]
     }
-
-
-def _taken_interval(later: Assertion, relation: Relation, interval: Interval) -> Interval:
-    """Return the interval that a later assertion takes from an earlier one: usually the interval it is about.
-
-    A change to an event of at most a day that is still ahead (a deadline, a defence) moves the event to a new date. The
-    former date ends when that is said, and does not come back once the day has passed.
-    """
-    start, end = interval
-    is_ahead = later.valid_from is not None and start > later.said_at
-    if relation is Relation.CHANGES and is_ahead and end is not None and end - start <= _ONE_DAY:
-        return later.said_at, None
-    return interval
 
 
 def _subtract(spans: list[ValidityPeriod], interval: Interval, ending: Status, by: str) -> list[ValidityPeriod]:

@@ -16,6 +16,7 @@ from afterword.facts.assertions import (
     Cue,
     Evidence,
     EvidenceKind,
+    Extent,
     Kind,
     Relation,
     SpeechAct,
@@ -123,7 +124,8 @@ def verdict_key(scope: Scope, earlier: Assertion, later: Assertion, judge: str) 
 
 def verdict_values(verdict: Verdict, key: str, scope_id: int, recorded_at: datetime) -> Values:
     """Return the columns of a verdict."""
-    columns = {**asdict(verdict), "relation": str(verdict.relation)}
+    extent = None if verdict.extent is None else str(verdict.extent)
+    columns = {**asdict(verdict), "relation": str(verdict.relation), "extent": extent}
     return {"key": key, "scope_id": scope_id, **columns, "recorded_at": recorded_at}
 
 
@@ -137,6 +139,7 @@ def verdict_of(row: VerdictRow) -> Verdict:
         row.judge,
         row.joins_subjects,
         row.parts_subjects,
+        Extent(row.extent) if row.extent else None,
     )
 
 

@@ -250,6 +250,7 @@ class VerdictRow(SQLModel, table=True):
     judge: str
     joins_subjects: bool = False
     parts_subjects: bool = False
+    extent: str | None = None
     recorded_at: datetime
 
 
