@@ -20,7 +20,7 @@ from afterword.cli.output import console, day, money, print_json, spending_text,
 if TYPE_CHECKING:
     from afterword import Afterword
     from afterword.client.store_results import StoreCosts, StoreStatus
-    from afterword.client.values import Ending, Halt, Job
+    from afterword.client.values import Ending, FactChange, Halt, Job, Scope
 
 DAYS_SHOWN = 14
 
@@ -223,12 +223,35 @@ def worker_command(
 
 @app.command(name="migrate")
 def migrate_command(as_json: Json = False) -> None:
-    """Bring the tables of the store up to date."""
-    before, after = call_store(lambda store: store.migrate())
+    """Bring the tables of the store up to date, and show the facts that new rules for deriving them have changed."""
+
+    async def migrate(store: Afterword) -> tuple[tuple[str | None, str], Mapping[Scope, tuple[FactChange, ...]]]:
+        return await store.migrate(), await store.derive_facts()
+
+    (before, after), changes = call_store(migrate)
+    changed = [(str(scope), change) for scope, changes_of_scope in changes.items() for change in changes_of_scope]
     if as_json:
-        print_json({"before": before, "after": after})
-    else:
-        console().print(f"tables: {before or 'none'} -> {after}" if before != after else f"tables: {after}, up to date")
+        print_json({"before": before, "after": after, "changed": [_change_json(*change) for change in changed]})
+        return
+    console().print(f"tables: {before or 'none'} -> {after}" if before != after else f"tables: {after}, up to date")
+    rows = [
+        (
+            scope,
+            next(fact.statement for fact in (change.after, change.before) if fact),
+            change.before.status if change.before else "new",
+            change.after.status if change.after else "gone",
+        )
+        for scope, change in changed
+    ]
+    if rows:
+        console().print(table("changed by new rules", ("memory", "fact", "before", "after"), rows))
+
+
+def _change_json(scope: str, change: FactChange) -> dict[str, object]:
+    from afterword.client.json_forms import fact_json
+
+    before, after = (fact_json(fact) if fact else None for fact in (change.before, change.after))
+    return {"scope": scope, "before": before, "after": after}
 
 
 @app.command(name="doctor")

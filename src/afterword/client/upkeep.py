@@ -12,6 +12,7 @@ from afterword.client.arguments import scope_of
 from afterword.client.resources import Resources
 from afterword.client.store_results import BackupFile, ExportedFile, TombstoneReplay
 from afterword.errors import ArgumentInvalid
+from afterword.facts.fact_changes import FactChange
 from afterword.facts.scopes import Scope
 from afterword.store import scope_rows
 from afterword.store.forgetting import tombstone_replay
@@ -93,6 +94,15 @@ class StoreUpkeep:
         from afterword.client.background import migrate
 
         return await migrate(self._resources)
+
+    async def derive_facts(self) -> Mapping[Scope, tuple[FactChange, ...]]:
+        """Derive the facts again that the rules of an older afterword derived; return what changed in each scope.
+
+        Run it after `migrate`. A SQLite store that is upgraded when it is opened does this itself.
+        """
+        from afterword.store.derivation import derive_outdated_scopes
+
+        return await derive_outdated_scopes(await self._resources.store())
 
     async def run_due_jobs(self, *, halt: Halt | None = None) -> Mapping[str, Ending]:
         """Do the periodic jobs that are due now, and return how each ended; loads APScheduler."""

@@ -4,6 +4,7 @@ which writes an amount."""
 from afterword.facts.assertions import Assertion
 from afterword.facts.dependents import Dependent
 from afterword.facts.fact import Fact, Status
+from afterword.facts.fact_changes import FactChange
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript, Turn
 from afterword.pipeline.background.halt import Halt
@@ -29,6 +30,7 @@ __all__ = [
     "Dependent",
     "Ending",
     "Fact",
+    "FactChange",
     "Failure",
     "Halt",
     "Job",

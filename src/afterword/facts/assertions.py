@@ -142,7 +142,7 @@ class Relation(StrEnum):
 
 
 class Extent(StrEnum):
-    """How much of an earlier statement that has days of its own a change takes: all of it, or only the days it names."""
+    """How much a change takes of an earlier statement with days of its own: all of it, or only the days it names."""
 
     WHOLE = "whole"
     DAYS = "days"

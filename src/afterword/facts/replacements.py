@@ -28,7 +28,8 @@ def replacement_starts(
 ) -> tuple[datetime, ...] | None:
     """Return when the first replacements of a statement were said; None if nothing has replaced it.
 
-    `verdicts` are all verdicts on the statement. A replacement is a change that has begun, has no end, and that the guard allows.
+    `verdicts` are all verdicts on the statement. A replacement is a change that has
+    begun, has no end, and that the guard allows.
     """
     judged: dict[str, list[Verdict]] = defaultdict(list)
     for verdict in verdicts:

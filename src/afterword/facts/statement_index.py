@@ -12,7 +12,7 @@ from afterword.facts.assertions import EVERYTHING, OWNER, Assertion, Authority, 
 from afterword.facts.persistent_map import PersistentMap, group_ids, regroup_ids
 from afterword.facts.similarity import StatementStems, statement_stems
 
-_SUBJECT, _VAGUE_RETRACTION, _CLEARING, _SAME_WEIGHT, _SAME_SPEAKER = range(1, 6)
+_SUBJECT, _VAGUE_RETRACTION, _CLEARING, _SAME_WEIGHT, _SAME_SPEAKER, _VALUE_WORD = range(1, 7)
 SLOT_REACH, WORD_REACH, CLEARING_REACH = 32, 64, 8
 """How far apart, in the order of saying, two statements may be among those of one key to bear on each other: of one
 slot; of one word, one subject, or the vague retractions of a subject; and of those that take everything back. Without
@@ -57,6 +57,7 @@ class IndexedStatement:
         """The index keys that lead to it."""
         keys: list[Hashable] = [self.slot, *self.words.said, (_SUBJECT, self.slot[0])]
         keys += [(_SAME_WEIGHT, self.slot, self.weight), (_SAME_SPEAKER, self.slot, self.said.speaker)]
+        keys += [(_VALUE_WORD, self.slot, word) for word in self.words.value]
         if self.is_vague:
             keys.append((_VAGUE_RETRACTION, self.slot[0]))
         return [*keys, (_CLEARING, self.slot[0])] if self.is_clearing else keys
@@ -102,15 +103,17 @@ class StatementIndex:
         return [self.by_id[id_] for id_ in ids - {statement.said.id}]
 
     def _nearest_of_slot(self, statement: IndexedStatement) -> Iterable[str]:
-        """Return the nearest statements of its slot of every weight, and of its own speaker.
+        """Return the nearest statements of its slot of every weight, of its own speaker, and with a word of its value.
 
-        Those that cannot replace it may be many, and must not hide one that can.
+        Those that cannot replace it may be many, and must not hide one that can. The value that it repeats or withdraws
+        may have been said long ago.
         """
         slot, order = statement.slot, statement.order
         if len(ids := self._ids.get(slot, ())) <= SLOT_REACH:
             return ids
         keys: list[Hashable] = [(_SAME_WEIGHT, slot, weight) for weight in _WEIGHTS]
         keys.append((_SAME_SPEAKER, slot, statement.said.speaker))
+        keys += [(_VALUE_WORD, slot, word) for word in statement.words.value]
         return (id_ for key in keys for id_ in self._nearest(key, order, SLOT_REACH))
 
     def _nearest(self, key: Hashable, order: Order, reach: int) -> Sequence[str]:

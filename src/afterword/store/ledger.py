@@ -261,12 +261,15 @@ def _update_facts(
     return KnowledgeChange(before, after, frozenset(affected_ids))
 
 
-def derive_facts(transaction: Session, scope: Scope) -> None:
-    """Derive all facts of a scope from what is stored, and write those that differ. Caches are bypassed."""
+def derive_facts(transaction: Session, scope: Scope) -> set[str]:
+    """Derive all facts of a scope from what is stored, and write those that differ. Caches are bypassed.
+
+    Returns the ids of the facts that were written or removed.
+    """
     scope_id = scope_key(transaction, scope)
     live = read_knowledge(transaction, scope, afresh=True)
     stored_ids = list(transaction.exec(select(FactRow.id).where(FactRow.scope_id == scope_id)))
-    _replace_facts(transaction, scope_id, stored_ids, fact_histories(live.assertions, live.verdicts))
+    return _replace_facts(transaction, scope_id, stored_ids, fact_histories(live.assertions, live.verdicts))
 
 
 def _replace_facts(

@@ -17,6 +17,9 @@ from afterword.store.database.inserts import insert_missing
 from afterword.store.database.statements import fetch_rows
 from afterword.store.tables import ScopeRow
 
+DERIVATION = 1
+"""The version of the rules by which facts are derived. An upgrade derives scopes with an older one again."""
+
 
 class Policy(StrEnum):
     """Which runs wait for a person's approval before they count."""
@@ -94,6 +97,7 @@ def ensure_scope(transaction: Session, scope: Scope) -> int:
     """Return the key of a scope's row, which is added if it is missing."""
     if not scope_key(transaction, scope):
         values = {"tenant": scope.tenant, "kind": str(scope.kind), "name": scope.id, "revision": 0, "policy": "auto"}
+        values["derivation"] = DERIVATION
         insert_missing(transaction, ScopeRow, [values])
     return scope_key(transaction, scope)
 

@@ -24,7 +24,8 @@ SQLModel.metadata.naming_convention = NAMING
 
 class ScopeRow(SQLModel, table=True):
     """A scope. `revision` grows with every change of what is known, so that caches notice it. `policy` says which runs
-    wait for a person's approval. Since `paused_at` no session is stored; `sessions_not_kept` counts those."""
+    wait for a person's approval. Since `paused_at` no session is stored; `sessions_not_kept` counts those. `derivation`
+    is the version of the rules that derived its facts."""
 
     __tablename__ = "scopes"
     __table_args__ = (UniqueConstraint("tenant", "kind", "name"),)
@@ -38,6 +39,7 @@ class ScopeRow(SQLModel, table=True):
     stamp: str = ""
     paused_at: datetime | None = None
     sessions_not_kept: int = 0
+    derivation: int = 0
 
 
 class ScopeChangeRow(SQLModel, table=True):

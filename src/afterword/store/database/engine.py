@@ -6,6 +6,7 @@ transaction, in a thread of the store's own. One store may be used from several 
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -33,6 +34,7 @@ from afterword.store.database.urls import DEFAULT_URL, shown_url, store_url
 
 T = TypeVar("T")
 
+_log = logging.getLogger(__name__)
 _MIGRATING = threading.Lock()
 
 READERS = 4
@@ -383,6 +385,12 @@ async def open_store(
             if store.dialect != "sqlite":
                 raise
             await store.migrate()
+            # Imported only here: it stands above this module, and few programs ever need it.
+            from afterword.store.derivation import derive_outdated_scopes
+
+            changes = await derive_outdated_scopes(store)
+            for scope, changed in changes.items():
+                _log.warning("the upgrade changed %d facts of scope %s", len(changed), scope)
         on_failure.pop_all()
     return store
 

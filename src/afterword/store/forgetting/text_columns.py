@@ -154,7 +154,7 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
     ErasableTable(
         VerdictRow,
         ("reason",),
-        ("key", "earlier_id", "later_id", "relation", "judge"),
+        ("key", "earlier_id", "later_id", "relation", "judge", "extent"),
         # A merge that was undone leaves verdicts on statements of two scopes.
         of_scope=lambda scope: or_(col(VerdictRow.scope_id) == scope, _judges_any(_assertions(scope))),
         of_session=lambda session: _judges_any(_session_assertions(session)),
