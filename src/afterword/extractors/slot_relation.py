@@ -5,18 +5,34 @@ The offline judge uses it. So does code that has to decide at once, where asking
 
 from __future__ import annotations
 
-from afterword.facts.assertions import EVERYTHING, Assertion, Cue, Relation, SpeechAct
+import re
+
+from afterword.facts.assertions import EVERYTHING, Assertion, Cue, Kind, Relation, SpeechAct
 from afterword.facts.words import folded, plain_words, word_set
 
 RELATION_VERSION = "rules-1"
 """The judge's version that is stored with the verdicts decided here."""
 
 SINGLE_VALUED = word_set(
-    """name home employer job role birthday age timezone seat editor shell browser operating_system platform
-    version contact budget budget_per_night budget_per_day budget_per_week budget_per_month budget_per_year goal
-    deadline source shoe_size extension excess deductible living_room cadence relation phone_number address"""
+    """name called home country employer job role birthday age timezone time_zone seat editor shell browser
+    operating_system platform version contact budget budget_per_night budget_per_day budget_per_week budget_per_month
+    budget_per_year goal deadline source shoe_size extension excess deductible living_room cadence relation phone_number
+    address answer_language preferred_drink phone laptop computer boss manager doctor dentist"""
 )
 """Attributes that hold one value at a time. Any other attribute may have several values at once."""
+
+_SINGLE_VALUED_PREFIXES = ("favorite_", "number_of_")
+_DIETS = word_set("vegan vegetarian pescatarian")
+_ABOUT_ONE_ATTRIBUTE = word_set(
+    "name called home country employer job origin birthplace raised_in allergy language age"
+)
+"""Withdrawing a value of these says nothing about the same value elsewhere: who has left Porto may like it still."""
+
+_DENIAL = re.compile(
+    r"(?:hate|dislike|detest|can't stand|cannot stand|can't bear|don't like|do not like|not an? (?:big )?fan of|never|"
+    r"don't|do not|can't|cannot|hardly ever|rarely|against|not|no) (?P<core>.+)"
+)
+_EMPHASIS = re.compile(r"(?:always|usually|only|mostly|please) (?P<core>.+)")
 
 # Shorter values occur in too many sentences to tell what is taken back.
 SHORTEST_NAMED = 4
@@ -28,11 +44,55 @@ def relation(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | Non
         return None
     if later.act is not SpeechAct.STATE:
         return _withdrawal(earlier, later)
-    if earlier.slot != later.slot or folded(earlier.limited_to or "") != folded(later.limited_to or ""):
+    if _is_of_other_occasion(earlier, later):
         return None
-    if folded(earlier.value) == folded(later.value):
-        return _same_value(earlier, later)
-    return _other_value(earlier, later) if later.slot[1] in SINGLE_VALUED else None
+    if _is_dropped_decision(earlier, later):
+        return Relation.CHANGES, "decided otherwise"
+    if earlier.slot != later.slot:
+        return None
+    (said, was_positive), (says, is_positive) = _core(earlier), _core(later)
+    if said == says:
+        return _same_value(earlier, later) if was_positive == is_positive else _other_value(earlier, later)
+    return _other_value(earlier, later) if _excludes(earlier, later) else None
+
+
+def _is_of_other_occasion(earlier: Assertion, later: Assertion) -> bool:
+    """Whether the later assertion is limited to something else, so that it leaves the earlier one as it is."""
+    if earlier.kind is Kind.DECISION and not _core(later)[1] and not later.limited_to:
+        return False
+    return folded(earlier.limited_to or "") != folded(later.limited_to or "")
+
+
+def _is_dropped_decision(earlier: Assertion, later: Assertion) -> bool:
+    """Whether the later assertion decides against what the earlier one decided for some purpose."""
+    if earlier.kind is not Kind.DECISION or later.kind is not Kind.DECISION or earlier.slot == later.slot:
+        return False
+    (said, was_positive), (says, is_positive) = _core(earlier), _core(later)
+    return was_positive and not is_positive and said[: len(says)] == says and bool(earlier.limited_to)
+
+
+def _excludes(earlier: Assertion, later: Assertion) -> bool:
+    """Whether two different values of one slot cannot hold together."""
+    attribute = later.slot[1]
+    if attribute in SINGLE_VALUED or attribute.startswith(_SINGLE_VALUED_PREFIXES):
+        return True
+    if attribute == "diet":
+        return {folded(earlier.value), folded(later.value)} <= _DIETS
+    if later.kind is Kind.DECISION and later.limited_to:
+        return _core(earlier)[1] and _core(later)[1]
+    return attribute.startswith("preferred_") and later.cue is Cue.CHANGE
+
+
+def _core(assertion: Assertion) -> tuple[list[str], bool]:
+    """Return what a value is about, as words in the singular without articles, and whether it affirms it."""
+    value = folded(assertion.value.replace("’", "'"))
+    if assertion.slot[1] == "home":
+        value = value.partition(",")[0]
+    denied, emphasised = _DENIAL.fullmatch(value), _EMPHASIS.fullmatch(value)
+    match = denied or emphasised
+    words = plain_words(match["core"] if match else value)
+    plain = [word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word for word in words]
+    return [word for word in plain if word not in ("the", "a", "an")] or plain, denied is None
 
 
 def _same_value(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
@@ -65,11 +125,16 @@ def _is_postponed(earlier: Assertion, later: Assertion) -> bool:
 def _withdrawal(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
     if is_cleared(earlier, later):
         return Relation.RETRACTS, "everything was taken back"
-    taken_back = folded(later.value)
-    if earlier.slot == later.slot and (not taken_back or taken_back == folded(earlier.value)):
+    is_same_value = _core(earlier) == _core(later)
+    if earlier.slot == later.slot and (not later.value or is_same_value):
         return Relation.RETRACTS, "taken back"
+    if {earlier.slot[1], later.slot[1]} & _ABOUT_ONE_ATTRIBUTE and later.act is SpeechAct.RETRACT:
+        return None
+    taken_back = folded(later.value)
     words = f" {_words(earlier.value)} {_words(earlier.statement)} "
-    if len(taken_back) >= SHORTEST_NAMED and f" {taken_back} " in words:
+    is_named = later.act is SpeechAct.ERASE and len(taken_back) >= SHORTEST_NAMED and f" {taken_back} " in words
+    is_same_name = is_same_value and (len(taken_back) >= SHORTEST_NAMED or taken_back == folded(earlier.value))
+    if is_named or is_same_name:
         return Relation.RETRACTS, f"taken back by name: {later.value}"
     return None
 

@@ -1,62 +1,32 @@
-"""The offline extractor: applies English rules to what people say, sentence by sentence.
+"""The offline extractor: a small grammar over whole plain sentences of people.
 
-It uses no model, no network and no clock.
+It uses no model, no network and no clock. A sentence that is not wholly understood gives nothing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from afterword.extractors.candidates import Candidate
+from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Extraction, Rejection, Window
-from afterword.extractors.rules import decisions, guards, people, preferences, schedules, withdrawals
-from afterword.extractors.rules.candidate_builder import (
-    Speech,
-    apply_rule,
-    build_candidate,
-    build_erasure,
-    build_unread_erasure,
-    build_withdrawal,
-    without_article,
-)
-from afterword.extractors.rules.rule import FULL_NAME, NAME, Rule
-from afterword.extractors.rules.sentences import HIDDEN, Passage, clauses, hide_passages, sentences
-from afterword.extractors.rules.third_person import trimmed
-from afterword.facts.assertions import Cue, SpeechAct
+from afterword.extractors.rules import sentences, withdrawals
+from afterword.extractors.rules.dates import ALWAYS, Validity, split_days
+from afterword.extractors.rules.grammar import Reading, read_clause
+from afterword.extractors.rules.phrases import Clause, is_thing, with_subject, without_lead, without_tails
+from afterword.extractors.rules.vocabulary import slug
+from afterword.facts.assertions import Cue, Kind, SpeechAct
 from afterword.facts.transcripts import Role, Turn
-from afterword.privacy.foreign.stretches import ForeignStretch, foreign_turns
 
-_RULES: tuple[Rule, ...] = (
-    *decisions.RETRACTIONS,
-    *people.OWN,
-    *people.OTHERS,
-    *decisions.CHANGES,
-    *preferences.RULES_OF_THUMB,
-    *preferences.INSTRUCTIONS,
-    *preferences.FROM_NOW_ON,
-    *decisions.NUMBERED,
-    *preferences.LIKES,
-    *preferences.HABITS,
-    *schedules.SCHEDULES,
-    *decisions.DECISIONS,
-    *decisions.DESCRIPTIONS,
-)
-_SENTENCE_RULES = tuple(rule for rule in _RULES if rule.sentence)
-_CLAUSE_RULES = tuple(rule for rule in _RULES if not rule.sentence)
-_EMBEDDED_RULES = (decisions.USED, *_CLAUSE_RULES, people.RELATION)
-_SETTLED = frozenset({"agreed", "decided", "settled", "deal", "ok decided", "all agreed"})
-_FULL_NAME = re.compile(FULL_NAME)
-_LABELLED = re.compile(rf"(?:^|\n|[Aa]lso )(?P<s>{NAME}): ")
-_INTRODUCED = re.compile(rf"\b(?:I'm|I am|name is|this is) (?P<s>{NAME})")
-_PRONOUN = re.compile(r"\b(?:he|she)(?P<is>'s| is)?\b", re.IGNORECASE)
+_JOKING = re.compile(r"[;:]-?[)DP](?!\w)|[\U0001F300-\U0001FAFF]|(?i:\b(?:haha\w*|lol|xd|just kidding|jk)\b)|/s$")
+_ADDS_NOTHING = re.compile(r"(?i)that's (?:over|all)|thanks|thank you|(?:I|we) (?:have|need) to [\w' ]+")
 
 
 class RulesExtractor:
     """Proposes facts by English rules. It finds less than a model does, and seldom proposes what was not said."""
 
-    version = "rules-1"
+    version = "rules-2"
 
     async def extract(self, window: Window) -> Extraction:
         """Return the candidates that the rules find in people's turns. It reads English only and costs nothing."""
@@ -67,159 +37,127 @@ class RulesExtractor:
         return Extraction(())
 
 
-@dataclass(slots=True)
-class _Progress:
-    """The state while turns are read in order: relations named so far, role play, and the candidates found."""
+@dataclass(frozen=True, slots=True)
+class _Speech:
+    """The words of one turn that are read, and how statements call the speaker (`who`) and the speaker's `group`."""
 
-    owners: frozenset[str]
-    relations: set[str] = field(default_factory=set)
-    is_role_play: bool = False
-    candidates: list[Candidate] = field(default_factory=list)
+    turn: Turn
+    quote: str
+    who: str
+    group: str
 
 
 def find_candidates(window: Window) -> list[Candidate]:
-    """Return the candidates of a window in the order in which they were said.
-
-    A candidate that a later sentence of the window corrects is left out.
-    """
-    progress = _Progress(frozenset(window.owners))
-    turns = (*window.context, *window.turns)
-    first = len(window.context)
-    for index, (turn, stretches) in enumerate(zip(turns, foreign_turns(turns), strict=True)):
-        if index == first:
-            progress.candidates.clear()
-        if turn.role is Role.HUMAN:
-            _read_turn(turn, stretches, progress)
-    return progress.candidates
-
-
-def _read_turn(turn: Turn, stretches: Sequence[ForeignStretch], progress: _Progress) -> None:
-    text = hide_passages(turn.text, stretches)
-    speech, previous = _speech(turn, progress), ""
-    for sentence in sentences(text):
-        if "\n\n" in text[max(0, sentence.start - 3) : sentence.start]:
-            speech = replace(speech, is_correcting=False)
-        speech = replace(speech, is_correcting=speech.is_correcting or withdrawals.is_correction(sentence.text))
-        was_role_play = progress.is_role_play
-        progress.is_role_play = guards.is_role_play_after(sentence.text, was_role_play)
-        if not (was_role_play or progress.is_role_play):
-            _drop_denied(sentence.text, progress)
-            for candidate in _read_sentence(sentence, text, speech, progress, previous):
-                _add(candidate, progress)
-        previous = sentence.text
-
-
-def _speech(turn: Turn, progress: _Progress) -> Speech:
-    if turn.speaker in progress.owners:
-        return Speech(turn, "the user", "the user", is_owner=True)
-    return Speech(turn, turn.speaker[:1].upper() + turn.speaker[1:], "the team", is_owner=False)
-
-
-def _drop_denied(text: str, progress: _Progress) -> None:
-    """Drop the candidates with a number that this sentence says is wrong."""
-    denied = withdrawals.denied_numbers(text)
-    if denied:
-        progress.candidates = [
-            candidate for candidate in progress.candidates if not denied & withdrawals.numbers(candidate.statement)
-        ]
-
-
-def _add(candidate: Candidate, progress: _Progress) -> None:
-    """Add a candidate. A correction replaces the earlier candidates of the same slot."""
-    if candidate.cue is Cue.CORRECTION and candidate.act is SpeechAct.STATE:
+    """Return the candidates of a window in the order of saying, without those that a later sentence corrects."""
+    candidates: list[Candidate] = []
+    for turn in (turn for turn in window.turns if turn.role is Role.HUMAN):
+        is_owner = turn.speaker in window.owners
+        who = "the user" if is_owner else turn.speaker[:1].upper() + turn.speaker[1:]
+        speech = _Speech(turn, "", who, who if is_owner else "the team")
+        for sentence in sentences.sentences(sentences.own_words(turn.text)):
+            candidates += _read_sentence(sentence, speech)
+    valid: list[Candidate] = []
+    corrected: set[tuple[str, str]] = set()
+    for candidate in reversed(candidates):
         slot = (candidate.subject, candidate.attribute)
-        progress.candidates = [
-            earlier for earlier in progress.candidates if (earlier.subject, earlier.attribute) != slot
-        ]
-    progress.candidates.append(candidate)
+        if slot not in corrected:
+            valid.append(candidate)
+        if candidate.cue is Cue.CORRECTION and candidate.act is SpeechAct.STATE:
+            corrected.add(slot)
+    return valid[::-1]
 
 
-def _read_sentence(
-    sentence: Passage, text: str, speech: Speech, progress: _Progress, previous: str
-) -> Iterator[Candidate]:
-    topic = withdrawals.erased_topic(sentence.text, text)
-    if topic:
-        yield build_erasure(topic, sentence, speech)
-    elif not guards.is_excluded(withdrawals.without_request(sentence.text)):
-        is_settled = previous.strip(" .!").lower() in _SETTLED
-        yield from _apply_rules(sentence, text, speech, progress, is_settled=is_settled)
+def _read_sentence(sentence: str, speech: _Speech) -> list[Candidate]:
+    """Return the candidates of a sentence, or nothing unless each of its clauses is understood."""
+    lead = without_lead(sentence)
+    if "?" in sentence:
+        asked = withdrawals.find_withdrawal(lead.predicate.rstrip("? "))
+        if asked is None or asked.act is not SpeechAct.ERASE:
+            return []
+    candidates: list[Candidate] = []
+    for quote in () if _JOKING.search(sentence) else sentences.clauses(sentence.rstrip("? ")):
+        clause = without_lead(quote, lead.cue, is_greeted=lead.is_greeted and not candidates)
+        if clause.predicate:
+            read = _read_clause(clause, replace(speech, quote=quote))
+            if not read and not (candidates and _ADDS_NOTHING.fullmatch(clause.predicate)):
+                return []
+            candidates += read
+    return candidates
 
 
-def _apply_rules(
-    sentence: Passage, text: str, speech: Speech, progress: _Progress, *, is_settled: bool
-) -> Iterator[Candidate]:
-    parts = [
-        (clause, withdrawals.find_withdrawal(_without_lead_and_tail(clause)))
-        for clause in clauses(sentence)
-        if HIDDEN not in clause.text
-    ]
-    if not any(withdrawal for _, withdrawal in parts):
-        yield from _find_relations(sentence, speech, progress)
-        from_sentence = None if HIDDEN in sentence.text else _first_candidate(_SENTENCE_RULES, sentence, speech)
-        if from_sentence:
-            yield from_sentence
-            return
-    for clause, withdrawal in parts:
-        withdrawn = _read_withdrawal(clause, withdrawal, speech) if withdrawal else None
-        if withdrawn:
-            yield withdrawn
-        elif withdrawal is None or not (withdrawal.is_denied or withdrawal.act is SpeechAct.ERASE):
-            yield from _read_clause(_without_pronoun(clause, text), speech, progress, is_settled=is_settled)
+def _read_clause(clause: Clause, speech: _Speech) -> list[Candidate]:
+    withdrawal = withdrawals.find_withdrawal(without_tails(clause.predicate))
+    if withdrawal is None:
+        return _read_statement(clause, speech)
+    stated = _read_statement(Clause(withdrawal.claim), speech)
+    if not stated and withdrawal.topic and is_thing(withdrawal.topic):
+        about = slug(withdrawal.topic)
+        statement = f"{{who}} asked to forget what was said about {about}"
+        erasure = Reading(Kind.ENTITY, about, withdrawal.topic, statement, SpeechAct.ERASE)
+        return [_candidate(erasure, clause, speech)]
+    return [_withdrawn(candidate, withdrawal, speech) for candidate in stated]
 
 
-def _without_lead_and_tail(clause: Passage) -> str:
-    return trimmed(clause.text.rstrip("? "))
+def _withdrawn(stated: Candidate, withdrawal: withdrawals.WithdrawnClaim, speech: _Speech) -> Candidate:
+    """Return the withdrawal of a statement. A request to erase does not repeat the value."""
+    whose = speech.who if stated.subject in ("user", "team") else stated.subject
+    claim = re.sub(r"^The (?=user|team)", "the ", stated.statement)
+    statement = f"It is {'not' if withdrawal.cue is Cue.CORRECTION else 'no longer'} true that {claim}"
+    if withdrawal.act is SpeechAct.ERASE:
+        statement = _sentence(f"{speech.who} asked to forget {whose}'s {stated.attribute.replace('_', ' ')}")
+    marks = {"act": withdrawal.act, "cue": withdrawal.cue, "statement": statement}
+    return stated.model_copy(update=marks | {"valid_from": None, "valid_to": None})
 
 
-def _read_withdrawal(clause: Passage, withdrawal: withdrawals.WithdrawnClaim, speech: Speech) -> Candidate | None:
-    """Return the withdrawal of what the ordinary rules find in the embedded clause."""
-    stated = _first_candidate(_EMBEDDED_RULES, replace(clause, text=withdrawal.claim), speech)
-    if stated and stated.act is SpeechAct.STATE:
-        return build_withdrawal(stated, withdrawal, _without_lead_and_tail(clause), speech)
-    return build_unread_erasure(withdrawal.claim, clause, speech) if withdrawal.act is SpeechAct.ERASE else None
+def _read_statement(clause: Clause, speech: _Speech) -> list[Candidate]:
+    """Return the candidates of a clause that states something, asks for something or plans something."""
+    clause = with_subject(clause)
+    candidates = []
+    if clause.relation and clause.who:
+        statement = f"{clause.who} is {{who}}'s {clause.relation}"
+        reading = Reading(Kind.ENTITY, "relation", clause.relation, statement, about=clause.who)
+        candidates.append(_candidate(reading, replace(clause, who=None), speech))
+    predicate, validity, readings = clause.predicate, ALWAYS, read_clause(clause)
+    if not readings and speech.turn.said_at:
+        is_past = re.match(r"(?:have )?(?:moved|started)\b", predicate) is not None
+        predicate, validity = split_days(predicate, speech.turn.said_at.date(), is_past=is_past)
+        readings = [] if validity == ALWAYS else read_clause(replace(clause, predicate=predicate))
+    for reading in readings:
+        dated = _with_days(reading, clause.predicate[len(predicate) :].strip(" ,"), validity)
+        candidates.append(_candidate(dated, clause, speech, validity))
+    return candidates if readings or not clause.predicate else []
 
 
-def _first_candidate(rules: Iterable[Rule], passage: Passage, speech: Speech) -> Candidate | None:
-    return next((candidate for rule in rules if (candidate := apply_rule(rule, passage, speech))), None)
+def _with_days(reading: Reading, days: str, validity: Validity) -> Reading:
+    """Return a plan with its days. Without a known first day it is an entry of its own, which replaces nothing."""
+    if not reading.is_plan:
+        return reading
+    statement = f"{reading.statement} {days}".strip()
+    plan = re.sub(r"^\{who\} (?:will |is (?:going to )?|plans to )?", "", statement)
+    is_open = validity.valid_from is None
+    undated = reading._replace(kind=Kind.DECISION, attribute="plan", value=plan) if is_open else reading
+    return undated._replace(statement=statement)
 
 
-def _read_clause(clause: Passage, speech: Speech, progress: _Progress, *, is_settled: bool) -> Iterator[Candidate]:
-    taste = people.TASTE.pattern.match(trimmed(clause.text))
-    rules = (people.TASTE, *_CLAUSE_RULES) if taste and taste["s"] in progress.relations else _CLAUSE_RULES
-    candidate = _first_candidate((*rules, decisions.AGREED) if is_settled else rules, clause, speech)
-    if candidate:
-        yield candidate
+def _candidate(reading: Reading, clause: Clause, speech: _Speech, validity: Validity = ALWAYS) -> Candidate:
+    is_group = clause.is_joint and speech.group != speech.who
+    speaker = speech.group if is_group else speech.who
+    who = (clause.who or speaker).replace("{who}", speaker)
+    return Candidate(
+        kind=reading.kind,
+        subject=reading.about or (who if clause.who else "team" if is_group else "user"),
+        attribute=reading.attribute,
+        value=reading.value,
+        statement=_sentence(reading.statement.replace("{who}", who)),
+        evidence=[Citation(turn=speech.turn.number, quote=speech.quote)],
+        act=reading.act,
+        cue=reading.cue,
+        valid_from=validity.valid_from,
+        valid_to=validity.valid_to,
+        limited_to=reading.limited_to,
+    )
 
 
-def _find_relations(sentence: Passage, speech: Speech, progress: _Progress) -> Iterator[Candidate]:
-    for match in people.RELATION.pattern.finditer(sentence.text):
-        name = without_article(match["s"])
-        if not people.is_plausible_name(name) or name in progress.relations:
-            continue
-        progress.relations.add(name)
-        quoted = sentence.part(match.start(), match.end())
-        candidate = build_candidate(people.RELATION, match, quoted, speech, is_dated=False)
-        if candidate:
-            yield candidate
-
-
-def _without_pronoun(clause: Passage, text: str) -> Passage:
-    """Replace "he" or "she" by the one person whom the paragraph has named so far, if there is exactly one."""
-    pronoun = _PRONOUN.search(clause.text)
-    if not pronoun:
-        return clause
-    paragraph = text[max(text.rfind("\n\n", 0, clause.start), clause.start - 1_000, 0) : clause.start]
-    named = _people_named(paragraph)
-    if len(named) != 1:
-        return clause
-    name = named.pop() + (" is" if pronoun["is"] else "")
-    return replace(clause, text=clause.text[: pronoun.start()] + name + clause.text[pronoun.end() :])
-
-
-def _people_named(paragraph: str) -> set[str]:
-    """Return the people whom a paragraph names, except its speaker; under a heading like "Also Ada:" only Ada."""
-    headed = {match["s"] for match in _LABELLED.finditer(paragraph)}
-    related = {without_article(match["s"]) for match in people.RELATION.pattern.finditer(paragraph)}
-    in_full = {without_article(match.group()) for match in _FULL_NAME.finditer(paragraph)}
-    own = {match["s"] for match in _INTRODUCED.finditer(paragraph)}
-    return {name for name in (headed or related | in_full - own) if people.is_plausible_name(name)}
+def _sentence(text: str) -> str:
+    """Return the text with a capital letter at its start and a full stop at its end."""
+    return text[:1].upper() + text[1:].rstrip(" .") + "."

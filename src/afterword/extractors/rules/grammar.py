@@ -1,0 +1,218 @@
+"""The grammar: what a plain clause says, asks for or plans. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from afterword.extractors.rules import phrases
+from afterword.extractors.rules import vocabulary as words
+from afterword.extractors.rules.phrases import Clause
+from afterword.extractors.rules.vocabulary import named_slot, slug
+from afterword.facts.assertions import Cue, Kind, SpeechAct
+
+_E, _P, _D = Kind.ENTITY, Kind.PREFERENCE, Kind.DECISION
+_FAMILY = f"{words.RELATIONS}|{words.PETS}"
+_NOT = r"(?:don't|do not|never|can't|cannot|hardly ever|rarely)"
+_DISLIKE = r"(?:hate|dislike|can't stand|cannot stand|can't bear|don't like|do not like|am not a (?:big )?fan of)"
+_LANGUAGES = rf"(?:{words.LANGUAGES})(?:(?:, | and )(?:{words.LANGUAGES}))*"
+_FOR_GOOD = r"(?:from now on|in (?:the )?future|as a rule|at all times|always)"
+_OCCASION = re.compile(r"(?i)(?P<main>.+?) (?:for|on|in|at|during|while|after|before|with) (?P<occasion>.+)")
+_PURPOSE = re.compile(r"(?i)(?P<main>.+?) (?:for|as) (?P<occasion>(?:the|our|my|all) .+|\w+)")
+_OTHERS_ATTRIBUTES = frozenset("home country employer job origin age allergy condition diet language".split())
+_DECIDED = re.compile(
+    r"(?i)(?:have )?(?:(?:decided|agreed|opted|chosen) (?:(?P<against>not to |against )|to )(?P<act>.+)|(?:(?:decided|"
+    r"agreed|settled|opted) (?:on|for)|chose|chosen|(?:will )?go with|am going with) (?P<thing>.+?)(?: over .+)?)"
+)
+_SWITCHED = re.compile(r"(?i)(?:have )?(?:switched|migrated) (?:from (?P<old>.+?) )?to (?P<new>.+)")
+_REQUEST = re.compile(
+    rf"(?i)(?:(?P<first>{_FOR_GOOD}),? )?(?:please )?(?:I(?: want|'d like| would like) you to )?(?:please )?"
+    rf"(?:(?P<mark>always|never|don't ever|don't|do not|stop) )?(?P<verb>{words.INSTRUCTION}|\w+ing) (?P<order>.+?)"
+    rf"(?:,? (?:please,? )?(?P<last>{_FOR_GOOD}))?"
+)
+_STANDING = re.compile(r"(?i)(?:your |my |all )?(?:answers|replies|responses|summaries|messages|explanations)\b")
+
+
+class Reading(NamedTuple):
+    """What a clause says: a slot and its value. `about` is the subject if it is not the subject of the clause.
+
+    `statement` is a sentence about `{who}`, the subject of the clause.
+    """
+
+    kind: Kind
+    attribute: str
+    value: str
+    statement: str
+    act: SpeechAct = SpeechAct.STATE
+    cue: Cue | None = None
+    limited_to: str | None = None
+    about: str | None = None
+    is_plan: bool = False
+
+
+# What the words of a group must be, by its name.
+_CHECKS: dict[str, Callable[[str], bool]] = {
+    "place": phrases.is_proper_name,
+    "person": phrases.is_person_name,
+    "thing": phrases.is_thing,
+    "kind": phrases.is_own_thing,
+    "action": lambda phrase: phrases.is_thing(phrase) and phrase.split()[0].lower() not in words.VAGUE_VERBS,
+    "each": lambda phrase: all(phrases.is_allergen(part) for part in phrases.listed(phrase)),
+    "named": lambda phrase: phrases.is_thing(phrase) and (phrase != phrase.lower() or named_slot(phrase) is not None),
+}
+
+# fmt: off
+_AFTER_I_OR_WE: tuple[tuple[str, Kind, str], ...] = (
+    (r"am called (?P<person>.+)", _E, "name"),
+    (r"live in (?:an? (?:\w+ ){0,2}(?:flat|house|village|suburb) (?:in|of) )?(?P<place>.+)", _E, "home"),
+    (r"(?:am (?:based|living|at home) in|(?:have )?moved (?:back )?to) (?P<place>.+)", _E, "home"),
+    (r"(?:am moving|move|will move|am going to move) to (?P<place>.+)", _E, "home?"),
+    (r"(?:am from|was born in|grew up in) (?P<place>.+)", _E, "origin"),
+    (r"(?:(?:work|am working) (?:at|for)|(?:have )?started (?:working )?at) (?P<place>.+)", _E, "employer"),
+    (r"(?:will work|will start|start|am starting) at (?P<place>.+)", _E, "employer?"),
+    (rf"(?:work as|am)(?: an?)? (?P<v>{words.JOBS})(?: by trade)?(?: (?:at|for) (?P<place>.+))?", _E, "job"),
+    (rf"am (?P<v>{words.NUMBERS})(?: years old)?", _E, "age"),
+    (rf"have (?P<v>{words.CONDITIONS})", _E, "condition"),
+    (rf"have (?P<v>(?:no|{words.NUMBERS}) (?P<noun>(?:{_FAMILY}|sibling)s|children))", _E, "number_of_*"),
+    (rf"(?:am (?:an? )?|have been |eat (?:only )?|follow an? )(?P<v>{words.DIETS})(?: diet| food)?", _P, "diet"),
+    (r"(?:am (?:very |severely |badly )?allergic|have an allergy) to (?P<each>.+)", _E, "allergy"),
+    (r"have an? (?:severe |bad )?(?P<each>.+) allergy", _E, "allergy"),
+    (r"am (?P<v>lactose|gluten|fructose)[- ]intolerant", _E, "intolerance"),
+    (r"(?:like|love|enjoy|adore|am an? (?:big )?fan of|am into) (?P<kind>.+)", _P, "*"),
+    (rf"{_DISLIKE} (?P<kind>.+)", _P, "not *"),
+    (r"prefer (?P<thing>.+?)(?: to (?P<kind>.+))?", _P, "preferred_*"),
+    (r"(?:would rather|(?:would )?prefer) not (?:to )?(?P<action>.+)", _P, "not *"),
+    (r"(?:would (?:rather|prefer to)|prefer to) (?P<action>.+)", _P, "preferred_*"),
+    (rf"speak (?:fluent )?(?P<each>{_LANGUAGES})", _E, "language"),
+    (r"(?:always |usually )(?:take|book|choose) (?P<v>(?:the |an? )?(?:window|aisle)(?: seats?)?)", _P, "seat"),
+    (r"(?:only |mostly |always )?use (?P<thing>(?!the ).+)", _E, "uses_*"),
+    (rf"(?:{_NOT} |always |usually |only |mostly )(?P<verb>{words.HABITS})(?: (?P<thing>.+))?", _P, "not *"),
+    (rf"(?P<verb>{words.HABITS})(?: (?P<thing>[\w -]+?))? {words.FREQUENCY}(?: (?:before|after) \w+)?", _P, "not *"),
+    (r"(?P<verb>eat|drink|play|drive|own|ride|wear) (?P<thing>.+)", _P, "not *"),
+    (r"(?P<verb>smoke|paint|swim|cook|bake|garden|knit)", _P, "not *"),
+    (rf"(?:am married to|have an? (?P<noun>{_FAMILY}) (?:called|named)) (?P<person>.+)", _E, "relation"),
+    (r"(?:plan|am planning) to (?P<action>.+)", _D, "plan?"),
+)
+_WHOLE_SENTENCES: tuple[tuple[str, Kind, str], ...] = (
+    (r"my name is (?P<person>.+)", _E, "name"),
+    (r"my home is in (?P<place>.+)", _E, "home"),
+    (r"my (?:new )?employer is (?P<place>.+)", _E, "employer"),
+    (rf"my job is (?P<v>{words.JOBS})", _E, "job"),
+    (r"(?:(?:please )?call|every(?:body|one) calls) me (?P<person>.+)", _P, "called"),
+    (r"my (?P<noun>favou?rite (?!part|exercise)[\w-]+) is (?P<thing>.+)", _P, "*"),
+    (rf"my (?:new )?(?P<noun>{words.PERSONS}) is (?P<person>.+)", _E, "*"),
+    (rf"my (?:new )?(?P<noun>{words.OWNED}) is (?:on (?=\d))?(?P<named>.+|an? .+|\d.*)", _E, "*"),
+)
+# fmt: on
+_OF_SUBJECT, _OF_SENTENCE = (
+    tuple((re.compile(pattern, re.IGNORECASE), kind, attribute) for pattern, kind, attribute in table)
+    for table in (_AFTER_I_OR_WE, _WHOLE_SENTENCES)
+)
+
+
+def read_clause(clause: Clause) -> list[Reading]:
+    """Return what a clause says, or nothing unless one row of the grammar understands all of it.
+
+    Of somebody other than the speaker only plain facts are read.
+    """
+    predicate = re.sub(r"(?i)^(?:my|our) ", "my ", clause.predicate)
+    name = predicate.removeprefix("am ")
+    if clause.is_greeted and clause.has_subject and phrases.is_person_name(name):
+        return [Reading(_E, "name", name, f"{{who}}'s name is {name}")]
+    has_changed = re.match(r"(?i)(?:have )?(?:moved|started)\b|my new\b", predicate)
+    cue = clause.cue or (Cue.CHANGE if has_changed else None)
+    for pattern, kind, attribute in _OF_SUBJECT if clause.has_subject else _OF_SENTENCE:
+        match = pattern.fullmatch(predicate)
+        groups = {name: text for name, text in match.groupdict().items() if text} if match else {}
+        if match and all(_CHECKS[name](text) for name, text in groups.items() if name in _CHECKS):
+            readings = [reading._replace(cue=cue) for reading in _filed(predicate, groups, kind, attribute)]
+            return [reading for reading in readings if not clause.who or reading.attribute in _OTHERS_ATTRIBUTES]
+    if not clause.has_subject:
+        return _request(predicate)
+    return [] if clause.who else list(_decision(predicate))
+
+
+def _filed(predicate: str, groups: dict[str, str], kind: Kind, attribute: str) -> Iterator[Reading]:
+    """Yield the readings of a row. In `attribute` a star is the head noun, "not" keeps the verb, "?" marks a plan."""
+    value = next((groups[name] for name in ("v", *_CHECKS) if name in groups), predicate)
+    statement = (
+        "{who}'s" + predicate[2:] if predicate.startswith("my ") else "{who} " + phrases.in_third_person(predicate)
+    )
+    is_plan, attribute = attribute.endswith("?"), attribute.removesuffix("?")
+    limited = _OCCASION.fullmatch(value) if attribute in ("preferred_*", "uses_*") else None
+    limited_to = limited["occasion"] if limited else None
+    head = re.sub(r"^the ", "", limited["main"] if limited else value)
+    if attribute == "not *":
+        attribute, value = (
+            slug(groups.get("thing") or groups.get("kind") or groups.get("verb") or value),
+            predicate.removeprefix("am "),
+        )
+    elif attribute == "preferred_*":
+        if value.startswith("the ") and named_slot(head) is None:
+            return
+        attribute = named_slot(head) or f"preferred_{slug(head)}"
+    elif attribute == "home" and value.casefold() in words.COUNTRIES:
+        attribute = "country"
+    elif attribute == "relation":
+        relation = groups.get("noun", "spouse").lower()
+        yield Reading(kind, attribute, relation, f"{value} is {{who}}'s {relation}", about=value)
+        return
+    elif attribute == "called":
+        statement = f"{{who}} wants to be called {value}"
+    elif "place" in groups and attribute == "job":
+        statement = f"{{who}} is a {value}"
+        yield Reading(_E, "employer", groups["place"], f"{{who}} works at {groups['place']}")
+    noun = groups.get("noun", slug(head)).lower().replace("favourite", "favorite").replace("colour", "color")
+    attribute = attribute.replace("*", noun.replace(" ", "_"))
+    parts = phrases.listed(value) if "each" in groups else [value]
+    for part in parts:
+        yield Reading(kind, attribute, part, statement.replace(value, part), limited_to=limited_to, is_plan=is_plan)
+
+
+def _decision(predicate: str) -> Iterator[Reading]:
+    match, switched = _DECIDED.fullmatch(predicate), _SWITCHED.fullmatch(predicate)
+    if switched and phrases.is_own_thing(switched["new"]):
+        new = switched["new"]
+        if switched["old"]:
+            yield _dropped(switched["old"])
+        yield Reading(_E, named_slot(new) or f"uses_{slug(new)}", new, f"{{who}} switched to {new}", cue=Cue.CHANGE)
+    if not match or not (_CHECKS["action"](match["act"]) if match["act"] else phrases.is_thing(match["thing"])):
+        return
+    chosen = re.sub(r"^(?:using|use|adopting|adopt) ", "", match["act"] or match["thing"])
+    chosen, _, replaced = chosen.partition(" instead of ")
+    if replaced:
+        yield _dropped(replaced)
+    limited = _PURPOSE.fullmatch(chosen)
+    occasion = limited["occasion"] if limited else None
+    value = f"against {chosen}" if match["against"] else chosen
+    statement = (
+        f"{{who}} decided {match['against'] or ('to ' if match['act'] else 'on ')}{match['act'] or match['thing']}"
+    )
+    yield Reading(_D, slug(occasion or chosen), value, statement, limited_to=occasion)
+
+
+def _dropped(thing: str) -> Reading:
+    return Reading(_D, slug(thing), thing, f"{{who}} no longer uses {thing}", SpeechAct.RETRACT, Cue.CHANGE)
+
+
+def _request(text: str) -> list[Reading]:
+    match = _REQUEST.fullmatch(text)
+    mark = (match["mark"] or "").lower() if match else ""
+    if not match or (mark == "stop") != match["verb"].lower().endswith("ing"):
+        return []
+    verb, order = match["verb"].lower(), match["order"]
+    verb = words.GERUNDS.get(verb, verb)
+    is_for_good = match["first"] or match["last"] or mark or _STANDING.match(order)
+    is_at_hand = mark not in ("always", "never") and re.match(r"(?i)(?:the|an?) ", order)
+    if not is_for_good or is_at_hand or not phrases.is_thing(re.sub(r"^your ", "", order)):
+        return []
+    is_denied = mark not in ("always", "stop", "")
+    wish = f"{'never' if is_denied else 'always'} {verb} {order}"
+    statement = f"{{who}} wants the assistant to {wish.replace(' your ', ' its ')}"
+    language = None if is_denied else re.fullmatch(rf"(?i)(?:to me )?in ({words.LANGUAGES})", order)
+    attribute, value = ("answer_language", language[1]) if language else (slug(order), wish)
+    if mark == "stop":
+        statement = statement.replace(" wants ", " no longer wants ", 1)
+        return [Reading(_P, attribute, value, statement, SpeechAct.RETRACT, Cue.CHANGE)]
+    return [Reading(_P, attribute, value, statement)]

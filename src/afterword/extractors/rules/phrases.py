@@ -1,0 +1,166 @@
+"""Read the parts of a plain clause: its lead, its subject, names and things; and write it in the third person. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from afterword.extractors.rules import vocabulary
+from afterword.extractors.rules.vocabulary import PERSONS, PETS, RELATIONS, singular
+from afterword.facts.assertions import Cue
+from afterword.facts.words import folded, plain_words, word_set
+
+_LEAD = re.compile(
+    r"(?i)(?:(?P<greeting>hi|hello|hey|good morning)(?: there)?|(?P<correction>actually|correction|sorry|no|I meant"
+    r"(?: to say)?(?: that)?)|thanks|thank you|well|so|and|but|also|ok|okay|oh|yes|plus|by the way|btw|fyi|as you know|"
+    r"just so you know|you forgot that|(?:please )?(?:remember|don't forget)(?: this)?(?: that)?|[-*•])"
+    r"(?:[\s,:!.]+(?=\S)|$)"
+)
+_TAIL = re.compile(
+    r"(?i),? (?:please|thanks|thank you|by the way|btw|though|of course|these days|nowadays|recently|currently|again|"
+    r"then|yesterday|last (?:week|month|year|spring|summer|autumn|winter)|(?:a|two|three|\d+) (?:day|week|month)s? ago|"
+    r"for (?:a|my|the) (?:new )?(?:job|work|studies|family)|for (?:\w+ )?(?:years|months)|because .+)$"
+)
+_NOW = re.compile(r"(?i)(?<!right )(?<!for )(?<!until )(?<!as of )(?:^|,? )now(?! on\b)(?=$| )")
+_SELF = re.compile(
+    r"(?i)(?:I|let's|(?P<group>we|the team))(?:'(?P<short>m|re|ve|ll|d)| (?P<verb>am|are|have)\b)? "
+    r"(?:(?:currently|also|really|absolutely|strongly|much|still|definitely|just|recently|finally) )*(?P<predicate>.+)"
+)
+_VERBS = {"m": "am", "re": "am", "are": "am", "ve": "have", "ll": "will", "d": "would"}
+_RELATED = re.compile(
+    rf"(?i)(?:my|our) (?:(?:older|younger|little|big) )?(?P<relation>{RELATIONS}|{PETS}|{PERSONS})"
+    r"(?:(?: is (?:called|named)|'s name is) (?P<called>.+)|,? (?P<others>.+))"
+)
+_NAMED = re.compile(r"(?P<name>[^\W\d_a-z][\w'-]{1,30}(?: [^\W\d_a-z][\w'-]{1,30})?),? (?P<others>.+)")
+_OTHERS = re.compile(r"(is not|isn't|is|has|(live|work|speak|eat)s|moved|was born|grew up) (?P<others>.+)")
+_FIRST_PERSON = {"is": "am", "is not": "am not", "isn't": "am not", "has": "have"}
+_CONNECTING = word_set("de la le of the upon am der den del du da do dos y von zu")
+_PLAIN_WORD = re.compile(r"[\w'&.+/#:-]+,?$")
+_LONGEST_NAME, _LONGEST_THING = 6, 9
+_BEFORE_VERB = word_set("always usually never only mostly rarely hardly ever")
+_IRREGULAR = {"am": "is", "have": "has", "don't": "does not", "can't": "cannot", "go": "goes"} | {
+    verb: verb for verb in ("will", "would", "cannot", "moved", "was", "grew", "started")
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A clause without lead and subject, in the first person, and what its lead says about other statements.
+
+    `who` is the subject if it is not the speaker `{who}`; `relation` is what that person or animal is to the speaker.
+    `is_joint` is true for "we". Without a known subject (`has_subject`) the predicate is the whole clause.
+    """
+
+    predicate: str
+    cue: Cue | None = None
+    is_greeted: bool = False
+    has_subject: bool = False
+    is_joint: bool = False
+    who: str | None = None
+    relation: str | None = None
+
+
+def without_lead(text: str, cue: Cue | None = None, *, is_greeted: bool = False) -> Clause:
+    """Return a clause without leads ("Hi, by the way, ...") and without the marks at its end."""
+    text = " ".join(text.split())
+    for _ in range(4):
+        lead = _LEAD.match(text)
+        if lead:
+            cue = Cue.CORRECTION if lead["correction"] else cue
+            is_greeted = is_greeted or bool(lead["greeting"])
+            text = text[lead.end() :]
+    return Clause(text.rstrip(" ,.!…"), cue, is_greeted)
+
+
+def without_tails(text: str) -> str:
+    """Return a clause without what its end adds: politeness, a time in the past, a reason."""
+    for _ in range(3):
+        text = _TAIL.sub("", text).rstrip(" ,.")
+    return text
+
+
+def with_subject(clause: Clause) -> Clause:
+    """Return a clause with its subject and the word "now" told apart from its predicate."""
+    text = without_tails(_NOW.sub("", clause.predicate, count=1).strip())
+    is_changed = without_tails(clause.predicate) != text
+    clause = replace(clause, predicate=text, cue=clause.cue or (Cue.CHANGE if is_changed else None))
+    own = _SELF.fullmatch(text) if " you to " not in text else None
+    if own:
+        verb = (own["short"] or own["verb"] or "").lower()
+        verb = "will" if text.lower().startswith("let") else _VERBS.get(verb, verb)
+        predicate = f"{verb} {own['predicate']}".strip()
+        return replace(clause, predicate=predicate, has_subject=True, is_joint=bool(own["group"]))
+    return _of_another(clause, _RELATED.fullmatch(text))
+
+
+def _of_another(clause: Clause, related: re.Match[str] | None) -> Clause:
+    """Return a clause about somebody else with its subject told apart, or the clause as it is."""
+    relation = related["relation"].lower() if related else None
+    if related and related["called"]:
+        return replace(clause, predicate="", has_subject=True, who=related["called"], relation=relation)
+    text = related["others"] if related else clause.predicate
+    named = _NAMED.fullmatch(text)
+    name = named["name"] if named and is_person_name(named["name"]) else None
+    text = named["others"] if named and name else text
+    verb = _OTHERS.fullmatch(text)
+    if not verb or not (name or (relation and not re.fullmatch(PERSONS, relation, re.IGNORECASE))):
+        return clause
+    others = f"{_FIRST_PERSON.get(verb[1]) or verb[2] or verb[1]} {verb['others']}"
+    who = name or f"{{who}}'s {relation}"
+    return replace(clause, predicate=others, has_subject=True, who=who, relation=relation if name else None)
+
+
+def in_third_person(predicate: str) -> str:
+    """Return a predicate of the first person in the third: "don't live" becomes `does not live`."""
+    words = re.sub(r"\b(?:my|our)\b", "their", re.sub(r"^do not\b", "don't", predicate)).split(" ")
+    place = next((index for index, word in enumerate(words) if word not in _BEFORE_VERB), 0)
+    verb = words[place]
+    ending = "es" if verb.endswith(("s", "x", "ch", "sh", "z")) else "s"
+    words[place] = _IRREGULAR.get(verb) or (verb[:-1] + "ies" if re.search(r"[^aeiou]y$", verb) else verb + ending)
+    return " ".join(words)
+
+
+def is_person_name(name: str) -> bool:
+    """Return whether the words may be a person's name: capitalised, and no greeting, weekday, month or language."""
+    words = name.split()
+    are_names = (
+        not word[0].islower() and word[0].isalpha() and not set(plain_words(word.casefold())) & vocabulary.NO_NAME
+        for word in words
+    )
+    return 0 < len(words) <= 3 and all(are_names)
+
+
+def is_proper_name(name: str) -> bool:
+    """Return whether the words may name a place or a firm: capitalised words, numbers, and short words between."""
+    words = name.split()
+    if not 0 < len(words) <= _LONGEST_NAME or words[0][0].islower() or words[-1] in _CONNECTING:
+        return False
+    return all(_PLAIN_WORD.match(word) and (not word[0].islower() or word in _CONNECTING) for word in words)
+
+
+def is_thing(phrase: str) -> bool:
+    """Return whether a phrase names something by itself: a few plain words, none of which points elsewhere."""
+    words = folded(phrase.replace(",", "").replace("May", "month")).split()
+    if not 0 < len(words) <= _LONGEST_THING or not all(_PLAIN_WORD.match(word) for word in phrase.split()):
+        return False
+    is_of_the_talk = words[0] in ("the", "a", "an") and not vocabulary.OF_THE_TALK.isdisjoint(words)
+    return vocabulary.POINTING.isdisjoint(words) and not is_of_the_talk
+
+
+def is_own_thing(phrase: str) -> bool:
+    """Return whether a phrase names a kind of thing, not a certain one ("the office", "a second")."""
+    return is_thing(phrase) and folded(phrase).split()[0] not in ("the", "another", "to", "of")
+
+
+def is_allergen(phrase: str) -> bool:
+    """Return whether somebody may be allergic to it: nobody is allergic to Mondays."""
+    words = [singular(word) for word in plain_words(phrase.casefold())]
+    is_food = (
+        vocabulary.NO_ALLERGEN.isdisjoint(words) and not words[-1].endswith(("ity", "ness", "ism")) if words else False
+    )
+    return is_own_thing(phrase) and len(words) <= 4 and is_food
+
+
+def listed(phrase: str) -> list[str]:
+    """Return the parts of a list: "milk, eggs and soy" is three."""
+    return [part.strip() for part in re.split(r", and |, | and ", phrase) if part.strip()]
