@@ -164,7 +164,7 @@ class Blabbing:
 
 async def test_a_judges_reason_is_masked(store: Store) -> None:
     for session_id in ("a", "b"):
-        one = saved(user(f"I live in Graz {session_id}."), session_id=session_id)
+        one = saved(user(f"I live in Graz {session_id.upper()}."), session_id=session_id)
         await process_session(store, one, extractor=RulesExtractor(), judge=Blabbing())
     held = await everything(store)
     assert "[redacted: password]" in held

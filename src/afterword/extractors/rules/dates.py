@@ -27,8 +27,8 @@ _DATES = tuple(
     )
 )
 _TAIL = re.compile(
-    r"(?i)(?P<main>.+?),? (?:(?P<until>until|till|to|through) |(?P<since>since )|(?:from|as of|starting(?: on)?|on|in) "
-    r"|(?=tomorrow$))(?P<day>(?:(?! (?:from|since|until|till|to|on|in) ).)+)"
+    r"(?i)(?P<main>.+),? (?:(?P<until>until|till|to|through) |(?P<since>since )|(?:from|as of|starting(?: on)?|on|in) "
+    r"|(?=tomorrow$))(?P<day>.+)"
 )
 _NEAREST_PAST = timedelta(days=60)
 

@@ -90,7 +90,7 @@ def _read_clause(clause: Clause, speech: _Speech) -> list[Candidate]:
     if withdrawal is None:
         return _read_statement(clause, speech)
     stated = _read_statement(Clause(withdrawal.claim), speech)
-    if not stated and withdrawal.topic and is_thing(withdrawal.topic):
+    if not stated and withdrawal.topic and is_thing(withdrawal.topic.removeprefix("my ")):
         about = slug(withdrawal.topic)
         statement = f"{{who}} asked to forget what was said about {about}"
         erasure = Reading(Kind.ENTITY, about, withdrawal.topic, statement, SpeechAct.ERASE)

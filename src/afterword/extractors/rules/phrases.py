@@ -143,7 +143,7 @@ def is_thing(phrase: str) -> bool:
     words = folded(phrase.replace(",", "").replace("May", "month")).split()
     if not 0 < len(words) <= _LONGEST_THING or not all(_PLAIN_WORD.match(word) for word in phrase.split()):
         return False
-    is_of_the_talk = words[0] in ("the", "a", "an") and not vocabulary.OF_THE_TALK.isdisjoint(words)
+    is_of_the_talk = not {"the", "a", "an"}.isdisjoint(words) and not vocabulary.OF_THE_TALK.isdisjoint(words)
     return vocabulary.POINTING.isdisjoint(words) and not is_of_the_talk
 
 

@@ -29,7 +29,7 @@ JOBS = (
 )
 NUMBERS = r"(?:\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty)"
 INSTRUCTION = (
-    "use|include|add|start|end|provide|write|format|quote|send|check|ask|give|put|make|answer|reply|respond|show|"
+    "use|include|add|start|end|provide|write|format|quote|send|check|ask|answer|reply|respond|show|"
     "mention|cite|keep|avoid|book|suggest|recommend|spell|round|sort|test|explain|summari[sz]e|list|convert|sign"
 )
 HABITS = (
@@ -77,7 +77,7 @@ NO_NAME = word_set(
     february march april june july august september october november december mud trouble crazy back later never"""
 ) | frozenset(LANGUAGES.lower().split("|"))
 VAGUE_VERBS = word_set(
-    "wait see leave go have stop think take try do ask skip get give be look sleep let say tell come stay sit talk quit"
+    "wait see leave go have stop think try do ask skip get give be look sleep let say tell come stay sit talk quit"
 )
 
 _SLOTS = {
