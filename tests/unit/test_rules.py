@@ -25,7 +25,8 @@ def said(*texts: str, speaker: str = "user", owners: tuple[str, ...] = ("user",)
     ("text", "subject", "attribute", "value", "statement"),
     [
         ("I prefer window seats.", "user", "seat", "window seats", "The user prefers window seats."),
-        ("I'd rather take the train.", "user", "preferred_train", "take the train", "The user would rather take the train."),
+        ("I'd rather take the train.", "user", "preferred_train", "take the train",
+         "The user would rather take the train."),
         ("I always take the aisle.", "user", "seat", "the aisle", "The user always takes the aisle."),
         ("I love hiking.", "user", "hiking", "hiking", "The user loves hiking."),
         ("We can't stand fennel.", "user", "fennel", "can't stand fennel", "The user cannot stand fennel."),
@@ -199,8 +200,8 @@ def test_someone_who_is_not_the_owner_speaks_under_their_own_name() -> None:
 
 
 def test_an_evidence_quote_is_the_clause_as_it_stands() -> None:
-    [found] = said("Thanks, by the way:  I’d rather   take the train.")
-    assert found.evidence[0].quote == "by the way:  I'd rather   take the train."
+    _, found = said("Thanks. I like tea, and I’d rather   take the train.")
+    assert found.evidence[0].quote == "and I'd rather   take the train."
 
 
 async def test_the_extractor_costs_nothing_and_never_repairs() -> None:

@@ -21,6 +21,7 @@ from afterword.extractors.grounding import ground
 from afterword.extractors.rules.extractor import find_candidates
 from afterword.extractors.slot_relation import relation
 from afterword.facts.assertions import Assertion, Relation, SpeechAct
+from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 from afterword.facts.words import terms
@@ -85,7 +86,7 @@ def test_a_statement_retires_what_it_ends_and_nothing_beside_it(half: str) -> No
         first, second = assertions(pair["first"], "s1", 1), assertions(pair["second"], "s2", 5)
         decided = [
             verdict[0]
-            for earlier, later in required_pairs(second, [*first, *second])
+            for earlier, later in required_pairs(second, Knowledge.of(1, [*first, *second], []))
             if earlier in first and later in second and (verdict := relation(earlier, later))
         ]
         outcome = "ends" if RETIRING & set(decided) else "same" if decided else "beside"

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from afterword.extractors.extractor import Window
 from afterword.extractors.grounding import find_quote, ground
-from afterword.extractors.owners import find_owners
 from afterword.extractors.rules.extractor import find_candidates
 from afterword.extractors.windows import cut_windows
 from afterword.facts.assertions import Assertion, SpeechAct
+from afterword.facts.owners import find_owners
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 
@@ -133,7 +133,7 @@ def assertions(session: dict[str, Any], scope: Scope) -> tuple[Assertion, ...]:
     )
     humans = tuple(dict.fromkeys(turn.speaker for turn in turns if turn.role is Role.HUMAN))
     transcript = Transcript(turns, "scenario", humans=humans, time_basis=TimeBasis.MANIFEST)
-    owning = find_owners(transcript, scope)
+    owning = find_owners(transcript.humans, transcript.assumed, scope)
     found = [candidate for part in cut_windows(transcript, owning) for candidate in find_candidates(part)]
     grounded = ground(found, transcript, scope=scope, session_id=session["session_id"], owners=owning)
     assert grounded.rejections == ()

@@ -17,7 +17,7 @@ SINGLE_VALUED = word_set(
     """name called home country employer job role birthday age timezone time_zone seat editor shell browser
     operating_system platform version contact budget budget_per_night budget_per_day budget_per_week budget_per_month
     budget_per_year goal deadline source shoe_size extension excess deductible living_room cadence relation phone_number
-    address answer_language preferred_drink phone laptop computer boss manager doctor dentist"""
+    address spouse answer_language preferred_drink phone laptop computer boss manager doctor dentist"""
 )
 """Attributes that hold one value at a time. Any other attribute may have several values at once."""
 

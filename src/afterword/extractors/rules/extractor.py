@@ -18,6 +18,7 @@ from afterword.extractors.rules.phrases import Clause, is_thing, with_subject, w
 from afterword.extractors.rules.vocabulary import slug
 from afterword.facts.assertions import Cue, Kind, SpeechAct
 from afterword.facts.transcripts import Role, Turn
+from afterword.privacy.foreign.stretches import foreign_turns
 
 _JOKING = re.compile(r"[;:]-?[)DP](?!\w)|[\U0001F300-\U0001FAFF]|(?i:\b(?:haha\w*|lol|xd|just kidding|jk)\b)|/s$")
 _ADDS_NOTHING = re.compile(r"(?i)that's (?:over|all)|thanks|thank you|(?:I|we) (?:have|need) to [\w' ]+")
@@ -50,12 +51,13 @@ class _Speech:
 def find_candidates(window: Window) -> list[Candidate]:
     """Return the candidates of a window in the order of saying, without those that a later sentence corrects."""
     candidates: list[Candidate] = []
-    for turn in (turn for turn in window.turns if turn.role is Role.HUMAN):
+    turns = (*window.context, *window.turns)
+    for turn, stretches in list(zip(turns, foreign_turns(turns), strict=True))[len(window.context) :]:
+        name = turn.speaker[:1].upper() + turn.speaker[1:]
         is_owner = turn.speaker in window.owners
-        who = "the user" if is_owner else turn.speaker[:1].upper() + turn.speaker[1:]
-        speech = _Speech(turn, "", who, who if is_owner else "the team")
-        for sentence in sentences.sentences(sentences.own_words(turn.text)):
-            candidates += _read_sentence(sentence, speech)
+        speech = _Speech(turn, "", *(("the user", "the user") if is_owner else (name, "the team")))
+        for sentence in sentences.sentences(sentences.own_words(turn.text, stretches)):
+            candidates += _read_sentence(sentence.removeprefix(f"{name}: "), speech) if turn.role is Role.HUMAN else ()
     valid: list[Candidate] = []
     corrected: set[tuple[str, str]] = set()
     for candidate in reversed(candidates):

@@ -91,7 +91,8 @@ _AFTER_I_OR_WE: tuple[tuple[str, Kind, str], ...] = (
     (rf"(?P<verb>{words.HABITS})(?: (?P<thing>[\w -]+?))?? {words.FREQUENCY}(?: (?:before|after) \w+)?", _P, "not *"),
     (r"(?P<verb>eat|drink|play|drive|own|ride|wear) (?P<thing>.+)", _P, "not *"),
     (r"(?P<verb>smoke|paint|swim|cook|bake|garden|knit)", _P, "not *"),
-    (rf"(?:am married to|have an? (?P<noun>{_FAMILY}) (?:called|named)) (?P<person>.+)", _E, "relation"),
+    (r"am married to (?P<person>.+)", _E, "spouse"),
+    (rf"have an? (?P<noun>{_FAMILY}) (?:called|named) (?P<person>.+)", _E, "relation"),
     (r"(?:plan|am planning) to (?P<action>.+)", _D, "plan?"),
 )
 _WHOLE_SENTENCES: tuple[tuple[str, Kind, str], ...] = (
@@ -155,7 +156,7 @@ def _filed(predicate: str, groups: dict[str, str], kind: Kind, attribute: str) -
     elif attribute == "home" and value.casefold() in words.COUNTRIES:
         attribute = "country"
     elif attribute == "relation":
-        relation = groups.get("noun", "spouse").lower()
+        relation = groups["noun"].lower()
         yield Reading(kind, attribute, relation, f"{value} is {{who}}'s {relation}", about=value)
         return
     elif attribute == "called":

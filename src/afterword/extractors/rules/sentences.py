@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-QUOTATION = "\x00"
+from afterword.privacy.foreign.stretches import FILLER, ForeignStretch, without_foreign
+
 _LONGEST_SENTENCE = 300
-_PASSED_ON = re.compile(
-    r"(?im)^[ \t]*(?:```|~~~|-{2,}[ \t]?\w|(?:from|subject): |on [^\n]{4,80} wrote:|dear [a-z][^\n]{1,40},[ \t]*$)|"
-    r":[ \t]*$|\b(?:translate|proof-?read|summari[sz]e|rewrite|rephrase|shorten|polish|correct|wrote|writes|said|says|"
-    r"replied|mail|letter|message|text|article|example)\b[^\n:.!?]{0,80}(?::|\n|\b(?:following|below)\b)|"
-    r"\b(?:pretend|role-?play|imagine|let's say|I'll play|in (?:the|my|your) (?:role|character|story))\b"
-)
-_QUOTED = re.compile(r"(?m)\"[^\"\n]{1,400}\"|“[^“”\n]{1,400}”|«[^«»\n]{1,400}»|^[ \t]*>[^\n]*")
+_PLAYED = re.compile(r"(?i)\b(?:pretend|role-?play|imagine|let's say|I'll play|in (?:my|your) (?:role|story))\b")
 _ABBREVIATION = re.compile(r"(?:\b(?i:mr|mrs|ms|dr|prof|st|vs|ca|e\.g|i\.e|etc)|\b[A-Z]|^\W{0,3}\d{1,2})$")
 _BORDER = re.compile(
     r"[.!?…]{1,8}[)\]\"”']?(?=\s|$)(?:[ \t]{0,3}(?:[:;]-?[)DPp]|[\U0001F300-\U0001FAFF]|haha\w{0,8}|lol\b)){0,5}"
@@ -25,11 +20,13 @@ _CLAUSE_BORDER = re.compile(
 )
 
 
-def own_words(text: str) -> str:
-    """Return a turn without what it passes on or plays, with straight apostrophes and a mark for each quotation."""
-    passed_on = _PASSED_ON.search(text)
-    own = text[: passed_on.start() if passed_on else len(text)].replace("’", "'")
-    return _QUOTED.sub(lambda quoted: QUOTATION if " " in quoted[0] else quoted[0], own)
+def own_words(text: str, stretches: Sequence[ForeignStretch]) -> str:
+    """Return a turn up to where it plays a role, with straight apostrophes and a mark for each foreign stretch."""
+    signs = list(without_foreign(text, stretches).replace("’", "'"))
+    for stretch in stretches:  # where one ends a sentence, a new one begins behind it
+        if text[stretch.start : stretch.end].rstrip("\"'”’“»").endswith((".", "!", "?", ">", "]", "…")):
+            signs[stretch.end - 1] = "\n"
+    return _PLAYED.split("".join(signs), maxsplit=1)[0]
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -44,5 +41,5 @@ def sentences(text: str) -> Iterator[str]:
 
 def clauses(sentence: str) -> list[str]:
     """Return the clauses of a sentence; none of one that quotes or is too long to be plain."""
-    is_plain = QUOTATION not in sentence and len(sentence) <= _LONGEST_SENTENCE
+    is_plain = FILLER not in sentence and len(sentence) <= _LONGEST_SENTENCE
     return [clause.strip() for clause in _CLAUSE_BORDER.split(sentence)] if is_plain else []
