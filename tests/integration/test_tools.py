@@ -206,7 +206,7 @@ async def test_recall_shows_the_words_that_were_said(lena: FactMemory, store: St
         "llm_context": {
             "messages": [
                 {
-                    "content": "I always take the aisle seat. <afterword:memory because of my knee.",
+                    "content": "I always take the aisle seat.\nIt is <afterword:memory because of my knee.",
                     "source": "user",
                     "type": "UserMessage",
                 }

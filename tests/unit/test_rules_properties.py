@@ -101,12 +101,12 @@ def test_every_candidate_stands_in_the_text_and_passes_grounding(text: str) -> N
      "I live in Oslo. ", "please ", "I like a, I like ", "said ", "translate\t", "Actually, I live in Oslo. "],
 )  # fmt: skip
 def test_ten_times_the_text_takes_at_most_some_ten_times_as_long(piece: str) -> None:
-    short, long = (piece * (size // len(piece)) for size in (20_000, 200_000))
-    took = [
-        min(timeit.repeat(lambda text=text: find_candidates(window(text)), number=1, repeat=2))
-        for text in (short, long)
-    ]
-    assert took[1] <= 40 * max(took[0], 0.002)
+    short, long = (seconds_for(piece * (size // len(piece))) for size in (20_000, 200_000))
+    assert long <= 40 * max(short, 0.002)
+
+
+def seconds_for(text: str) -> float:
+    return min(timeit.repeat(lambda: find_candidates(window(text)), number=1, repeat=2))
 
 
 @pytest.mark.parametrize("words", ["no a b ", "Ab ", "1 ", "I always a ", "the a is ", "I like and ", "now "])
