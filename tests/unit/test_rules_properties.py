@@ -100,9 +100,9 @@ def test_every_candidate_stands_in_the_text_and_passes_grounding(text: str) -> N
     ["a ", "(((", '"a ', "„a ", ". ", "\n", "A. ", "Ada Berg ", "10 10 ", "I like a, ", "> a\n", "```\n", "`", "no a ",
      "I live in Oslo. ", "please ", "I like a, I like ", "said ", "translate\t", "Actually, I live in Oslo. "],
 )  # fmt: skip
-def test_ten_times_the_text_takes_at_most_some_ten_times_as_long(piece: str) -> None:
+def test_ten_times_the_text_does_not_take_a_hundred_times_as_long(piece: str) -> None:
     short, long = (seconds_for(piece * (size // len(piece))) for size in (20_000, 200_000))
-    assert long <= 40 * max(short, 0.002)
+    assert long <= 60 * max(short, 0.004)
 
 
 def seconds_for(text: str) -> float:
