@@ -12,6 +12,7 @@ import typer
 from afterword.cli.app import Json, ScopeName, User, app
 from afterword.cli.calls import call_store, chosen_scope, required_scope
 from afterword.cli.output import console, counts_text, print_json
+from afterword.client.json_forms import receipt_json
 from afterword.errors import ArgumentInvalid
 
 if TYPE_CHECKING:
@@ -135,8 +136,6 @@ def _is_agreed(receipts: Sequence[Receipt], *, as_json: bool) -> bool:
 
 
 def _print_receipts(receipts: Sequence[Receipt], *, as_json: bool) -> None:
-    from afterword.client.json_forms import receipt_json
-
     if as_json:
         print_json([receipt_json(receipt) for receipt in receipts])
         return

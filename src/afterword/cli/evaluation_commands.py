@@ -13,6 +13,7 @@ import typer
 
 from afterword.cli.app import FAILED, ExtractorKind, Json, app
 from afterword.cli.output import console, day, fact_table, print_json
+from afterword.client.json_forms import fact_json, outcome_json
 
 if TYPE_CHECKING:
     from afterword.client.values import SessionOutcome, Turn
@@ -28,7 +29,6 @@ def demo_command(
     as_json: Json = False,
 ) -> None:
     """Show offline how sessions become facts for an agent."""
-    from afterword.client.json_forms import fact_json, outcome_json
     from afterword.demo.story import run_demo
 
     if out is not None:

@@ -10,6 +10,7 @@ import typer
 from afterword.cli.app import FactId, Json, ScopeName, User, app
 from afterword.cli.calls import call_memory, call_store, chosen_scope, required_scope
 from afterword.cli.output import console, day, fact_table, print_json, status_text, table
+from afterword.client.json_forms import context_json, fact_json, iso_instant, origin_json, search_json
 
 if TYPE_CHECKING:
     from afterword import ScopeMemory
@@ -37,8 +38,6 @@ def facts_command(
     as_json: Json = False,
 ) -> None:
     """List the facts of one memory, now or at another time."""
-    from afterword.client.json_forms import fact_json
-
     owner, status = required_scope(user, scope), "all" if everything else None
     page = call_memory(
         owner, lambda memory: memory.facts(status=status, as_of=as_of, known_at=known_at, tags=tags or ())
@@ -56,8 +55,6 @@ def history_command(fact_id: FactId, user: User = None, scope: ScopeName = None,
 
     It shows every statement of the fact with its quotes, and how the statements were compared.
     """
-    from afterword.client.json_forms import iso_instant, origin_json
-
     owner = chosen_scope(user, scope)
     origin = call_store(lambda store: store.scope(owner).history(fact_id) if owner else store.history(fact_id))
     if as_json:
@@ -101,8 +98,6 @@ def recall_command(
     as_json: Json = False,
 ) -> None:
     """Search the facts of one memory, the best match first."""
-    from afterword.client.json_forms import search_json
-
     owner = required_scope(user, scope)
     results = call_memory(owner, lambda memory: memory.search(query, limit=limit, tags=tags or ()))
     if as_json:
@@ -141,8 +136,6 @@ def context_command(
 
     It shows the text exactly as an agent gets it for a question, and which facts are left out of it and why.
     """
-    from afterword.client.json_forms import context_json
-
     block = call_memory(required_scope(user, scope), lambda memory: memory.context(query, budget_tokens=budget_tokens))
     if as_json:
         print_json(context_json(block))
@@ -226,8 +219,6 @@ def _change(scope: Scope, work: Callable[[ScopeMemory], Awaitable[RunEffect]], *
 
 
 def _print_effect(effect: RunEffect, *, as_json: bool) -> None:
-    from afterword.client.json_forms import fact_json
-
     run_id = effect.run.id
     if as_json:
         print_json({"run": run_id, "facts": [fact_json(fact) for fact in effect.facts]})

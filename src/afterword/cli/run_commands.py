@@ -10,6 +10,7 @@ import typer
 from afterword.cli.app import Json, RunId, ScopeName, User, app
 from afterword.cli.calls import call_memory, call_store, required_scope
 from afterword.cli.output import console, counts_text, day, money, print_json, spending_text, status_text, table
+from afterword.client.json_forms import iso_instant, review_json, run_json, run_record_json
 from afterword.errors import ArgumentInvalid
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ def runs_command(user: User = None, scope: ScopeName = None, as_json: Json = Fal
 
     A run is one change of a memory: by a session, by a person, or by a comparison of facts.
     """
-    from afterword.client.json_forms import run_record_json
 
     async def runs_and_costs(memory: ScopeMemory) -> tuple[RunPage, ScopeCosts]:
         return await memory.runs(), await memory.costs()
@@ -70,8 +70,6 @@ def redo_command(run_id: RunId, as_json: Json = False) -> None:
 
 
 def _print_run(effect: RunEffect, *, as_json: bool) -> None:
-    from afterword.client.json_forms import run_json
-
     run = effect.run
     if as_json:
         print_json(run_json(run))
@@ -108,8 +106,6 @@ def review_command(
     as_json: Json = False,
 ) -> None:
     """List what waits for a person's decision, or decide it."""
-    from afterword.client.json_forms import review_json
-
     owner = required_scope(user, scope)
     options = {"approve": approve, "reject": reject, "keep-both": keep_both}
     decisions = [(item_id, decision) for decision, item_id in options.items() if item_id is not None]
@@ -198,8 +194,6 @@ def pause_command(user: User = None, scope: ScopeName = None, as_json: Json = Fa
 
     No session of this memory is kept until `afterword resume`. Nothing that is known is forgotten.
     """
-    from afterword.client.json_forms import iso_instant
-
     owner = required_scope(user, scope)
     pause = call_memory(owner, lambda memory: memory.pause(), create=True)
     if as_json:

@@ -12,6 +12,13 @@ import typer
 from afterword.cli.app import ExtractorKind, Json, ScopeName, User, app
 from afterword.cli.calls import call_store, chosen_scope
 from afterword.cli.output import console, day, print_json, skipped_text, table
+from afterword.client.json_forms import (
+    estimate_json,
+    iso_instant,
+    pasted_stretches,
+    saved_session_json,
+    session_details_json,
+)
 from afterword.errors import ArgumentInvalid
 
 if TYPE_CHECKING:
@@ -144,7 +151,6 @@ def _defer(*, as_json: bool) -> None:
 
 def _estimate(source: _Source, extractor: str | None, *, as_json: bool) -> None:
     from afterword.cli.outcomes import show_estimate
-    from afterword.client.json_forms import estimate_json
 
     estimate = call_store(
         lambda store: store.estimate(
@@ -233,8 +239,6 @@ def sessions_command(
     as_json: Json = False,
 ) -> None:
     """List sessions with their state, of one memory or of all."""
-    from afterword.client.json_forms import saved_session_json
-
     owner = chosen_scope(user, scope)
     page: SessionPage = call_store(lambda store: (store.scope(owner) if owner else store).sessions(state=state))
     if as_json:
@@ -259,8 +263,6 @@ def why_command(
 
     It shows how the session was read, which facts it supports, and what was rejected and why.
     """
-    from afterword.client.json_forms import session_details_json
-
     owner = chosen_scope(user, scope)
     details = call_store(lambda store: store.scope(owner).session(session) if owner else store.session(session))
     if as_json:
@@ -270,8 +272,6 @@ def why_command(
 
 
 def _show_details(details: SessionDetails) -> None:
-    from afterword.client.json_forms import iso_instant, pasted_stretches
-
     out, session = console(), details.session
     assumed = [f"{name} (assumed, never the owner)" for name in session.assumed]
     people = ", ".join([*session.humans, *assumed]) or "nobody"

@@ -16,6 +16,7 @@ import typer
 from afterword.cli.app import FAILED, Json, app
 from afterword.cli.calls import call_store
 from afterword.cli.output import console, day, money, print_json, spending_text, table
+from afterword.client.json_forms import iso_instant, status_json
 
 if TYPE_CHECKING:
     from afterword import Afterword
@@ -31,8 +32,6 @@ def status_command(as_json: Json = False) -> None:
 
     It also shows why sessions failed, what the schedule did last, and what models cost.
     """
-    from afterword.client.json_forms import status_json
-
     status = call_store(lambda store: store.status())
     if as_json:
         print_json(status_json(status))
@@ -82,8 +81,6 @@ def _show_memories(status: StoreStatus) -> None:
 
 
 def _show_work(status: StoreStatus) -> None:
-    from afterword.client.json_forms import iso_instant
-
     out, queue = console(), status.queue
     if queue.waiting:
         age = timedelta(seconds=round(queue.oldest_age_s or 0))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 from sqlmodel import Session
 
 from afterword.client.arguments import Instant, Several, Source, first_page, one_more, scope_of
+from afterword.client.forgetting import ForgetTarget, forget
 from afterword.client.resources import Resources
 from afterword.client.results import (
     ConsolidationReport,
@@ -289,8 +290,6 @@ class Afterword(StoreUpkeep):
         return await self._forget(before, asked, is_preview=False)
 
     async def _forget(self, before: Instant | None, asked: bool, *, is_preview: bool) -> tuple[Receipt, ...]:
-        from afterword.client.forgetting import ForgetTarget, forget
-
         target = ForgetTarget(before=before, asked=asked)
         scopes = await self._read(scope_rows.read_scopes)
         return tuple(await forget(self._resources, scopes, target, is_preview=is_preview))

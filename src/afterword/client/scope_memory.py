@@ -10,14 +10,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from afterword.client.arguments import Instant, Source, start_of
+from afterword.client.arguments import EVERY_STATUS, Instant, Source, start_of
+from afterword.client.forgetting import ForgetTarget, forget, retain
 from afterword.client.results import ProcessingReport
 from afterword.client.scope_changes import ScopeChanges
 from afterword.client.scope_reading import BUDGET_TOKENS
 from afterword.client.store_results import ExportedFile, OutdatedSession
-from afterword.errors import ArgumentInvalid
+from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.scopes import Scope
+from afterword.store import scope_rows
+from afterword.store.database.private_files import opened_private
 from afterword.store.forgetting.erasure import Receipt
+from afterword.store.transfer.fact_json import fact_json
 
 if TYPE_CHECKING:
     from afterword.agents.memory import FactMemory
@@ -141,8 +145,6 @@ class ScopeMemory(ScopeChanges):
         *,
         is_preview: bool,
     ) -> Receipt | None:
-        from afterword.client.forgetting import ForgetTarget, forget
-
         target = ForgetTarget(fact, session, before, everything, asked)
         receipts = await forget(self._resources, [self.scope], target, is_preview=is_preview)
         return receipts[0] if receipts else None
@@ -152,8 +154,6 @@ class ScopeMemory(ScopeChanges):
 
         With `preview` nothing is forgotten. Without these settings everything is kept.
         """
-        from afterword.client.forgetting import retain
-
         receipts = await retain(self._resources, [self.scope], is_preview=preview)
         return receipts[0] if receipts else None
 
@@ -164,12 +164,20 @@ class ScopeMemory(ScopeChanges):
         Markdown. Raises `NotFound` if nothing was ever kept, and `FileInvalid` if the file exists, or if somebody has
         asked for something to be forgotten (with `even_asked` it is exported, hidden as it is).
         """
-        from afterword.client.transferring import export_readable, write_export
+        path, store = Path(path), await self._store()
+        if not readable:
+            from afterword.store.transfer.exports import export_scopes
 
-        path = Path(path)
-        if readable:
-            return await export_readable(self._resources, self.scope, path)
-        return await write_export(self._resources, [self.scope], path, even_asked=even_asked)
+            return ExportedFile(path, await export_scopes(store, path, [self.scope], even_asked=even_asked))
+        from afterword.store.transfer.markdown import facts_as_markdown
+
+        if not await self._read(lambda transaction: scope_rows.scope_key(transaction, self.scope)):
+            raise NotFound(f"nothing was ever kept for {self.scope}")
+        facts = (await self.facts(status=EVERY_STATUS)).facts
+        as_json = json.dumps([fact_json(fact) for fact in facts], ensure_ascii=False, indent=1) + "\n"
+        with opened_private(path) as file:
+            file.write(as_json if path.suffix == ".json" else facts_as_markdown(self.scope, facts))
+        return ExportedFile(path, len(facts))
 
     async def import_(self, path: str | Path, *, kind: str) -> MemoryImportResult:
         """Take in what another library exported: `kind` is "mem0", "langmem" or "listmemory".

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from sqlmodel import Session
@@ -12,7 +12,7 @@ from sqlmodel import Session
 from afterword.client.resources import Resources
 from afterword.client.store_results import QueueStatus, ScopeStatus, StoreCosts, StoreStatus, VectorStatus
 from afterword.extractors.judge import Judge
-from afterword.facts.fact import Fact, Status
+from afterword.facts.fact import Status
 from afterword.facts.scopes import Scope
 from afterword.pipeline.consolidation import judging_coverage
 from afterword.privacy.policy import OFF_THE_RECORD, SECRETS_MASKED
@@ -20,53 +20,20 @@ from afterword.store import costs, jobs, lookup, runs, scope_rows, sessions
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
-from afterword.store.forgetting.pauses import Pause, read_pause
-from afterword.store.jobs import JobState
+from afterword.store.forgetting.pauses import read_pause
 from afterword.store.ledger import RunStatus
 from afterword.store.reading import scope_vectors
 from afterword.store.sessions import SavedSession
 
 
-@dataclass(frozen=True, slots=True)
-class _ScopeContent:
-    scope: Scope
-    facts: Sequence[Fact]
-    held_runs: int
-    to_forget: int
-    pause: Pause | None
-
-
-@dataclass(frozen=True, slots=True)
-class _StoreContent:
-    saved: Sequence[SavedSession]
-    queued: Sequence[SavedSession]
-    jobs: Sequence[JobState]
-    scopes: Sequence[_ScopeContent]
-    costs: StoreCosts
-    sessions: Mapping[Scope, int]
-
-
 async def store_status(resources: Resources) -> StoreStatus:
     """Return what the store holds."""
     store, at = await resources.store(), resources.now()
-    content = await store.read(lambda transaction: _content(transaction, at))
+    status = await store.read(lambda transaction: _status(transaction, store.shown_url, at))
     async with resources.extractor_and_judge() as workers:
-        scopes = [await _scope_status(store, workers.judge, scope, content) for scope in content.scopes]
-    failed = tuple(session for session in content.saved if session.failure)
-    kinds = Counter(failure_kind(session.failure or "") for session in failed)
-    return StoreStatus(
-        store=store.shown_url,
-        scopes=tuple(scopes),
-        sessions=dict(Counter(str(session.progress) for session in content.saved)),
-        secrets_masked=sum(session.skipped.get(SECRETS_MASKED, 0) for session in content.saved),
-        turns_off_the_record=sum(session.skipped.get(OFF_THE_RECORD, 0) for session in content.saved),
-        queue=_queue(content.queued, at),
-        failed=failed,
-        failures=dict(kinds.most_common()),
-        jobs=tuple(content.jobs),
-        vectors=await _vectors(resources, store, [scope.scope for scope in content.scopes], at),
-        costs=content.costs,
-    )
+        scopes = tuple([await _with_pairs(store, scope, workers.judge) for scope in status.scopes])
+    vectors = await _vectors(resources, store, [scope.scope for scope in scopes], at)
+    return replace(status, scopes=scopes, vectors=vectors)
 
 
 def failure_kind(failure: str) -> str:
@@ -80,46 +47,50 @@ def store_costs(transaction: Session) -> StoreCosts:
     return StoreCosts(sum(by_day.values(), start=Spending()), costs.spending_by_scope(transaction), by_day)
 
 
-def _content(transaction: Session, at: datetime) -> _StoreContent:
-    held = runs.count_runs(transaction, RunStatus.HELD)
-    scopes = [
-        _ScopeContent(
-            scope,
-            lookup.read_facts(transaction, scope, at=at),
-            held.get(scope, 0),
-            len(erasure.requested_ids(transaction, scope)),
-            read_pause(transaction, scope),
+def _status(transaction: Session, shown_url: str, at: datetime) -> StoreStatus:
+    """Return the status but for the vectors and the judged pairs."""
+    saved, total = sessions.read_sessions(transaction), store_costs(transaction)
+    held, of_scope = runs.count_runs(transaction, RunStatus.HELD), Counter(session.scope for session in saved)
+    failed = tuple(session for session in saved if session.failure)
+    kinds = Counter(failure_kind(session.failure or "") for session in failed)
+    scopes = []
+    for scope in scope_rows.read_scopes(transaction):
+        facts = lookup.read_facts(transaction, scope, at=at)
+        statuses = Counter(fact.status for fact in facts)
+        scopes.append(
+            ScopeStatus(
+                scope=scope,
+                current=sum(fact.is_served for fact in facts),
+                facts=len(facts),
+                sessions=of_scope[scope],
+                contested=statuses[Status.CONTESTED],
+                pending=statuses[Status.PENDING],
+                held_runs=held.get(scope, 0),
+                to_forget=len(erasure.requested_ids(transaction, scope)),
+                pairs=0,
+                judged_pairs=0,
+                spent=total.by_scope.get(scope, Spending()),
+                pause=read_pause(transaction, scope),
+            )
         )
-        for scope in scope_rows.read_scopes(transaction)
-    ]
-    saved = sessions.read_sessions(transaction)
-    return _StoreContent(
-        saved,
-        sessions.waiting_sessions(transaction),
-        jobs.read_jobs(transaction),
-        scopes,
-        store_costs(transaction),
-        Counter(session.scope for session in saved),
+    return StoreStatus(
+        store=shown_url,
+        scopes=tuple(scopes),
+        sessions=dict(Counter(str(session.progress) for session in saved)),
+        secrets_masked=sum(session.skipped.get(SECRETS_MASKED, 0) for session in saved),
+        turns_off_the_record=sum(session.skipped.get(OFF_THE_RECORD, 0) for session in saved),
+        queue=_queue(sessions.waiting_sessions(transaction), at),
+        failed=failed,
+        failures=dict(kinds.most_common()),
+        jobs=tuple(jobs.read_jobs(transaction)),
+        vectors=(),
+        costs=total,
     )
 
 
-async def _scope_status(store: Store, judge: Judge, content: _ScopeContent, whole: _StoreContent) -> ScopeStatus:
-    pairs = await judging_coverage(store, content.scope, judge)
-    statuses = Counter(fact.status for fact in content.facts)
-    return ScopeStatus(
-        scope=content.scope,
-        current=sum(fact.is_served for fact in content.facts),
-        facts=len(content.facts),
-        sessions=whole.sessions.get(content.scope, 0),
-        contested=statuses[Status.CONTESTED],
-        pending=statuses[Status.PENDING],
-        held_runs=content.held_runs,
-        to_forget=content.to_forget,
-        pairs=pairs.required,
-        judged_pairs=pairs.judged,
-        spent=whole.costs.by_scope.get(content.scope, Spending()),
-        pause=content.pause,
-    )
+async def _with_pairs(store: Store, status: ScopeStatus, judge: Judge) -> ScopeStatus:
+    pairs = await judging_coverage(store, status.scope, judge)
+    return replace(status, pairs=pairs.required, judged_pairs=pairs.judged)
 
 
 def _queue(queued: Sequence[SavedSession], at: datetime) -> QueueStatus:

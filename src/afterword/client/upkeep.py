@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+import gc
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from sqlmodel import Session
 
 from afterword.client.arguments import scope_of
+from afterword.client.forgetting import retain
 from afterword.client.resources import Resources
 from afterword.client.store_results import BackupFile, ExportedFile, TombstoneReplay
-from afterword.errors import ArgumentInvalid
+from afterword.errors import ArgumentInvalid, NotFound, StoreInvalid
 from afterword.facts.fact_changes import FactChange
 from afterword.facts.scopes import Scope
 from afterword.store import scope_rows
+from afterword.store.database.compaction import copy_file
 from afterword.store.forgetting import tombstone_replay
 from afterword.store.forgetting.erasure import Receipt
 
@@ -24,6 +29,10 @@ if TYPE_CHECKING:
     from afterword.store.transfer.imports import ImportResult
 
 T = TypeVar("T")
+
+SELDOM = (50_000, 20, 100)
+"""How seldom Python looks for reference cycles during an import: rows by the hundred thousand hold none, and looking
+took two fifths of the time."""
 
 
 class StoreUpkeep:
@@ -43,8 +52,6 @@ class StoreUpkeep:
 
         `run_due_jobs` and `schedule` do so by themselves. With `preview` nothing is forgotten.
         """
-        from afterword.client.forgetting import retain
-
         scopes = await self._read(scope_rows.read_scopes)
         return tuple(await retain(self._resources, scopes, is_preview=preview))
 
@@ -63,15 +70,20 @@ class StoreUpkeep:
 
     async def replay_tombstones(self, path: str | Path) -> TombstoneReplay:
         """Forget again what a file of `write_tombstones` stands for. Raises `NotFound` and `FileInvalid`."""
-        from afterword.client.transferring import take_tombstones
-
-        return await take_tombstones(self._resources, Path(path))
+        if not await asyncio.to_thread(Path(path).is_file):
+            raise NotFound(f"there is no file {path}; `afterword forget --tombstones FILE` writes one")
+        store = await self._resources.store()
+        replayed = await tombstone_replay.replay_tombstones(store, Path(path), at=self._resources.now())
+        is_clean = await store.compact()
+        await self._resources.refresh_vectors(None)
+        return TombstoneReplay(replayed.tombstones, replayed.erased, is_clean)
 
     async def export(self, path: str | Path, *, even_asked: bool = False) -> ExportedFile:
         """Write the whole store to a new file of mode 0600, as of one moment; errors as `ScopeMemory.export`."""
-        from afterword.client.transferring import write_export
+        from afterword.store.transfer.exports import export_scopes
 
-        return await write_export(self._resources, None, Path(path), even_asked=even_asked)
+        store = await self._resources.store()
+        return ExportedFile(Path(path), await export_scopes(store, Path(path), None, even_asked=even_asked))
 
     async def import_(self, path: str | Path) -> ImportResult:
         """Take in a file of `export`, and return what came of it. Importing again changes nothing.
@@ -79,15 +91,25 @@ class StoreUpkeep:
         What was forgotten here stays so. Raises `ArgumentInvalid` if the file is not there, and `FileInvalid` if it is
         of a newer version, or damaged.
         """
-        from afterword.client.transferring import import_export
+        from afterword.store.transfer.imports import import_file
 
-        return await import_export(self._resources, Path(path))
+        if not await asyncio.to_thread(Path(path).is_file):
+            raise ArgumentInvalid(f"there is no file {path}")
+        with _seldom_collecting():
+            imported = await import_file(await self._resources.store(), Path(path))
+        await self._resources.refresh_vectors(None)
+        return imported
 
     async def backup(self, path: str | Path) -> BackupFile:
         """Copy the SQLite store to a new file while it is in use. Raises `StoreInvalid` for any other store."""
-        from afterword.client.transferring import backup
-
-        return await backup(self._resources, Path(path))
+        store, copy = await self._resources.store(), Path(path)
+        if store.path is None:
+            raise StoreInvalid(
+                f"{store.shown_url} is no SQLite file: use `pg_dump --format=custom` for PostgreSQL, "
+                "or `afterword export` for a file that any store takes in"
+            )
+        await asyncio.to_thread(copy_file, store.path, copy)
+        return BackupFile(copy, (await asyncio.to_thread(copy.stat)).st_size)
 
     async def migrate(self) -> tuple[str | None, str]:
         """Bring the tables up to date, and return the versions before and after. Raises `StoreTooNew`."""
@@ -151,3 +173,13 @@ class StoreUpkeep:
         if concurrency < 1:
             raise ArgumentInvalid(f"concurrency={concurrency} is too small; give 1 or more")
         await run_worker(self._resources, concurrency=concurrency, once=once, on_begin=on_begin)
+
+
+@contextmanager
+def _seldom_collecting() -> Iterator[None]:
+    usual = gc.get_threshold()
+    gc.set_threshold(*SELDOM)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
