@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
@@ -15,11 +16,16 @@ from sqlalchemy import Connection, text
 from sqlmodel import SQLModel
 
 from afterword.errors import StoreError, StoreOutdated, StoreTooNew, StoreUnreachable
-from afterword.store import migrations, tables
+from afterword.facts.scopes import Scope
+from afterword.store import entries, lookup, migrations, scope_rows, tables
 from afterword.store.database.engine import Store, open_store
 from afterword.store.database.urls import shown_url
+from afterword.store.entered_statements import Entry
 from nursery import Child
 from programs import migrate
+
+MIRA = Scope.user("mira")
+NOW = datetime(2026, 4, 1, tzinfo=UTC)
 
 
 def differences(connection: Connection) -> list[object]:
@@ -83,7 +89,17 @@ def test_other_databases_are_refused_without_repeating_a_password(url: str) -> N
     assert "secret" not in str(refused.value)
 
 
-@pytest.mark.parametrize("url", ["postgresql://me:secret@localhost/facts", "postgresql://h/facts?password=secret"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:secret@localhost/facts",
+        "postgresql://h/facts?password=secret",
+        "postgresql://h/facts?PASSWORD=secret&passwd=secret",
+        "postgresql://h/facts?sslpassword=secret&sslmode=require",
+        "postgresql://h/facts?options=-c%20password%3Dsecret",
+        "postgresql://me:p%40secret@h/facts?user=me",
+    ],
+)
 def test_a_password_is_never_shown(url: str) -> None:
     store = Store(url)
     assert "secret" not in repr(store) + store.shown_url + shown_url(url)
@@ -115,3 +131,37 @@ async def test_two_deployers_at_once_migrate_once(empty_postgres: str, tmp_path:
         f"('{newest}', '{newest}')",
         f"(None, '{newest}')",
     ]
+
+
+async def test_a_process_that_goes_on_does_not_write_into_a_newer_store(store: Store) -> None:
+    await entries.add_entry(store, MIRA, Entry("Lives in Graz."), at=NOW)
+    with store.connecting(writing=True) as connection:
+        connection.execute(text(f"UPDATE {migrations.VERSION_TABLE} SET version_num = '9999'"))
+    with pytest.raises(StoreTooNew, match="upgrade afterword"):
+        await entries.add_entry(store, MIRA, Entry("Lives in Linz."), at=NOW)
+    facts = await store.read(lambda transaction: lookup.read_facts(transaction, MIRA, at=NOW))
+    assert [fact.statement for fact in facts] == ["Lives in Graz."]
+
+
+async def test_a_writer_that_has_begun_ends_before_a_migration_and_the_next_one_sees_it(
+    empty_postgres: str,
+) -> None:
+    async with Store(empty_postgres) as store, Store(empty_postgres) as other:
+        await store.migrate()
+        order: list[str] = []
+
+        def migrate() -> None:
+            with other.connecting(writing=True, isolation="READ COMMITTED") as connection:
+                connection.execute(text(f"SELECT version_num FROM {migrations.VERSION_TABLE} FOR UPDATE"))
+                connection.execute(text(f"UPDATE {migrations.VERSION_TABLE} SET version_num = '9999'"))
+                order.append("migrated")
+
+        with store.writing() as transaction:
+            migration = asyncio.create_task(asyncio.to_thread(migrate))
+            await asyncio.sleep(0.3)
+            scope_rows.ensure_scope(transaction, MIRA)
+            order.append("written")
+        await migration
+        assert order == ["written", "migrated"]
+        with pytest.raises(StoreTooNew):
+            await store.write(lambda transaction: scope_rows.ensure_scope(transaction, Scope.user("tom")))

@@ -9,7 +9,7 @@ from sqlmodel import Session
 
 from afterword.client.arguments import Instant, start_of
 from afterword.client.resources import Resources
-from afterword.errors import ArgumentInvalid
+from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.scopes import Scope
 from afterword.store import fact_ids
 from afterword.store.database.engine import Store
@@ -41,8 +41,24 @@ async def forget(
 
     With `is_preview` nothing is changed, and `is_clean` of each receipt is None.
     """
-    store, at = await resources.store(), resources.now()
-    receipts = []
+    store = await resources.store()
+    if is_preview:
+        return await _erase(resources, store, scopes, target, is_preview=True)
+    try:
+        receipts = await _erase(resources, store, scopes, target, is_preview=False)
+    except NotFound:
+        # It may be that an earlier attempt was killed after it had erased this, and before the files were cleared.
+        await store.compact()
+        raise
+    if not receipts:
+        await store.compact()
+    return await _clean_up(resources, store, receipts)
+
+
+async def _erase(
+    resources: Resources, store: Store, scopes: Sequence[Scope], target: ForgetTarget, *, is_preview: bool
+) -> list[Receipt]:
+    at, receipts = resources.now(), list[Receipt]()
     for scope in scopes:
         if target.asked:
             receipt = await erasure.forget_requested_statements(store, scope, at=at, is_preview=is_preview)
@@ -50,7 +66,7 @@ async def forget(
             work = await _work(resources, store, scope, target)
             receipt = await erasure.erase_in_scope(store, scope, work, at=at, is_preview=is_preview)
         receipts += [receipt] if receipt is not None else []
-    return receipts if is_preview else await _clean_up(resources, store, receipts)
+    return receipts
 
 
 async def retain(resources: Resources, scopes: Sequence[Scope], *, is_preview: bool) -> list[Receipt]:

@@ -155,7 +155,8 @@ class _Batch:
         except AfterwordError as error:
             message = f"{type(error).__name__}: {error}"
         except Exception as error:  # a bug that one session meets must not stop the others
-            logger.warning("session %s of %s failed (%s)", saved.session_id, saved.scope, type(error).__name__)
+            mark = telemetry.scope_mark(saved.scope)
+            logger.warning("session %s of %s failed (%s)", saved.session_id, mark, type(error).__name__)
             # The traceback may hold a user's words, so it is logged for debugging only.
             logger.debug("where it failed", exc_info=error)
             count(Count.SESSIONS, result="failed")
@@ -174,9 +175,11 @@ class _Batch:
         try:
             if await self.store.write(work) is Progress.SET_ASIDE:
                 count(Count.SESSIONS, result="set aside")
-                logger.warning("session %s of %s is set aside; see `afterword status`", saved.session_id, saved.scope)
+                mark = telemetry.scope_mark(saved.scope)
+                logger.warning("session %s of %s is set aside; see `afterword status`", saved.session_id, mark)
         except StoreError as error:
-            logger.warning("the failure of a session of %s was not kept (%s)", saved.scope, type(error).__name__)
+            mark = telemetry.scope_mark(saved.scope)
+            logger.warning("the failure of a session of %s was not kept (%s)", mark, type(error).__name__)
         return Failure(saved.scope, saved.session_id, reason)
 
 

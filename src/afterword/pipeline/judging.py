@@ -18,6 +18,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.timeline import derived_histories, facts_at
 from afterword.pipeline import session_telemetry
 from afterword.pipeline.errors import BudgetReached
+from afterword.privacy.normalisation import storable_text
 from afterword.store import runs
 from afterword.store.database.engine import Store
 from afterword.telemetry import Count, Stage, count
@@ -108,7 +109,9 @@ class PairJudging:
         return open_pairs
 
     def _add(self, judged: Sequence[Verdict]) -> None:
-        masked = {reason: self._privacy.mask_text(reason) for reason in {verdict.reason for verdict in judged}}
+        masked = {
+            reason: self._privacy.mask_text(storable_text(reason)) for reason in {verdict.reason for verdict in judged}
+        }
         verdicts = [replace(verdict, reason=masked[verdict.reason]) for verdict in judged]
         self._verdicts |= {(verdict.earlier_id, verdict.later_id): verdict for verdict in verdicts}
         session_telemetry.count_verdicts(verdicts)

@@ -127,6 +127,11 @@ def remove_invisible(text: str) -> str:
     )
 
 
+def storable_text(text: str) -> str:
+    """Return the text without what a database or UTF-8 cannot store: control characters and lone surrogates."""
+    return remove_invisible(text).encode("utf-8", "replace").decode()
+
+
 def is_invisible(character: str) -> bool:
     """Return whether a character is not drawn: zero-width, control, variation selector, bidirectional mark, tag."""
     if character in "\n\r\t":

@@ -63,7 +63,8 @@ async def add_entry(store: Store, scope: Scope, entry: Entry, *, at: datetime) -
         verdicts = [_same_words(max(equal, key=lambda earlier: earlier.order), said)] if equal else []
         proposal = _proposal(scope, source, "application", at, known, [said], verdicts)
         if is_instruction(said.subject, said.attribute, said.value, said.statement):
-            _log.warning("an entry of %s reads like an instruction to an assistant: see `afterword review`", scope)
+            message = "an entry of %s reads like an instruction to an assistant: see `afterword review`"
+            _log.warning(message, telemetry.scope_mark(scope))
             held = ledger.propose_run(transaction, replace(proposal, counts={"quarantined": 1}), is_held=True)
             return RunEffect(runs.read_run(transaction, held))
         return propose_with_effect(transaction, proposal)

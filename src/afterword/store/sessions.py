@@ -17,6 +17,7 @@ from sqlmodel.sql.expression import SelectOfScalar
 from afterword.errors import NotFound, StateConflict
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript, Turn
+from afterword.privacy.normalisation import storable_text
 from afterword.privacy.redaction import mask_secrets
 from afterword.store.database.inserts import insert_rows
 from afterword.store.database.statements import chunks, fetch_where_in
@@ -275,7 +276,7 @@ def mark_failed(
     if begun_at is not None and row.progress == Progress.DONE and row.updated_at > begun_at:
         return Progress.DONE
     # The name of a file or of an endpoint may hold a secret.
-    reason, _ = mask_secrets(reason)
+    reason, _ = mask_secrets(storable_text(reason))
     row.failure, row.attempts, row.updated_at = reason, row.attempts + 1, at
     row.next_try_at = retries.next_try_at(row.attempts, at)
     row.progress = Progress.FAILED if row.next_try_at else Progress.SET_ASIDE

@@ -101,7 +101,7 @@ class PeriodicJobs:
             try:
                 await consolidate_scope(self.store, scope, judge=self.judge, budget=tracker, clock=self.clock.now)
             except ExtractionError as error:  # the other scopes must not wait for this one; it stays due
-                logger.warning("%s could not be consolidated (%s)", scope, type(error).__name__)
+                logger.warning("%s could not be consolidated (%s)", telemetry.scope_mark(scope), type(error).__name__)
                 continue
             await self._erase([scope])
             if not tracker.reached:

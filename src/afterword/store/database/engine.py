@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine
-from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
+from sqlalchemy.exc import DatabaseError, DataError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlmodel import Session
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from afterword import telemetry
-from afterword.errors import Overtaken, ScopeMoved, StoreMissing, StoreOutdated, StoreUnreachable
+from afterword.errors import ArgumentInvalid, Overtaken, ScopeMoved, StoreMissing, StoreOutdated, StoreUnreachable
 from afterword.privacy.policy import Privacy
 from afterword.store import migrations
 from afterword.store.database import compaction, sqlite_files
@@ -43,6 +43,7 @@ OVERTAKEN_STATES = frozenset({"40001", "40P01"})
 """What PostgreSQL answers where two transactions cannot both be had: serialisation failure, deadlock."""
 UNIQUE_VIOLATION = "23505"
 """What PostgreSQL answers where another transaction made the same row, unseen by this one."""
+_UNSTORABLE = "a text holds a character that the database cannot store, such as NUL; leave it out, then try again"
 TRIES = 20
 STRICT, USUAL, MIGRATING = "SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED"
 """Levels of PostgreSQL. Writers of one scope meet at its row, which each of them writes, so one snapshot is enough;
@@ -166,11 +167,14 @@ class Store:
     def writing(self, *, strict: bool = False, lasting: bool = True) -> Iterator[Session]:
         """Open a transaction that writes, in the calling thread: committed at the end, rolled back on any error.
 
-        Not for event loops: they use `write`. `strict` and `lasting` as for `write`; raises `Overtaken` at once.
+        Not for event loops: they use `write`. `strict` and `lasting` as for `write`; raises `Overtaken` at once, and
+        `StoreTooNew` or `StoreOutdated` if the tables are not those of this program.
         """
         draft = Draft(self._cache)
         opened = self.connecting(writing=True, isolation=STRICT if strict else None, lasting=lasting)
         with opened as connection, _session(connection, draft) as transaction:
+            # A newer program may have changed the tables since this process opened the store.
+            migrations.check_before_writing(connection)
             yield transaction
             transaction.flush()
         draft.commit()
@@ -204,11 +208,15 @@ class Store:
             raise StoreUnreachable(f"no connection to {self.shown_url} is free; {mend}") from None
         except DatabaseError as error:
             raise self._translated(error, writing=writing) from None
+        except UnicodeEncodeError:
+            raise ArgumentInvalid(_UNSTORABLE) from None
 
     def _translated(self, error: DatabaseError, *, writing: bool) -> Exception:
         sqlstate = getattr(error.orig, "sqlstate", None)
         if sqlstate in OVERTAKEN_STATES or (sqlstate == UNIQUE_VIOLATION and writing):
             return Overtaken(f"another process changed the same rows of {self.shown_url} first; try again")
+        if isinstance(error, DataError):
+            return ArgumentInvalid(_UNSTORABLE)  # the database's own message would repeat the text
         # Its other subclasses are faults of a statement, not of the database.
         if not isinstance(error, OperationalError) and type(error) is not DatabaseError:
             return error

@@ -18,6 +18,10 @@ DRIVERS = {
     "postgres": "postgresql+psycopg",
     "postgresql+psycopg": "postgresql+psycopg",
 }
+_SHOWN_OPTIONS = frozenset(
+    "host hostaddr port dbname user sslmode application_name connect_timeout target_session_attrs mode cache".split()
+)
+"""Options of a URL that hold no secret."""
 
 
 def store_url(text: str) -> URL:
@@ -36,8 +40,7 @@ def store_url(text: str) -> URL:
 
 
 def shown_url(text: str) -> str:
-    """Return a store URL that may be shown: the password is masked."""
+    """Return a store URL that may be shown: the password is masked, and every option that may hold a secret."""
     url = store_url(text)
-    if "password" in url.query:
-        url = url.update_query_dict({"password": "***"})
+    url = url.update_query_dict({name: "***" for name in url.query if name not in _SHOWN_OPTIONS})
     return re.sub(r"\+psycopg", "", url.render_as_string(hide_password=True))

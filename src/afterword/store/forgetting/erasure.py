@@ -31,7 +31,7 @@ from afterword.store.forgetting.served_copies import (
     sweep_blocks_in_other_scopes,
 )
 from afterword.store.forgetting.text_columns import ERASABLE_TABLES, Clause, ErasableTable, SessionKeys
-from afterword.store.forgetting.tombstone_rows import add_tombstones, ensure_store_key
+from afterword.store.forgetting.tombstone_rows import add_tombstones, ensure_store_key, read_tombstone_keys
 from afterword.store.tables import (
     AssertionRow,
     RunRow,
@@ -39,6 +39,7 @@ from afterword.store.tables import (
     RunWindowRow,
     SessionRow,
     SpendingRow,
+    TombstoneRow,
     TurnRow,
     WindowAssertionRow,
     WindowRow,
@@ -90,11 +91,22 @@ class Erasure:
                 self._erase(table, table.of_scope(self.scope_id))
 
     def forget_session(self, session_id: str) -> None:
-        """Forget a session and what a person has confirmed of it. Raises `NotFound` if there is no such session."""
+        """Forget a session and what a person has confirmed of it. A session that was forgotten before stays forgotten.
+
+        Raises `NotFound` if there never was such a session.
+        """
         session = next((session for session in self.sessions() if session.session_id == session_id), None)
         if session is None:
+            if self._is_forgotten(session_id):
+                return
             raise NotFound(f"no session {session_id!r} in {self.scope}; see `afterword facts` and `afterword status`")
         self.erase_session(session, self.at)
+
+    def _is_forgotten(self, session_id: str) -> bool:
+        of_session = TombstoneRow.kind == str(TombstoneKind.SESSION), TombstoneRow.scope_id == self.scope_id
+        places = [key.place(self.scope, session_id) for key in read_tombstone_keys(self.transaction)]
+        query = select(TombstoneRow.id).where(*of_session, col(TombstoneRow.place).in_(places)).limit(1)
+        return self.transaction.exec(query).first() is not None
 
     def forget_statements(self, ids: Iterable[str]) -> None:
         """Forget these statements, and their words wherever they stand in the scope."""

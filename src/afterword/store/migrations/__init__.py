@@ -60,6 +60,9 @@ def upgrade(connection: Connection) -> tuple[str | None, str]:
         if before == target:
             return before, target
         _refuse_unknown(before)
+        if before is not None:
+            # Every writer holds this row until its end, and none begins before the migration has ended.
+            connection.exec_driver_sql(f"SELECT version_num FROM {VERSION_TABLE} FOR UPDATE")
     # Alembic's command would read and compile every migration again.
     context, migrations = _context(connection), list(_scripts().iterate_revisions(target, before or "base"))
     with Operations.context(context):
@@ -78,6 +81,15 @@ def check_version(connection: Connection) -> None:
             f"the store's tables are at version {version or 'none'}, this program uses {target}; "
             "run `afterword migrate`"
         )
+
+
+def check_before_writing(connection: Connection) -> None:
+    """Raise as `check_version` does. The tables stay at their version until the end of the connection's transaction."""
+    is_postgres = connection.dialect.name == "postgresql"
+    lock = " FOR KEY SHARE" if is_postgres else ""
+    version = connection.exec_driver_sql(f"SELECT version_num FROM {VERSION_TABLE}{lock}").scalar()
+    if version != newest_version():
+        check_version(connection)
 
 
 def _refuse_unknown(version: str | None) -> None:
