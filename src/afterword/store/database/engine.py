@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine
-from sqlalchemy.exc import DatabaseError, DataError, DBAPIError, OperationalError
+from sqlalchemy.exc import DatabaseError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlmodel import Session
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
@@ -30,6 +30,7 @@ from afterword.store import migrations
 from afterword.store.database import compaction, sqlite_files
 from afterword.store.database.cache import Cache, Draft
 from afterword.store.database.cancellation import current_ticket, interrupter, run_in_thread
+from afterword.store.database.driver_errors import UNSTORABLE, error_name, translated_error
 from afterword.store.database.urls import DEFAULT_URL, shown_url, store_url
 
 T = TypeVar("T")
@@ -39,11 +40,6 @@ _MIGRATING = threading.Lock()
 
 READERS = 4
 """How many threads read a SQLite file at once; one more writes."""
-OVERTAKEN_STATES = frozenset({"40001", "40P01"})
-"""What PostgreSQL answers where two transactions cannot both be had: serialisation failure, deadlock."""
-UNIQUE_VIOLATION = "23505"
-"""What PostgreSQL answers where another transaction made the same row, unseen by this one."""
-_UNSTORABLE = "a text holds a character that the database cannot store, such as NUL; leave it out, then try again"
 TRIES = 20
 STRICT, USUAL, MIGRATING = "SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED"
 """Levels of PostgreSQL. Writers of one scope meet at its row, which each of them writes, so one snapshot is enough;
@@ -207,20 +203,9 @@ class Store:
             mend = "raise AFTERWORD_STORE__POOL_SIZE"
             raise StoreUnreachable(f"no connection to {self.shown_url} is free; {mend}") from None
         except DatabaseError as error:
-            raise self._translated(error, writing=writing) from None
+            raise translated_error(error, self.shown_url, writing=writing) from None
         except UnicodeEncodeError:
-            raise ArgumentInvalid(_UNSTORABLE) from None
-
-    def _translated(self, error: DatabaseError, *, writing: bool) -> Exception:
-        sqlstate = getattr(error.orig, "sqlstate", None)
-        if sqlstate in OVERTAKEN_STATES or (sqlstate == UNIQUE_VIOLATION and writing):
-            return Overtaken(f"another process changed the same rows of {self.shown_url} first; try again")
-        if isinstance(error, DataError):
-            return ArgumentInvalid(_UNSTORABLE)  # the database's own message would repeat the text
-        # Its other subclasses are faults of a statement, not of the database.
-        if not isinstance(error, OperationalError) and type(error) is not DatabaseError:
-            return error
-        return StoreUnreachable(f"{self.shown_url} does not answer ({_error_name(error)}); see `afterword doctor`")
+            raise ArgumentInvalid(UNSTORABLE) from None
 
     async def compact(self) -> bool:
         """Write the database anew, so that nothing of what was deleted is left in its files; return whether that is so.
@@ -238,7 +223,7 @@ class Store:
             with self._engine().connect() as plain:
                 compaction.vacuum(plain.execution_options(isolation_level="AUTOCOMMIT"))
         except DatabaseError as error:
-            shown = f"{self.shown_url} does not answer ({_error_name(error)})"
+            shown = f"{self.shown_url} does not answer ({error_name(error)})"
             raise StoreUnreachable(f"{shown}; see `afterword doctor`") from None
         return True
 
@@ -401,7 +386,3 @@ async def open_store(
                 _log.warning("the upgrade changed %d facts of scope %s", len(changed), scope)
         on_failure.pop_all()
     return store
-
-
-def _error_name(error: DBAPIError) -> str:
-    return type(error.orig).__name__ if error.orig is not None else type(error).__name__

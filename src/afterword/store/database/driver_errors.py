@@ -1,0 +1,31 @@
+"""What the errors of the database drivers mean for a caller."""
+
+from __future__ import annotations
+
+from sqlalchemy.exc import DatabaseError, DataError, DBAPIError, OperationalError
+
+from afterword.errors import ArgumentInvalid, Overtaken, StoreUnreachable
+
+OVERTAKEN_STATES = frozenset({"40001", "40P01"})
+"""What PostgreSQL answers where two transactions cannot both be had: serialisation failure, deadlock."""
+UNIQUE_VIOLATION = "23505"
+"""What PostgreSQL answers where another transaction made the same row, unseen by this one."""
+UNSTORABLE = "a text holds a character that the database cannot store, such as NUL; leave it out, then try again"
+
+
+def translated_error(error: DatabaseError, shown_url: str, *, writing: bool) -> Exception:
+    """Return the error of ours that says what a driver's error means; a fault of a statement is returned as it is."""
+    sqlstate = getattr(error.orig, "sqlstate", None)
+    if sqlstate in OVERTAKEN_STATES or (sqlstate == UNIQUE_VIOLATION and writing):
+        return Overtaken(f"another process changed the same rows of {shown_url} first; try again")
+    if isinstance(error, DataError):
+        return ArgumentInvalid(UNSTORABLE)  # the database's own message would repeat the text
+    # Its other subclasses are faults of a statement, not of the database.
+    if not isinstance(error, OperationalError) and type(error) is not DatabaseError:
+        return error
+    return StoreUnreachable(f"{shown_url} does not answer ({error_name(error)}); see `afterword doctor`")
+
+
+def error_name(error: DBAPIError) -> str:
+    """Return the type of the driver's error. Its message may hold a password or a user's words."""
+    return type(error.orig).__name__ if error.orig is not None else type(error).__name__
