@@ -13,7 +13,7 @@ from enum import Enum, auto
 from functools import cached_property
 
 from afterword.facts.words import STOP_WORDS, phrase_pattern, plain_words, terms, word_set
-from afterword.privacy.normalisation import comparable
+from afterword.privacy.normalisation import comparable, visible_text
 
 FEWEST_SAID = 1 / 3
 """The share of a value's content that must be said. Measured on recorded extractions: none of them lies below it."""
@@ -101,6 +101,7 @@ _DATE = re.compile(
     rf"(?:,?\s(?:de\s)?(?:19|20)\d\d\b)?|\b(?:{_longest_first(_WEEKDAYS)})\b|\b(?:19|20)\d\d\b",
     re.IGNORECASE,
 )
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 _NUMBER = re.compile(r"\d+(?:[ ,.'\u202f]\d{3})*(?!\d)(?:[.,]\d+)?|\d+")
 _CAPITALISED = r"[A-ZÀ-ÖØ-ÞĀ-ŽΑ-ΩА-Я][\w'-]+"
 # The first word of a sentence has a capital letter whatever it is.
@@ -133,6 +134,11 @@ _TAKEN_BACK = phrase_pattern(
 )
 
 
+def _plain_text(text: str) -> str:
+    """Return a text as it is compared: control characters are blanks, as in the fields of an assertion."""
+    return comparable(visible_text(_CONTROL.sub(" ", text)))
+
+
 def quoted_sentences(text: str, start: int, end: int) -> str:
     """Return the sentences of a text that contain `text[start:end]`."""
     first, last = max(0, start - _LONGEST_SENTENCE), min(len(text), end + _LONGEST_SENTENCE)
@@ -144,13 +150,13 @@ def quoted_sentences(text: str, start: int, end: int) -> str:
 
 def accepts(sentence: str) -> bool:
     """Return whether a sentence accepts what was said before it: it agrees, asks nothing, denies and doubts nothing."""
-    plain = comparable(sentence)
+    plain = _plain_text(sentence)
     return "?" not in plain and bool(_ACCEPTED.search(plain)) and not _REFUSED.search(plain)
 
 
 def takes_back(sentence: str) -> bool:
     """Return whether a sentence denies or takes back what was said before it, or agrees to taking it back."""
-    plain = comparable(sentence)
+    plain = _plain_text(sentence)
     return bool(_TAKEN_BACK.search(plain) or _REFUSED.search(plain) or accepts(sentence))
 
 
@@ -162,11 +168,11 @@ class SaidWords:
 
     @cached_property
     def _plain(self) -> str:
-        return comparable(self.text).casefold()
+        return _plain_text(self.text).casefold()
 
     @cached_property
     def _stems(self) -> frozenset[str]:
-        return frozenset(terms(comparable(self.text)))
+        return frozenset(terms(_plain_text(self.text)))
 
     @cached_property
     def _words(self) -> frozenset[str]:
@@ -180,13 +186,13 @@ class SaidWords:
 
     def contains(self, words: str) -> bool:
         """Return whether these very words were said."""
-        plain = " ".join(comparable(words).casefold().split())
+        plain = " ".join(_plain_text(words).casefold().split())
         return bool(plain) and plain in " ".join(self._plain.split())
 
     @cached_property
     def names(self) -> frozenset[str]:
         """The words with a capital letter."""
-        return frozenset(word for word in plain_words(comparable(self.text)) if word[0].isupper())
+        return frozenset(word for word in plain_words(_plain_text(self.text)) if word[0].isupper())
 
     @property
     def tells_time(self) -> bool:
@@ -195,7 +201,7 @@ class SaidWords:
 
     def has(self, word: str) -> bool:
         """Return whether a word was said, in any form: the same stem, the same beginning, or inside a longer word."""
-        plain = comparable(word).casefold()
+        plain = _plain_text(word).casefold()
         if plain in self._words or not self._stems.isdisjoint(terms(plain)):
             return True
         if len(plain) < _FEWEST_LETTERS:
@@ -209,7 +215,7 @@ def said_share(value: str, said: SaidWords, nearby: SaidWords | None = None) -> 
 
     A date counts as said if it can be computed: the sentences tell a time. What was said only `nearby` counts half.
     """
-    plain = comparable(value)
+    plain = _plain_text(value)
     dates, others = _DATE.findall(plain), _DATE.sub(" ", plain)
     words, numbers = _content(others), _numbers(others)
     if not (dates or words or numbers):
@@ -229,7 +235,7 @@ def _computed(dates: list[str], said: SaidWords) -> int:
 
 def has_content(value: str) -> bool:
     """Return whether a value has words, numbers or dates that can be compared with what was said."""
-    plain = comparable(value)
+    plain = _plain_text(value)
     return bool(_DATE.search(plain) or _numbers(plain) or _content(plain))
 
 
@@ -239,7 +245,7 @@ def unsaid_names(text: str, said: SaidWords, known: SaidWords | None = None) -> 
     Of a name in several words it is enough that one was said as a name, if all are among the `known` words. In German,
     where every noun has a capital letter, names are not told from other words.
     """
-    plain = _DATE.sub(" ", comparable(text))
+    plain = _DATE.sub(" ", _plain_text(text))
     unsaid = [number for number in _numbers(plain) if number not in said.numbers]
     if len(_GERMAN.findall(plain)) >= _FEWEST_GERMAN:
         return unsaid
