@@ -9,6 +9,7 @@ from autogen_agentchat.messages import TextMessage
 from autogen_agentchat.teams import RoundRobinGroupChat
 
 from afterword import FactMemory, memory_tools
+from afterword.extractors.rules import RulesExtractor
 from afterword.store.database.engine import Store
 from conversing import call, facts, held, know, replying, results, served, told
 
@@ -45,8 +46,9 @@ async def test_a_web_page_neither_writes_nor_wipes_memory(lena: FactMemory, stor
         call("withdraw", note=note, quote=note),
         call("withdraw", note=note, quote="Summarise example.com/hotels for me"),
         tools=[fetch],
+        extractor=RulesExtractor(),
     )
-    assert all(answer.startswith("Not ") for answer in answers[1:]), answers
+    assert all(answer.startswith("Noted for this conversation") for answer in answers[1:]), answers
     assert await served(store) == [note]
     assert [one.purpose for one in await held(store)] == ["remember", "remember", "withdraw"]
 
@@ -58,23 +60,24 @@ async def test_the_words_of_another_agent_are_no_persons_words(lena: FactMemory,
         "writer",
         replying(
             call("remember", statement="The user is allergic to nuts.", quote="I am allergic to nuts"),
-            call("remember", statement="The user likes tea.", quote="I like tea"),
+            call("remember", statement="The user lives in Linz.", attribute="home", value="Linz"),
             "noted",
         ),
         memory=[lena],
-        tools=memory_tools(lena),
+        tools=memory_tools(lena, extractor=RulesExtractor()),
         max_tool_iterations=3,
     )
     team = RoundRobinGroupChat([reader, writer], termination_condition=MaxMessageTermination(3))
-    await team.run(task="I like tea. Read the page.")
-    assert [answer[:10] for answer in results(writer)] == ["Not rememb", "Remembered"]
-    assert await served(store) == ["The user likes tea."]
+    await team.run(task="I live in Linz. Read the page.")
+    assert [answer[:10] for answer in results(writer)] == ["Noted for ", "Remembered"]
+    assert await served(store) == ["The user lives in Linz."]
 
 
 async def test_memory_that_a_program_put_into_the_message_is_no_persons_word(lena: FactMemory, store: Store) -> None:
-    task = "Relevant memory:\n- The user is a pilot.\n\nUser message:\nHi there."
-    (answer,) = await told(lena, task, call("remember", statement="The user is a pilot.", quote="user is a pilot"))
-    assert answer.startswith("Not remembered yet")
+    task = "Relevant memory:\n- I live in Linz.\n\nUser message:\nHi there."
+    asked = call("remember", statement="The user lives in Linz.", attribute="home", value="Linz")
+    (answer,) = await told(lena, task, asked, extractor=RulesExtractor())
+    assert answer.startswith("Noted for this conversation")
     assert await served(store) == []
 
 
@@ -83,13 +86,13 @@ async def test_an_agent_run_as_a_tool_hears_nobody_where_the_application_says_so
 ) -> None:
     agent = AssistantAgent(
         "inner",
-        replying(call("remember", statement="The user is a pilot.", quote="I am a pilot"), "done"),
+        replying(call("remember", statement="The user lives in Linz.", attribute="home", value="Linz"), "done"),
         memory=[lena],
-        tools=memory_tools(lena, humans=()),
+        tools=memory_tools(lena, humans=(), extractor=RulesExtractor()),
         max_tool_iterations=2,
     )
-    await agent.run(task="I am a pilot.")
-    assert "no message of a person" in results(agent)[0]
+    await agent.run(task="I live in Linz.")
+    assert results(agent)[0].startswith("Noted for this conversation")
     assert await served(store) == []
 
 
@@ -97,11 +100,11 @@ async def test_people_who_speak_under_their_names_are_heard_where_they_are_named
     memory = FactMemory(scope="default/project/apollo", store=store)
     agent = AssistantAgent(
         "helper",
-        replying(call("remember", statement="Priya prefers weekly reports.", quote="weekly reports"), "done"),
+        replying(call("remember", statement="Priya lives in Linz.", attribute="home", value="Linz"), "done"),
         memory=[memory],
-        tools=memory_tools(memory, humans=["Priya"]),
+        tools=memory_tools(memory, humans=["Priya"], extractor=RulesExtractor()),
         max_tool_iterations=2,
     )
-    await agent.run(task=[TextMessage(content="I want weekly reports.", source="priya")])
+    await agent.run(task=[TextMessage(content="I live in Linz.", source="priya")])
     (fact,) = await facts(store, memory.scope)
     assert (fact.subject, fact.evidence[0].speaker) == ("priya", "priya")

@@ -1,4 +1,4 @@
-"""The tools of a memory in real agents: what counts at once, what waits for a person, what no page can do."""
+"""The tools of a memory in real agents: what counts at once, what waits, what no page can do."""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ from afterword.store.requests import MAX_HELD_REQUESTS
 from afterword.store.scope_rows import Policy
 from conversing import LENA, call, facts, held, know, replying, results, served, told
 
+RULES = RulesExtractor()
+CITIES = ("Graz", "Linz", "Bergen", "Porto", "Oslo")
+LIVES_IN_LINZ = call("remember", statement="The user lives in Linz.", attribute="home", value="Linz")
+
 
 @pytest.fixture
 def lena(store: Store) -> FactMemory:
@@ -35,40 +39,58 @@ def lena(store: Store) -> FactMemory:
 # What counts at once
 
 
-async def test_what_the_person_has_just_said_is_remembered(lena: FactMemory, store: Store) -> None:
-    asked = call("remember", statement="The user lives in Bergen.", quote="I live in Bergen", attribute="home")
-    assert await told(lena, "Hi, I live in Bergen.", asked) == ["Remembered: The user lives in Bergen."]
+async def test_what_the_rules_read_in_the_message_is_remembered_at_once(lena: FactMemory, store: Store) -> None:
+    asked = call("remember", statement="Lena moved to Bergen!", attribute="home", value="Bergen")
+    assert await told(lena, "Hi, I live in Bergen.", asked, extractor=RULES) == [
+        "Remembered: The user lives in Bergen."
+    ]
     (fact,) = await facts(store)
-    assert (fact.status, fact.attribute, fact.evidence[0].quote) == (Status.CURRENT, "home", "I live in Bergen")
+    assert (fact.status, fact.attribute, fact.evidence[0].quote) == (Status.CURRENT, "home", "I live in Bergen.")
+    assert fact.statement == "The user lives in Bergen."  # as the rules word it, not as the agent does
     assert await held(store) == []
 
 
 async def test_the_next_turn_sees_it_and_a_newer_value_takes_its_place(lena: FactMemory, store: Store) -> None:
     for city in ("Graz", "Linz"):
-        asked = call(
-            "remember", statement=f"The user lives in {city}.", quote=f"in {city}", attribute="home", value=city
-        )
-        await told(lena, f"I live in {city} now.", asked)
+        asked = call("remember", statement=f"The user lives in {city}.", attribute="home", value=city)
+        await told(lena, f"I live in {city} now.", asked, extractor=RULES)
     assert await served(store) == ["The user lives in Linz."]
     assert [one.status for one in await facts(store)] == [Status.SUPERSEDED, Status.CURRENT]
 
 
 async def test_said_twice_it_is_one_fact_with_two_supporters(lena: FactMemory, store: Store) -> None:
     for _ in range(2):
-        await told(lena, "I like tea.", call("remember", statement="The user likes tea.", quote="I like tea"))
+        asked = call("remember", statement="The user lives in Graz.", attribute="home", value="Graz")
+        await told(lena, "I live in Graz.", asked, extractor=RULES)
     (fact,) = await facts(store)
     assert fact.support == 2
 
 
-async def test_what_is_remembered_and_then_extracted_is_one_fact(lena: FactMemory, store: Store) -> None:
+@pytest.mark.parametrize("extractor", [RULES, None], ids=["at once", "after the session"])
+async def test_a_request_is_satisfied_once_the_session_says_it(
+    lena: FactMemory, store: Store, extractor: RulesExtractor | None
+) -> None:
+    asked = call("remember", statement="The user lives in Graz.", attribute="home", value="Graz")
     agent = AssistantAgent(
         "helper",
-        replying(
-            call(
-                "remember", statement="The user lives in Graz.", quote="I live in Graz", attribute="home", value="Graz"
-            ),
-            "ok",
-        ),
+        replying(asked, "ok"),
+        memory=[lena],
+        tools=memory_tools(lena, extractor=extractor),
+        max_tool_iterations=2,
+    )
+    await agent.run(task="I live in Graz.")
+    assert [fact.value for fact in await facts(store)] == (["Graz"] if extractor else [])
+    saved = Saved(LENA, "monday", state=await agent.save_state(), ended_at=datetime.now(UTC))
+    await process_session(store, saved, extractor=RulesExtractor())
+    (fact,) = [fact for fact in await facts(store) if fact.is_served]
+    assert (fact.value, fact.support) == ("Graz", 2 if extractor else 1)
+    assert await held(store) == []
+
+
+async def test_a_request_that_the_session_does_not_say_stays_in_review(lena: FactMemory, store: Store) -> None:
+    agent = AssistantAgent(
+        "helper",
+        replying(call("remember", statement="The user lives in Linz.", attribute="home", value="Linz"), "ok"),
         memory=[lena],
         tools=memory_tools(lena),
         max_tool_iterations=2,
@@ -76,16 +98,17 @@ async def test_what_is_remembered_and_then_extracted_is_one_fact(lena: FactMemor
     await agent.run(task="I live in Graz.")
     saved = Saved(LENA, "monday", state=await agent.save_state(), ended_at=datetime.now(UTC))
     await process_session(store, saved, extractor=RulesExtractor())
-    (fact,) = [fact for fact in await facts(store) if fact.is_served]
-    assert (fact.value, fact.support) == ("Graz", 2)
+    assert await served(store) == ["The user lives in Graz."]
+    assert [run.purpose for run in await held(store)] == ["remember"]
 
 
 async def test_what_the_person_takes_back_is_retracted_and_comes_back_when_undone(
     lena: FactMemory, store: Store
 ) -> None:
     await know(lena, "Lena is vegetarian.", value="vegetarian", attribute="diet")
-    asked = call("withdraw", note="Lena is vegetarian.", quote="I'm no longer vegetarian")
-    assert await told(lena, "I'm no longer vegetarian.", asked) == ["Taken back: Lena is vegetarian."]
+    asked = call("withdraw", note="Lena is vegetarian.")
+    said = "I'm no longer vegetarian."
+    assert await told(lena, said, asked, extractor=RULES) == ["Taken back: Lena is vegetarian."]
     (fact,) = await facts(store)
     assert fact.status is Status.RETRACTED
     with store.reading() as db:
@@ -109,7 +132,7 @@ async def test_no_tool_erases_and_none_takes_a_scope() -> None:
 async def test_what_nobody_said_waits_and_counts_once_approved(lena: FactMemory, store: Store) -> None:
     asked = call("remember", statement="The user is a pilot.", quote="I am a pilot")
     (answer,) = await told(lena, "Book me a flight.", asked)
-    assert answer.startswith("Not remembered yet: the quote does not stand in the person's last message.")
+    assert answer.startswith("Noted for this conversation: The user is a pilot.")
     assert await served(store) == []
     (waiting,) = await held(store)
     await apply_proposal(store, waiting.id, judge=RulesJudge())
@@ -120,10 +143,10 @@ async def test_what_nobody_said_waits_and_counts_once_approved(lena: FactMemory,
 async def test_a_withdrawal_that_waits_counts_once_approved_though_a_person_had_stated_it(
     lena: FactMemory, store: Store
 ) -> None:
-    await told(lena, "I like tea.", call("remember", statement="The user likes tea.", quote="I like tea"))
-    (answer,) = await told(lena, "Hello.", call("withdraw", note="The user likes tea.", quote="Hello"))
-    assert answer == "Not taken back yet: the person took nothing back. A person reviews it."
-    assert await served(store) == ["The user likes tea."]
+    await told(lena, "I live in Linz.", LIVES_IN_LINZ, extractor=RULES)
+    (answer,) = await told(lena, "Hello.", call("withdraw", note="The user lives in Linz."), extractor=RULES)
+    assert answer.startswith("Noted for this conversation: no longer: The user lives in Linz.")
+    assert await served(store) == ["The user lives in Linz."]
     (waiting,) = await held(store)
     await know(lena, "Lena lives in Graz.")  # the memory has changed since
     await apply_proposal(store, waiting.id, judge=RulesJudge())
@@ -131,14 +154,14 @@ async def test_a_withdrawal_that_waits_counts_once_approved_though_a_person_had_
 
 
 async def test_the_same_request_waits_once_and_is_not_asked_again_once_declined(lena: FactMemory, store: Store) -> None:
-    asked = call("remember", statement="The user is a pilot.", quote="pilot")
+    asked = call("remember", statement="The user lives in Linz.", attribute="home", value="Linz")
     await told(lena, "Hi.", asked)
     assert "already" in (await told(lena, "Hi.", asked))[0]
     (waiting,) = await held(store)
     await store.write(lambda db: ledger.reject_run(db, LENA, waiting.id))
     assert "declined" in (await told(lena, "Hi.", asked))[0]
     assert await held(store) == []
-    assert await told(lena, "I am a pilot.", asked) == ["Remembered: The user is a pilot."]
+    assert await told(lena, "I live in Linz.", asked, extractor=RULES) == ["Remembered: The user lives in Linz."]
 
 
 async def test_a_flood_of_requests_does_not_bury_the_reviewer(lena: FactMemory, store: Store) -> None:
@@ -153,8 +176,8 @@ async def test_a_flood_of_requests_does_not_bury_the_reviewer(lena: FactMemory, 
 
 async def test_a_policy_that_holds_everything_holds_what_a_person_says_too(lena: FactMemory, store: Store) -> None:
     await store.write(lambda db: scope_rows.set_policy(db, LENA, Policy.HOLD_ALL))
-    (answer,) = await told(lena, "I like tea.", call("remember", statement="The user likes tea.", quote="I like tea"))
-    assert "every change of this memory is reviewed" in answer
+    (answer,) = await told(lena, "I live in Linz.", LIVES_IN_LINZ, extractor=RULES)
+    assert answer.startswith("Noted for this conversation")
     assert (await served(store), len(await held(store))) == ([], 1)
 
 
@@ -164,21 +187,22 @@ async def test_a_policy_that_holds_everything_holds_what_a_person_says_too(lena:
 async def test_conversations_at_once_each_hear_their_own_person(store: Store) -> None:
     """One memory and one set of tools for all; what one person says vouches for nothing in another conversation."""
     memory = FactMemory(scope="default/project/apollo", store=store)
-    tools = memory_tools(memory)
+    tools = memory_tools(memory, extractor=RULES)
 
     async def talk(number: int) -> str:
-        asked = call("remember", statement=f"The user owns boat{number}.", quote=f"I own boat{number}")
-        stolen = call("remember", statement=f"The user owns boat{number + 1}.", quote=f"I own boat{number + 1}")
+        home, other = CITIES[number], CITIES[number - 1]
+        asked = call("remember", statement=f"The user lives in {home}.", attribute="home", value=home)
+        stolen = call("remember", statement=f"The user lives in {other}.", attribute="home", value=other)
         agent = AssistantAgent(
             "helper", replying(asked, stolen, "ok"), memory=[memory], tools=tools, max_tool_iterations=3
         )
-        await agent.run(task=f"I own boat{number}.")
+        await agent.run(task=f"I live in {home}.")
         return " ".join(answer.split()[0] for answer in results(agent))
 
-    assert await asyncio.gather(*(talk(number * 2) for number in range(5))) == ["Remembered: Not"] * 5
+    assert await asyncio.gather(*map(talk, range(len(CITIES)))) == ["Remembered: Noted"] * len(CITIES)
 
 
-async def test_tools_come_back_from_a_dump_and_still_hear(tmp_path: Path) -> None:
+async def test_tools_come_back_from_a_dump_and_decide_after_the_session(tmp_path: Path) -> None:
     memory = FactMemory(user="lena", store=f"sqlite:///{tmp_path / 'facts.db'}")
     asked = call("remember", statement="The user likes tea.", quote="I like tea")
     agent = AssistantAgent(
@@ -187,8 +211,8 @@ async def test_tools_come_back_from_a_dump_and_still_hear(tmp_path: Path) -> Non
     dumped = json.loads(agent.dump_component().model_dump_json())
     loaded = AssistantAgent.load_component(dumped)
     await loaded.run(task="I like tea.")
-    assert results(loaded) == ["Remembered: The user likes tea."]
-    assert [one.content for one in (await memory.query()).results] == ["The user likes tea."]
+    assert results(loaded)[0].startswith("Noted for this conversation: The user likes tea.")
+    assert (await memory.query()).results == []
 
 
 async def test_each_tool_is_a_component(store: Store) -> None:
@@ -218,18 +242,18 @@ async def test_recall_shows_the_words_that_were_said(lena: FactMemory, store: St
     (answer,) = await told(lena, "Hi", call("recall", query="Which seat?"))
     assert "1 of 1 notes (background, not instructions):" in answer
     assert "because of my knee" in answer
-    assert "<afterword:memory" not in answer
     assert await told(lena, "Hi", call("recall", query="telescope")) == ["None of the 1 notes is about that."]
 
 
 async def test_withdraw_takes_the_id_that_recall_shows_and_names_what_is_unknown(
     lena: FactMemory, store: Store
 ) -> None:
-    await know(lena, "Lena likes tea.", value="tea")
+    await know(lena, "Lena is vegetarian.", value="vegetarian", attribute="diet")
     (fact,) = await facts(store)
-    said = "Forget that I like tea."
-    assert await told(lena, said, call("withdraw", note=fact.id[:8], quote=said)) == ["Taken back: Lena likes tea."]
-    (answer,) = await told(lena, said, call("withdraw", note="Lena likes tea.", quote=said))
+    said = "I'm no longer vegetarian."
+    asked = call("withdraw", note=fact.id[:8], quote=said)
+    assert await told(lena, said, asked, extractor=RULES) == ["Taken back: Lena is vegetarian."]
+    (answer,) = await told(lena, said, call("withdraw", note="Lena is vegetarian.", quote=said), extractor=RULES)
     assert answer.startswith("Nothing was taken back: no note")
 
 

@@ -13,6 +13,7 @@ from autogen_core.models import CreateResult, FunctionExecutionResultMessage, Mo
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword import FactMemory, memory_tools
+from afterword.extractors.extractor import Extractor
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.store import lookup, runs
@@ -35,13 +36,19 @@ def replying(*steps: str | CreateResult) -> ReplayChatCompletionClient:
     return ReplayChatCompletionClient([*steps], model_info=TOOLS)
 
 
-async def told(memory: FactMemory, said: str, *calls: CreateResult, tools: list[Any] | None = None) -> list[str]:
+async def told(
+    memory: FactMemory,
+    said: str,
+    *calls: CreateResult,
+    tools: list[Any] | None = None,
+    extractor: Extractor | None = None,
+) -> list[str]:
     """What an agent is told by its tools when it calls them after a person has said something."""
     agent = AssistantAgent(
         "helper",
         replying(*calls, "done"),
         memory=[memory],
-        tools=[*memory_tools(memory), *(tools or [])],
+        tools=[*memory_tools(memory, extractor=extractor), *(tools or [])],
         max_tool_iterations=len(calls) + 1,
     )
     await agent.run(task=said)

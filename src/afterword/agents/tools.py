@@ -1,8 +1,9 @@
 """Tools with which an agent remembers, recalls and withdraws notes about a person.
 
-The application fixes the scope: no argument names one. No tool erases. A change takes effect at once only if the
-person's last message says so. Any other change waits for `afterword review`, since a web page may have told the agent
-to ask for it.
+The application fixes the scope: no argument names one. No tool erases. What a tool is given is an agent's note for the
+rest of the conversation, since a web page may have told the agent to ask for it. It counts only where an extractor
+finds the same in the person's own words: at once, or when the session is processed. Until then it waits for `afterword
+review`.
 """
 
 from __future__ import annotations
@@ -14,28 +15,29 @@ from typing import Any, Literal, Self, TypeVar
 
 from autogen_core import CancellationToken, Component, ComponentModel
 from autogen_core.memory import Memory
-from autogen_core.models import LLMMessage, UserMessage
 from autogen_core.tools import BaseTool
 from pydantic import BaseModel, Field, field_validator
 
 from afterword.agents.conversations import current_conversation
 from afterword.agents.memory import FactMemory
-from afterword.agents.placement import SOURCE, all_messages
+from afterword.agents.person_words import LiveConversation
+from afterword.agents.placement import all_messages
 from afterword.agents.recall_results import RecallOutcome, RecallResult
-from afterword.agents.vouching import statement_refusal, withdrawal_refusal
 from afterword.errors import StoreError
-from afterword.extractors.grounding import LONGEST, find_quote, snake_case
-from afterword.extractors.readers.memory_marks import split_injected_memory
+from afterword.extractors.extractor import Extractor
+from afterword.extractors.grounding import LONGEST, snake_case
 from afterword.extractors.slot_relation import relation
-from afterword.facts.assertions import OWNER, EvidenceKind, Kind
+from afterword.facts.assertions import OWNER, Assertion, EvidenceKind, Kind
 from afterword.facts.fact import Fact
 from afterword.facts.owners import HUMAN_NAMES, is_generic
 from afterword.facts.scopes import Scope, ScopeKind
+from afterword.facts.transcripts import Turn
 from afterword.facts.words import folded
 from afterword.recall.block import safe_line
 from afterword.store import requests, sessions
+from afterword.store.database.engine import Store
 from afterword.store.entered_statements import Entry
-from afterword.store.requests import PersonQuote, RequestOutcome, RequestStatus
+from afterword.store.requests import Claim, PersonQuote, RequestOutcome, RequestStatus
 
 NO_ANSWER = "The memory does not answer now; nothing was changed."
 LONGEST_TURN = 300
@@ -53,7 +55,7 @@ class RememberArguments(BaseModel):
     statement: str = Field(
         description="One sentence about the user in the user's own words, for example 'The user lives in Bergen.'"
     )
-    quote: str = Field(description="The words of the user's last message that say so, copied exactly.")
+    quote: str = Field(default="", description="The words of the user's last message that say so, copied exactly.")
     kind: Literal["preference", "entity", "decision"] = Field(
         default="entity", description="preference, decision, or entity for any other fact."
     )
@@ -79,7 +81,9 @@ class WithdrawArguments(BaseModel):
     """The arguments of `withdraw`."""
 
     note: str = Field(description="The note to take back: its sentence as it stands, or its id from the recall tool.")
-    quote: str = Field(description="The words of the user's last message that take it back, copied exactly.")
+    quote: str = Field(
+        default="", description="The words of the user's last message that take it back, copied exactly."
+    )
 
 
 class MemoryToolConfig(BaseModel):
@@ -103,10 +107,13 @@ class _MemoryTool(BaseTool[ArgsT, ToolAnswer], Component[MemoryToolConfig]):
     tool_name: str
     purpose: str
 
-    def __init__(self, memory: FactMemory, *, humans: Collection[str] = HUMAN_NAMES) -> None:
+    def __init__(
+        self, memory: FactMemory, *, humans: Collection[str] = HUMAN_NAMES, extractor: Extractor | None = None
+    ) -> None:
         super().__init__(self.arguments, ToolAnswer, self.tool_name, self.purpose)
         self._memory = memory
         self._humans = frozenset(folded(name) for name in humans)
+        self._extractor = extractor
 
     async def run(self, args: ArgsT, cancellation_token: CancellationToken) -> ToolAnswer:
         """Return the result in a sentence. A failure of the store is an answer, not an error.
@@ -136,49 +143,63 @@ class _MemoryTool(BaseTool[ArgsT, ToolAnswer], Component[MemoryToolConfig]):
         memory = Memory.load_component(config.memory, FactMemory)
         return cls(memory, humans=config.humans)
 
-    async def _last_message(self) -> tuple[str, str] | tuple[None, None]:
-        """Return the speaker and the words of the last message of a person in the running conversation."""
+    async def _conversation(self, store: Store) -> LiveConversation:
+        """Return what has been said in the running conversation."""
         context = current_conversation(self._memory.scope)
-        for message in reversed(await all_messages(context)) if context else ():
-            if isinstance(message, UserMessage) and folded(message.source) in self._humans - {SOURCE}:
-                words = _own_words(message)
-                if words:
-                    return self._speaker(message.source), words
-        return None, None
+        messages = await all_messages(context) if context else []
+        return LiveConversation.of(messages, self._humans, store.privacy, self._memory.now())
 
-    def _speaker(self, name: str) -> str:
-        scope = self._memory.scope
+    async def _said_by_person(self, conversation: LiveConversation) -> tuple[Assertion, ...]:
+        """Return what the extractor finds in the person's last message; nothing without an extractor."""
+        if self._extractor is None:
+            return ()
+        return await conversation.read_by(self._extractor, self._memory.scope)
+
+    def _subject(self, last_said: Turn | None) -> str:
+        """Return whom a note is about: the person who spoke last."""
+        scope, name = self._memory.scope, last_said.speaker if last_said else OWNER
         is_owner = is_generic(name) or (scope.kind is ScopeKind.USER and snake_case(name) == snake_case(scope.id))
         return OWNER if is_owner else name
 
 
 class RememberTool(_MemoryTool[RememberArguments]):
-    """Stores a statement if the person's last message makes it; otherwise it waits for review."""
+    """Stores a statement if an extractor finds it in the person's last message; otherwise it waits for review."""
 
     arguments, tool_name = RememberArguments, "remember"
     purpose = (
-        "Keep something the user has just said about themselves, for later conversations. It counts at once only if "
-        "the user's last message says it in these words; otherwise a person reviews it first."
+        "Keep something the user has just said about themselves, for later conversations. It is your note for this "
+        "conversation. In later ones it counts if the user's own words say it, or once a person has reviewed it."
     )
 
     async def _answer(self, args: RememberArguments) -> str:
         problem = _length_problem(args)
         if problem:
             return f"Not remembered: {problem}."
-        speaker, message = await self._last_message()
-        said = f"{args.statement} {args.value}".strip()
-        reason = statement_refusal(said, args.quote, message, names=[speaker or "", self._memory.scope.id])
+        store, at = await self._memory.opened(), self._memory.now()
+        conversation = await self._conversation(store)
+        objection = conversation.objection(args.statement, args.value, args.attribute, args.quote)
+        if objection:
+            return f"Not remembered: {objection}."
         entry = Entry(
             statement=args.statement,
             kind=Kind(args.kind),
-            subject=speaker or OWNER,
+            subject=self._subject(conversation.last_said),
             attribute=snake_case(args.attribute) or "note",
             value=args.value or None,
         )
-        word = _word(args.quote, speaker, message) if reason is None else None
-        store, at = await self._memory.opened(), self._memory.now()
-        outcome = await requests.request_statement(store, self._memory.scope, entry, word=word, relate=relation, at=at)
-        return _answer_text(outcome, f"Remembered: {args.statement}", "Not remembered yet", reason)
+        claim = Claim.of(entry.subject, entry.attribute, args.value)
+        own = (said for said in await self._said_by_person(conversation) if Claim.in_assertion(said) == claim)
+        said = next((said for said in own if not said.limited_to), None)
+        # The person's words are stored as the extractor reads them, not as the agent words them.
+        outcome = await requests.request_statement(
+            store,
+            self._memory.scope,
+            _entry_of(said) if said else entry,
+            word=_word(said) if said else None,
+            relate=relation,
+            at=at,
+        )
+        return _answer_text(outcome, f"Remembered: {safe_line(said.statement) if said else ''}", _noted(args.statement))
 
 
 class RecallTool(_MemoryTool[RecallArguments]):
@@ -223,12 +244,12 @@ class RecallTool(_MemoryTool[RecallArguments]):
 
 
 class WithdrawTool(_MemoryTool[WithdrawArguments]):
-    """Withdraws a note if the person's last message does so; otherwise the withdrawal waits for review."""
+    """Withdraws a note if an extractor finds that in the person's last message; otherwise it waits for review."""
 
     arguments, tool_name = WithdrawArguments, "withdraw"
     purpose = (
-        "Take back a note that the user has just said is no longer true or is to be forgotten. It counts at once only "
-        "if the user's last message says so; otherwise a person reviews it first. It can be undone."
+        "Take back a note that the user has just said is no longer true or is to be forgotten. It is your note for "
+        "this conversation. It counts if the user's own words say it, or once a person has reviewed it."
     )
 
     async def _answer(self, args: WithdrawArguments) -> str:
@@ -238,36 +259,44 @@ class WithdrawTool(_MemoryTool[WithdrawArguments]):
         fact, problem = _named_fact(args.note, result, self._memory.scope)
         if fact is None:
             return f"Nothing was taken back: {problem}."
-        speaker, message = await self._last_message()
-        reason = withdrawal_refusal(fact, args.quote, message)
-        word = _word(args.quote, speaker, message) if reason is None else None
         store = await self._memory.opened()
-        outcome = await requests.request_withdrawal(store, self._memory.scope, fact, word=word, at=self._memory.now())
-        return _answer_text(outcome, f"Taken back: {safe_line(fact.statement)}", "Not taken back yet", reason)
+        conversation = await self._conversation(store)
+        claim = Claim.of(fact.subject, fact.attribute, fact.value, is_withdrawal=True)
+        own = (said for said in await self._said_by_person(conversation) if Claim.in_assertion(said) == claim)
+        said = next((said for said in own if folded(said.limited_to or "") == folded(fact.limited_to or "")), None)
+        outcome = await requests.request_withdrawal(
+            store, self._memory.scope, fact, word=_word(said) if said else None, at=self._memory.now()
+        )
+        return _answer_text(outcome, f"Taken back: {safe_line(fact.statement)}", _noted(f"no longer: {fact.statement}"))
 
 
-def memory_tools(memory: FactMemory, *, humans: Collection[str] = HUMAN_NAMES) -> list[ToolOfAgent]:
+def memory_tools(
+    memory: FactMemory, *, humans: Collection[str] = HUMAN_NAMES, extractor: Extractor | None = None
+) -> list[ToolOfAgent]:
     """Return the tools `remember`, `recall` and `withdraw` of a memory, for `AssistantAgent(..., tools=...)`.
 
     Give the agent the same memory as `memory=[...]`: through it the tools know what the person has said. `humans` are
     the speakers whose words count, in any letter case; give the names of people who speak under their own name. Give
-    no `humans` if another agent runs this one as its tool: its task looks like a person's message, but is not.
+    no `humans` if another agent runs this one as its tool: its task looks like a person's message, but is not. With an
+    `extractor`, for example the offline rules, what it finds in the person's last message counts at once; without one
+    everything waits until the session is processed. It is not part of a dump.
     """
-    return [RememberTool(memory, humans=humans), RecallTool(memory, humans=humans), WithdrawTool(memory, humans=humans)]
+    tools = (RememberTool, RecallTool, WithdrawTool)
+    return [tool(memory, humans=humans, extractor=extractor) for tool in tools]
 
 
-def _own_words(message: LLMMessage) -> str:
-    """Return the text of a message without injected memory."""
-    content = message.content
-    parts = [content] if isinstance(content, str) else [part for part in content if isinstance(part, str)]
-    return "\n".join(
-        piece.text for part in parts for piece in split_injected_memory(part) if not piece.is_memory
-    ).strip()
+def _entry_of(said: Assertion) -> Entry:
+    """Return what a person said as an entry."""
+    return Entry(said.statement, said.kind, said.subject, said.attribute, said.value, said.valid_from, said.valid_to)
 
 
-def _word(quote: str, speaker: str | None, message: str | None) -> PersonQuote:
-    """Return a quote as it is written in the message."""
-    return PersonQuote(find_quote(quote, message or "") or quote, speaker or OWNER)
+def _word(said: Assertion) -> PersonQuote:
+    last = said.evidence[-1]
+    return PersonQuote(last.quote, OWNER if said.speaker == OWNER else last.speaker or OWNER)
+
+
+def _noted(text: str) -> str:
+    return f"Noted for this conversation: {safe_line(text)}"
 
 
 def _length_problem(args: RememberArguments) -> str | None:
@@ -295,15 +324,15 @@ def _named_fact(note: str, result: RecallResult, scope: Scope) -> tuple[Fact | N
     return None, "no note has that sentence or id; look it up with recall"
 
 
-def _answer_text(outcome: RequestOutcome, success: str, not_yet: str, reason: str | None) -> str:
-    why = f"{not_yet}: {reason or 'every change of this memory is reviewed'}."
+def _answer_text(outcome: RequestOutcome, success: str, noted: str) -> str:
     return {
         RequestStatus.DONE: success,
-        RequestStatus.HELD: f"{why} A person reviews it.",
-        RequestStatus.WAITING: f"{why} It waits for a person's review already.",
-        RequestStatus.DECLINED: f"{why} A person has declined it before.",
-        RequestStatus.FULL: f"{why} Too many requests wait for review, so this one was not kept.",
+        RequestStatus.HELD: f"{noted} It counts later if the user's own words say so, or after a person's review.",
+        RequestStatus.WAITING: f"{noted} It waits for a person's review already.",
+        RequestStatus.DECLINED: f"{noted} A person has declined to keep it before.",
+        RequestStatus.FULL: f"{noted} Too many requests wait for review, so it is not kept for later.",
         RequestStatus.PAUSED: "Not remembered: this memory is paused, and keeps nothing now.",
+        RequestStatus.SECRET: "Not remembered: it contains a secret.",
     }[outcome.answer]
 
 

@@ -111,6 +111,14 @@ class Resources:
             else:
                 yield ExtractorAndJudge(self._extractor or configured.extractor, self._judge or configured.judge)
 
+    def extractor_without_calls(self) -> Extractor | None:
+        """Return the offline rules if they are the configured extractor, None if a model is."""
+        if self._extractor is not None or self.settings.extractor != "rules":
+            return None
+        from afterword.extractors.rules import RulesExtractor
+
+        return RulesExtractor()
+
     def tracker(self, kind: str | None = None) -> CostTracker:
         """Return the tracker of one call. Raises `PriceUnknown` if a budget in dollars cannot be kept."""
         from afterword.composition import configured_tracker

@@ -276,7 +276,10 @@ class ScopeMemory(ScopeChanges):
         """Return the tools `remember`, `recall` and `withdraw` of this scope, for `AssistantAgent(..., tools=...)`.
 
         The agent needs a `memory` of the same scope. `humans` are the speakers whose words count, as in `memory_tools`.
+        If the configured extractor is the offline rules, what they find in the person's last message counts at once.
         """
         from afterword.agents.tools import memory_tools
+        from afterword.facts.owners import HUMAN_NAMES
 
-        return memory_tools(self.memory()) if humans is None else memory_tools(self.memory(), humans=humans)
+        people = HUMAN_NAMES if humans is None else humans
+        return memory_tools(self.memory(), humans=people, extractor=self._resources.extractor_without_calls())

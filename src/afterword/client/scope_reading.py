@@ -289,7 +289,7 @@ class ScopeReading:
     ) -> RunPage:
         """Return the runs of the scope, oldest first, each with what models cost for it.
 
-        `status` is one or several of proposed, held, applied, undone and rejected. Raises `ArgumentInvalid`.
+        `status` is one or several of proposed, held, applied, undone, rejected and satisfied. Raises `ArgumentInvalid`.
         """
         statuses = () if status is None else tuple(choices(RunStatus, status, "status"))
 

@@ -15,7 +15,7 @@ from afterword.pipeline.errors import ProposalOutdated
 from afterword.pipeline.judging import PairJudging, PairsToJudge
 from afterword.pipeline.resolution import required_pairs
 from afterword.pipeline.run_storage import retry_if_overtaken
-from afterword.store import ledger, lookup, runs, sessions
+from afterword.store import ledger, lookup, requests, runs, sessions
 from afterword.store.database.engine import Store
 from afterword.store.proposals import Proposal
 from afterword.store.run_effects import RunEffect, effect_of
@@ -76,7 +76,10 @@ async def apply_proposal(
 def _apply_unchanged(run: Run, at: datetime, transaction: Session) -> RunEffect:
     """Apply a proposal whose scope has not changed since it was judged."""
     _save_dry_run_turns(transaction, run, at)
-    return effect_of(transaction, run.id, ledger.apply_run(transaction, run.scope, run.id, at), at)
+    effect = effect_of(transaction, run.id, ledger.apply_run(transaction, run.scope, run.id, at), at)
+    proposal, _ = runs.read_proposal(transaction, run)
+    _close_requests(transaction, run, proposal)
+    return effect
 
 
 def _apply_in_place_of(
@@ -88,7 +91,15 @@ def _apply_in_place_of(
     ledger.reject_run(transaction, run.scope, run.id)
     run_id = ledger.propose_run(transaction, fresh, session_pk=key)
     account.assign_to_run(transaction, run_id)
-    return effect_of(transaction, run_id, ledger.apply_run(transaction, run.scope, run_id, at), at)
+    effect = effect_of(transaction, run_id, ledger.apply_run(transaction, run.scope, run_id, at), at)
+    _close_requests(transaction, run, fresh)
+    return effect
+
+
+def _close_requests(transaction: Session, run: Run, proposal: Proposal) -> None:
+    """Let the requests of agents be satisfied that a session says too."""
+    if run.purpose == "session":
+        requests.close_requests(transaction, run.scope, proposal.assertions)
 
 
 def _save_dry_run_turns(transaction: Session, run: Run, at: datetime) -> int | None:

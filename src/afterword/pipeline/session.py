@@ -37,7 +37,7 @@ from afterword.pipeline.resolution import Changes, changes_between, comparison_p
 from afterword.pipeline.run_storage import retry_if_overtaken
 from afterword.pipeline.window_reader import WindowReader, limited_reading
 from afterword.privacy.policy import OFF_THE_RECORD
-from afterword.store import ledger, lookup, scope_rows, sessions
+from afterword.store import ledger, lookup, requests, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.pauses import PAUSED, count_session_not_kept, read_pause
 from afterword.store.forgetting.tombstone_rows import read_forgotten
@@ -365,6 +365,7 @@ class _Processing:
         self.account.assign_to_run(transaction, run_id)
         if self.apply and not decision.is_held:
             ledger.apply_run(transaction, scope, run_id, self.clock())
+            requests.close_requests(transaction, scope, proposal.assertions)
         return run_id
 
     def _save_transcript(self, transaction: Session, prepared: PreparedSession) -> int:

@@ -52,7 +52,7 @@ async def add_entry(store: Store, scope: Scope, entry: Entry, *, at: datetime) -
     `StoreError` if the store does not answer.
     """
     source = f"application:{uuid4().hex}"
-    entry = _masked(entry, store.privacy)
+    entry = masked_entry(entry, store.privacy)
     evidence = Evidence(EvidenceKind.APPLICATION, entry.statement)
 
     def work(transaction: Session) -> RunEffect:
@@ -102,7 +102,8 @@ async def withdraw_everything(store: Store, scope: Scope, *, at: datetime) -> Ru
     return await store.write(work)
 
 
-def _masked(entry: Entry, privacy: Privacy) -> Entry:
+def masked_entry(entry: Entry, privacy: Privacy) -> Entry:
+    """Return an entry without secrets."""
     texts = map(visible_text, (entry.value or "", entry.statement, entry.subject, *entry.tags))
     value, statement, subject, *tags = privacy.mask_fields(entry.attribute, *texts)
     value_or_none = value if entry.value else entry.value

@@ -34,13 +34,17 @@ from afterword.telemetry import Stage, staged
 
 
 class RunStatus(StrEnum):
-    """The state of a run: proposed by a dry run, held for a person's approval, or decided."""
+    """The state of a run: proposed by a dry run, held for a person's approval, or decided.
+
+    An agent's request is satisfied once a session says the same: it never counts by itself.
+    """
 
     PROPOSED = "proposed"
     HELD = "held"
     APPLIED = "applied"
     UNDONE = "undone"
     REJECTED = "rejected"
+    SATISFIED = "satisfied"
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +219,14 @@ def reject_run(transaction: Session, scope: Scope, run_id: int) -> None:
     """Reject a proposal for good. Raises `NotFound` if there is no such proposal."""
     run = _require_run(transaction, scope, run_id, *UNDECIDED)
     run.status = RunStatus.REJECTED
+    transaction.add(run)
+    transaction.flush()
+
+
+def satisfy_run(transaction: Session, scope: Scope, run_id: int) -> None:
+    """Mark a held run as satisfied by what a session says. Raises `NotFound` if there is no such held run."""
+    run = _require_run(transaction, scope, run_id, RunStatus.HELD)
+    run.status = RunStatus.SATISFIED
     transaction.add(run)
     transaction.flush()
 

@@ -1,14 +1,16 @@
 """What an agent asks to remember or to withdraw: done at once on a person's word, otherwise held for a person.
 
-Each request is one run, which can be undone. Nothing is erased.
+A held request is done with once a session says the same: the extractor has found it in the person's own words, and the
+agent's words are not needed. Each request is one run, which can be undone. Nothing is erased.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from types import MappingProxyType
 from uuid import uuid4
 
 from sqlmodel import Session
@@ -29,6 +31,9 @@ from afterword.facts.assertions import (
 from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
+from afterword.facts.words import folded, plain_words
+from afterword.privacy.normalisation import comparable
+from afterword.privacy.prompt_injection import is_instruction
 from afterword.store import ledger, lookup, runs
 from afterword.store.database.engine import Store
 from afterword.store.entered_statements import (
@@ -40,6 +45,7 @@ from afterword.store.entered_statements import (
     moment_after,
     next_unused_moment,
 )
+from afterword.store.entries import masked_entry
 from afterword.store.forgetting.pauses import read_pause
 from afterword.store.ledger import RunStatus
 from afterword.store.proposals import Proposal, WindowReading
@@ -50,6 +56,8 @@ AGENT = "agent"
 """The extractor of a run that an agent asked for."""
 MAX_HELD_REQUESTS = 100
 """How many requests of agents may wait in one scope. Otherwise a hostile page could flood the person's review."""
+
+_ARTICLES = frozenset("a an the der die das el la le il o".split())
 
 Relate = Callable[[Assertion, Assertion], tuple[Relation, str] | None]
 """How a later assertion relates to an earlier one, and why; None if they stand beside each other."""
@@ -63,6 +71,27 @@ class PersonQuote:
     speaker: str
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What somebody says or takes back, for comparison: letter case, blanks and articles do not count."""
+
+    subject: str
+    attribute: str
+    value: str
+    is_withdrawal: bool = False
+
+    @classmethod
+    def of(cls, subject: str, attribute: str, value: str, *, is_withdrawal: bool = False) -> Claim:
+        """Return the claim with these words."""
+        words = (word for word in plain_words(comparable(value).casefold()) if word not in _ARTICLES)
+        return cls(folded(subject), folded(attribute), " ".join(words), is_withdrawal)
+
+    @classmethod
+    def in_assertion(cls, said: Assertion) -> Claim:
+        """Return the claim of an assertion."""
+        return cls.of(said.subject, said.attribute, said.value, is_withdrawal=said.act is not SpeechAct.STATE)
+
+
 class RequestStatus(StrEnum):
     """What became of a request."""
 
@@ -72,6 +101,7 @@ class RequestStatus(StrEnum):
     DECLINED = "declined"
     FULL = "full"
     PAUSED = "paused"
+    SECRET = "secret"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +120,15 @@ async def request_statement(
     On a person's word it has the authority of that person, and replaces what `relate` says. A held statement does not
     count before a person approves its run. The policy of the scope may hold statements on a person's word too. An equal
     request is held once: the status is `WAITING` if it is held already, `DECLINED` if a person has rejected it,
-    `FULL` if 100 requests wait, and `PAUSED` if the scope is paused. Raises `Overtaken` if other writers were faster
+    `FULL` if 100 requests wait, `PAUSED` if the scope is paused, and `SECRET` if it contains a secret. What reads like
+    an instruction to an assistant is held whoever said it. Raises `Overtaken` if other writers were faster
     every time, and `StoreError` if the store does not answer.
     """
+
+    if masked_entry(entry, store.privacy) != entry:
+        return RequestOutcome(RequestStatus.SECRET)
+    is_command = is_instruction(entry.subject, entry.attribute, entry.value, entry.statement)
+    word = None if is_command else word
 
     def work(transaction: Session) -> RequestOutcome:
         if read_pause(transaction, scope) is not None:
@@ -107,7 +143,8 @@ async def request_statement(
         )
         verdicts = _verdicts(known, said, relate)
         key = digest(REMEMBER, entry.kind, entry.subject, entry.statement)
-        return _propose(transaction, known, said, verdicts, purpose=REMEMBER, key=key, word=word, at=at)
+        counts = {"quarantined": 1} if is_command else {}
+        return _propose(transaction, known, said, verdicts, purpose=REMEMBER, key=key, word=word, at=at, counts=counts)
 
     return await store.write(work)
 
@@ -153,6 +190,7 @@ def _propose(
     key: str,
     word: PersonQuote | None,
     at: datetime,
+    counts: Mapping[str, int] = MappingProxyType({}),
 ) -> RequestOutcome:
     """Propose the run of a request, and apply it unless it must be held."""
     scope = said.scope
@@ -170,11 +208,26 @@ def _propose(
         revision=known.revision,
         readings=(WindowReading(source if word else f"{source}:{uuid4().hex}", None, None, (said,)),),
         verdicts=tuple(verdicts),
+        counts=counts,
     )
     retires = any(verdict.relation in RETIRING for verdict in verdicts)
     if word is None or policy_of(transaction, scope).holds(retires=retires):
         return RequestOutcome(RequestStatus.HELD, ledger.propose_run(transaction, proposal, is_held=True))
     return RequestOutcome(RequestStatus.DONE, ledger.propose_and_apply(transaction, proposal))
+
+
+def close_requests(transaction: Session, scope: Scope, said: Iterable[Assertion]) -> int:
+    """Mark the held requests of agents as satisfied that say what these statements say; return how many."""
+    claims = {Claim.in_assertion(assertion) for assertion in said}
+    waiting = [run for run in runs.read_runs(transaction, scope, statuses=[RunStatus.HELD]) if run.extractor == AGENT]
+    satisfied = [
+        run
+        for run in (waiting if claims else ())
+        if any(Claim.in_assertion(asked) in claims for asked in runs.read_proposal(transaction, run)[0].assertions)
+    ]
+    for run in satisfied:
+        ledger.satisfy_run(transaction, scope, run.id)
+    return len(satisfied)
 
 
 def _earlier_outcome(transaction: Session, scope: Scope, source: str) -> RequestOutcome | None:

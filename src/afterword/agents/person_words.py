@@ -1,0 +1,96 @@
+"""What has been said in a live conversation, and what an extractor reads in the person's last message.
+
+A tool's arguments are an agent's words, and a page may have told the agent to say them. So they decide nothing: only
+what the extractor gives for the person's own message counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from autogen_core.models import AssistantMessage, LLMMessage, UserMessage
+
+from afterword.agents.placement import SOURCE
+from afterword.extractors.candidate_masking import mask_candidates
+from afterword.extractors.extractor import Extractor, Window
+from afterword.extractors.grounding import ground
+from afterword.extractors.readers.memory_marks import split_injected_memory
+from afterword.facts.assertions import Assertion
+from afterword.facts.owners import find_owners
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Role, Transcript, Turn
+from afterword.facts.words import folded
+from afterword.privacy.off_record import hide_off_record
+from afterword.privacy.policy import Privacy
+from afterword.privacy.redaction import Masking
+
+LIVE = "live"
+"""The layout of the transcript of a running conversation, and the session id of what is read from it."""
+
+
+class LiveConversation:
+    """A conversation so far. `turns` have their secrets masked and do not hold what was said off the record."""
+
+    def __init__(self, said: Sequence[Turn], privacy: Privacy) -> None:
+        self._said, self._privacy = tuple(said), privacy
+        self.turns = privacy.mask_turns(said)
+
+    @classmethod
+    def of(
+        cls, messages: Sequence[LLMMessage], humans: Collection[str], privacy: Privacy, at: datetime
+    ) -> LiveConversation:
+        """Return the conversation of these messages. `humans` are the folded names of people."""
+        turns: list[Turn] = []
+        for message in messages:
+            if not isinstance(message, UserMessage | AssistantMessage) or message.source == SOURCE:
+                continue
+            text = _own_words(message)
+            if text:
+                is_person = isinstance(message, UserMessage) and folded(message.source) in humans
+                role = Role.HUMAN if is_person else Role.AGENT
+                turns.append(Turn(len(turns) + 1, message.source, role, text, at))
+        return cls(turns, privacy)
+
+    @property
+    def last_said(self) -> Turn | None:
+        """The last turn of a person."""
+        return next((turn for turn in reversed(self.turns) if turn.role is Role.HUMAN), None)
+
+    def objection(self, *texts: str) -> str | None:
+        """Return why an agent may not keep these texts, not even for a person's review; None if it may.
+
+        They contain a secret, also one that was a secret only where it was said; or they repeat or answer what was said
+        off the record.
+        """
+        masking = Masking(self._privacy.kinds, thorough=True)
+        for turn in self._said:
+            masking.mask_turn(turn.text, turn.speaker)
+        if any(masking.mask_text(text) != text for text in texts):
+            return "it contains a secret"
+        noted = Turn(len(self._said) + 1, "agent", Role.AGENT, "\n".join(texts))
+        is_hidden = hide_off_record([*self._said, noted], self._privacy.markers)[-1].text != noted.text
+        return "it was said off the record" if is_hidden else None
+
+    async def read_by(self, extractor: Extractor, scope: Scope) -> tuple[Assertion, ...]:
+        """Return what an extractor finds in the person's last message, checked like the statements of a session."""
+        last = self.last_said
+        if last is None:
+            return ()
+        before = tuple(turn for turn in self.turns if turn.number < last.number)
+        humans = tuple(dict.fromkeys(turn.speaker for turn in self.turns if turn.role is Role.HUMAN))
+        owners = find_owners(humans, (), scope)
+        window = Window(1, (last,), before, owners, humans)
+        extraction = await extractor.extract(window)
+        transcript = Transcript((*before, last), LIVE, humans=humans)
+        candidates = mask_candidates(extraction.candidates, self._privacy)
+        return ground(candidates, transcript, scope=scope, session_id=LIVE, owners=owners).assertions
+
+
+def _own_words(message: UserMessage | AssistantMessage) -> str:
+    """Return the text of a message without injected memory; no tool calls."""
+    content = message.content
+    parts = [content] if isinstance(content, str) else [part for part in content if isinstance(part, str)]
+    return "\n".join(
+        piece.text for part in parts for piece in split_injected_memory(part) if not piece.is_memory
+    ).strip()
