@@ -242,6 +242,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'afterword' has no attribute {name!r}")
     public_object = getattr(import_module(_HOMES[name]), name)
+    if name == "FactMemory":
+        import_module("afterword.live_settings").provide()
     globals()[name] = public_object
     return public_object
 

@@ -79,9 +79,9 @@ def embedder(options: EmbeddingOptions | None = None) -> LocalEmbedder | Endpoin
     Raises `SettingsInvalid`, and `EndpointMisconfigured` if no request could be made with these options.
     """
     chosen = settings.load().embedding if options is None else options
-    if chosen.kind == "none":
+    if chosen.used_kind == "none":
         return None
-    if chosen.kind == "local":
+    if chosen.used_kind == "local":
         return LocalEmbedder()
     endpoint = ModelSettings(
         model=chosen.model,

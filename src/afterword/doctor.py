@@ -98,13 +98,19 @@ def _extractor(configured: Settings) -> Check:
 async def _embedding(configured: Settings, *, probe: bool) -> Check:
     """Check the embedder; with `probe` it is asked for one vector."""
     options = configured.embedding
+    if options.kind == "auto" and options.used_kind == "none":
+        finding = "auto: none here, recall goes by words; pip install 'afterword[local]' adds meaning"
+        return Check("embedding", True, finding)
     if options.kind == "none":
-        return Check("embedding", True, 'none: recall goes by words (kind = "local" or "endpoint" adds meaning)')
+        return Check(
+            "embedding", True, 'none: recall goes by words (kind = "auto", "local" or "endpoint" adds meaning)'
+        )
     if options.kind == "local" and find_spec("wordllama") is None:
         return Check("embedding", False, "local: wordllama not installed", "pip install 'afterword[local]'")
     try:
         async with open_embedder(options) as embedder:
             finding, fix = _embedder(configured, embedder)
+            finding = f"auto: {finding}" if options.kind == "auto" else finding
             if not fix and probe and embedder is not None:
                 await embedder.embed(["hello"])
                 finding += ", it answers"

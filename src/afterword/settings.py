@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from datetime import date, timedelta
 from decimal import Decimal
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -143,7 +144,8 @@ class ModelOptions(BaseModel):
 class EmbeddingOptions(BaseModel):
     """The embedder, whose vectors let recall rank by meaning as well as by words.
 
-    `kind` is "none", "local" (a model on this machine) or "endpoint"; all other settings are for an endpoint. With
+    `kind` is "none", "local" (a model on this machine), "endpoint", or "auto": local where `afterword[local]` is
+    installed, else none. All other settings are for an endpoint. With
     `shorten` the endpoint is asked for vectors of `dimension` numbers, which not every model supports. `batch` is the
     number of texts in one request. Without `api_key` the environment's `OPENAI_API_KEY` is used, without `base_url` its
     `OPENAI_BASE_URL`.
@@ -151,7 +153,7 @@ class EmbeddingOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    kind: Literal["none", "local", "endpoint"] = "none"
+    kind: Literal["auto", "none", "local", "endpoint"] = "auto"
     model: str = "text-embedding-3-small"
     base_url: str | None = None
     api_key: SecretStr | None = None
@@ -159,6 +161,22 @@ class EmbeddingOptions(BaseModel):
     shorten: bool = False
     timeout_s: float = Field(default=30.0, gt=0)
     batch: int = Field(default=128, ge=1, le=2048)
+
+    @property
+    def used_kind(self) -> Literal["none", "local", "endpoint"]:
+        """The kind that is in force on this machine."""
+        if self.kind == "auto":
+            return "none" if find_spec("wordllama") is None else "local"
+        return self.kind
+
+
+class RecallOptions(BaseModel):
+    """What an agent is told: at most `budget_tokens`, without waiting longer than `timeout_s` for the store."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    budget_tokens: int = Field(default=2_000, ge=1)
+    timeout_s: float = Field(default=2.0, gt=0)
 
 
 class BudgetOptions(BaseModel):
@@ -236,6 +254,7 @@ class Settings(BaseSettings):
     concurrency: int = Field(default=8, ge=1)
     model: ModelOptions = ModelOptions()
     embedding: EmbeddingOptions = EmbeddingOptions()
+    recall: RecallOptions = RecallOptions()
     privacy: PrivacyOptions = PrivacyOptions()
     budget: BudgetOptions = BudgetOptions()
     prices: dict[str, PriceOptions] = {}

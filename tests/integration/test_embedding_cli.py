@@ -58,7 +58,8 @@ def checked(afterword: Commands, environment: Mapping[str, str] = NONE, *, expec
     return found
 
 
-def test_without_a_setting_nothing_is_made_and_nothing_is_said(afterword: Commands) -> None:
+def test_without_an_embedder_nothing_is_made_and_nothing_is_said(afterword: Commands) -> None:
+    (afterword.folder / "afterword.toml").write_text('[embedding]\nkind = "none"\n')
     session(afterword, "one", "I live in Graz.")
     afterword("run", "saved")
     assert vectors(afterword) == []
@@ -180,9 +181,9 @@ def test_applications_get_the_configured_embedder(
     afterword: Commands, monkeypatch: pytest.MonkeyPatch, endpoint: EmbeddingEndpoint
 ) -> None:
     monkeypatch.chdir(afterword.folder)
+    assert isinstance(embedder(), LocalEmbedder), "without a setting the local one, where it is installed"
+    (afterword.folder / "afterword.toml").write_text('[embedding]\nkind = "none"\n')
     assert embedder() is None
-    (afterword.folder / "afterword.toml").write_text('[embedding]\nkind = "local"\n')
-    assert isinstance(embedder(), LocalEmbedder)
     for name, value in endpoint.environment().items():
         monkeypatch.setenv(name, value)
     made = embedder()
@@ -195,10 +196,12 @@ def test_applications_get_the_configured_embedder(
 
 def test_local_vectors_find_by_meaning(afterword: Commands) -> None:
     pytest.importorskip("wordllama")
-    env = {"AFTERWORD_EMBEDDING__KIND": "local"}
+    env = {"AFTERWORD_EMBEDDING__KIND": "auto"}
     session(afterword, "one", *(f"I like {thing}." for thing in ("tea", "chess", "sailing", "gardening", "violins")))
     afterword.within(env, "run", "saved")
     assert vectors(afterword, env)[0][0:3] == ("wordllama-l2-supercat-256", 256, True)
     told = json.loads(afterword.within(env, "recall", "--user", "lena", "orchestral music", "--json"))
     assert "violins" in told["facts"][0]["statement"]
-    assert json.loads(afterword("recall", "--user", "lena", "orchestral music", "--json"))["facts"] == []
+    without = {"AFTERWORD_EMBEDDING__KIND": "none"}
+    told = json.loads(afterword.within(without, "recall", "--user", "lena", "orchestral music", "--json"))
+    assert told["facts"] == []

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from datetime import UTC, datetime, time
-from functools import partial
-from typing import Any, Self, TypeVar
+from functools import cached_property, partial
+from typing import Any, Literal, Self, TypeVar
 
 from autogen_core import CancellationToken, Component
 from autogen_core.memory import Memory, MemoryContent, MemoryQueryResult, UpdateContextResult
@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from afterword import telemetry
 from afterword.agents.conversations import enter_conversation
 from afterword.agents.memory_content import content_of, entry_of, instant_from, text_of_content
+from afterword.agents.memory_settings import MemorySettings, memory_settings
 from afterword.agents.placement import latest_question, place_block
 from afterword.agents.recall_results import (
     UNAVAILABLE,
@@ -50,8 +51,6 @@ from afterword.store.reading.scope_vectors import refresh_vectors
 from afterword.store.reading.shared_recall import recall_of_scopes
 from afterword.telemetry import Count, Stage
 
-BUDGET_TOKENS = 2_000
-TIMEOUT_S = 2.0
 RANKED = 10
 
 T = TypeVar("T")
@@ -64,8 +63,8 @@ class FactMemoryConfig(BaseModel):
 
     scope: str
     also: list[str] | None = None
-    budget_tokens: int = BUDGET_TOKENS
-    timeout_s: float = TIMEOUT_S
+    budget_tokens: int | None = None
+    timeout_s: float | None = None
     store: str | FromEnvironment | None = None
 
 
@@ -81,12 +80,13 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     first, all within one budget. Facts are added to and cleared from the first scope only. One memory may serve any
     number of agents and teams at once.
 
-    `store` is an opened store, a URL, a `FromEnvironment`, or None: then `AFTERWORD_STORE__URL`, else
-    `sqlite:///afterword.db`. It is opened at first use, and may be used from several event loops. The block never
-    exceeds `budget_tokens`, and a turn never waits longer than `timeout_s` for the store: if it is slow or down, the
-    turn goes on without it. With an `embedder` facts are ranked by meaning as well as by words; missing vectors are
-    made in the background. The embedder is not part of a dump. Raises `ScopeInvalid` unless exactly one of `user` and
-    `scope` is given, or if `also` names a scope of another tenant, and `StoreError` for an unsupported URL.
+    `store` is an opened store, a URL, a `FromEnvironment`, or None: then the one of the settings. It is opened at first
+    use, and may be used from several event loops. The block never exceeds `budget_tokens`, and a turn never waits
+    longer than `timeout_s` for the store: if it is slow or down, the turn goes on without it. With an `embedder` facts
+    are ranked by meaning as well as by words, with None by words alone; missing vectors are made in the background.
+    What the arguments leave out comes from the profile and the environment, as for the command line. The embedder is
+    not part of a dump. Raises `ScopeInvalid` unless exactly one of `user` and `scope` is given, or if `also` names a
+    scope of another tenant, and `StoreError` for an unsupported URL.
     """
 
     component_type = "memory"
@@ -101,10 +101,10 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         scope: Scope | str | None = None,
         also: Collection[Scope | str] = (),
         store: StoreReference | None = None,
-        budget_tokens: int = BUDGET_TOKENS,
-        timeout_s: float = TIMEOUT_S,
+        budget_tokens: int | None = None,
+        timeout_s: float | None = None,
         clock: Callable[[], datetime] = utc_now,
-        embedder: Embedder | None = None,
+        embedder: Embedder | Literal["settings"] | None = "settings",
     ) -> None:
         self._scope = named_scope(user, scope)
         if isinstance(store, str):
@@ -115,10 +115,9 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         self._opened: Store | None = None
         self._late_task: asyncio.Task[Any] | None = None
         self._background_tasks: set[asyncio.Task[Any]] = set()
-        self._budget_tokens = budget_tokens
-        self.timeout_s = timeout_s
+        self._budget_argument, self._timeout_argument = budget_tokens, timeout_s
         self._clock = clock
-        self._embedder = embedder
+        self._embedder_argument = embedder
         self._refreshing: asyncio.Task[None] | None = None
 
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
@@ -131,6 +130,24 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             shown = await self._never_failing(self._put(model_context))
             telemetry.note(facts=len(shown or ()))
         return UpdateContextResult(memories=MemoryQueryResult(results=[content_of(fact) for fact in shown or ()]))
+
+    @cached_property
+    def _settings(self) -> MemorySettings:
+        return memory_settings()
+
+    @property
+    def _budget_tokens(self) -> int:
+        return self._settings.budget_tokens if self._budget_argument is None else self._budget_argument
+
+    @property
+    def timeout_s(self) -> float:
+        """How long a turn waits for the store at most."""
+        return self._settings.timeout_s if self._timeout_argument is None else self._timeout_argument
+
+    @property
+    def _embedder(self) -> Embedder | None:
+        argument = self._embedder_argument
+        return self._settings.embedder if isinstance(argument, str) else argument
 
     @property
     def scope(self) -> Scope:
@@ -229,8 +246,8 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         return FactMemoryConfig(
             scope=str(self._scope),
             also=[str(scope) for scope in self._also] or None,
-            budget_tokens=self._budget_tokens,
-            timeout_s=self.timeout_s,
+            budget_tokens=self._budget_argument,
+            timeout_s=self._timeout_argument,
             store=dump_store_reference(self._store_argument),
         )
 
@@ -250,7 +267,9 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         if isinstance(self._store_argument, SharedStore):
             return await self._store_argument.open()
         if self._opened is None:
-            opened = await open_store(resolve_url(self._store_argument))
+            settings = self._settings
+            url = resolve_url(self._store_argument) or settings.url
+            opened = await open_store(url, privacy=settings.privacy, connections=settings.connections)
             if self._opened is None:
                 self._opened = opened
             else:

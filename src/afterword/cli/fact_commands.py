@@ -128,8 +128,8 @@ def context_command(
     user: User = None,
     scope: ScopeName = None,
     budget_tokens: Annotated[
-        int, typer.Option("--budget-tokens", min=1, help="The largest size of the text, in tokens.")
-    ] = 2_000,
+        int | None, typer.Option("--budget-tokens", min=1, help="The largest size of the text, in tokens.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show what an agent with this memory would be told.

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from afterword.facts.scopes import Scope
+from afterword.recall.vectors import LocalEmbedder
 from afterword.settings import Settings
 from afterword.store.database.engine import Store, open_store
 from afterword.store.database.urls import shown_url
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from afterword.extractors.model.embeddings import EndpointEmbedder
     from afterword.pipeline.budget import CostTracker
     from afterword.pipeline.vector_refresh import RefreshResult, VectorRefresher
-    from afterword.recall.vectors import LocalEmbedder
 
 
 class Resources:
@@ -127,7 +127,10 @@ class Resources:
 
     def embedder(self) -> LocalEmbedder | EndpointEmbedder | None:
         """Return the configured embedder, None if there is none. It is made once."""
-        if self._embedder is None and self.settings.embedding.kind != "none":
+        kind = self.settings.embedding.used_kind
+        if self._embedder is None and kind == "local":
+            self._embedder = LocalEmbedder()
+        elif self._embedder is None and kind == "endpoint":
             from afterword.composition import embedder
 
             self._embedder = embedder(self.settings.embedding)

@@ -14,7 +14,6 @@ from afterword.client.arguments import EVERY_STATUS, Instant, Source, start_of
 from afterword.client.forgetting import ForgetTarget, forget, retain
 from afterword.client.results import ProcessingReport
 from afterword.client.scope_changes import ScopeChanges
-from afterword.client.scope_reading import BUDGET_TOKENS
 from afterword.client.store_results import ExportedFile, OutdatedSession
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.scopes import Scope
@@ -252,7 +251,7 @@ class ScopeMemory(ScopeChanges):
         self,
         *,
         also: Collection[Scope | str] = (),
-        budget_tokens: int = BUDGET_TOKENS,
+        budget_tokens: int | None = None,
         timeout_s: float | None = None,
     ) -> FactMemory:
         """Return the AutoGen memory of this scope, for `AssistantAgent(..., memory=[...])`.
@@ -260,14 +259,15 @@ class ScopeMemory(ScopeChanges):
         It uses the store and the embedder of this `Afterword`, which must stay open. The arguments are those of
         `FactMemory`. Raises `ScopeInvalid` if `also` names a scope of another tenant.
         """
-        from afterword.agents.memory import TIMEOUT_S, FactMemory
+        from afterword.agents.memory import FactMemory
 
+        defaults = self._resources.settings.recall
         return FactMemory(
             scope=self.scope,
             also=also,
             store=self._resources.shared_store(),
-            budget_tokens=budget_tokens,
-            timeout_s=TIMEOUT_S if timeout_s is None else timeout_s,
+            budget_tokens=defaults.budget_tokens if budget_tokens is None else budget_tokens,
+            timeout_s=defaults.timeout_s if timeout_s is None else timeout_s,
             clock=self._resources.now,
             embedder=self._resources.embedder(),
         )

@@ -67,9 +67,6 @@ from afterword.store.sessions import Progress
 
 T = TypeVar("T")
 
-BUDGET_TOKENS = 2_000
-"""How large a block is by default: the same as that of `FactMemory`."""
-
 
 class ScopeReading:
     """What is known in one scope. Use it through `ScopeMemory`."""
@@ -234,7 +231,7 @@ class ScopeReading:
         return SearchResults(tuple(hits), results.stored, results.without_vector)
 
     async def context(
-        self, query: str = "", *, budget_tokens: int = BUDGET_TOKENS, also: Collection[Scope | str] = ()
+        self, query: str = "", *, budget_tokens: int | None = None, also: Collection[Scope | str] = ()
     ) -> ContextBlock:
         """Return the block that an agent with this memory is told for a query, and what is left out of it and why.
 
@@ -242,6 +239,8 @@ class ScopeReading:
         blocks follow, a message each, all within one budget. Raises `ArgumentInvalid` for a budget below 1, and
         `ScopeInvalid` for a scope of another tenant.
         """
+        if budget_tokens is None:
+            budget_tokens = self._resources.settings.recall.budget_tokens
         if budget_tokens < 1:
             raise ArgumentInvalid(f"budget_tokens={budget_tokens} is too small; give 1 or more")
         at, scopes = self._now(), (self.scope, *additional_scopes(self.scope, also))

@@ -1,0 +1,38 @@
+"""What a `FactMemory` uses where its arguments say nothing. The package's root says where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from afterword.privacy.policy import Privacy
+from afterword.recall.vectors import Embedder
+from afterword.store.database.engine import Connections
+
+BUDGET_TOKENS = 2_000
+TIMEOUT_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySettings:
+    """The store that is opened where none is named, the embedder, and the limits of a block."""
+
+    url: str | None = None
+    privacy: Privacy | None = None
+    connections: Connections | None = None
+    embedder: Embedder | None = None
+    budget_tokens: int = BUDGET_TOKENS
+    timeout_s: float = TIMEOUT_S
+
+
+_source: list[Callable[[], MemorySettings]] = [MemorySettings]
+
+
+def read_from(source: Callable[[], MemorySettings]) -> None:
+    """Let memories take their settings from `source` from now on."""
+    _source[0] = source
+
+
+def memory_settings() -> MemorySettings:
+    """Return the settings of memories. Raises what their source raises."""
+    return _source[0]()
