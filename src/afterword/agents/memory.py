@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Sequence
-from datetime import UTC, datetime, time
+from datetime import datetime, time
 from functools import cached_property, partial
 from typing import Any, Literal, Self, TypeVar
 
@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from afterword import telemetry
 from afterword.agents.conversations import enter_conversation
 from afterword.agents.memory_content import content_of, entry_of, instant_from, text_of_content
-from afterword.agents.memory_settings import MemorySettings, memory_settings
+from afterword.agents.memory_settings import MemorySettings, memory_settings, utc_now
 from afterword.agents.placement import latest_question, place_block
 from afterword.agents.recall_results import (
     UNAVAILABLE,
@@ -66,11 +66,6 @@ class FactMemoryConfig(BaseModel):
     budget_tokens: int | None = None
     timeout_s: float | None = None
     store: str | FromEnvironment | None = None
-
-
-def utc_now() -> datetime:
-    """Return the present instant, aware."""
-    return datetime.now(UTC)
 
 
 class FactMemory(Memory, Component[FactMemoryConfig]):

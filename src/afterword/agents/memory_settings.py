@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from afterword.privacy.policy import Privacy
 from afterword.recall.vectors import Embedder
@@ -23,6 +24,11 @@ class MemorySettings:
     embedder: Embedder | None = None
     budget_tokens: int = BUDGET_TOKENS
     timeout_s: float = TIMEOUT_S
+
+
+def utc_now() -> datetime:
+    """Return the present instant, aware."""
+    return datetime.now(UTC)
 
 
 _source: list[Callable[[], MemorySettings]] = [MemorySettings]
