@@ -8,19 +8,16 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from afterword.errors import AfterwordError
 from afterword.extractors.model.embeddings import PURPOSE
 from afterword.facts.scopes import Scope
+from afterword.pipeline.background.due_times import Clock
 from afterword.pipeline.budget import Account, CostTracker
 from afterword.recall.vectors import Embedder
 from afterword.store.database.engine import Store
 from afterword.store.reading import vector_rows
 from afterword.store.reading.scope_vectors import BATCH, refresh_vectors
-
-if TYPE_CHECKING:
-    from afterword.pipeline.background.due_times import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -58,12 +55,7 @@ class VectorRefresher:
         pause_s: float = PAUSE_S,
     ) -> None:
         self.store, self.embedder, self.new_tracker = store, embedder, new_tracker
-        if clock is None:
-            # It comes with the scheduler, which a store without an endpoint never loads.
-            from afterword.pipeline.background.due_times import Clock
-
-            clock = Clock()
-        self.batch, self.clock, self.stop, self.pause_s = batch, clock, stop, pause_s
+        self.batch, self.clock, self.stop, self.pause_s = batch, clock or Clock(), stop, pause_s
         self._pending_scopes: dict[Scope, None] = {}
         self._task: asyncio.Task[None] | None = None
 

@@ -12,11 +12,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from apscheduler.triggers.cron import CronTrigger
-
 from afterword.pipeline.errors import RhythmInvalid
+
+if TYPE_CHECKING:
+    from apscheduler.triggers.cron import CronTrigger
 
 MISFIRE_GRACE_S = 3600
 """How late a cron job may still start. A job with an interval may always start."""
@@ -64,6 +66,9 @@ class Rhythm:
             # UTC works even on a system without time zone data.
             local = UTC if zone == "UTC" else ZoneInfo(zone)
             # The trigger counts through the times of a clock that is never changed.
+            # Only a schedule in cron fields needs the scheduler.
+            from apscheduler.triggers.cron import CronTrigger
+
             return cls(cron=CronTrigger.from_crontab(str(text), timezone=UTC), zone=local)
         except ZoneInfoNotFoundError:
             raise RhythmInvalid(f"{zone!r} is no time zone; write UTC or for example Europe/Vienna") from None
