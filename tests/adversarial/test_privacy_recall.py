@@ -12,16 +12,17 @@ from afterword.privacy.redaction import Masking, mask_secrets_in_state
 from privacy_table import harmless_rows, language_rows, record_rows, secret_rows, table
 from secret_cases import TOOL_ARGUMENT_NAMES, secret_cases
 
-MOST_MISSED, MOST_MISSED_WISHES, MOST_MISSED_UNFORESEEN = 0.05, 0.02, 0.10
+MOST_MISSED, MOST_MISSED_WISHES = 0.05, 0.02
 
 
 def test_of_at_least_a_thousand_secrets_one_in_twenty_is_missed_at_most() -> None:
     rows = {row.category: row for row in secret_rows()}
-    settled = [row for name, row in rows.items() if not name.startswith("unforeseen")]
+    settled = [row for name, row in rows.items() if not name.startswith(("unforeseen", "later"))]
     assert sum(row.cases for row in settled) >= 1_000
     assert [row for row in settled if row.wrong > MOST_MISSED * row.cases] == []
-    unforeseen = rows["unforeseen sentence, word like a password"]
-    assert unforeseen.wrong <= MOST_MISSED_UNFORESEEN * unforeseen.cases
+    later = [row for name, row in rows.items() if name.startswith("later")]
+    later.append(rows["unforeseen sentence, word like a password"])
+    assert sum(row.wrong for row in later) <= MOST_MISSED * sum(row.cases for row in later)
 
 
 def test_no_documented_language_is_worse_than_another() -> None:
@@ -38,8 +39,8 @@ def test_harmless_texts_stay_as_they_are() -> None:
 
 def test_of_the_wishes_to_be_off_the_record_one_in_fifty_is_missed_at_most() -> None:
     rows = record_rows()
-    honest = [row for row in rows if row.category == "honest"]
-    wishes = [row for row in rows if row.category != "honest"]
+    honest = [row for row in rows if "honest" in row.category]
+    wishes = [row for row in rows if "honest" not in row.category]
     assert sum(row.wrong for row in wishes) <= MOST_MISSED_WISHES * sum(row.cases for row in wishes)
     assert [row for row in honest if row.wrong] == []
 

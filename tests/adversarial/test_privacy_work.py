@@ -10,17 +10,20 @@ import pytest
 
 from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.blanking import blank_spans, letters_and_digits, mentions_phrase, spans_to_blank
-from afterword.privacy.normalisation import comparable, plain_forms, remove_invisible
+from afterword.privacy.foreign.stretches import foreign_stretches, foreign_turns
+from afterword.privacy.normalisation import comparable, plain_forms, remove_invisible, visible_text
 from afterword.privacy.off_record import hide_off_record
 from afterword.privacy.policy import Privacy
 from afterword.privacy.prompt_injection import is_instruction, is_pasted_with_instruction
 from afterword.privacy.record_requests import Markers
 from afterword.privacy.redaction import is_masked, mask_secrets
 
-SIZES, SOAK_SIZES = (10_000, 20_000, 40_000), (40_000, 80_000, 160_000)
+FIRST_SIZE, SIZES, SOAK_SIZES = 8_000, (8_000, 16_000, 32_000), (40_000, 80_000, 160_000)
 MOST_GROWTH = 3.2
 """Twice the input may take a little more than twice the time, on a loaded machine still more. A square takes four."""
 NOTICEABLE_S = 0.05
+QUICK_S = 0.15
+"""What takes less for the first size is not measured further. The soak measures everything, on larger inputs."""
 TRIES = 3
 
 HOSTILE = (
@@ -52,6 +55,31 @@ HOSTILE = (
     ),
     *("passport is 1 ", "-----BEGIN PRIVATE KEY-----", "[redacted: password] ", "[forgotten] ", '{"a":', "a@b:c@"),
     *("a.b.", "a-b-", "a_b_", "save it to memory ", "remember "),
+    *(
+        "Bob: I ",
+        "Bob: I\n",
+        "<document>",
+        "<a ",
+        "</p>\n",
+        "> a\n",
+        '"',
+        '"a\n',
+        "'a\n",
+        "“a",
+        "---\n",
+        "```\n",
+        "From: a@b.co\n",
+    ),
+    *(
+        "a,b,c\n",
+        "a=b\n",
+        "here is an email ",
+        "Dear Bob,\n",
+        "Best,\nBob\n",
+        "10:00 Bob: I ",
+        "Education\n2019 - 2020\n",
+        "[quote]",
+    ),
 )
 
 
@@ -81,6 +109,9 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "comparable": comparable,
     "plain_forms": lambda text: list(plain_forms(text)),
     "remove_invisible": remove_invisible,
+    "visible_text": visible_text,
+    "foreign_stretches": lambda text: foreign_stretches(text, ("mira",)),
+    "foreign_turns": lambda text: foreign_turns(_turns(text)),
     "letters_and_digits": letters_and_digits,
     "blank_spans": lambda text: blank_spans(text, [(place, place + 1) for place in range(0, len(text) // 4, 3)]),
     "spans_to_blank": lambda text: spans_to_blank(text, quotes=["a b", "please please"], values=["password"]),
@@ -108,7 +139,10 @@ def _grows_evenly(name: str, unit: str, sizes: Sequence[int]) -> bool:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_twice_the_input_takes_about_twice_the_time(name: str) -> None:
-    assert [unit for unit in HOSTILE if not _grows_evenly(name, unit, SIZES)] == []
+    def is_quick(unit: str) -> bool:
+        return _seconds(FUNCTIONS[name], unit * (FIRST_SIZE // len(unit))) <= QUICK_S
+
+    assert [unit for unit in HOSTILE if not is_quick(unit) and not _grows_evenly(name, unit, SIZES)] == []
 
 
 @pytest.mark.soak

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from afterword.privacy.record_requests import Markers, RecordChange
 from afterword.privacy.redaction import Masking
+from fresh_record_cases import fresh_record_cases
+from fresh_secret_cases import fresh_secret_cases, later_secret_cases
 from off_record_cases import record_cases
 from secret_cases import SecretCase, harmless_cases, held_out_cases, secret_cases
 
@@ -35,7 +37,10 @@ def is_missed(case: SecretCase) -> bool:
 
 def secret_rows() -> list[Row]:
     """Return the missed secrets by category."""
-    return _rows((case.category, is_missed(case)) for case in [*secret_cases(), *held_out_cases()])
+    return _rows(
+        (case.category, is_missed(case))
+        for case in [*secret_cases(), *held_out_cases(), *fresh_secret_cases(), *later_secret_cases()]
+    )
 
 
 def language_rows() -> list[Row]:
@@ -51,7 +56,10 @@ def harmless_rows() -> list[Row]:
 def record_rows() -> list[Row]:
     """Return the wishes that were not honoured, and the honest sentences that were hidden, by category."""
     hiding = {RecordChange.THIS, RecordChange.OFF}
-    return _rows((case.category, (Markers().read(case.text) in hiding) != case.is_hidden) for case in record_cases())
+    return _rows(
+        (case.category, (Markers().read(case.text) in hiding) != case.is_hidden)
+        for case in [*record_cases(), *fresh_record_cases()]
+    )
 
 
 def table() -> str:

@@ -15,6 +15,7 @@ from afterword.privacy.normalisation import plain_forms
 from afterword.privacy.redaction import MASK, mask_secrets
 from afterword.privacy.secret_kinds import Secret
 from afterword.privacy.secret_patterns import PATTERNS
+from fresh_secret_cases import fresh_secret_cases, later_secret_cases
 from secret_cases import secret_cases
 
 HEX = "0123456789abcdef"
@@ -167,7 +168,8 @@ def test_a_secret_is_masked_and_nothing_around_it(name: str, before: str, secret
 def test_every_pattern_has_a_case() -> None:
     """A pattern that matches neither an example here nor a generated case is not needed."""
     texts = [before + secret + after for _, before, secret, after in SECRETS]
-    texts += [form.text for case in secret_cases() for form in plain_forms(case.text)]
+    cases = [*secret_cases(), *fresh_secret_cases(), *later_secret_cases()]
+    texts += [form.text for case in cases for form in plain_forms(case.text)]
     unused = {pattern.name for pattern in PATTERNS if not any(next(iter(pattern.spans(text)), None) for text in texts)}
     assert unused == set()
 

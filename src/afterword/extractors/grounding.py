@@ -21,7 +21,7 @@ from afterword.facts.assertions import OWNER, Assertion, Authority, Evidence, Ev
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import Role, Transcript, Turn
 from afterword.facts.words import folded
-from afterword.privacy.foreign.stretches import FILLER, ForeignStretch, foreign_turns, without_foreign
+from afterword.privacy.foreign.stretches import FILLER, foreign_turns, without_foreign
 from afterword.privacy.normalisation import is_invisible, visible_text
 from afterword.privacy.prompt_injection import is_instruction, is_pasted_with_instruction
 from afterword.privacy.redaction import is_masked
@@ -101,7 +101,7 @@ class _CheckedSession:
     session_id: str
     owners: frozenset[str]
     assumed: frozenset[str]
-    foreign: Mapping[int, tuple[ForeignStretch, ...]]
+    own_texts: Mapping[int, str]
     conversation: Conversation
 
 
@@ -125,16 +125,17 @@ def ground(
     candidates = tuple(candidates)
     cited = {citation.turn for candidate in candidates for citation in candidate.evidence}
     stretches = zip(transcript.turns, foreign_turns(transcript.turns, only=cited), strict=True)
-    foreign = {turn.number: passages for turn, passages in stretches if passages}
+    own_texts = {turn.number: without_foreign(turn.text, pasted) for turn, pasted in stretches if pasted}
     turns = {turn.number: turn for turn in transcript.turns}
-    own = {number: _own_words(turns[number], pasted) for number, pasted in foreign.items()}
+    # A line break in place of what the speaker did not say parts the sentences before and after it.
+    own = {number: replace(turns[number], text=text.replace(FILLER, "\n")) for number, text in own_texts.items()}
     session = _CheckedSession(
         turns=turns,
         scope=scope,
         session_id=session_id,
         owners=frozenset(folded(name) for name in owners),
         assumed=frozenset(folded(name) for name in transcript.assumed),
-        foreign=foreign,
+        own_texts=own_texts,
         conversation=Conversation(turns | own, sorted(cited), names=(*transcript.humans, scope.id)),
     )
     accepted: dict[str, Assertion] = {}
@@ -147,11 +148,6 @@ def ground(
         else:
             accepted.setdefault(assertion.id, assertion)
     return Grounding(tuple(accepted.values()), tuple(rejections))
-
-
-def _own_words(turn: Turn, pasted: Iterable[ForeignStretch]) -> Turn:
-    """Return the turn with line breaks in place of what its speaker did not say."""
-    return replace(turn, text=without_foreign(turn.text, pasted).replace(FILLER, "\n"))
 
 
 def _assertion(candidate: Candidate, session: _CheckedSession) -> Assertion:
@@ -249,7 +245,7 @@ def _evidence(candidate: Candidate, session: _CheckedSession) -> tuple[Evidence,
             raise _RefusedError(Reason.TURN_UNKNOWN, str(citation.turn))
         if turn.role not in (Role.HUMAN, Role.AGENT):
             continue
-        own_text = without_foreign(turn.text, session.foreign.get(turn.number, ()))
+        own_text = session.own_texts.get(turn.number, turn.text)
         # The same words may stand in a pasted stretch and outside of it.
         quote = find_quote(citation.quote, own_text) or find_quote(citation.quote, turn.text)
         if quote is None:

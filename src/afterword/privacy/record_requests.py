@@ -28,7 +28,7 @@ _LEAD_WORDS = frozenset(
         "everything anything next part chat conversation mark marked as off from here on something tell say talk quickly "
         "actually one thing sentence message turn only remark comment more again then first before telling saying asking "
         "also bitte jetzt nur ganz also hallo das ist wir gehen por favor ahora solo esto es s'il te plaît maintenant juste "
-        "c est ceci per favore adesso solo questo è agora isto é só alsjeblieft nu dit even fyi here's here need heads up sorry"
+        "c est ceci unter uns und per favore adesso solo questo è agora isto é só alsjeblieft nu dit even fyi here's here need heads up sorry"
     ).split()
 )
 _GOING = frozenset("go going gonna switch switching move gehen gehe".split())
@@ -40,6 +40,10 @@ _MENTIONED = re.compile(
     r"\bmean(?:s|ing|t)?\b|\bphrase\b|\bterm\b|\bexpression\b|\bdefin\w+|\btranslat\w+|\bstands? for\b|\bbedeutet\b|\bsignifi\w+"
 )
 _ADJECTIVE = re.compile(r"\b(?:the|an?|his|her|their|its|some|any|this|those|these|several|many)\s*$")
+_OF_RECORDS = re.compile(
+    r"\s(?:shel\w+|store|shop|player|label|collection|books?|compan\w+|deal|sleeve|cover|holder|pile|stack)\b"
+)
+_TITLE_OPENS, _TITLE_CLOSES = re.compile(r"[\"'“‘«]$"), re.compile(r"[\"'”’»]")
 _FROM_NOW = re.compile(
     r"\b(?:from (?:now|here|this (?:point|moment)) (?:on(?:wards?)?|forward)?|for the rest|until (?:i|we|further)\b|starting now|henceforth|ab (?:jetzt|hier|sofort)|von (?:jetzt|nun) an"
     r"|a partir de (?:ahora|agora|aquí|aqui)|desde ahora|à partir de maintenant|désormais|dorénavant|d'ora in (?:poi|avanti)|da adesso|vanaf (?:nu|hier))"
@@ -49,14 +53,64 @@ _ALONE = re.compile(
 )
 _THIRD_PERSON = re.compile(r"\s*(?:he|she|they|\w+ (?:told|said|says|mentioned|admitted))\b(?! is\b)")
 
-_THIS = r"(?:this|that|it|any of (?:this|that|it)|what i(?:'m| am)? \w+(?: \w+){0,3}|the following|my next \w+)"
-_STORE = r"(?:record|save|store|remember|memori[sz]e|log|note|keep (?:a )?(?:record|note|trace) of|write down|take notes? of|file|add to (?:your )?memory)"
-_CLAUSE_END = r"(?=\s*(?:$|[.,;:!?)\]–—-]|please\b|anywhere\b|in (?:your|the|any) (?:memory|notes|records?)|to (?:your )?memory|down\b|but\b|and\b|bitte\b|por favor|ok\b))"
-_CLAUSE_START = r"(?:^|(?<=[.!?;:,(\[–—-])|(?<=please)|(?<=but)|(?<=and)|(?<=so)|(?<=you)|(?<=bitte)|(?<=porfavor))\s*"
+_THIS = (
+    r"(?:(?:any|all|nothing|none) of (?:this|that|it|what \w+(?: \w+){0,3})|what (?:i(?:'m| am)?|follows|comes) ?\w*(?: \w+){0,3}|the (?:following|next \w+)|my next \w+"
+    r"|(?:this|that)(?: (?:one|part|bit|message|sentence|next \w+))?|it)"
+)
+_MEMORY = r"(?:(?:your|the|any|my) )?(?:long-term )?(?:memory|notes|records?|logs?|files?)"
+_STORE = r"(?:record|save|store|remember|memori[sz]e|log|note|keep (?:a )?(?:record|note|trace) of|keep|hold on to|write down|take notes? of|file|retain|add to (?:your )?memory)"
+_STORED = r"(?:recorded|stored|saved|remembered|memori[sz]ed|logged|noted|kept|retained|filed|written down|put on (?:the )?record|on (?:the )?record|(?:for|in|part of) (?:the record|your (?:memory|notes|records?)))"
+_NOT = (
+    r"(?:(?:do not|don't|dont|never)(?: you dare)?|no need to|please not|(?:you|u) (?:(?:do not|don't|needn't|must not|mustn't|should not|shouldn't|may not|cannot|can't|are not to)(?: (?:need|have) to)?)"
+    r"|(?:i|we) (?:do not|don't|would not|wouldn't) (?:want|like|wish)(?: for)?(?: you)? to|(?:i|we)(?:'d| would) (?:rather|prefer)(?: that)?(?: you)? (?:do not|don't|didn't|not))"
+)
+_CLAUSE_END = r"(?=\s*(?:$|[.,;:!?)\]–—-]|please\b|anywhere\b|in (?:your|the|any) (?:memory|notes|records?)|to (?:your )?memory|down\b|but\b|and\b|bitte\b|por favor|ok\b|either\b|saved\b|stored\b))"
+_CLAUSE_START = (
+    r"(?:^|(?<=[.!?;:,(\[–—-])|(?<=please)|(?<=but)|(?<=and)|(?<=so)|(?<=you)|(?<=that)|(?<=bitte)|(?<=porfavor))\s*"
+)
 # "Between us" and "confidential" are no such wish: people tell an assistant in confidence what it should use.
+# Of each language: words of a clause about the speaker's own memory, of negation, of storing, and for what is said.
+_NEGATED = {
+    "de": (
+        r"(?:ich|wir) (?:kann|konnte|habe|können|konnten|haben|hab)",
+        r"nicht|nichts|nie|niemals",
+        r"(?:ab|ge)?speicher\w*|merk\w*|notier\w*|aufschreiben|aufgeschrieben|aufzeichn\w*|aufgezeichnet|festhalten|protokollier\w*",
+        r"das|dies\w{0,2}|davon|hiervon|nichts",
+    ),
+    "es": (
+        r"(?:yo )?no (?:me )?(?:recuerdo|acuerdo|guardo)",
+        r"no|nada|nunca",
+        r"guard(?:es|e|ar|ado|arse)|recuerdes?|registr(?:es|e|ar|ado)|grab(?:es|e|ar|ado)|anot(?:es|e|ar)|memori\w+|apunt(?:es|e|ar)",
+        r"esto|eso|nada",
+    ),
+    "fr": (
+        r"(?:je|nous) n\w{0,2}['e ]?\s?(?:ai|me|avons|garde|retiens)",
+        r"ne|n|rien|jamais|sans",
+        r"note[rsz]?|enregistr\w+|garde[rsz]?|retenir|retiens|retenez|mémoris\w+",
+        r"ça|cela|ceci|rien",
+    ),
+    "it": (
+        r"(?:io )?non (?:mi )?ricordo",
+        r"non|niente|nulla|mai",
+        r"salv(?:are|ato|i)|ricordare|registr(?:are|ato)|memorizz\w+|annot(?:are|ato)",
+        r"questo|ciò|niente|nulla",
+    ),
+    "pt": (
+        r"(?:eu )?não me (?:lembro|recordo)",
+        r"não|nada|nunca",
+        r"guard(?:ar|ado|es|e)|grav(?:ar|ado|es|e)|regist\w+|memori\w+|anot\w+|salvar",
+        r"isto|isso|nada",
+    ),
+    "nl": (
+        r"ik (?:kan|kon|heb)",
+        r"niet|niets|nooit",
+        r"opslaan|opgeslagen|bewaar|bewaren|bewaard|onthoud|onthouden|noteer|noteren|opschrijven",
+        r"dit|dat|hiervan|niets",
+    ),
+}
 _ASIDES = "|".join(
     (
-        r"not (?:for|on) the records?|unofficially|don't quote me(?: on (?:this|that))?|nothing for the record",
+        rf"not (?:for|on) (?:the records?|{_MEMORY})|unofficially(?: speaking)?|off[\s_-]record(?: (?:comment|remark|note|question|info|confession)| for (?:a|one|just a) (?:moment|minute|sec(?:ond)?|bit))?|no (?:memory|notes|record) (?:for|of|on|about) this(?: one)?(?: please)?|without (?:saving|storing|recording|remembering|keeping|noting) (?:it|this|that)|don't quote me(?: on (?:this|that))?|nothing for the record",
         r"inoffiziell|nicht für(?:s| das) protokoll",
         r"extraoficialmente|fuera de (?:registro|acta|micr[óo]fono)|sin que conste",
         r"hors micro|officieusement",
@@ -67,23 +121,41 @@ _ASIDES = "|".join(
 )
 _WISHES = "|".join(
     (
-        rf"{_CLAUSE_START}(?:do not|don't|never|no need to) (?:ever )?{_STORE} {_THIS}{_CLAUSE_END}",
-        rf"{_CLAUSE_START}(?:do not|don't|never) write {_THIS} (?:down|anywhere)",
-        r"\b(?:keep|let'?s keep|have) (?:this|that|it|what i \w+) out of (?:your|the) (?:memory|notes|records?)",
-        r"\b(?:this|that|it|nothing of this|none of this|the following) (?:is not to be|should not be|should never be|must not be|must never be"
-        r"|shall not be|may not be) (?:recorded|stored|saved|remembered|logged|noted|written down)\b",
+        rf"{_CLAUSE_START}{_NOT} (?:ever )?{_STORE} {_THIS}{_CLAUSE_END}",
+        rf"{_CLAUSE_START}{_NOT} (?:ever )?(?:record|save|store|remember|memori[sz]e|log)(?=\s*[:)\]])",
+        rf"{_CLAUSE_START}{_NOT} (?:ever )?(?:write|put|add|take|enter|copy|commit) {_THIS} (?:down|anywhere|(?:in|into|to|on|onto) {_MEMORY})",
+        rf"{_CLAUSE_START}(?:skip|avoid|refrain from) (?:remembering|saving|storing|recording|noting|keeping|logging|memori[sz]ing) {_THIS}{_CLAUSE_END}",
+        rf"{_CLAUSE_START}make no (?:notes?|records?|mention) (?:of|about|on) {_THIS}{_CLAUSE_END}",
+        rf"\b{_THIS} (?:is|are)(?: not|n't)(?: something)?(?: for you)? to {_STORE}{_CLAUSE_END}",
+        rf"{_CLAUSE_START}(?:i|we) (?:do not|don't) want {_THIS}(?: to be)? {_STORED}{_CLAUSE_END}",
+        rf"\b(?:make sure|ensure|see to it|take care)(?: that)? {_THIS} (?:is not|isn't|is never|does not get|doesn't get|won't be|will not be) {_STORED}",
+        rf"\b(?:keep|leave|let'?s (?:keep|leave)|have) {_THIS} out of {_MEMORY}|\b{_THIS} (?:stays?|remains?|is kept) out of {_MEMORY}",
+        rf"\b(?:nothing|none)(?: (?:here|i \w+(?: \w+){{0,4}}?|of (?:this|that|it|what \w+(?: \w+){{0,3}})))? (?:is|are|may|must|should|shall|can|gets?|goes)(?: ever)?(?: to)?(?: be)? {_STORED}",
+        rf"\b{_THIS} (?:(?:is|are|must|should|shall|may|can|will|does)(?: not|n't| never)|cannot)(?: to)?(?: be| get| go)? {_STORED}{_CLAUSE_END}",
+        rf"{_CLAUSE_START}(?:pause|stop|suspend|turn off|switch off|disable) (?:your |the )?(?:memory|recording|note[- ]taking|remembering|taking notes)(?= for (?:this|that|a|one|now|the next|my next)|\s*:)",
+        rf"{_CLAUSE_START}not to be {_STORED}{_CLAUSE_END}",
+        *(
+            rf"{_CLAUSE_START}(?!{own}\b)(?=[^.!?:;\n]{{0,60}}\b(?:{negation})\b)(?=[^.!?:;\n]{{0,60}}\b(?:{stored})\b)(?=[^.!?:;\n]{{0,60}}\b(?:{pointing})\b)[^.!?:;\n]{{1,80}}"
+            for own, negation, stored, pointing in _NEGATED.values()
+        ),
+        rf"{_CLAUSE_START}forget (?:this|it|what i say)(?: again)? (?:as soon as|right (?:away|after)|immediately|afterwards?|once)\b[^.!?\n:]{{0,40}}:",
         r"\b(?:merk dir (?:das|dies)|speicher(?:e|n)? (?:das|dies)|schreib(?:e)? (?:das|dies)|notier(?:e)? (?:das|dies)|zeichne (?:das|dies))(?: bitte)? nicht"
+        r"|\b(?:soll|darf|sollte) nicht (?:gespeichert|gemerkt|notiert|aufgezeichnet|behalten) werden|\bnicht zum (?:speichern|merken|aufschreiben|aufzeichnen)\b"
+        r"|\bich (?:will|möchte) nicht,? dass du (?:dir )?(?:das|dies|es) (?:merkst|speicherst|notierst|aufzeichnest|behältst)"
         r"|\b(?:bitte )?nicht (?:speichern|merken|aufzeichnen|mitschreiben|protokollieren)\b|\bdarf nicht (?:gespeichert|notiert|aufgezeichnet) werden",
-        r"\bno (?:lo |la |me lo )?(?:guardes?|recuerdes?|registres?|grabes?|anotes?|memorices?|apuntes?) (?:esto|eso|nada de esto)\b|\bque no conste|\bno debe (?:guardarse|quedar registrado)",
-        r"\bn(?:e |')(?:le |la |l')?(?:retiens|retenez|note[sz]?|garde[sz]?|enregistre[sz]?|mémorise[sz]?|conserve[sz]?) pas (?:ça|ca|cela|ceci)\b|\bne pas (?:enregistrer|retenir|noter|mémoriser) (?:ça|cela|ceci)",
-        r"\bnon (?:salvare|ricordare|registrare|memorizzare|annotare|segnare) (?:questo|ciò)\b|\bnon (?:salvarlo|ricordarlo|registrarlo|segnarlo|annotarlo)\b",
-        r"\bnão (?:guardes?|graves?|registes?|registres?|lembres?|anotes?|memorizes?|salves?|guarda|grava) (?:isto|isso)\b",
-        r"\b(?:sla|bewaar|onthoud|noteer|schrijf) (?:dit|dat)(?: alsjeblieft| aub)? niet\b(?: op)?|\b(?:dit|dat) niet (?:opslaan|onthouden|bewaren|noteren|opschrijven)\b",
+        r"\bno (?:lo |la |me lo )?(?:guardes?|recuerdes?|registres?|grabes?|anotes?|memorices?|apuntes?) (?:esto|eso|nada de esto)\b|\bno (?:lo|la) (?:guardes|recuerdes|registres|grabes|anotes|memorices|apuntes)\b|\bno quiero que (?:lo )?(?:guardes|recuerdes|registres|grabes|anotes)\b|\besto no (?:se guarda|es para guardar)|\bque no conste|\bno debe (?:guardarse|quedar registrado)",
+        r"\bje ne (?:veux|voudrais) pas que (?:tu|vous) (?:le |la |l')?(?:retienn\w+|not\w+|gard\w+|enregistr\w+|mémoris\w+)|\bn(?:e |')(?:le |la |l')?(?:retiens|retenez|note[sz]?|garde[sz]?|enregistre[sz]?|mémorise[sz]?|conserve[sz]?) pas (?:ça|ca|cela|ceci)\b|\bne pas (?:enregistrer|retenir|noter|mémoriser) (?:ça|cela|ceci)",
+        r"\bnon voglio che (?:tu )?(?:lo )?(?:salvi|ricordi|registri|memorizzi|annoti)\b|\bnon (?:salvare|ricordare|registrare|memorizzare|annotare|segnare) (?:questo|ciò)\b|\bnon (?:salvarlo|ricordarlo|registrarlo|segnarlo|annotarlo)\b",
+        r"\bnão quero que (?:tu |você )?(?:guardes?|graves?|registes?|lembres?|memorizes?|anotes?)\b|\bnão (?:guardes?|graves?|registes?|registres?|lembres?|anotes?|memorizes?|salves?|guarda|grava) (?:isto|isso)\b",
+        r"\bik wil niet dat je (?:dit|dat|het) (?:onthoudt|opslaat|bewaart|noteert)|^\W{0,3}niet (?:opslaan|onthouden|bewaren|noteren)\b|\b(?:sla|bewaar|onthoud|noteer|schrijf) (?:dit|dat)(?: alsjeblieft| aub)? niet\b(?: op)?|\b(?:dit|dat) niet (?:opslaan|onthouden|bewaren|noteren|opschrijven)\b",
     )
 )
 _FORGET = re.compile(
     r"\b(?:forget|delete|erase|remove|wipe|vergiss|lösch\w*|olvida\w*|borra\w*|oublie\w*|efface\w*|supprime\w*|dimentica\w*|cancella\w*|esque[cç]\w*|apaga\w*|vergeet|wis|verwijder)\b"
 )
+
+
+_NOTHING = re.compile(r"\b(?:forget|delete|erase|remove|wipe) nothing\b")
 
 
 class RecordChange(Enum):
@@ -144,9 +216,10 @@ def _any_phrase(phrases: tuple[str, ...]) -> str:
     expressions = []
     for phrase in phrases:
         words = [re.escape(word) for word in re.split(r"[\s_-]+", phrase.casefold()) if word]
-        expression = r"[\s_-]{0,3}".join(words)
-        # "/off-record" is also typed "/off the record".
-        expressions.append(expression.replace(r"off[\s_-]{0,3}record", r"off[\s_-]{0,3}(?:the[\s_-]{0,3})?record"))
+        expression = r"[\s_–—-]{0,3}".join(words)
+        # "/off-record" is also typed "/off the record", and with other signs of a command.
+        expression = expression.replace(r"off[\s_–—-]{0,3}record", r"off[\s_–—-]{0,3}(?:the[\s_–—-]{0,3})?record")
+        expressions.append(f"[/!#]{expression[1:]}" if expression.startswith("/") else expression)
     return f"(?:{'|'.join(filter(None, expressions)) or '(?!)'})"
 
 
@@ -172,7 +245,10 @@ def _off_change(text: str, expressions: _Expressions) -> RecordChange | None:
             return _aside_change(text, aside)
     wish = expressions.wishes.search(text) if expressions.wishes else None
     # Who asks for something to be forgotten must be heard. A wish about a secret is fulfilled by masking it.
-    if wish and not _FORGET.search(text) and not any("[redacted: " in part for part in _sentence_around(text, wish)):
+    if wish is None:
+        return None
+    is_to_forget = _FORGET.search(text) and not _NOTHING.search(text) and not wish.group().endswith(":")
+    if not is_to_forget and not any("[redacted: " in part for part in _sentence_around(text, wish)):
         return _aside_change(text, wish)
     return None
 
@@ -182,6 +258,8 @@ def _is_only_mentioned(before: str, after: str, *, is_initial: bool) -> bool:
     if _MENTIONED.search(before) or _MENTIONED.search(after) or _REPORTED.search(before):
         return True
     if _ADJECTIVE.search(before) and re.match(r"[\s-]\w", after):
+        return True
+    if _OF_RECORDS.match(after) or (not is_initial and _TITLE_OPENS.search(before) and _TITLE_CLOSES.match(after)):
         return True
     return is_initial and _THIRD_PERSON.match(after) is not None
 

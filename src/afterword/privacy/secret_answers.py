@@ -28,14 +28,14 @@ _CUES = (
     ),
 )
 _ASKS_FOR_VALUE = (
-    r"\b(?:what|which|tell|enter|type|give|send|provide|share|need|say|wie|welche\w*|nenn\w*|gib|geben|sag\w*|brauche|"
+    r"\b(?:asks?|wants|requires|demands|expects|verlangt|fragt|pide|demande|chiede|richiede|pede|vraagt|what|which|tell|enter|type|give|send|provide|share|need|say|wie|welche\w*|nenn\w*|gib|geben|sag\w*|brauche|"
     r"eingeben|cu[áa]l|qu[ée]|dime|escrib\w+|introdu\w+|necesito|quel\w*|donne\w*|entre[rz]?|saisi\w*|tape[rz]?|dis|besoin|qual\w*|dimmi|dici|inseri\w+|"
     r"scrivi|serve|diga|digite|insira|preciso|wat|welk\w*|geef|voer|zeg|nodig)\b"
 )
-_ENDS_OPEN = rf"(?:(?:\s{IS}|\s?[:=]|\s?\.\.\.|…)|\b(?:now|next|jetzt|ahora|maintenant|ora|agora|nu)|\b(?:here (?:comes|is)|hier kommt|aquí va|voici|ecco|aqui vai|hier komt)\b[^.!?\n]{{0,60}})\s*[:.…]{{0,4}}\s*$"
+_ENDS_OPEN = rf"(?:(?:\s{IS}(?:\s(?:the following|as follows|this|folgendes|wie folgt|el siguiente|la siguiente|le suivant|la seguente|o seguinte|a seguinte|het volgende|als volgt))?|\s?[:=]|\s?\.\.\.|…)|\b(?:now|next|jetzt|ahora|maintenant|ora|agora|nu)|\b(?:here (?:comes|is)|hier kommt|aquí va|voici|ecco|aqui vai|hier komt)\b[^.!?\n]{{0,60}})\s*[:.…]{{0,4}}\s*$"
 _QUESTION = re.compile(r"[^.!?\n]*\?\s*$|[^.!?\n]+[.!]?\s*$")
 _LEAD = re.compile(
-    r"(?:[\s,.:;!–—-]|(?:sure|ok(?:ay)?|yes|yeah|yep|of course|certainly|here(?: you go| it is| you are)?|please|take|use|try|it'?s|it is|it was|its|"
+    r"(?:[\s,.:;!–—-]|(?:sure|then|i think|maybe|ah|oh|well|right|dann|entonces|alors|allora|então|dan|ok(?:ay)?|yes|yeah|yep|of course|certainly|here(?: you go| it is| you are)?|please|take|use|try|it'?s|it is|it was|its|"
     r"that(?: is|'s| was| would be| will be)|this is|the (?:password|pin|code|key|one) is|my (?:password|pin|code|key) is|is|"
     r"ja|klar|gern\w*|sicher|bitte|nimm|das ist|der ist|die ist|es ist|ist|lautet|hier|sí|si|claro|es|pon|usa|toma|la|el|oui|bien sûr|voilà|voici|c'est|prends|"
     r"certo|ecco|è|usa|metti|sim|claro|é|use|aqui está|ja hoor|natuurlijk|het is|die is|dat is|neem|hier is)(?=[\s,.:;!?–—-]|$))*+",

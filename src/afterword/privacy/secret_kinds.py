@@ -71,8 +71,9 @@ class Pattern:
 class SentencePattern:
     """A secret that stands anywhere in a sentence with a match for each of the expressions in `cues`.
 
-    `value` is the expression of the possible secret, with a group `value`. Sentences longer than 400 characters are read
-    in parts, so that the time is linear in the text.
+    `value` is the expression of the possible secret, with a group `value`. With `is_far_reaching` the cues may stand in
+    the sentence before too. Sentences longer than 400 characters are read in parts, so that the time is linear in the
+    text.
     """
 
     name: str
@@ -82,15 +83,18 @@ class SentencePattern:
     hints: tuple[str, ...]
     check: Check = any_value
     unless: str = r"(?!)"
+    is_far_reaching: bool = False
 
     def spans(self, text: str, regions: Sequence[Span] | None = None) -> Iterator[Span]:
         """Yield the spans of the secrets in these regions of a text, in order and without overlap."""
         value = compiled(self.value, re.IGNORECASE)
+        previous, previous_end = False, -1
         for start, end in _sentences(text, [(0, len(text))] if regions is None else regions):
             sentence = text[start:end]
-            if all(compiled(cue, re.IGNORECASE).search(sentence) for cue in self.cues) and not compiled(
-                self.unless, re.IGNORECASE
-            ).search(sentence):
+            has_cues = all(compiled(cue, re.IGNORECASE).search(sentence) for cue in self.cues)
+            follows = previous and not text[previous_end:start].strip(" .!?;:\n")
+            previous, previous_end = has_cues and self.is_far_reaching, end
+            if (has_cues or follows) and not compiled(self.unless, re.IGNORECASE).search(sentence):
                 for match in value.finditer(sentence):
                     span = self.check(match)
                     if span is not None:

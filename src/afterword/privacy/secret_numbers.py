@@ -27,6 +27,10 @@ _COUNTING = re.compile(
     r"|desde|hasta|depuis|dal|fino|vanaf|sinds|chapter|version|row|error|habitación|chambre|camera|kamer|quarto|about|over|under|only|than)\.?|[€$£#])\s*$",
     re.IGNORECASE,
 )
+_COUNTED = re.compile(
+    r"\s?(?:times|people|users|customers|seconds|minutes|hours|days|weeks|years|characters|digits|euros?|dollars|pounds|attempts|mal|leute|sekunden|minuten|stunden|tage|veces|fois|volte|vezes|keer)\b",
+    re.IGNORECASE,
+)
 _LINKED = re.compile(r"(?:\b(?:is|ist|es|est|è|é|lautet|luidt)|[:=])\s*$", re.IGNORECASE)
 _PIN_CUE = re.compile(
     r"\bPIN\b|\b(?i:pin[ -]?(?:code|number|nummer)|passcode|geheimzahl|geheimnummer|entsperrcode|ontgrendelcode|"
@@ -101,6 +105,14 @@ def check_sentence_pin(match: re.Match[str]) -> Span | None:
     start, end = match.span("value")
     is_year = re.fullmatch(r"(?:19|20)\d\d", match.string[start:end]) and not _LINKED.search(match.string, 0, start)
     return _plain_number(match) if _PIN_CUE.search(match.string) and not is_year else None
+
+
+def check_sentence_one_time_code(match: re.Match[str]) -> Span | None:
+    """Return the span of a number in a sentence that names a one-time code, unless it is a year or counts something."""
+    start, end = match.span("value")
+    is_year = re.fullmatch(r"(?:19|20)\d\d", match.string[start:end]) is not None
+    is_counted = _COUNTED.match(match.string, end) is not None
+    return None if is_year or is_counted else _plain_number(match)
 
 
 def check_sentence_code(match: re.Match[str]) -> Span | None:

@@ -7,29 +7,25 @@ Each recognises a value by something that only stands near secrets: a provider's
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from afterword.privacy import secret_numbers as numbers
 from afterword.privacy import secret_values as values
+from afterword.privacy.secret_codes import CODE_PATTERNS
 from afterword.privacy.secret_commands import COMMAND_PATTERNS, VALUE
 from afterword.privacy.secret_cues import (
     AS,
     ASSIGNS,
     CARD,
-    CODE_WORD,
     IDENTITY,
     IDENTITY_HINTS,
     IS,
     KEY,
     NO_COMPOUND,
-    NO_SECRET_CODE,
     NO_SECRET_KEY,
-    ONE_TIME,
-    OPENING,
     OWNERS,
     PASSWORD,
     PASSWORD_HINTS,
-    PIN,
-    PLACE,
     SEED,
     TO,
     USE,
@@ -44,20 +40,10 @@ _GAP = r"(?P<gap>\s?\([^()\n]{0,60}\)|,?\s[^.!?\n;:=]{0,60}?)?"
 _WORD_VALUE = r"(?P<value>[^\s\"'`<>“”„«»]{3,100}+)"
 _QUOTED = r"[\"'`“„«]?"
 _UNQUOTED = r"[\"'`”“»]?"
-_BEFORE_NUMBER, _AFTER_NUMBER = r"(?<![\w.,/:€$£+-])", r"(?![\w]|[.:,/-]\d|\s?[%€$£°])"
-_DIGITS = rf"{_BEFORE_NUMBER}(?P<value>\d(?:[ -]?\d){{3,7}}+){_AFTER_NUMBER}"
-_CODE_VALUE = r"(?P<value>[#*]?\d(?:[\w#*-]| (?=\d)){2,20}+)"
 _TOKEN = (
     r"(?:(?:[a-z0-9]{1,20}[_-]){0,4}(?:(?:api|access|secret|auth|private|client|encryption|signing|service|storage"
     r"|account|subscription|shared[_ -]?access|refresh|bot|deploy|license|licence)[_ -]?(?:access[_ -]?)?"
     r"(?:key|token|secret)|token|secret|apikey))"
-)
-_NO_SECRET_CODE_BEFORE = "".join(
-    f"(?<!{word} )"
-    for word in (
-        *"error status exit zip area post postal promo source country fault discount".split(),
-        *("return", "response", "dress", "product", "coupon", "voucher", "colour", "color", "order", "building"),
-    )
 )
 _KEY_HINTS = (
     "key",
@@ -76,7 +62,6 @@ _KEY_HINTS = (
     "sleutel",
 )
 _DIGIT_HINTS = tuple("0123456789")
-_CODE_HINTS = ("code", "codice", "código", "codigo", "pin", "comb", "komb")
 
 
 def _pattern(name: str, kind: Secret, expression: str, hints: tuple[str, ...], check: Check) -> Pattern:
@@ -151,6 +136,20 @@ _PASSWORD_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         values.check_reversed_password,
     ),
     _pattern(
+        "password after a user",
+        Secret.PASSWORD,
+        rf"\b(?:users?|usernames?|logins?|accounts?|benutzer\w{{0,8}}|usuario|utilisateur|utente|usuário|gebruiker)\b[^.!?\n]{{0,60}}?(?<![\w-])(?:pass|pw|pwd)(?:\s?[:=])?\s{{1,3}}{VALUE}",
+        ("pass", "pw"),
+        values.check_adjacent_password,
+    ),
+    _pattern(
+        "password after the name of a network",
+        Secret.PASSWORD,
+        rf"(?<![\w-])(?:wi-?fi|wlan|hotspot|router|red wifi|rede wifi)\s?[:=]\s{{1,3}}{VALUE}",
+        ("wi-fi", "wifi", "wlan", "hotspot", "router"),
+        values.check_adjacent_password,
+    ),
+    _pattern(
         "word that may mean a password",
         Secret.PASSWORD,
         rf"(?<![\w-]){WEAK_PASSWORD}{_GAP}(?:\s{{1,3}}{IS}:?|\s?[:=])\s{{1,3}}{VALUE}",
@@ -184,96 +183,11 @@ _KEY_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     SentencePattern(
         "random word in a sentence about a key",
         Secret.TOKEN,
-        (rf"(?<![\w-])(?:{KEY}|key|keys)(?![\w])",),
+        (rf"(?<![\w-])(?:x-)?(?:{KEY}|key|keys)(?![\w])",),
         r"(?<![^\s\"'`(«“„:=|])(?P<value>[A-Za-z0-9_\-+/=.~]{16,300}+)",
         _KEY_HINTS,
         values.check_key_shape,
         NO_SECRET_KEY,
-    ),
-)
-
-_CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
-    _pattern(
-        "pin",
-        Secret.CODE,
-        rf"(?<![\w-])pin(?:[ -]?(?:code|number|nummer))?(?P<link>\s{{0,2}}(?:{IS}|to|:)\s{{0,2}}|[\"']\s?:\s?[\"']?|\s)"
-        r"(?P<value>\d(?:[ -]?\d){3,7}+)(?![\w-]|[.:,/]\d)",
-        ("pin",),
-        numbers.check_pin,
-    ),
-    SentencePattern(
-        "number in a sentence about a pin",
-        Secret.CODE,
-        (rf"(?<![\w-]){PIN}(?![\w])",),
-        _DIGITS,
-        ("pin", "code", "codi", "códi", "puk", "geheim", "secreto"),
-        numbers.check_sentence_pin,
-    ),
-    _pattern(
-        "one-time code",
-        Secret.CODE,
-        rf"(?<![\w-])(?:m?tan|{ONE_TIME})(?:\s{{0,2}}(?:{IS}|:))?\s{{1,2}}(?P<value>(?:[A-Z]-)?\d(?:[ -]?\d){{3,9}}+)(?![\w-]|[.:,/]\d)",
-        ("otp", "tan", "one", "code", "codice", "código", "codigo", "pin", "passw"),
-        numbers.check_one_time_code,
-    ),
-    _pattern(
-        "one-time code before its word",
-        Secret.CODE,
-        r"(?<![\w.,-])(?P<value>(?:[A-Z]-)?\d{3}[ -]?\d{1,5}) is (?:your|the|my)\b(?:\s[\w-]{1,20}){0,4}?"
-        r"\s(?:code|otp|tan|passcode|pin)\b",
-        ("code", "otp", "tan", "pin"),
-        numbers.any_number,
-    ),
-    _pattern(
-        "code of a door or an alarm",
-        Secret.CODE,
-        rf"(?<![\w-])(?:{PLACE}\b[^.!?;\n]{{0,50}}?\b{_NO_SECRET_CODE_BEFORE}code\b"
-        rf"|c[óo]d(?:igo|ice)\b(?:\s[\w']{{1,6}}){{0,3}}[\s']{PLACE}|code\b\s(?:de\s(?:la\s|l')?|d')?{PLACE}"
-        rf"|code\b[^.!?;\n]{{0,20}}\b{PLACE}|{CODE_WORD})"
-        rf"(?:\s{{1,2}}{IS}:?|:|\snow)?\s{{1,2}}[\"'“]?{_CODE_VALUE}",
-        _CODE_HINTS,
-        numbers.check_door_code,
-    ),
-    SentencePattern(
-        "number in a sentence about a door's code",
-        Secret.CODE,
-        (
-            rf"\bcode\b|c[óo]digo|codice|combin|kombination|digicode|{CODE_WORD}",
-            rf"(?<![\w-]){PLACE}(?:s|n|en)?\b|{CODE_WORD}",
-        ),
-        rf"{_BEFORE_NUMBER}{_CODE_VALUE}{_AFTER_NUMBER}",
-        _CODE_HINTS,
-        numbers.check_sentence_code,
-        NO_SECRET_CODE,
-    ),
-    SentencePattern(
-        "number that opens a door",
-        Secret.CODE,
-        (rf"\b{OPENING}\b", rf"(?<![\w-]){PLACE}\b"),
-        rf"\b(?:with|mit|con|avec|com|met)\s(?:the\s|dem\s)?(?:code\s|pin\s)?{_CODE_VALUE}{_AFTER_NUMBER}",
-        (" with ", " mit ", " con ", " avec ", " com ", " met "),
-        numbers.check_sentence_code,
-    ),
-    _pattern(
-        "number before the door that it opens",
-        Secret.CODE,
-        rf"{_BEFORE_NUMBER}{_CODE_VALUE}\s{OPENING}\s[^.!?\n]{{0,40}}?\b{PLACE}\b",
-        ("open", "unlock", "disarm", "deactiv", "öffn", "entsp", "entsch", "abre", "ouvre", "apre", "ontgr"),
-        numbers.check_sentence_code,
-    ),
-    _pattern(
-        "combination of a lock",
-        Secret.CODE,
-        rf"\b(?:combination|combo|kombination|combinaci[óo]n|combinaison|combinazione|combinação|combinatie)\b(?:[^.!?;\n]{{0,30}}?)\s{IS}:?\s{{1,2}}(?P<value>\d{{1,4}}(?:[ -]\d{{1,4}}){{1,5}}+)",
-        ("comb", "komb"),
-        numbers.any_number,
-    ),
-    _pattern(
-        "security code of a card",
-        Secret.CODE,
-        r"(?<![\w-])(?:cvc2?|cvv2?|csc|cid|security code|prüfziffer|kartenprüfnummer)(?:\s(?:is|code|number|ist|es|est|è|é))?\W{1,3}(?P<value>\d{3,4})(?![\w-]|[.:,/]\d)",
-        ("cvc", "cvv", "csc", "cid", "security code", "prüf"),
-        numbers.any_number,
     ),
 )
 
@@ -364,7 +278,15 @@ _LIKELY_PASSWORD = SentencePattern(
     r"(?<![^\s\"'`(«“„:=|>])(?P<value>[^\s\"'`<>“”„«»|]{6,100}+)",
     PASSWORD_HINTS,
     values.check_striking_password,
-    r"sha-?\d|bcrypt|argon2|hash|regex|password-protected|\bdef \w|=\s?\w+\(|import |return |console\.",
+    r"sha-?\d|bcrypt|argon2|\bhash|regex|password-protected|\bdef \w|=\s?\w+\(|import |return |console\.",
+    is_far_reaching=True,
+)
+
+_RANDOM_WORD = replace(
+    _LIKELY_PASSWORD,
+    name="random word in a sentence about passwords",
+    cues=(rf"(?<![\w-])(?:{PASSWORD})(?![\w])",),
+    check=values.check_random_password,
 )
 
 PATTERNS: tuple[Pattern | SentencePattern, ...] = (
@@ -373,7 +295,8 @@ PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     *_SEED_PATTERNS,
     *_PASSWORD_PATTERNS,
     *_KEY_PATTERNS,
-    *_CODE_PATTERNS,
+    *CODE_PATTERNS,
     *_NUMBER_PATTERNS,
     _LIKELY_PASSWORD,
+    _RANDOM_WORD,
 )

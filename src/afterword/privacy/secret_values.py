@@ -189,6 +189,14 @@ def check_striking_password(match: re.Match[str]) -> Span | None:
     return (start, end) if is_password else None
 
 
+def check_random_password(match: re.Match[str]) -> Span | None:
+    """Return the span of a word that looks like a password by its signs alone: letters, digits, and case or symbols."""
+    span = check_striking_password(match)
+    value = match.string[span[0] : span[1]] if span else ""
+    is_cased = value != value.lower() and value != value.upper()
+    return span if span and "_" not in value and _is_mixed(value) and (is_cased or _has_symbol(value)) else None
+
+
 def looks_random(value: str) -> bool:
     """Return whether a word looks like a password and like no product, measure, address or piece of code."""
     if len(value) < 6 or not _is_mixed(value) or _is_placeholder(value) or _is_code(value):
@@ -277,7 +285,7 @@ def _bare(match: re.Match[str]) -> Span:
     """Return the span of the value without quotation marks and without the punctuation of its sentence."""
     start, end = match.span("value")
     text = match.string
-    while start < end - 1 and text[start] in "\\¿¡":
+    while start < end - 1 and (text[start] in "\\¿¡" or (text[start] == "(" and text[end - 1] in ").,;:!?")):
         start += 1
     if text[start] in _QUOTES and end - start >= 2 and text[end - 1] in _QUOTES:
         end -= 1

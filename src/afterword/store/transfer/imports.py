@@ -51,6 +51,7 @@ from afterword.store.tables import (
 )
 from afterword.store.transfer import export_reader
 from afterword.store.transfer.imported_runs import RunImport, stored_values
+from afterword.store.transfer.line_masking import mask_line
 from afterword.telemetry import Stage
 
 Work = Callable[[Session, Sequence[Line]], None]
@@ -74,7 +75,7 @@ async def import_file(store: Store, path: Path) -> ImportResult:
     """
     running = _Import(store, path, origin=str(export_reader.read_head(path).get("origin")))
     for kind, lines in export_reader.read_groups(path):
-        await running.write(kind, lines)
+        await running.write(kind, [mask_line(kind, line, store.privacy) for line in lines])
     await store.write(lambda transaction: analyze(transaction.connection()))
     return running.result
 
