@@ -144,7 +144,10 @@ def _by_reason(results: Sequence[Result]) -> list[str]:
 def _origin(evaluation: Evaluation) -> list[str]:
     tested = evaluation.results[0].trial.system
     replies = f"; replies played back from {evaluation.recording}" if evaluation.recording else ""
-    return [f"- {tested.name}: extracted by {tested.extractor.version}, judged by {tested.judge.version}{replies}."]
+    return [
+        f"- {tested.name}: extracted by {tested.extractor.version}, judged by {tested.judge.version}{replies}.",
+        "- offline rules: a small grammar of plain sentences, for trying afterword out and for tests of an application.",
+    ]
 
 
 def _failed(results: Sequence[Result]) -> list[str]:
