@@ -146,7 +146,7 @@ def _origin(evaluation: Evaluation) -> list[str]:
     replies = f"; replies played back from {evaluation.recording}" if evaluation.recording else ""
     return [
         f"- {tested.name}: extracted by {tested.extractor.version}, judged by {tested.judge.version}{replies}.",
-        "- offline rules: a small grammar of plain sentences, for trying afterword out and for tests of an application.",
+        "- offline rules: a small grammar of plain sentences, for trying afterword out and for testing applications.",
     ]
 
 
