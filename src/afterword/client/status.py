@@ -53,7 +53,7 @@ def _status(transaction: Session, shown_url: str, at: datetime) -> StoreStatus:
     held, of_scope = runs.count_runs(transaction, RunStatus.HELD), Counter(session.scope for session in saved)
     failed = tuple(session for session in saved if session.failure)
     kinds = Counter(failure_kind(session.failure or "") for session in failed)
-    scopes = []
+    scopes, asking = [], erasure.scopes_with_requests(transaction)
     for scope in scope_rows.read_scopes(transaction):
         facts = lookup.read_facts(transaction, scope, at=at)
         statuses = Counter(fact.status for fact in facts)
@@ -66,7 +66,7 @@ def _status(transaction: Session, shown_url: str, at: datetime) -> StoreStatus:
                 contested=statuses[Status.CONTESTED],
                 pending=statuses[Status.PENDING],
                 held_runs=held.get(scope, 0),
-                to_forget=len(erasure.requested_ids(transaction, scope)),
+                to_forget=len(erasure.requested_ids(transaction, scope)) if scope in asking else 0,
                 pairs=0,
                 judged_pairs=0,
                 spent=total.by_scope.get(scope, Spending()),

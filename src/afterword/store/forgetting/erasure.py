@@ -16,6 +16,7 @@ from sqlmodel import Session, col, select
 
 from afterword import telemetry
 from afterword.errors import NotFound
+from afterword.facts.assertions import SpeechAct
 from afterword.facts.scopes import Scope
 from afterword.privacy.tombstones import Key, Tombstone, TombstoneKind
 from afterword.store import ledger, lookup, scope_rows
@@ -37,6 +38,7 @@ from afterword.store.tables import (
     RunRow,
     RunVerdictRow,
     RunWindowRow,
+    ScopeRow,
     SessionRow,
     SpendingRow,
     TombstoneRow,
@@ -295,6 +297,13 @@ def _erase(transaction: Session, scope: Scope, work: ErasureWork, at: datetime) 
     ledger.derive_facts(transaction, scope)
     erased = {name: count for name, count in erasure.erased.items() if name != "fact_assertions"}
     return Receipt(scope, erased, dict(erasure.blanked), added)
+
+
+def scopes_with_requests(transaction: Session) -> set[Scope]:
+    """Return the scopes in which somebody has ever asked to forget something."""
+    asking = select(AssertionRow.scope_id).where(AssertionRow.act == str(SpeechAct.ERASE))
+    rows = transaction.exec(select(ScopeRow).where(col(ScopeRow.id).in_(asking)))
+    return {scope_rows.scope_of_row(row) for row in rows}
 
 
 def requested_ids(transaction: Session, scope: Scope) -> frozenset[str]:
