@@ -253,6 +253,13 @@ def test_what_an_agent_is_told_and_what_the_store_holds_is_shown(afterword: Comm
     block = json.loads(afterword("context", "Where?", "--user", "mira", "--json"))
     assert (len(block["facts"]), block["left_out"]) == (1, [])
     assert "Graz" in afterword("context", "--user", "mira")
+    afterword("remember", "The release is on Friday.", "--scope", "default/project/apollo", "--tag", "plan")
+    assert "release" in afterword("context", "--user", "mira", "--also", "default/project/apollo")
+    assert "plan" in afterword("facts", "--scope", "default/project/apollo", "--tag", "plan")
+    assert "0 facts" in afterword("facts", "--scope", "default/project/apollo", "--tag", "other")
+    assert "no facts with these tags" in afterword(
+        "recall", "release", "--scope", "default/project/apollo", "--tag", "other"
+    )
 
 
 def test_a_person_adds_and_withdraws_facts_and_redoes_a_run(afterword: Commands) -> None:

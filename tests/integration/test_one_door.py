@@ -319,6 +319,7 @@ async def test_forgetting(app: Afterword, mira: ScopeMemory) -> None:
 
 
 async def test_moving(app: Afterword, mira: ScopeMemory, tmp_path: Path) -> None:
+    await mira.remember("I speak Portuguese.", tags="language")
     whole = await app.export(tmp_path / "all.jsonl")
     assert whole.count == (await mira.export(tmp_path / "mira.jsonl")).count
     readable = await mira.export(tmp_path / "mira.json", readable=True)
@@ -331,6 +332,7 @@ async def test_moving(app: Afterword, mira: ScopeMemory, tmp_path: Path) -> None
         arrived = await other.import_(tmp_path / "all.jsonl")
         assert arrived.imported["sessions"] == 2
         assert (await other.replay_tombstones(stones.path)).erased
+        assert [fact.tags for fact in (await other.user("mira").facts(tags="language")).facts] == [("language",)]
         assert not (await other.user("mira").facts(kind="preference")).facts
         assert (await other.backup(tmp_path / "copy.db")).size_bytes
     (tmp_path / "mem0.json").write_text(json.dumps({"results": [{"id": "1", "memory": "Mira plays chess"}]}))

@@ -23,11 +23,11 @@ from hypothesis import strategies as st
 
 from afterword import FactMemory
 from afterword.agents.recall_results import RecallOutcome
+from afterword.agents.shared_recall import budget_shares
 from afterword.errors import ScopeInvalid
 from afterword.recall.block import OPENING
 from afterword.recall.tokens import estimated_tokens
 from afterword.store.database.engine import Store
-from afterword.store.reading.shared_recall import budget_shares
 from conversing import know, replying
 
 APOLLO = "default/project/apollo"

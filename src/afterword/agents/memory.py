@@ -26,6 +26,7 @@ from afterword.agents.recall_results import (
     merge_results,
     recall_result,
 )
+from afterword.agents.shared_recall import recall_of_scopes
 from afterword.agents.store_reference import (
     FromEnvironment,
     SharedStore,
@@ -48,7 +49,6 @@ from afterword.store.database.engine import Store, open_store
 from afterword.store.database.urls import store_url
 from afterword.store.reading.recall import Recall, recall, search
 from afterword.store.reading.scope_vectors import refresh_vectors
-from afterword.store.reading.shared_recall import recall_of_scopes
 from afterword.telemetry import Count, Stage
 
 RANKED = 10

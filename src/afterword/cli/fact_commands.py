@@ -106,9 +106,8 @@ def recall_command(
     if results.without_vector:
         console().print(f"{results.without_vector} texts have no vector yet: `afterword schedule --once` makes them")
     if not results.hits:
-        console().print(
-            f"none of the {results.stored} facts matches" if results.stored else "no facts are stored in this memory"
-        )
+        empty = f"no facts {'with these tags ' if tags else ''}are stored in this memory"
+        console().print(f"none of the {results.stored} facts matches" if results.stored else empty)
         return
     rows = [
         (f"{hit.score:.2f}", hit.fact.kind, hit.fact.statement, day(hit.fact.valid_from), _score_parts(hit.parts))
@@ -130,13 +129,20 @@ def context_command(
     budget_tokens: Annotated[
         int | None, typer.Option("--budget-tokens", min=1, help="The largest size of the text, in tokens.")
     ] = None,
+    also: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SCOPE", help="Another memory that the agent reads (tenant/kind/id). May be repeated."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show what an agent with this memory would be told.
 
     It shows the text exactly as an agent gets it for a question, and which facts are left out of it and why.
     """
-    block = call_memory(required_scope(user, scope), lambda memory: memory.context(query, budget_tokens=budget_tokens))
+    block = call_memory(
+        required_scope(user, scope),
+        lambda memory: memory.context(query, budget_tokens=budget_tokens, also=also or ()),
+    )
     if as_json:
         print_json(context_json(block))
         return

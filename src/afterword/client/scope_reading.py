@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from sqlmodel import Session
 
+from afterword.agents.shared_recall import recall_of_scopes
 from afterword.agents.store_reference import additional_scopes
 from afterword.client.arguments import (
     FactFilter,
@@ -60,7 +61,6 @@ from afterword.store.database.engine import Store
 from afterword.store.forgetting.pauses import Pause, read_pause
 from afterword.store.ledger import RunStatus
 from afterword.store.reading import recall
-from afterword.store.reading.shared_recall import recall_of_scopes
 from afterword.store.runs import Run
 from afterword.store.scope_rows import Policy
 from afterword.store.sessions import Progress
