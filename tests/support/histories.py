@@ -36,7 +36,7 @@ from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.timeline import FactHistory
 from afterword.facts.words import folded
-from afterword.pipeline.resolution import required_pairs
+from afterword.pipeline.resolution import comparison_partners, required_pairs
 
 T = TypeVar("T")
 Pair = tuple[Assertion, Assertion]
@@ -190,6 +190,19 @@ class CoherentJudge(Judge):
         return Verdict(earlier.id, later.id, relation, "as drawn", self.version) if relation else None
 
 
+class CorrectingJudge(CoherentJudge):
+    """A coherent judge that corrects as well: across sessions a value that was wrong, within a session a slip."""
+
+    def verdict(self, earlier: Assertion, later: Assertion) -> Verdict | None:
+        """Return the verdict on a pair, where a change may be a correction."""
+        verdict = super().verdict(earlier, later)
+        if verdict is None or verdict.relation is not Relation.CHANGES:
+            return verdict
+        is_slip = earlier.session_id == later.session_id
+        corrects = is_slip or self.drawn("corrects", repr(_content(earlier)), repr(_content(later))) % 2
+        return replace(verdict, relation=Relation.CORRECTS) if corrects else verdict
+
+
 def _content(one: Assertion) -> tuple[object, ...]:
     return one.act, one.slot, folded(one.value), one.limited_to, one.valid_from, one.valid_to
 
@@ -246,6 +259,17 @@ class Book:
         run = Run(told.id, length, said, tuple(verdict for verdict in found if verdict))
         self.runs.append(run)
         return run
+
+    def undo(self, run: Run) -> None:
+        """Undo a run, and compare what was compared with it alone with the next statements, as the store does."""
+        before = Knowledge.of(0, self.assertions, self.verdicts)
+        run.counts = False
+        after = Knowledge.of(1, self.assertions, self.verdicts)
+        partners = comparison_partners([one for one in run.assertions if one.id not in after.by_id], before)
+        pairs = required_pairs((), after, compared_before=[one for one in partners if one.id in after.by_id])
+        judged = {verdict.pair for verdict in after.verdicts}
+        found = (self.judge.verdict(*pair) for pair in pairs if (pair[0].id, pair[1].id) not in judged)
+        self.runs.append(Run(f"closing {run.source}", 0, (), tuple(verdict for verdict in found if verdict)))
 
     @property
     def assertions(self) -> list[Assertion]:

@@ -61,6 +61,8 @@ class JudgedPairs:
         for assertion in self.ordered:
             if assertion.act is SpeechAct.STATE:
                 self.members[self.roots[assertion.id]].append(assertion)
+        for pair in self._outer_restatements():
+            del self.relations[pair]
         self._settled = {self._contest(*pair) for pair, verdict in self.decided.items() if verdict.judge == PERSON}
         self.refused: list[RefusedRetirement] = []
         self.contests: set[frozenset[str]] = set()
@@ -104,16 +106,40 @@ class JudgedPairs:
             roots[assertion.id] = roots[repeated[assertion.id]] if assertion.id in repeated else assertion.id
         return roots
 
+    def _outer_restatements(self) -> list[IdPair]:
+        """Return the pairs of restatements between which both sides are said again and judged.
+
+        Which of several restatements were judged depends on the order of arrival. The innermost pair always is, and its
+        verdict holds for the others.
+        """
+        pairs_by_content: dict[tuple[object, ...], list[tuple[int, int, IdPair]]] = defaultdict(list)
+        for (earlier, later), relation in self.relations.items():
+            roots = self.roots[earlier], self.roots[later]
+            is_repeated = roots[0] != roots[1] and any(len(self.members.get(root, ())) > 1 for root in roots)
+            if is_repeated and relation in RETIRING and self.decided[earlier, later].judge != PERSON:
+                content = *roots, _content(self.by_id[earlier]), _content(self.by_id[later])
+                places = -self.position[earlier], self.position[later]
+                pairs_by_content[content].append((*places, (earlier, later)))
+        outer = []
+        for pairs in pairs_by_content.values():
+            innermost_end = len(self.ordered)
+            for _, end, pair in sorted(pairs):
+                if innermost_end <= end:
+                    outer.append(pair)
+                innermost_end = min(innermost_end, end)
+        return outer
+
     def _retiring_relations(self) -> dict[IdPair, Relation]:
         """Return every pair in which the later assertion retires the earlier one, without refused retirements."""
         relations: dict[IdPair, Relation] = {}
-        expanded: set[tuple[str, str, Relation]] = set()
+        expanded: set[tuple[object, ...]] = set()
         for (earlier, later), relation in self.relations.items():
             if relation in RETIRING and not self._is_overruled(earlier, later):
-                sides = self.roots[earlier], self.roots[later], relation
-                # Another verdict between the same restatements means nothing more for them.
-                is_new = sides not in expanded
-                expanded.add(sides)
+                # Another such verdict between the same restatements means nothing more for them.
+                extent, is_slip = self.decided[earlier, later].extent, self._is_slip(earlier, later)
+                meaning = self.roots[earlier], self.roots[later], relation, extent, is_slip
+                is_new = meaning not in expanded
+                expanded.add(meaning)
                 inherited_pairs = self._inherited(earlier, later, relation) if is_new else ()
                 for pair, inherited in (((earlier, later), relation), *inherited_pairs):
                     if pair == (earlier, later) or pair not in self.relations:
@@ -157,16 +183,25 @@ class JudgedPairs:
         if old is new:
             yield (earlier, later), relation
             return
+        is_slip = self._is_slip(earlier, later)
         for former in old:
             for latter in new:
                 if self.position[former.id] < self.position[latter.id]:
                     is_judged_pair = (former.id, latter.id) == (earlier, later)
-                    inherited = Relation.CHANGES if relation is Relation.CORRECTS else relation
+                    inherited = Relation.CHANGES if is_slip else relation
                     yield (former.id, latter.id), relation if is_judged_pair else inherited
                 elif relation is Relation.NARROWS and (latter.id, former.id) not in self.relations:
                     self.broader.append((former.id, latter.id))
                 elif relation in (Relation.CHANGES, Relation.CORRECTS):
                     yield (latter.id, former.id), Relation.CHANGES
+
+    def _is_slip(self, earlier: str, later: str) -> bool:
+        """Whether a correction corrects one statement alone, since it follows in the same session.
+
+        What is corrected in a later session was wrong whenever it was said.
+        """
+        is_correction = self.relations[earlier, later] is Relation.CORRECTS
+        return is_correction and self.by_id[earlier].session_id == self.by_id[later].session_id
 
     def _is_allowed(self, earlier: str, later: str) -> bool:
         """Whether code lets `later` retire `earlier`. A refusal is noted."""
@@ -187,3 +222,9 @@ class JudgedPairs:
     def _is_overruled(self, earlier: str, later: str) -> bool:
         """Whether a person has decided between the two facts, and this verdict is another judge's."""
         return self._contest(earlier, later) in self._settled and self.decided[earlier, later].judge != PERSON
+
+
+def _content(said: Assertion) -> tuple[object, ...]:
+    """Return what a statement has in common with its exact restatements."""
+    source = said.authority, said.speaker, said.time_is_guess
+    return said.act, said.slot, folded(said.value), said.limited_to, said.valid_from, said.valid_to, *source
