@@ -102,14 +102,14 @@ async def seed(store: Store, scope: Scope, size: int, first: int) -> None:
             for key, source in sources
         ]
         windows = [{"id": key, "scope_id": scope_id, "source": source, "key": source} for key, source in sources]
-        await connection.execute(insert(RunRow), runs)
-        await connection.execute(insert(WindowRow), windows)
-        await connection.execute(
+        connection.execute(insert(RunRow), runs)
+        connection.execute(insert(WindowRow), windows)
+        connection.execute(
             insert(RunWindowRow), [{"run_id": key, "ordinal": 0, "window_id": key} for key, _ in sources]
         )
         ties = [{"window_id": first + number // 10 * 10, "assertion_id": one.id} for number, one in enumerate(said)]
-        await connection.execute(insert(WindowAssertionRow), ties)
-        await connection.execute(update(ScopeRow).where(col(ScopeRow.id) == scope_id).values(revision=size))
+        connection.execute(insert(WindowAssertionRow), ties)
+        connection.execute(update(ScopeRow).where(col(ScopeRow.id) == scope_id).values(revision=size))
         ledger.derive_facts(db, scope)
 
 

@@ -45,18 +45,21 @@ class Postings:
         numbers: defaultdict[str, int] = defaultdict()
         numbers.default_factory = numbers.__len__
         end = numbers[END]
-        parts = [numpy.empty(0, dtype=numpy.int64)]
+        parts = [numpy.empty(0, dtype=numpy.int32)]
         for start in range(0, len(documents), SPLIT_TOGETHER):
             words = f" {END} ".join([*documents[start : start + SPLIT_TOGETHER], ""]).split()
-            parts.append(numpy.fromiter(map(numbers.__getitem__, words), numpy.int64, len(words)))
+            parts.append(numpy.fromiter(map(numbers.__getitem__, words), numpy.int32, len(words)))
         word_numbers = numpy.concatenate(parts)
-        ends = (word_numbers == end).nonzero()[0]
-        self.lengths = (numpy.diff(ends, prepend=-1) - 1).astype(numpy.int32)
+        is_end = word_numbers == end
+        self.lengths = (numpy.diff(is_end.nonzero()[0], prepend=-1) - 1).astype(numpy.int32)
         # One number for each word of each document, so that one sort brings equal ones together.
-        keys = word_numbers[word_numbers != end] * len(documents)
-        keys += numpy.repeat(numpy.arange(len(documents)), self.lengths)
+        keys = word_numbers[~is_end].astype(numpy.int64)
+        keys *= len(documents)
+        keys += numpy.repeat(numpy.arange(len(documents), dtype=numpy.int32), self.lengths)
         keys.sort(kind="stable")
-        starts = (numpy.diff(keys, prepend=-1) > 0).nonzero()[0]
+        is_first = numpy.ones(len(keys), dtype=bool)
+        is_first[1:] = keys[1:] != keys[:-1]
+        starts = is_first.nonzero()[0]
         distinct = keys[starts]
         self._numbers = dict(numbers)
         self._places = (distinct % max(len(documents), 1) + first).astype(numpy.int32)

@@ -51,10 +51,15 @@ class _Segment:
         self.units, self.first = units, first
         self.places = {unit.id: place for place, unit in enumerate(units, first)}
         self.postings = Postings([unit.terms for unit in units], first)
-        self.superseded: defaultdict[Hashable, list[int]] = defaultdict(list)
-        for place, unit in enumerate(units, first):
+
+    @cached_property
+    def superseded(self) -> dict[Hashable, list[int]]:
+        """The places of the facts that a statement superseded, by the statement."""
+        places: defaultdict[Hashable, list[int]] = defaultdict(list)
+        for place, unit in enumerate(self.units, self.first):
             if unit.successor is not None:
-                self.superseded[unit.successor].append(place)
+                places[unit.successor].append(place)
+        return places
 
     @cached_property
     def supported(self) -> dict[Hashable, list[int]]:
@@ -77,8 +82,9 @@ class UnitTable:
         self.lineage = object()
         self.size = 0
         self._segments: tuple[_Segment, ...] = ()
-        self._conversations: dict[str, int] = {}
-        self._names: dict[str, int] = {}
+        self._firsts: list[int] = []
+        self._conversations: dict[str | None, int] = {}
+        self._names: dict[str | None, int] = {}
         self.is_alive = self.asks = numpy.empty(0, dtype=bool)
         self.by_order = self.conversation = self.number = self.name = self.lengths = numpy.empty(0, dtype=numpy.int32)
 
@@ -95,14 +101,15 @@ class UnitTable:
         after = object.__new__(UnitTable)
         after.lineage, after.size = self.lineage, size
         after._segments = self._with_segment(units)
-        after._conversations = _numbered(self._conversations, (unit.conversation for unit in units))
-        names = [name if (name := unit.terms.partition("\t")[0]) else None for unit in units]
+        after._firsts = [segment.first for segment in after._segments]
+        conversations = [unit.conversation for unit in units]
+        after._conversations = _numbered(self._conversations, conversations)
+        names = [unit.terms.partition("\t")[0] for unit in units]
         after._names = _numbered(self._names, names)
         after.is_alive = numpy.concatenate((self.is_alive, numpy.ones(len(units), dtype=bool)))
         after.is_alive[gone] = False
-        conversations = [after._conversations.get(unit.conversation or "", -1) for unit in units]
-        after.conversation = _grown(self.conversation, conversations)
-        after.name = _grown(self.name, [after._names.get(name or "", -1) for name in names])
+        after.conversation = _grown(self.conversation, [after._conversations.get(name, -1) for name in conversations])
+        after.name = _grown(self.name, [after._names.get(name, -1) for name in names])
         after.number = _grown(self.number, [unit.number for unit in units])
         after.asks = _grown(self.asks, [unit.asks for unit in units])
         after.lengths = self.lengths
@@ -127,15 +134,15 @@ class UnitTable:
 
     def unit(self, place: int) -> Any:
         """Return the unit at a place."""
-        segment = self._segments[bisect_right(self._segments, place, key=_first) - 1]
+        segment = self._segments[bisect_right(self._firsts, place) - 1]
         return segment.units[place - segment.first]
 
     def units_from(self, first: int) -> Iterator[tuple[int, Any]]:
         """Yield the units that are there from a place on, each with its place."""
-        is_alive = self.is_alive.tolist()
-        for segment in self._segments[max(bisect_right(self._segments, first, key=_first) - 1, 0) :]:
+        is_alive = self.is_alive[first:].tolist()
+        for segment in self._segments[max(bisect_right(self._firsts, first) - 1, 0) :]:
             for place, unit in enumerate(segment.units, segment.first):
-                if place >= first and is_alive[place]:
+                if place >= first and is_alive[place - first]:
                     yield place, unit
 
     @property
@@ -186,7 +193,7 @@ class UnitTable:
     def _names_by_word(self) -> dict[str, list[int]]:
         numbers: defaultdict[str, list[int]] = defaultdict(list)
         for name, number in self._names.items():
-            for word in name.split():
+            for word in (name or "").split():
                 numbers[word].append(number)
         return dict(numbers)
 
@@ -198,7 +205,7 @@ class UnitTable:
         return rank
 
 
-def _numbered(known: dict[str, int], names: Iterable[str | None]) -> dict[str, int]:
+def _numbered(known: dict[str | None, int], names: Iterable[str | None]) -> dict[str | None, int]:
     """Return numbers for these names too, beside those that are known."""
     new = [name for name in dict.fromkeys(names) if name and name not in known]
     return known | {name: number for number, name in enumerate(new, len(known))} if new else known
@@ -210,7 +217,3 @@ def _grown(array: Array, values: list[Any]) -> Array:
 
 def _order(unit: Unit) -> tuple[Any, ...]:
     return unit.order
-
-
-def _first(segment: _Segment) -> int:
-    return segment.first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -43,3 +44,16 @@ class Question:
         compiled: Any = self._statement.compile(dialect=connection.dialect)
         self._compiled[connection.dialect.name] = statement = (str(compiled), compiled)
         return statement
+
+
+def moment(value: Any) -> datetime:
+    """Return a stored instant. SQLite stores it as text without a zone."""
+    instant: datetime = datetime.fromisoformat(value) if isinstance(value, str) else value
+    if instant.tzinfo is None:
+        return instant.replace(tzinfo=UTC)
+    return instant if instant.tzinfo is UTC else instant.astimezone(UTC)
+
+
+def moment_or_none(value: Any) -> datetime | None:
+    """Return a stored instant, None for none."""
+    return None if value is None else moment(value)

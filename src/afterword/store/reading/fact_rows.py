@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -19,13 +19,13 @@ from afterword.facts.scopes import Scope
 from afterword.facts.timeline import FactHistory, ValidityPeriod
 from afterword.facts.transcripts import TurnPlace
 from afterword.recall.index_units import fact_terms, fact_text
-from afterword.store.database.compiled_queries import Plain
+from afterword.store.database.compiled_queries import Plain, moment, moment_or_none
 from afterword.store.rows import tags_of
 from afterword.store.tables import AssertionRow, EvidenceRow, FactRow
 
 DETAILS: tuple[tuple[type[SQLModel], str], ...] = (
-    *((FactRow, name) for name in "lead_id undone_as undone_by contested_by".split()),
-    *((AssertionRow, name) for name in "id session_id act kind subject attribute value statement speaker".split()),
+    *((FactRow, name) for name in "undone_as undone_by contested_by".split()),
+    *((AssertionRow, name) for name in "session_id act kind subject attribute value statement speaker".split()),
     *((AssertionRow, name) for name in "authority said_at time_is_guess valid_from valid_to cue".split()),
     *((AssertionRow, name) for name in "limited_to outcome is_flagged tags recorded_at".split()),
     *((EvidenceRow, name) for name in "ordinal kind quote session_id turn speaker start".split()),
@@ -36,15 +36,15 @@ DETAILS: tuple[tuple[type[SQLModel], str], ...] = (
 # order of saying.
 # fmt: off
 (
-    _SAID_AT, _SESSION, _TURN, _START, _FACT, _ORDINAL, _ITEM, _SAID, _IS_LEAD, _KIND, _LENGTH, _SPANS, _MAY_BE,
+    _SAID_AT, _SESSION, _TURN, _PLACE, _FACT, _ORDINAL, _ITEM, _SAID, _IS_LEAD, _KIND, _LENGTH, _SPANS, _MAY_BE,
     _TERMS, _SOURCE, _SOURCE_TURN, _DETAILS,
 ) = range(17)
 (
-    LEAD_ID, UNDONE_AS, UNDONE_BY, CONTESTED_BY,
-    ID, SESSION, ACT, KIND, SUBJECT, ATTRIBUTE, VALUE, STATEMENT, SPEAKER, AUTHORITY, SAID_AT, IS_GUESS,
+    ID, UNDONE_AS, UNDONE_BY, CONTESTED_BY,
+    SESSION, ACT, KIND, SUBJECT, ATTRIBUTE, VALUE, STATEMENT, SPEAKER, AUTHORITY, SAID_AT, IS_GUESS,
     VALID_FROM, VALID_TO, CUE, LIMITED_TO, OUTCOME, IS_FLAGGED, TAGS, RECORDED_AT,
     ITEM, ITEM_KIND, QUOTE, ITEM_SESSION, TURN, ITEM_SPEAKER, START,
-) = range(len(DETAILS))
+) = range(len(DETAILS) + 1)
 # fmt: on
 Details = Sequence[Any]
 
@@ -55,7 +55,8 @@ _ACTS = {str(act): act for act in SpeechAct}
 _EVIDENCE_KINDS = {str(kind): kind for kind in EvidenceKind}
 _AUTHORITIES = {int(authority): authority for authority in Authority}
 _STATUSES = {str(status): status for status in Status}
-_OPEN_PERIOD = re.compile(r'\[\{"start": "([^"]+)", "end": null, "ending": "[^"]+", "by": null\}\]')
+_START, _OPEN_END = '[{"start": "', '+00:00", "end": null, "ending": "expired", "by": null}]'
+"""How the text of the periods begins and ends where there is one without an end."""
 
 
 class StoredFact:
@@ -78,16 +79,9 @@ class StoredFact:
         return rows[0] if len(rows) == 1 else next(row for row in rows if row[_IS_LEAD])
 
     @property
-    def kind_number(self) -> int:
-        """The number of its kind in `KINDS`."""
-        number: int = self._lead[_KIND]
-        return number
-
-    @property
-    def length(self) -> int:
-        """The number of characters in its statement."""
-        length: int = self._lead[_LENGTH]
-        return length
+    def kind_and_length(self) -> tuple[int, int]:
+        """The number of its kind in `KINDS`, and the number of characters in its statement."""
+        return self._lead[_KIND : _LENGTH + 1]
 
     @property
     def periods(self) -> tuple[ValidityPeriod, ...]:
@@ -143,15 +137,19 @@ class StoredFact:
         return len(self._rows) > 1
 
     def _details(self) -> list[Details]:
-        return [json.loads(row[_DETAILS]) for row in self._rows]
+        return list(map(self._read, self._rows))
+
+    def _read(self, row: Plain) -> Details:
+        """Return the id of the row's assertion, and the details."""
+        return [row[_SAID] or self.id, *json.loads(row[_DETAILS])]
 
     @property
     def order(self) -> tuple[Any, ...]:
         """The sort key of the order of saying. Facts come after turns."""
         first = self._rows[0]
         if len(self._rows) == 1:
-            return 1, first[:_ORDINAL]
-        place = max((row[_TURN], row[_START]) for row in self._rows if row[_SAID] == first[_SAID])
+            return 1, first
+        place = max((row[_TURN], row[_PLACE]) for row in self._rows if row[_SAID] == first[_SAID])
         return 1, (first[_SAID_AT], first[_SESSION], *place, self.id)
 
     @property
@@ -166,14 +164,14 @@ class StoredFact:
         return fact_text(*self._texts())
 
     def _texts(self) -> tuple[datetime, str, str, str, str]:
-        lead = json.loads(self._lead[_DETAILS])
+        lead = self._read(self._lead)
         said_at = moment(self._rows[0][_SAID_AT])
         return said_at, lead[SUBJECT], lead[STATEMENT], lead[ATTRIBUTE], lead[VALUE]
 
     @property
     def contested_by(self) -> Sequence[str]:
         """The ids of the facts that contest it."""
-        contested: Sequence[str] = json.loads(json.loads(self._rows[0][_DETAILS])[CONTESTED_BY])
+        contested: Sequence[str] = json.loads(self._read(self._rows[0])[CONTESTED_BY])
         return contested
 
     def state_at(self, at: datetime) -> tuple[bool, bool, datetime | None]:
@@ -182,15 +180,27 @@ class StoredFact:
         The next change is the next instant, `at` included, at which something of it begins, ends or is said.
         """
         first = self._rows[0]
-        said_at, is_clear = moment(first[_SAID_AT]), first[_MAY_BE] is None
-        open_period = _OPEN_PERIOD.fullmatch(first[_SPANS])
-        if open_period and is_clear and said_at < at and datetime.fromisoformat(open_period[1]) < at:
+        if self._holds_since_before(_utc_date(at)):
             return True, False, None
+        said_at, is_clear = moment(first[_SAID_AT]), first[_MAY_BE] is None
         periods = self.periods
         moments = [said_at, *(then for period in periods for then in (period.start, period.end) if then)]
         is_served = is_clear and _is_served(said_at, periods, at)
         is_past = is_clear and not is_served and said_at <= at and any(period.start <= at for period in periods)
         return is_served, is_past, min((then for then in moments if then >= at), default=None)
+
+    def _holds_since_before(self, date: str) -> bool:
+        """Return whether it plainly was said before a day and holds without end. Most do, and texts compare quickly."""
+        first = self._rows[0]
+        said_at, spans = first[_SAID_AT], first[_SPANS]
+        return (
+            isinstance(said_at, str)
+            and said_at[:10] < date
+            and spans[len(_START) : len(_START) + 10] < date
+            and spans.endswith(_OPEN_END)
+            and spans.count("{") == 1
+            and first[_MAY_BE] is None
+        )
 
     def history(self, scope: Scope) -> FactHistory:
         """Return the fact over all time."""
@@ -199,7 +209,7 @@ class StoredFact:
             first, may_be = rows[0], self._rows[0][_MAY_BE]
             said = [_assertion(list(group), scope) for _, group in groupby(rows, key=itemgetter(ID))]
             self._history = FactHistory(
-                lead=next(assertion for assertion in said if assertion.id == first[LEAD_ID]),
+                lead=next(assertion for assertion in said if assertion.id == (self._lead[_SAID] or self.id)),
                 members=tuple(said),
                 spans=self.periods,
                 undone_as=_STATUSES[first[UNDONE_AS]],
@@ -211,29 +221,23 @@ class StoredFact:
         return self._history
 
 
-def stored_facts(rows: Iterable[Plain]) -> list[StoredFact]:
+def stored_facts(rows: Sequence[Plain]) -> list[StoredFact]:
     """Return the facts of these rows."""
-    by_fact: dict[str, tuple[Plain, ...]] = {}
-    for row in rows:
-        by_fact[row[_FACT]] = (*by_fact.get(row[_FACT], ()), row)
+    by_fact = {row[_FACT]: (row,) for row in rows}
+    if len(by_fact) < len(rows):
+        by_fact = {}
+        for row in rows:
+            by_fact[row[_FACT]] = (*by_fact.get(row[_FACT], ()), row)
     return list(map(StoredFact, by_fact.values()))
-
-
-def moment(value: Any) -> datetime:
-    """Return a stored instant. SQLite stores it as text without a zone."""
-    instant: datetime = datetime.fromisoformat(value) if isinstance(value, str) else value
-    if instant.tzinfo is None:
-        return instant.replace(tzinfo=UTC)
-    return instant if instant.tzinfo is UTC else instant.astimezone(UTC)
-
-
-def moment_or_none(value: Any) -> datetime | None:
-    """Return a stored instant, None for none."""
-    return None if value is None else moment(value)
 
 
 def _place(row: Plain) -> tuple[int, int]:
     return row[_ORDINAL], row[_ITEM] or 0
+
+
+@lru_cache(maxsize=8)
+def _utc_date(at: datetime) -> str:
+    return at.astimezone(UTC).date().isoformat()
 
 
 def _period(span: dict[str, Any]) -> ValidityPeriod:

@@ -199,7 +199,7 @@ def _facts_and_turns(view: View, units: Units, kinds: Collection[Kind] | None) -
     """Yield the facts and turns of the units as they are served. Turns have no kind: `kinds` leaves them out."""
     for unit, _ in units:
         if isinstance(unit, StoredFact):
-            if kinds is None or KINDS[unit.kind_number] in kinds:
+            if kinds is None or KINDS[unit.kind_and_length[0]] in kinds:
                 yield view.fact(unit)
         elif kinds is None and (turn := served_turn(unit.turn)) is not None:
             yield turn

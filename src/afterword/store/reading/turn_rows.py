@@ -9,8 +9,7 @@ from sqlmodel import SQLModel
 
 from afterword.facts.transcripts import SourceTurn
 from afterword.recall.index_units import turn_terms, turn_text
-from afterword.store.database.compiled_queries import Plain
-from afterword.store.reading.fact_rows import moment_or_none
+from afterword.store.database.compiled_queries import Plain, moment_or_none
 from afterword.store.tables import SessionRow, TurnRow
 
 TURN_COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (

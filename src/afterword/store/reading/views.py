@@ -51,12 +51,13 @@ class View:
         size = before.snapshot.table.size if before is not None else 0
         self.is_served, self.is_past = numpy.zeros(table.size, dtype=bool), numpy.zeros(table.size, dtype=bool)
         self._kinds = numpy.full(table.size, -1, dtype=numpy.int8)
+        self._lengths = numpy.zeros(table.size, dtype=numpy.int32)
         # The places of the facts of which something begins, ends or is said later, and when that is next.
         self._next_changes: dict[int, datetime] = {}
         if before is not None:
             self.is_served[:size] = before.is_served & table.is_alive[:size]
             self.is_past[:size] = before.is_past & table.is_alive[:size]
-            self._kinds[:size] = before._kinds
+            self._kinds[:size], self._lengths[:size] = before._kinds, before._lengths
             self._next_changes = {place: then for place, then in before._next_changes.items() if table.is_alive[place]}
         due = [(place, table.unit(place)) for place, then in self._next_changes.items() if then <= at]
         self._classify(chain(due, table.units_from(size)), before)
@@ -65,15 +66,16 @@ class View:
     def _classify(self, units: Iterable[tuple[int, StoredFact | StoredTurn]], before: View | None) -> None:
         """Find out whether these facts are served or past, and whether the turns are that they support."""
         table, unlinked = self.snapshot.table, self.snapshot.unlinked
-        at, turns = self.since, set[TurnPlace]()
+        at, turns, has_turns = self.since, set[TurnPlace](), table.has_turns
         for place, unit in units:
             if isinstance(unit, StoredTurn):
                 turns.add(unit.id)
                 continue
             is_served, is_past, next_change = unit.state_at(at)
-            if table.has_turns:
+            if has_turns:
                 turns.update(unit.sources)
-            self.is_served[place], self.is_past[place], self._kinds[place] = is_served, is_past, unit.kind_number
+            self.is_served[place], self.is_past[place] = is_served, is_past
+            self._kinds[place], self._lengths[place] = unit.kind_and_length
             self._next_changes.pop(place, None)
             if next_change is not None:
                 self._next_changes[place] = next_change
@@ -82,7 +84,7 @@ class View:
             turns |= former.unlinked ^ unlinked
             for place in (former.table.is_alive & ~table.is_alive[: former.table.size]).nonzero()[0].tolist():
                 turns.update(unit.sources if isinstance(unit := before.unit(place), StoredFact) else ())
-        for turn_id in turns if table.has_turns else ():
+        for turn_id in turns if has_turns else ():
             turn_place = table.place(turn_id)
             if turn_place is not None:
                 facts = table.supported_by(turn_id)
@@ -105,9 +107,10 @@ class View:
 
     def served_places(self, kinds: Collection[Kind] | None = None) -> Array:
         """Return the places of the facts that hold, in order of saying; with `kinds` only of these."""
-        by_order, numbers = self.snapshot.table.by_order, self._kinds
-        is_wanted = numbers >= 0 if kinds is None else numpy.isin(numbers, list(map(KINDS.index, kinds)))
-        return by_order[(self.is_served & is_wanted)[by_order]]
+        is_wanted = numpy.zeros(len(KINDS) + 1, dtype=bool)  # the last one is that of turns
+        is_wanted[: len(KINDS)] = [kinds is None or kind in kinds for kind in KINDS]
+        by_order = self.snapshot.table.by_order
+        return by_order[(self.is_served & is_wanted[self._kinds])[by_order]]
 
     def facts_at(self, places: Iterable[int]) -> Iterator[Fact]:
         """Yield the facts at some places, as they are at this instant."""
@@ -144,7 +147,7 @@ class View:
 
     def count_characters(self, places: Array) -> int:
         """Return the number of characters in the sentences of the facts at these places."""
-        return sum(self.snapshot.table.unit(place).length for place in places.tolist())
+        return int(self._lengths[places].sum())
 
     def fact(self, stored: StoredFact) -> Fact:
         """Return the fact as it is at this instant."""
