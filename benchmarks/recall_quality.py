@@ -23,8 +23,10 @@ from typing import Any
 
 import recall_scenarios
 
-from afterword.recall.ranking import WEIGHTS, SearchIndex, SearchUnit, Weights, repeats_last
-from afterword.recall.vectors import EmbeddingUnavailable, LocalEmbedder, Vectors
+from afterword.facts.words import terms
+from afterword.recall.ranking import WEIGHTS, SearchIndex, Weights, repeats_last
+from afterword.recall.unit_table import UnitTable
+from afterword.recall.vectors import EmbeddingUnavailable, LocalEmbedder, Vectors, packed_vector
 
 SHARED = Path(os.environ.get("AFTERWORD_SHARED", Path(__file__).parent.parent.parent / "shared"))
 DATA = Path(os.environ.get("AFTERWORD_BENCH_DATA", SHARED / "data/benchmarks"))
@@ -59,6 +61,33 @@ class Conversation:
     facts: list[SearchUnit]
     asked: list[Asked]
     texts: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchUnit:
+    """A fact, or a turn where it has a conversation, as `afterword.recall.unit_table` describes it."""
+
+    id: str
+    text: str
+    name: str = ""
+    conversation: str | None = None
+    number: int = 0
+    asks: bool = False
+    sources: tuple[str, ...] = ()
+    successor: str | None = None
+
+    @property
+    def terms(self) -> str:
+        """The words that find it. The text holds the name already."""
+        name, words = terms(self.name), terms(self.text)
+        for word in name:
+            words.remove(word)
+        return f"{' '.join(name)}\t{' '.join(words)}"
+
+    @property
+    def order(self) -> tuple[bool, str, int, str]:
+        """The turns of each conversation, then the facts."""
+        return self.conversation is None, self.conversation or "", self.number, self.id
 
 
 def lines(path: Path) -> list[Values]:
@@ -106,9 +135,12 @@ def _fact(number: str, fact: Values, day: str, turns: Sequence[SearchUnit]) -> S
     return SearchUnit(number, f"{day} {fact['text']}", about, sources=tuple(fact["evidence"] or ()))
 
 
-def vectors(units: Sequence[SearchUnit], local: LocalEmbedder | None) -> Vectors | None:
+def vectors(table: UnitTable, local: LocalEmbedder | None) -> Vectors | None:
     """Return the vectors of the units, None without the extra."""
-    return Vectors(asyncio.run(local.embed([unit.text for unit in units]))) if local else None
+    if local is None:
+        return None
+    made = asyncio.run(local.embed([table.unit(place).text for place in range(table.size)]))
+    return Vectors(local.dimension).revised(table.is_alive, dict(enumerate(map(packed_vector, made))))
 
 
 Ranked = list[list[tuple[SearchUnit, float]]]
@@ -116,7 +148,8 @@ Ranked = list[list[tuple[SearchUnit, float]]]
 
 def answers(one: Conversation, units: Sequence[SearchUnit], local: LocalEmbedder | None, weights: Weights) -> Ranked:
     """Return the ranked units for each question of a conversation."""
-    index, known = SearchIndex(units), vectors(units, local)
+    table = UnitTable().revised((), units)
+    index, known = SearchIndex(table, table.is_alive), vectors(table, local)
     near = asyncio.run(local.embed([asked.text for asked in one.asked])) if local else []
     meant = [known.near(vector) for vector in near] if known else [None] * len(one.asked)
     return [

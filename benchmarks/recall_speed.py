@@ -4,10 +4,11 @@
         [--postgres] [--out FILE]
 
 Ten results of one scope, no endpoint, the query's vector at hand. Warm: the view is kept, every query is another one.
-Cold: nothing of the scope is kept, the file is open. Beside it the floor: the product of the query with all vectors in
-numpy, and the best ten of it. The lines with vectors need the extra `afterword[local]`. After a write: the first query
-after the application has added one fact. Block: what an agent is told within 1,000 tokens, warm. With turns: each fact
-rests on a turn of its own, twenty to a session, and the turns can be found too.
+Cold: nothing of the scope is kept, the file is open. Rows: fetching the rows of a cold start, and nothing else. Floor:
+the product of the query with all vectors in numpy, and the best ten of it. The lines with vectors need the extra
+`afterword[local]`. After a write: the first query after the application has added one fact. Block: what an agent is
+told within 1,000 tokens, warm. With turns: each fact rests on a turn of its own, twenty to a session, and the turns can
+be found too.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import insert
+from sqlmodel import Session
 
 from afterword.facts.scopes import Scope
 from afterword.recall.index_units import TOKENIZER, fact_terms, turn_terms
@@ -36,6 +38,7 @@ from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Store
 from afterword.store.database.urls import store_url
 from afterword.store.entered_statements import Entry
+from afterword.store.reading import scope_vectors, snapshots
 from afterword.store.reading.recall import recall, search
 from afterword.store.reading.view_cache import ViewCache
 from afterword.store.tables import (
@@ -202,23 +205,37 @@ async def measure(store: Store, scopes: int, *, hybrid: bool, turns: bool, round
         await ask(chance.choice(whose), kept)
         kept.close()
 
+    async def fetch() -> None:
+        key = int(chance.choice(whose).id.removeprefix("user-")) + 1
+
+        def work(transaction: Session) -> None:
+            connection = transaction.connection()
+            snapshots.FACT_ROWS.ask(connection, scope=key)
+            snapshots.TURN_ROWS.ask(connection, scope=key, role="human")
+            if embedder is not None:
+                scope_vectors.VECTOR_ROWS.ask(connection, scope=key, model=embedder.model, dimension=DIMENSION)
+
+        await store.read(work)
+
     async def told() -> None:
         query = sentence(chance, 4)
         await recall(store, chance.choice(whose), query, at=NOW, budget_tokens=1000, embedder=embedder)
 
     few = 3 if rounds < 100 else 10
-    times_cold = await timed(cold, few)
+    times_cold, times_rows = await timed(cold, few), await timed(fetch, few)
     for scope in whose:
         for _ in range(20):
             await ask(scope)
     warm, blocks = await timed(lambda: ask(chance.choice(whose)), rounds), await timed(told, rounds)
     written = []
-    for number in range(few):
+    for number in range(
+        few + 1
+    ):  # the first one is not counted: nothing says what has changed since the store was filled
         await entries.add_entry(store, whose[0], Entry(sentence(chance), attribute=f"said_{number}"), at=LATEST)
         started = time.perf_counter()
         await ask(whose[0])
         written.append((time.perf_counter() - started) * 1000)
-    return [warm, times_cold, (statistics.median(written), max(written)), blocks]
+    return [warm, times_cold, times_rows, (statistics.median(written[1:]), max(written[1:])), blocks]
 
 
 def floor(size: int, rounds: int) -> Times:
@@ -304,7 +321,7 @@ async def main() -> None:
     ]
     head += ["Floor: numpy's product with all vectors and the best ten of it. Where there are few rounds, as cold and"]
     head += ["after a write, p95 is the slowest one.", ""]
-    columns = [f"{what} {high}" for what in ("warm", "cold", "after a write") for high in ("p50", "p95")]
+    columns = [f"{what} {high}" for what in ("warm", "cold", "rows", "after a write") for high in ("p50", "p95")]
     columns = ["store", "size", "ranking", *columns, "block p50", "block p95", "floor p50"]
     head += [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     with tempfile.TemporaryDirectory(prefix="afterword-speed-", ignore_cleanup_errors=True) as name:

@@ -138,7 +138,7 @@ def _kept(
         return None, {}
     values = {"scope": key, "model": embedder.model, "dimension": embedder.dimension}
     if keys is None:
-        rows = _VECTORS.ask(connection, **values)
+        rows = VECTOR_ROWS.ask(connection, **values)
     else:
         rows = _SOME_VECTORS.ask_listed(connection, **values, keys=keys)
     return key, {name: bytes(content) for name, content in rows}
@@ -156,7 +156,7 @@ def _some_vectors() -> Any:
     return _vectors_of_scope().where(col(VectorRow.key).in_(bindparam("keys", expanding=True)))
 
 
-_VECTORS = Question(_vectors_of_scope)
+VECTOR_ROWS = Question(_vectors_of_scope)
 _SOME_VECTORS = Question(_some_vectors)
 
 

@@ -93,8 +93,8 @@ def read(connection: Connection, scope: Scope, before: Snapshot | None = None) -
         return before
     changes = _changes_since(connection, now, before) if before is not None else None
     if before is None or changes is None:
-        facts = stored_facts(_FACTS.ask(connection, scope=now.key))
-        turns = map(StoredTurn, _TURNS.ask(connection, scope=now.key, role=str(Role.HUMAN)))
+        facts = stored_facts(FACT_ROWS.ask(connection, scope=now.key))
+        turns = map(StoredTurn, TURN_ROWS.ask(connection, scope=now.key, role=str(Role.HUMAN)))
         table = UnitTable().revised((), [*facts, *turns])
         return Snapshot(scope, now.revision, table, _unlinked_places(connection, now.key), now.stamp)
     unlinked = before.unlinked
@@ -293,8 +293,8 @@ def _unlinked_turns() -> Select[Any]:
 
 _VERSION = Question(_scope_version)
 _CHANGES = Question(_changes)
-_FACTS = Question(_facts)
+FACT_ROWS = Question(_facts)
 _SOME_FACTS = Question(_some_facts)
-_TURNS = Question(_cited_turns)
+TURN_ROWS = Question(_cited_turns)
 _SESSION_TURNS = Question(_session_turns)
 _UNLINKED = Question(_unlinked_turns)
