@@ -119,7 +119,7 @@ class StoredFact:
     @property
     def kind(self) -> Kind:
         """Its kind."""
-        return KINDS[self.kind_number]
+        return KINDS[self.kind_and_length[0]]
 
     @property
     def value(self) -> str:

@@ -25,10 +25,10 @@ from afterword.privacy.prompt_injection import is_instruction
 from afterword.recall.block import FormerFact
 from afterword.recall.named_values import NamedValues
 from afterword.recall.said_index import SaidIndex
-from afterword.store.database.compiled_queries import Plain, Question
+from afterword.store.database.compiled_queries import Plain, Question, moment_or_none
 from afterword.store.database.engine import Store
 from afterword.store.lookup import live_runs
-from afterword.store.reading.fact_rows import StoredFact, moment_or_none
+from afterword.store.reading.fact_rows import StoredFact
 from afterword.store.reading.snapshots import plain_columns, stored_terms, version
 from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn
 from afterword.store.reading.views import View
