@@ -11,12 +11,11 @@ from typing import Any, Literal, Self, TypeVar
 from autogen_core import CancellationToken, Component
 from autogen_core.memory import Memory, MemoryContent, MemoryQueryResult, UpdateContextResult
 from autogen_core.model_context import ChatCompletionContext
-from pydantic import BaseModel
 
 from afterword import telemetry
 from afterword.agents.conversations import enter_conversation
-from afterword.agents.memory_content import content_of, entry_of, instant_from, text_of_content
-from afterword.agents.memory_settings import MemorySettings, memory_settings, utc_now
+from afterword.agents.memory_content import content_of, content_of_turn, entry_of, instant_from, text_of_content
+from afterword.agents.memory_settings import FactMemoryConfig, MemorySettings, memory_settings, utc_now
 from afterword.agents.placement import latest_question, place_block
 from afterword.agents.recall_results import (
     UNAVAILABLE,
@@ -28,7 +27,6 @@ from afterword.agents.recall_results import (
 )
 from afterword.agents.shared_recall import recall_of_scopes
 from afterword.agents.store_reference import (
-    FromEnvironment,
     SharedStore,
     StoreReference,
     additional_scopes,
@@ -56,16 +54,6 @@ RANKED = 10
 T = TypeVar("T")
 
 _log = telemetry.logs(__name__)
-
-
-class FactMemoryConfig(BaseModel):
-    """The dump of a `FactMemory`: it never holds a password. With `store` None the environment names the store."""
-
-    scope: str
-    also: list[str] | None = None
-    budget_tokens: int | None = None
-    timeout_s: float | None = None
-    store: str | FromEnvironment | None = None
 
 
 class FactMemory(Memory, Component[FactMemoryConfig]):
@@ -173,6 +161,8 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             content_of(match.fact, match.score, match.matched if explain else None, match.parts)
             for match in result.matches
         ]
+        results += [content_of(fact) for fact in result.former]
+        results += [content_of_turn(turn, score) for turn, score in result.turns]
         return FactQueryResult(results=results, outcome=result.outcome, stored=result.stored)
 
     async def recall(
@@ -298,13 +288,22 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         store, parts = await self._store(), []
         for scope in self._scopes:
             ranked = await search(
-                store, scope, query, at=at, limit=limit, kinds=kinds, explain=explain, embedder=self._embedder
+                store,
+                scope,
+                query,
+                at=at,
+                limit=limit,
+                kinds=kinds,
+                turns=True,
+                explain=explain,
+                embedder=self._embedder,
             )
             scored = zip(ranked.facts, ranked.scores, ranked.parts or [None] * len(ranked.facts), strict=True)
             matches = [
                 FactMatch(fact, score, matched_words(query, fact), score_parts) for fact, score, score_parts in scored
             ]
-            parts.append(recall_result(matches, ranked.stored))
+            turns = list(zip(ranked.turns, ranked.turn_scores, strict=True))
+            parts.append(recall_result(matches, ranked.stored, [each.fact for each in ranked.former], turns))
         return merge_results(parts, limit)
 
     @property

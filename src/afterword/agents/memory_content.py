@@ -11,6 +11,7 @@ from autogen_core.memory import MemoryContent, MemoryMimeType
 
 from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.fact import Fact
+from afterword.facts.transcripts import SourceTurn
 from afterword.recall.block import safe_line
 from afterword.store.entered_statements import Entry
 
@@ -33,6 +34,8 @@ def content_of(
         "attribute": fact.attribute,
         "value": fact.value,
         "status": str(fact.status),
+        "layer": "now" if fact.is_served else "before",
+        "said_at": fact.said_at.isoformat(),
         "valid_from": fact.valid_from.isoformat() if fact.valid_from else None,
         "valid_to": fact.valid_to.isoformat() if fact.valid_to else None,
         "evidence": [
@@ -53,6 +56,19 @@ def content_of(
     if matched is not None:
         metadata["matched"] = list(matched)
     return MemoryContent(content=safe_line(fact.statement), mime_type=MemoryMimeType.TEXT, metadata=metadata)
+
+
+def content_of_turn(turn: SourceTurn, score: float) -> MemoryContent:
+    """Return a turn as the content of a memory: its words, and where, when and by whom they were said."""
+    metadata = {
+        "layer": "said",
+        "session_id": turn.session_id,
+        "turn": turn.number,
+        "speaker": turn.speaker,
+        "said_at": turn.said_at.isoformat() if turn.said_at else None,
+        "score": round(score, 4),
+    }
+    return MemoryContent(content=safe_line(turn.text), mime_type=MemoryMimeType.TEXT, metadata=metadata)
 
 
 def text_of_content(content: MemoryContent) -> str:

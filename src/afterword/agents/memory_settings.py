@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from pydantic import BaseModel
+
+from afterword.agents.store_reference import FromEnvironment
 from afterword.privacy.policy import Privacy
 from afterword.recall.vectors import Embedder
 from afterword.store.database.engine import Connections
@@ -24,6 +27,16 @@ class MemorySettings:
     embedder: Embedder | None = None
     budget_tokens: int = BUDGET_TOKENS
     timeout_s: float = TIMEOUT_S
+
+
+class FactMemoryConfig(BaseModel):
+    """The dump of a `FactMemory`: it never holds a password. With `store` None the environment names the store."""
+
+    scope: str
+    also: list[str] | None = None
+    budget_tokens: int | None = None
+    timeout_s: float | None = None
+    store: str | FromEnvironment | None = None
 
 
 def utc_now() -> datetime:

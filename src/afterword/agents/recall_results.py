@@ -10,6 +10,7 @@ from enum import StrEnum
 from autogen_core.memory import MemoryQueryResult
 
 from afterword.facts.fact import Fact
+from afterword.facts.transcripts import SourceTurn
 
 
 class RecallOutcome(StrEnum):
@@ -36,11 +37,17 @@ class FactMatch:
 
 @dataclass(frozen=True, slots=True)
 class RecallResult:
-    """The matching facts, best first. `stored` counts all facts that were searched."""
+    """The matching facts, best first. `stored` counts all facts that were searched.
+
+    `former` are matching facts that held before, where the question is not about the past, and `turns` the turns that
+    bear on it, each with its score.
+    """
 
     outcome: RecallOutcome
     matches: tuple[FactMatch, ...] = ()
     stored: int = 0
+    former: tuple[Fact, ...] = ()
+    turns: tuple[tuple[SourceTurn, float], ...] = ()
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -68,11 +75,18 @@ UNAVAILABLE = RecallResult(RecallOutcome.UNAVAILABLE)
 def merge_results(parts: Sequence[RecallResult], limit: int | None) -> RecallResult:
     """Return the results of several scopes as one, best first; with equal scores, earlier scopes first."""
     matches = sorted((match for part in parts for match in part.matches), key=lambda match: -match.score)
-    return recall_result(matches[:limit], sum(part.stored for part in parts))
+    turns = sorted((turn for part in parts for turn in part.turns), key=lambda scored: -scored[1])
+    former = [fact for part in parts for fact in part.former]
+    return recall_result(matches[:limit], sum(part.stored for part in parts), former[:limit], turns[:limit])
 
 
-def recall_result(matches: Sequence[FactMatch], stored: int) -> RecallResult:
+def recall_result(
+    matches: Sequence[FactMatch],
+    stored: int,
+    former: Sequence[Fact] = (),
+    turns: Sequence[tuple[SourceTurn, float]] = (),
+) -> RecallResult:
     """Return the result for these matches out of so many stored facts."""
-    if matches:
-        return RecallResult(RecallOutcome.FOUND, tuple(matches), stored)
+    if matches or former or turns:
+        return RecallResult(RecallOutcome.FOUND, tuple(matches), stored, tuple(former), tuple(turns))
     return RecallResult(RecallOutcome.NOTHING_RELEVANT if stored else RecallOutcome.NOTHING_STORED, (), stored)

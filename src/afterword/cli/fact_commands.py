@@ -94,12 +94,15 @@ def recall_command(
     user: User = None,
     scope: ScopeName = None,
     limit: Annotated[int, typer.Option(min=1, help="The largest number of facts to show.")] = 10,
+    as_of: Annotated[
+        str | None, typer.Option("--as-of", help="Search as of this day or instant (ISO 8601; default: now).")
+    ] = None,
     tags: Tags = None,
     as_json: Json = False,
 ) -> None:
-    """Search the facts of one memory, the best match first."""
+    """Search one memory: what holds, what held before, and what was said. The best match comes first."""
     owner = required_scope(user, scope)
-    results = call_memory(owner, lambda memory: memory.search(query, limit=limit, tags=tags or ()))
+    results = call_memory(owner, lambda memory: memory.search(query, limit=limit, as_of=as_of, tags=tags or ()))
     if as_json:
         print_json(search_json(results))
         return
@@ -110,11 +113,10 @@ def recall_command(
         console().print(f"none of the {results.stored} facts matches" if results.stored else empty)
         return
     rows = [
-        (f"{hit.score:.2f}", hit.fact.kind, hit.fact.statement, day(hit.fact.valid_from), _score_parts(hit.parts))
+        (f"{hit.score:.2f}", hit.layer, hit.text, day(hit.said_at), hit.speaker or "", _score_parts(hit.parts))
         for hit in results.hits
-        if hit.fact
     ]
-    console().print(table(f"{owner}: {query}", ("score", "kind", "statement", "since", "score is made of"), rows))
+    console().print(table(f"{owner}: {query}", ("score", "layer", "text", "said", "by", "score is made of"), rows))
 
 
 def _score_parts(parts: Mapping[str, float]) -> str:

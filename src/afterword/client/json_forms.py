@@ -107,7 +107,20 @@ def assertion_json(assertion: Assertion) -> dict[str, Any]:
 def search_json(results: SearchResults) -> dict[str, Any]:
     """Return the facts that were found, with their scores and what adds up to them."""
     facts = [{**fact_json(hit.fact), "score": hit.score, "parts": dict(hit.parts)} for hit in results.hits if hit.fact]
-    return {"stored": results.stored, "without_vector": results.without_vector, "facts": facts}
+    found = [
+        {
+            "layer": str(hit.layer),
+            "text": hit.text,
+            "said_at": iso_instant(hit.said_at),
+            "speaker": hit.speaker,
+            "score": hit.score,
+            "fact": hit.fact.id if hit.fact else None,
+            "session_id": hit.turn.session_id if hit.turn else None,
+            "turn": hit.turn.number if hit.turn else None,
+        }
+        for hit in results.hits
+    ]
+    return {"stored": results.stored, "without_vector": results.without_vector, "facts": facts, "found": found}
 
 
 def context_json(block: ContextBlock) -> dict[str, Any]:

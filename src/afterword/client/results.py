@@ -133,6 +133,23 @@ class SearchHit:
     matched: tuple[str, ...] = ()
     parts: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def said_at(self) -> datetime | None:
+        """When it was said."""
+        return self.fact.said_at if self.fact is not None else self.turn.said_at if self.turn is not None else None
+
+    @property
+    def speaker(self) -> str | None:
+        """Who said it, None where it was entered without a conversation."""
+        if self.fact is not None:
+            return next((evidence.speaker for evidence in self.fact.evidence if evidence.speaker), None)
+        return self.turn.speaker if self.turn is not None else None
+
+    @property
+    def text(self) -> str:
+        """The sentence of the fact, or the words of the turn."""
+        return self.fact.statement if self.fact is not None else self.turn.text if self.turn is not None else ""
+
 
 @dataclass(frozen=True, slots=True)
 class SearchResults:

@@ -198,15 +198,16 @@ class ScopeReading:
         limit: int | None = 10,
         kind: Several | None = None,
         tags: Several = (),
-        turns: bool = False,
+        turns: bool = True,
         as_of: Instant | None = None,
     ) -> SearchResults:
-        """Return the facts that fit a query, best first, each with its score and what adds up to it.
+        """Return what fits a query in all layers: facts that hold, facts that held before, and turns of the owner.
 
-        A question about the past also finds what held before. With `turns` the turns that facts rest on are found too,
-        within the same `limit`; with `tags` only facts that have all of these. An empty query finds every fact. With a
-        configured embedder meaning counts beside words. Raises `ArgumentInvalid`, and an `ExtractionError` is never
-        raised: without an answer of the embedder words alone count.
+        Each hit says its layer, its score, when and by whom it was said. For a question about the past the facts that
+        held before are ranked with those that hold, else they follow. Without `turns` only facts are found. `limit`
+        bounds facts and turns together; with `tags` only facts that have all of these. An empty query finds every fact.
+        With a configured embedder meaning counts beside words. Raises `ArgumentInvalid`, and an `ExtractionError` is
+        never raised: without an answer of the embedder words alone count.
         """
         if limit is not None and limit < 1:
             raise ArgumentInvalid(f"limit={limit} is too small; give 1 or more, or None for all")
@@ -226,6 +227,10 @@ class ScopeReading:
                 parts=shares,
             )
             for fact, score, shares in facts
+        ]
+        hits += [
+            SearchHit(Layer.BEFORE, 0.0, former.fact, matched=matched_words(query, former.fact))
+            for former in results.former
         ]
         hits += [SearchHit(Layer.SAID, score, turn=turn) for turn, score in said]
         return SearchResults(tuple(hits), results.stored, results.without_vector)

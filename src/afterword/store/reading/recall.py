@@ -145,8 +145,9 @@ async def search(
     patience_s: float | None = None,
     embedder: Embedder | None = None,
 ) -> Recall:
-    """Return the facts that match the query, best first; with `turns` also the turns that they rest on.
+    """Return the facts that match the query, best first; with `turns` also the turns that bear on it.
 
+    `former` are the facts that held before and match; for a question about the past they are among the facts.
     With `tags` only the facts that have all of these are returned. `limit` is the largest number of facts and turns
     together. With `explain` the result's `parts` say what adds up to each score. An empty query returns every fact, in
     order. Raises TypeError without a scope, and `StoreError` where the store does not answer.
@@ -158,18 +159,45 @@ async def search(
     if not query.strip():
         return _recall(in_block_order(view.facts_at(served))[:limit], [], stored=len(served))
     near, lacking = await meaning(store, view, query, embedder) if embedder is not None else (None, 0)
-    past = is_about_the_past(query)
-    is_asked_for_all = kinds is None and not tags and (turns or not view.snapshot.table.has_turns)
-    units = _ranked(view, query, past=past, meaning=near, most=limit if is_asked_for_all else None)
-    choices = (
-        choice
-        for choice in _facts_and_turns(view, units, kinds)
-        if (not set(tags).difference(choice.tags) if isinstance(choice, Fact) else turns and not tags)
+    source, past = await layer_source(store, view), is_about_the_past(query)
+    is_asked_for_all = kinds is None and not tags and not view.snapshot.table.has_turns
+    units = view.index.ranked(query, meaning=near, most=limit if is_asked_for_all else None)
+    former = [each for each in _former_ranked(view, source, query) if _is_asked_for(each.fact, kinds, tags)]
+    if past:
+        units = _with_former_units(view, units, query, {each.fact.id for each in former})
+    facts = [
+        fact
+        for fact in _facts_and_turns(view, units, kinds)
+        if isinstance(fact, Fact) and _is_asked_for(fact, kinds, tags)
+    ]
+    scores = _scores({fact.id for fact in facts}, units)
+    said = (
+        list(islice(_said(source, query, at, is_about_the_past=past), limit)) if turns and not (kinds or tags) else []
     )
-    recalled = _recall(list(islice(choices, limit)), units, stored=len(served), lacking=lacking)
+    best: list[tuple[float, Fact | SaidTurn]] = [(scores.get(fact.id, 0.0), fact) for fact in facts]
+    best += [(each.score, each) for each in said]
+    best = sorted(best, key=lambda each: -each[0])[:limit]
+    recalled = _recall([each for _, each in best if isinstance(each, Fact)], units, stored=len(served), lacking=lacking)
+    told = [each for _, each in best if isinstance(each, SaidTurn)]
+    recalled = replace(
+        recalled,
+        turns=tuple(each.turn for each in told),
+        turn_scores=tuple(each.score for each in told),
+        former=() if past else tuple(former[:limit]),
+    )
     return (
         replace(recalled, parts=_parts(view, query, recalled.facts, past=past, meaning=near)) if explain else recalled
     )
+
+
+def _is_asked_for(fact: Fact, kinds: Collection[Kind] | None, tags: Collection[str]) -> bool:
+    return (kinds is None or fact.kind in kinds) and not set(tags).difference(fact.tags)
+
+
+def _with_former_units(view: View, units: Units, query: str, former_ids: Collection[str]) -> Units:
+    """Return the units and those of the former facts that match, best first."""
+    past = [(unit, score) for unit, score in view.past_index.ranked(query) if unit.id in former_ids]
+    return sorted([*units, *past], key=lambda scored: -scored[1])
 
 
 def _parts(
@@ -187,12 +215,6 @@ async def _view(store: Store, scope: Scope, at: datetime, views: ViewCache, pati
 
 
 Units = list[tuple[StoredFact | StoredTurn, float]]
-
-
-def _ranked(view: View, query: str, *, past: bool, meaning: MeaningScores | None, most: int | None = None) -> Units:
-    """Return the units that match the query, best first; with `past` also facts that held once. `most` bounds each."""
-    units = view.index.ranked(query, meaning=meaning, most=most)
-    return sorted([*units, *view.past_index.ranked(query, most=most)], key=lambda scored: -scored[1]) if past else units
 
 
 def _facts_and_turns(view: View, units: Units, kinds: Collection[Kind] | None) -> Iterator[Fact | SourceTurn]:
