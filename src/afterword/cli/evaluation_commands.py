@@ -105,6 +105,10 @@ def eval_command(
     save_facts: Annotated[
         Path | None, typer.Option("--save-facts", help="Write the facts of each scenario to this folder.")
     ] = None,
+    ask: Annotated[
+        Path | None, typer.Option(help="Only ask the scenarios' questions of an agent, and write the answers here.")
+    ] = None,
+    replies: Annotated[Path | None, typer.Option(help="Recorded replies for --ask; new ones are added.")] = None,
     as_json: Json = False,
 ) -> None:
     """Score the pipeline on scenarios with known facts.
@@ -113,7 +117,7 @@ def eval_command(
     It works in a temporary store; the configured store is neither read nor changed.
     """
     from afterword import settings
-    from afterword.evaluation.measurement import EvaluationRequest
+    from afterword.evaluation.measurement import EvaluationRequest, ask_questions
     from afterword.evaluation.report.full_report import evaluation_json
     from afterword.evaluation.report.report_files import (
         check_markers,
@@ -125,6 +129,10 @@ def eval_command(
 
     request = EvaluationRequest(paths, extractor, replay, order, seed, judge_unmatched=judge_unmatched)
     request.check()
+    if ask is not None:
+        asyncio.run(ask_questions(request, settings.load(), ask, replies))
+        console().print(f"answers, pages for graders and their key are in {ask}")
+        return
     if into is not None:
         check_markers(into)
     evaluation = _measure(request, settings.load(), is_quiet=as_json)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 from afterword.composition import model_client, open_extractor_and_judge
 from afterword.errors import ArgumentInvalid
@@ -13,10 +16,14 @@ from afterword.evaluation.baselines import EveryUserTurn
 from afterword.evaluation.results import Evaluation, evaluate_systems
 from afterword.evaluation.scenarios.scenario import read_scenarios
 from afterword.evaluation.scoring.opinions import ModelOpinion, ask_opinions
-from afterword.evaluation.trial import Order, System
+from afterword.evaluation.trial import Order, System, run_trial, story_scopes
 from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.extractors.testing import ScriptedEndpoint, recorded_model, replayed
 from afterword.settings import ModelOptions, Settings
+from afterword.store.database.engine import Store
+
+if TYPE_CHECKING:
+    from autogen_core.models import ChatCompletionClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,48 @@ async def measure_systems(
         async with model_client(options) as client:
             facts = evaluation.results[0].trial.facts
             return replace(evaluation, opinions=await ask_opinions(ModelOpinion(client), scenarios, facts))
+
+
+async def ask_questions(request: EvaluationRequest, settings: Settings, folder: Path, replies: Path | None) -> None:
+    """Process the scenarios, ask their questions of an agent with its memory, with the history and with neither.
+
+    The answers are written to `folder`. `replies` holds recorded replies to the questions; what it lacks is asked of
+    the configured model and added, by default in `replies.jsonl` of the folder. Raises `ArgumentInvalid`.
+    """
+    from afterword.evaluation.asking import RecordedClient, ask_scenarios, write_pages
+
+    scenarios = read_scenarios(request.paths)
+    stories = [scenario.story() for scenario in scenarios]
+    kind = "model" if request.replay else request.extractor or settings.extractor
+    with TemporaryDirectory(prefix="afterword-ask-") as work:
+        async with (
+            _model_options(request.replay, settings.model) as options,
+            open_extractor_and_judge(kind, options) as workers,
+        ):
+            system = System("asked", workers.extractor, workers.judge)
+            await run_trial(stories, system, Path(work), order=request.order, seed=request.seed)
+        client = RecordedClient(replies or folder / "replies.jsonl", _answering_model(settings.model))
+        async with Store(f"sqlite:///{Path(work) / 'afterword.db'}") as store:
+            answers = await ask_scenarios(scenarios, story_scopes(stories), store, client)
+    write_pages(answers, folder, seed=request.seed)
+
+
+def _answering_model(options: ModelOptions) -> ChatCompletionClient | None:
+    """Return the configured model as AutoGen asks it, None without a key: then only recorded replies are played."""
+    key = options.api_key.get_secret_value() if options.api_key else os.environ.get("OPENAI_API_KEY")
+    if not key:
+        return None
+    from autogen_core.models import ModelFamily, ModelInfo
+    from autogen_ext.models.openai import OpenAIChatCompletionClient
+
+    info = ModelInfo(
+        vision=False, function_calling=False, json_output=False, family=ModelFamily.UNKNOWN, structured_output=False
+    )
+    address = options.base_url or os.environ.get("OPENAI_BASE_URL")
+    named: dict[str, Any] = {"base_url": address} if address else {}
+    return OpenAIChatCompletionClient(
+        model=options.name, api_key=key, model_info=info, timeout=options.timeout_s, **named
+    )
 
 
 @asynccontextmanager

@@ -85,7 +85,7 @@ async def run_trial(
     Each story has its own scope. `order` says in which order its sessions are processed: as in the file, which is the
     order of time; in the story's order of arrival, if it has one; or shuffled with `seed`.
     """
-    scopes = _scopes(stories)
+    scopes = story_scopes(stories)
     sessions = [
         _saved(story, session, scopes[story.id], folder)
         for story in stories
@@ -107,7 +107,7 @@ async def run_trial(
     )
 
 
-def _scopes(stories: Sequence[Story]) -> dict[str, Scope]:
+def story_scopes(stories: Sequence[Story]) -> dict[str, Scope]:
     """Return a scope for each story. Stories of the same user get a tenant each."""
     users = [story.user_id for story in stories]
     shared = {user for user in users if users.count(user) > 1}

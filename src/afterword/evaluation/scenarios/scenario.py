@@ -97,11 +97,21 @@ class NotFact(_Part):
     why: str
 
 
+class Question(_Part):
+    """A question to an agent, the reference answer, the facts that it needs, and the day on which it is asked."""
+
+    question: str
+    answer: str
+    needs: list[str] = []
+    as_of: str | None = None
+
+
 class Gold(_Part):
-    """The facts that a scenario should lead to, and those that it should not."""
+    """The facts that a scenario should lead to, those that it should not, and questions to an agent that knows them."""
 
     facts: list[GoldFact]
     not_facts: list[NotFact]
+    questions: list[Question] = []
 
 
 class Story(_Part):
