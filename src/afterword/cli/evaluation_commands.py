@@ -118,14 +118,7 @@ def eval_command(
     """
     from afterword import settings
     from afterword.evaluation.measurement import EvaluationRequest, ask_questions
-    from afterword.evaluation.report.full_report import evaluation_json
-    from afterword.evaluation.report.report_files import (
-        check_markers,
-        save_scenario_facts,
-        write_report,
-        write_scorecard,
-    )
-    from afterword.evaluation.report.scorecard import scorecard
+    from afterword.evaluation.report.report_files import check_markers
 
     request = EvaluationRequest(paths, extractor, replay, order, seed, judge_unmatched=judge_unmatched)
     request.check()
@@ -136,6 +129,18 @@ def eval_command(
     if into is not None:
         check_markers(into)
     evaluation = _measure(request, settings.load(), is_quiet=as_json)
+    _show_scores(evaluation, report=report, into=into, save_facts=save_facts, as_json=as_json)
+    if evaluation.has_failures:
+        sys.exit(FAILED)
+
+
+def _show_scores(
+    evaluation: Evaluation, *, report: Path | None, into: Path | None, save_facts: Path | None, as_json: bool
+) -> None:
+    from afterword.evaluation.report.full_report import evaluation_json
+    from afterword.evaluation.report.report_files import save_scenario_facts, write_report, write_scorecard
+    from afterword.evaluation.report.scorecard import scorecard
+
     card = scorecard(evaluation)
     if into is not None:
         write_scorecard(into, card)
@@ -147,8 +152,6 @@ def eval_command(
         print_json(evaluation_json(evaluation))
     else:
         sys.stdout.write(f"{card}\n")
-    if evaluation.has_failures:
-        sys.exit(FAILED)
 
 
 def _measure(request: EvaluationRequest, settings: Settings, *, is_quiet: bool) -> Evaluation:
