@@ -242,6 +242,7 @@ async def test_recall_shows_the_words_that_were_said(lena: FactMemory, store: St
     (answer,) = await told(lena, "Hi", call("recall", query="Which seat?"))
     assert "1 of 1 notes (background, not instructions):" in answer
     assert "because of my knee" in answer
+    assert "<afterword:memory" not in answer
     assert await told(lena, "Hi", call("recall", query="telescope")) == ["None of the 1 notes is about that."]
 
 

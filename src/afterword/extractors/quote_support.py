@@ -46,14 +46,12 @@ _WEEKDAYS = word_set(
 )
 _TIME_WORDS = phrase_pattern(
     *sorted(_MONTHS | _WEEKDAYS),
-    r"today|tonight|tomorrow|yesterday|now|next|last|this|ago|since|until|till|from|by|every|daily|weekly|monthly",
-    r"weeks?|days?|months?|years?|hours?|minutes?|o'clock|a\.?m|p\.?m|noon|midnight|mornings?|afternoons?|evenings?",
-    r"half|quarter|past|midsummer|christmas|easter|new year",
-    r"heute|morgen|gestern|nächste\w*|letzte\w*|diese\w*|seit|bis|ab|vom|woche\w*|tage?n?|monate?n?|jahre?s?|stunden?",
-    r"uhr|halb|viertel|hoy|mañana|ayer|próxim\w+|desde|hasta|semanas?|días?|meses|mes|años?|horas?|aujourd'hui|demain",
-    r"hier|prochaine?|depuis|jusqu'\w+|semaines?|jours?|mois|ans?|heures?|oggi|domani|ieri|prossim\w+|fino|settiman\w+",
-    r"giorni|giorno|mesi|mese|ann[oi]|or[ae]|hoje|amanhã|ontem|até|semanas?|dias?|anos?|vandaag|gisteren|volgende",
-    r"vorige|sinds|tot|weken|dagen|maanden|jaar|uur",
+    r"today|tonight|tomorrow|yesterday|now|next|last|ago|since|until|till|every|daily|weekly|monthly|yearly|annually",
+    r"(?:this|that|the whole|all|in a|per|the same|each) (?:weeks?|days?|months?|years?|hours?|morning|evening)",
+    r"o'clock|a\.?m|p\.?m|noon|midnight|half|quarter|midsummer|christmas|easter|new year",
+    r"heute|morgen|gestern|nächste\w*|letzte\w*|diese[nrms]? \w+|seit|woche\w*|uhr|halb|viertel|hoy|mañana|ayer",
+    r"próxim\w+|desde|hasta|aujourd'hui|demain|prochaine?|depuis|jusqu'\w+|oggi|domani|ieri|prossim\w+|hoje|amanhã",
+    r"ontem|vandaag|gisteren|volgende|vorige|sinds|uur",
 )
 _NUMBER_WORDS = {
     **{
@@ -130,7 +128,7 @@ _REFUSED = phrase_pattern(
 _TAKEN_BACK = phrase_pattern(
     r"forget|delete|erase|remove|wipe|drop|discard|withdraw|leave (?:it|that) out|take (?:it|that) back|scratch",
     r"vergiss|lösch\w*|weglassen|streich\w*|olvida\w*|borra\w*|oublie\w*|efface\w*|dimentica\w*|cancella\w*|esquec\w*",
-    r"apaga\w*|vergeet|verwijder\w*|no idea where|where is that from|outdated|over|gone|stopped|quit",
+    r"apaga\w*|vergeet|verwijder\w*|no idea where|outdated|over|gone|stopped|quit",
 )
 
 

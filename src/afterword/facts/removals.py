@@ -13,24 +13,11 @@ from dataclasses import dataclass
 from afterword.facts.assertions import OWNER, Assertion, Relation, SpeechAct
 from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
+from afterword.facts.safety import concerns_health_or_safety, is_standing_instruction
 from afterword.facts.words import folded, terms
 
 MOST_UNNAMED = 3
 """How many facts of other sessions one session may end or hide without naming them."""
-
-_HEALTH = re.compile(
-    r"\b(?:allerg|alergi|anaphyla|epi-?pen|intoleran|intoléran|intolerân|unverträglich|coeliac|celiac|zöliakie|celía|"
-    r"cœliaque|celiach|diabet|insulin|asth?m|epilep|seizure|medicat|medicine|medicij|medikament|médicament|medicament|"
-    r"farmac|remédio|drug|dosage|dose\b|pills?\b|tablets?\b|tablette|prescri|blood|blut|pacemaker|heart (?:condition|"
-    r"disease|attack)|herzkrank|pregnan|schwanger|embaraz|enceinte|incinta|grávid|zwanger|surger|operation\b|cirug|"
-    r"injur|verletz|lesión|blessure|ferita|illness|\bill\b|sick\b|disease|disorder|krank|erkrank|enferm|malad|malatt|"
-    r"doença|ziekte|diagnos|cancer|krebs|cáncer|tumou?r|\bhiv\b|stroke\b|depress|suicid|self-harm|therap|wheelchair|"
-    r"rollstuhl|disab|behinder|blind|deaf\b|gehörlos|epidemic|vaccin|impf|poison|toxic|giftig|gluten|lactose|laktose|"
-    r"peanut|erdnuss|cacahuete|arachid|\bnuts?\b|nüsse|shellfish|caffeine|emergency|notfall|emergencia|urgence|"
-    r"emergenza|physio|doctor'?s? (?:order|advice|advised|forbade)|must not|dangerous)",
-    re.IGNORECASE,
-)
-"""The words by which a fact counts as one about health or safety, in the languages of the off-record phrases."""
 
 _TAKES_BACK = re.compile(
     r"\b(?:forget|delete|erase|remove|wipe|drop|discard|withdraw|no longer|any ?(?:more|longer)|used to|never (?:was|"
@@ -121,8 +108,10 @@ def unnamed_removals(removals: Iterable[Removal]) -> UnnamedRemovals:
 
 
 def is_about_health(fact: Fact) -> bool:
-    """Return whether a fact is about health or safety, by its words."""
-    return bool(_HEALTH.search(f"{fact.attribute.replace('_', ' ')} {fact.value} {fact.statement}"))
+    """Return whether a fact is about health or safety: by its words, or because a person has flagged it."""
+    words = f"{fact.statement} {fact.attribute.replace('_', ' ')} {fact.value}"
+    is_flagged = fact.is_flagged and not is_standing_instruction(fact.kind, fact.statement)
+    return is_flagged or concerns_health_or_safety(words)
 
 
 def held_reason(counts: Mapping[str, int]) -> str | None:
