@@ -124,7 +124,7 @@ class StoredFact:
     @property
     def value(self) -> str:
         """The value of its leading assertion."""
-        return str(json.loads(self._lead[_DETAILS])[VALUE])
+        return str(self._read(self._lead)[VALUE])
 
     @property
     def statement(self) -> str:
