@@ -60,6 +60,7 @@ from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.pauses import Pause, read_pause
 from afterword.store.ledger import RunStatus
+from afterword.store.proposals import read_proposal
 from afterword.store.reading import recall
 from afterword.store.runs import Run
 from afterword.store.scope_rows import Policy
@@ -371,7 +372,7 @@ def run_cost(run: Run, spent: dict[int | None, Spending]) -> Spending:
 
 def _held_runs(transaction: Session, scope: Scope) -> list[HeldRun]:
     held = runs.read_runs(transaction, scope, statuses=[RunStatus.HELD])
-    proposals = [runs.read_proposal(transaction, run)[0] for run in held]
+    proposals = [read_proposal(transaction, run)[0] for run in held]
     return [
         HeldRun(run, tuple(assertion.statement for assertion in proposal.assertions))
         for run, proposal in zip(held, proposals, strict=True)

@@ -22,9 +22,9 @@ from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_trac
 from afterword.pipeline.judging import PairJudging, PairsToJudge, pair_ids
 from afterword.pipeline.resolution import Changes, compare_facts, required_pairs
 from afterword.pipeline.run_storage import retry_if_overtaken, store_run
-from afterword.store import lookup, runs, scope_rows
+from afterword.store import lookup, scope_rows
 from afterword.store.database.engine import Store
-from afterword.store.proposals import Proposal
+from afterword.store.proposals import Proposal, read_verdicts
 from afterword.store.scope_rows import Policy
 from afterword.telemetry import Stage
 
@@ -66,7 +66,7 @@ async def judging_coverage(store: Store, scope: Scope, judge: Judge) -> JudgingC
         pairs = required_pairs((), known, compared_before=known.assertions)
         if judge.pairs_a_call is None:
             return JudgingCoverage(len(pairs), len(pairs))
-        return JudgingCoverage(len(pairs), len(runs.read_verdicts(transaction, scope, pairs, judge.version)))
+        return JudgingCoverage(len(pairs), len(read_verdicts(transaction, scope, pairs, judge.version)))
 
     return await store.read(work)
 

@@ -19,8 +19,8 @@ from afterword.facts.timeline import derived_histories, facts_at
 from afterword.pipeline import session_telemetry
 from afterword.pipeline.errors import BudgetReached
 from afterword.privacy.normalisation import storable_text
-from afterword.store import runs
 from afterword.store.database.engine import Store
+from afterword.store.proposals import read_verdicts
 from afterword.telemetry import Count, Stage, count
 
 
@@ -62,7 +62,7 @@ class PairJudging:
             ids = {id_ for pair in pairs for id_ in pair_ids(pair)}
             erased = known.judged_pairs(ids).erased()
             pairs = [pair for pair in pairs if not erased & set(pair_ids(pair))]
-        stored = runs.read_verdicts(transaction, self._scope, pairs, self._judge.version)
+        stored = read_verdicts(transaction, self._scope, pairs, self._judge.version)
         cleared = {pair_ids(pair): _cleared_verdict(pair) for pair in pairs if is_cleared(*pair)}
         most = self._judge.pairs_a_call
         current_ids = _current_ids(known, pairs) if most is not None and len(pairs) > most else frozenset[str]()

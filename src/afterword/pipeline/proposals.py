@@ -17,7 +17,7 @@ from afterword.pipeline.resolution import required_pairs
 from afterword.pipeline.run_storage import retry_if_overtaken
 from afterword.store import ledger, lookup, requests, runs, sessions
 from afterword.store.database.engine import Store
-from afterword.store.proposals import Proposal
+from afterword.store.proposals import Proposal, dry_run_transcript, read_proposal
 from afterword.store.run_effects import RunEffect, effect_of
 from afterword.store.runs import Run
 
@@ -44,7 +44,7 @@ async def apply_proposal(
 
     def read(transaction: Session) -> tuple[Run, Proposal, int | None, int, PairsToJudge | None]:
         current = runs.read_run(transaction, run_id)
-        proposal, session_pk = runs.read_proposal(transaction, current)
+        proposal, session_pk = read_proposal(transaction, current)
         known = lookup.read_knowledge(transaction, run.scope)
         if known.revision == proposal.revision:
             return current, proposal, session_pk, known.revision, None
@@ -77,7 +77,7 @@ def _apply_unchanged(run: Run, at: datetime, transaction: Session) -> RunEffect:
     """Apply a proposal whose scope has not changed since it was judged."""
     _save_dry_run_turns(transaction, run, at)
     effect = effect_of(transaction, run.id, ledger.apply_run(transaction, run.scope, run.id, at), at)
-    proposal, _ = runs.read_proposal(transaction, run)
+    proposal, _ = read_proposal(transaction, run)
     _close_requests(transaction, run, proposal)
     return effect
 
@@ -104,7 +104,7 @@ def _close_requests(transaction: Session, run: Run, proposal: Proposal) -> None:
 
 def _save_dry_run_turns(transaction: Session, run: Run, at: datetime) -> int | None:
     """Store the turns that a dry run has read, and return the session's key. None for any other run."""
-    transcript = runs.dry_run_transcript(transaction, run)
+    transcript = dry_run_transcript(transaction, run)
     if transcript is None:
         return None
     session_id = run.source.removeprefix(ledger.session_source(""))

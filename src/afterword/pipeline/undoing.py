@@ -17,6 +17,7 @@ from afterword.pipeline.resolution import comparison_partners, required_pairs
 from afterword.store import ledger, lookup, runs
 from afterword.store.database.engine import Store
 from afterword.store.merging import moves
+from afterword.store.proposals import read_proposal, read_verdicts
 from afterword.store.run_effects import RunEffect, effect_between
 from afterword.store.runs import Run
 
@@ -78,7 +79,7 @@ async def _switched(
     def work(transaction: Session) -> RunEffect:
         at = clock()
         run = runs.read_run(transaction, run_id)
-        proposal, _ = runs.read_proposal(transaction, run)
+        proposal, _ = read_proposal(transaction, run)
         before = lookup.read_knowledge(transaction, run.scope)
         facts_before = lookup.read_facts(transaction, run.scope, at=at)
         switch(transaction, run, at)
@@ -113,7 +114,7 @@ def missing_verdicts(
     }
     required = required_pairs((), known, compared_before=affected)
     pairs = [pair for pair in required if pair_ids(pair) not in in_force]
-    stored = runs.read_verdicts(transaction, scope, pairs, judge.version)
+    stored = read_verdicts(transaction, scope, pairs, judge.version)
     judged: list[Verdict] = []
     if judge.pairs_a_call is None:
         judged, _ = judged_at_once(judge, [pair for pair in pairs if pair_ids(pair) not in stored])

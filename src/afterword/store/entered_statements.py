@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import uuid4
 
@@ -18,6 +18,8 @@ from afterword.facts.assertions import (
 )
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
+from afterword.privacy.normalisation import visible_text
+from afterword.privacy.policy import Privacy
 
 JUDGE = "rules-1"
 """The judge of verdicts that follow from what was entered."""
@@ -38,6 +40,14 @@ class Entry:
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     tags: tuple[str, ...] = ()
+
+
+def masked_entry(entry: Entry, privacy: Privacy) -> Entry:
+    """Return an entry without secrets."""
+    texts = map(visible_text, (entry.value or "", entry.statement, entry.subject, *entry.tags))
+    value, statement, subject, *tags = privacy.mask_fields(entry.attribute, *texts)
+    value_or_none = value if entry.value else entry.value
+    return replace(entry, statement=statement, subject=subject, value=value_or_none, tags=tuple(tags))
 
 
 def entered_statement(

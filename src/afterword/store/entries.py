@@ -23,8 +23,6 @@ from afterword.facts.fact import Fact, Status
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
-from afterword.privacy.normalisation import visible_text
-from afterword.privacy.policy import Privacy
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.store import ledger, lookup, runs
 from afterword.store.database.engine import Store
@@ -34,11 +32,13 @@ from afterword.store.entered_statements import (
     entered_statement,
     entered_withdrawal,
     is_same_statement,
+    masked_entry,
     moment_after,
     next_unused_moment,
 )
+from afterword.store.ledger import propose_with_effect
 from afterword.store.proposals import Proposal, WindowReading
-from afterword.store.run_effects import RunEffect, propose_with_effect
+from afterword.store.run_effects import RunEffect
 
 _log = telemetry.logs(__name__)
 
@@ -100,14 +100,6 @@ async def withdraw_everything(store: Store, scope: Scope, *, at: datetime) -> Ru
         return propose_with_effect(transaction, _proposal(scope, source, "clear", at, known, assertions, verdicts))
 
     return await store.write(work)
-
-
-def masked_entry(entry: Entry, privacy: Privacy) -> Entry:
-    """Return an entry without secrets."""
-    texts = map(visible_text, (entry.value or "", entry.statement, entry.subject, *entry.tags))
-    value, statement, subject, *tags = privacy.mask_fields(entry.attribute, *texts)
-    value_or_none = value if entry.value else entry.value
-    return replace(entry, statement=statement, subject=subject, value=value_or_none, tags=tuple(tags))
 
 
 def _withdrawal(scope: Scope, fact: Fact, at: datetime, said_at: datetime) -> Assertion:

@@ -6,8 +6,7 @@ Nothing here deletes an assertion. An undone run is left out when the facts are 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
@@ -18,6 +17,7 @@ from sqlmodel import Session, col, select
 
 from afterword.errors import NotFound, ScopeMoved
 from afterword.facts.assertions import Assertion
+from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.timeline import FactHistory, derived_histories, fact_histories
@@ -27,6 +27,7 @@ from afterword.store.database.statements import chunks, fetch_rows, fetch_where_
 from afterword.store.lookup import assertions_by_id, knowledge_after_runs, read_knowledge
 from afterword.store.proposals import Proposal, store_verdicts, store_window
 from afterword.store.rows import fact_search_terms, fact_values, member_values, pack_transcript
+from afterword.store.run_effects import KnowledgeChange, RunEffect, effect_of
 from afterword.store.scope_changes import record_changed_facts
 from afterword.store.scope_rows import lock_scope, raise_revision, revision_of, scope_key, version_of
 from afterword.store.tables import FactAssertionRow, FactRow, RunRow, RunWindowRow, WindowAssertionRow, WindowRow
@@ -45,18 +46,6 @@ class RunStatus(StrEnum):
     UNDONE = "undone"
     REJECTED = "rejected"
     SATISFIED = "satisfied"
-
-
-@dataclass(frozen=True, slots=True)
-class KnowledgeChange:
-    """What was known of a scope before and after a run counted or ceased to count.
-
-    Only facts of the affected assertions may differ.
-    """
-
-    before: Knowledge
-    after: Knowledge
-    affected_ids: frozenset[str]
 
 
 UNDECIDED = (RunStatus.PROPOSED, RunStatus.HELD)
@@ -183,6 +172,17 @@ def propose_and_apply(transaction: Session, proposal: Proposal) -> int:
     run_id = propose_run(transaction, proposal)
     apply_run(transaction, proposal.scope, run_id, proposal.started_at)
     return run_id
+
+
+def propose_with_effect(
+    transaction: Session, proposal: Proposal, concerns: Callable[[Fact], bool] = lambda _: False
+) -> RunEffect:
+    """Store a proposal, make it count at once, and return its run with the facts that it changed or `concerns`."""
+    run_id = propose_run(transaction, proposal)
+    change = apply_run(transaction, proposal.scope, run_id, proposal.started_at)
+    # Two statements never share a moment: the clock may be a little behind the time of the later one.
+    at = max([proposal.started_at, *(assertion.said_at for assertion in proposal.assertions)])
+    return effect_of(transaction, run_id, change, at, concerns)
 
 
 @staged(Stage.UNDO, "scope", "run_id")

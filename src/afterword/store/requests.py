@@ -42,13 +42,13 @@ from afterword.store.entered_statements import (
     entered_statement,
     entered_withdrawal,
     is_same_statement,
+    masked_entry,
     moment_after,
     next_unused_moment,
 )
-from afterword.store.entries import masked_entry
 from afterword.store.forgetting.pauses import read_pause
 from afterword.store.ledger import RunStatus
-from afterword.store.proposals import Proposal, WindowReading
+from afterword.store.proposals import Proposal, WindowReading, read_proposal
 from afterword.store.scope_rows import policy_of
 
 REMEMBER, WITHDRAW = "remember", "withdraw"
@@ -223,7 +223,7 @@ def close_requests(transaction: Session, scope: Scope, said: Iterable[Assertion]
     satisfied = [
         run
         for run in (waiting if claims else ())
-        if any(Claim.in_assertion(asked) in claims for asked in runs.read_proposal(transaction, run)[0].assertions)
+        if any(Claim.in_assertion(asked) in claims for asked in read_proposal(transaction, run)[0].assertions)
     ]
     for run in satisfied:
         ledger.satisfy_run(transaction, scope, run.id)

@@ -30,8 +30,9 @@ from afterword.facts.timeline import refused_retirements
 from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
 from afterword.store.entered_statements import moment_after
+from afterword.store.ledger import propose_with_effect
 from afterword.store.proposals import Proposal, WindowReading
-from afterword.store.run_effects import RunEffect, propose_with_effect
+from afterword.store.run_effects import RunEffect
 
 _Decided = tuple[list[Assertion], list[Verdict]]
 

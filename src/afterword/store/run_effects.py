@@ -13,10 +13,20 @@ from afterword.facts.fact_changes import FactChange, fact_changes
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.timeline import fact_histories, facts_at
 from afterword.store.database.statements import fetch_where_in
-from afterword.store.ledger import KnowledgeChange, apply_run, propose_run
-from afterword.store.proposals import Proposal
 from afterword.store.runs import Run, read_run
 from afterword.store.tables import AssertionRow
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeChange:
+    """What was known of a scope before and after a run counted or ceased to count.
+
+    Only facts of the affected assertions may differ.
+    """
+
+    before: Knowledge
+    after: Knowledge
+    affected_ids: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +66,6 @@ def effect_between(
     changed_ids = {changed.after.id for changed in changes if changed.after is not None}
     facts = tuple(fact for fact in after if fact.id in changed_ids or concerns(fact))
     return RunEffect(read_run(transaction, run_id), changes, facts)
-
-
-def propose_with_effect(
-    transaction: Session, proposal: Proposal, concerns: Callable[[Fact], bool] = lambda _: False
-) -> RunEffect:
-    """Store a proposal, make it count at once, and return its run with the facts that it changed or `concerns`."""
-    run_id = propose_run(transaction, proposal)
-    change = apply_run(transaction, proposal.scope, run_id, proposal.started_at)
-    # Two statements never share a moment: the clock may be a little behind the time of the later one.
-    at = max([proposal.started_at, *(assertion.said_at for assertion in proposal.assertions)])
-    return effect_of(transaction, run_id, change, at, concerns)
 
 
 def _facts(transaction: Session, known: Knowledge, ids: Iterable[str], at: datetime) -> list[Fact]:
