@@ -84,3 +84,15 @@ def views_say_what_the_timeline_says(history: History) -> None:
 
 def test_a_view_says_what_the_timeline_says() -> None:
     holds_for(60, histories(), views_say_what_the_timeline_says)
+
+
+def stored_facts_say_what_their_histories_say(history: History) -> None:
+    for course in history.at_once().courses():
+        fact = stored(course)
+        lead = course.lead
+        assert (fact.kind, fact.value, fact.statement) == (lead.kind, lead.value, lead.statement)
+        assert fact.history(LENA).members == course.members
+
+
+def test_a_stored_fact_says_what_its_history_says() -> None:
+    holds_for(40, histories(), stored_facts_say_what_their_histories_say)

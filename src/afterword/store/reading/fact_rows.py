@@ -129,7 +129,7 @@ class StoredFact:
     @property
     def statement(self) -> str:
         """The sentence of its leading assertion."""
-        return str(json.loads(self._lead[_DETAILS])[STATEMENT])
+        return str(self._read(self._lead)[STATEMENT])
 
     @property
     def is_repeated(self) -> bool:
