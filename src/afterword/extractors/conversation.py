@@ -12,6 +12,9 @@ from afterword.facts.transcripts import Role, Turn
 _TURNS_BEFORE, _TURNS_AFTER, _MOST_TURNS = 300, 50, 3_000
 """How many turns before the first and after the last cited turn belong to the conversation, and how many at most."""
 
+_LETTERS_AROUND = 2_000
+"""How much of a turn before and after a quote is read with it. All of a long turn would be read for each quote."""
+
 
 class Conversation:
     """The turns around those that some candidates cite. `names` are the people who speak and the owner."""
@@ -24,21 +27,23 @@ class Conversation:
         """Return the words that the evidence of a candidate cites."""
         person: list[str] = []
         agent: list[str] = []
-        whole: dict[int, str] = {}
+        around: dict[int, dict[str, None]] = {}
         for cited in evidence:
             turn, start = self._turns[cited.turn or 0], cited.start or 0
             sentences = quoted_sentences(turn.text, start, start + len(cited.quote))
             if turn.role is Role.HUMAN:
                 person.append(sentences)
-                whole[turn.number] = turn.text
+                end = start + len(cited.quote) + _LETTERS_AROUND
+                around.setdefault(turn.number, {})[turn.text[max(0, start - _LETTERS_AROUND) : end]] = None
             else:
                 agent.append(sentences)
-        speakers = [self._turns[number].speaker for number in whole]
+        speakers = [self._turns[number].speaker for number in around]
+        nearby = [text for texts in around.values() for text in texts]
         return Quoted(
             person=SaidWords("\n".join([*person, *speakers])),
-            turns=SaidWords("\n".join([*whole.values(), *speakers])),
+            turns=SaidWords("\n".join([*nearby, *speakers])),
             agent=SaidWords("\n".join(agent)),
-            answered=SaidWords("\n".join(self._answered(number) for number in whole)),
+            answered=SaidWords("\n".join(self._answered(number) for number in around)),
             last=person[-1],
             people=self._people,
             everybody=self._everybody,
@@ -47,7 +52,7 @@ class Conversation:
     def _answered(self, number: int) -> str:
         """Return what an agent said just before a turn."""
         before = self._turns.get(number - 1)
-        return before.text if before is not None and before.role is Role.AGENT else ""
+        return before.text[-2 * _LETTERS_AROUND :] if before is not None and before.role is Role.AGENT else ""
 
     @cached_property
     def _around(self) -> list[Turn]:

@@ -192,7 +192,7 @@ class SaidWords:
         """The words with a capital letter."""
         return frozenset(word for word in plain_words(_plain_text(self.text)) if word[0].isupper())
 
-    @property
+    @cached_property
     def tells_time(self) -> bool:
         """Whether a date or a time of day can be computed from the sentences."""
         return bool(_TIME_WORDS.search(self._plain)) or any(number.isdigit() for number in self.numbers)
@@ -289,7 +289,7 @@ class Support(Enum):
 class Quoted:
     """The words that a candidate cites, and the conversation around them.
 
-    `person` and `agent` are the quoted sentences, `turns` the whole turns of the person among them, and `answered` what
+    `person` and `agent` are the quoted sentences, `turns` what the person said around them, and `answered` what
     an agent said just before them. `last` is the last quoted sentence of a person. `people` is what people said in the
     conversation, `everybody` what anyone said in it.
     """
