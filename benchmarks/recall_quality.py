@@ -5,7 +5,7 @@
 LoCoMo without category 5: the turns that answer a question among all turns, and in a mixed list of facts and turns
 within a token budget (a fact counts as the turns it rests on). BEAM: the messages of the user. The settings were
 chosen on conversations 26, 30 and 41, and kept where 42 and 43 agreed. The scenario questions: is every needed fact in
-the block at 600 tokens, with the gold facts as the store? The data is read by path (AFTERWORD_BENCH_DATA,
+the block at 2,000 tokens, with the gold facts as the store? The data is read by path (AFTERWORD_BENCH_DATA,
 AFTERWORD_SHARED) and never copied. The lines "with vectors" need the extra `afterword[local]`.
 """
 
@@ -314,7 +314,7 @@ def main() -> None:
     told = ["# Quality of recall", "", "Command: `benchmarks/recall_quality.py --ablate`."]
     told += ["Recall of evidence. Tokens are a quarter of the characters. No download, no model.", ""]
     told += [HOW_TO_READ, ""]
-    told += [*quality(bench), "", "## Scenario questions, 600 tokens, gold facts as the store", "", *scenario_lines()]
+    told += [*quality(bench), "", "## Scenario questions, 2,000 tokens, gold facts as the store", "", *scenario_lines()]
     if options.ablate:
         told += ["", "## What each part contributes", "", *ablation(bench)]
     text = "\n".join([*told, ""])

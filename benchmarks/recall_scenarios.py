@@ -1,4 +1,4 @@
-"""The open scenarios with their gold facts as the store: what `recall_quality` asks at a budget of 600 tokens."""
+"""The open scenarios with their gold facts as the store: what `recall_quality` asks at a budget of 2,000 tokens."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from afterword.store.database.engine import Store
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.reading.recall import recall
 
-BUDGET_TOKENS = 600
+BUDGET_TOKENS = 2_000
 Values = dict[str, Any]
 
 
@@ -66,7 +66,7 @@ async def _ask(store: Store, scenario: Values, question: Values, tally: Tally) -
     at = _day(question["as_of"], time(12)) if question.get("as_of") else ended + timedelta(hours=1)
     scope = Scope.user(scenario["user_id"])
     found = await recall(store, scope, question["question"], at=at, budget_tokens=BUDGET_TOKENS)
-    shown = {fact.id for fact in found.facts}
+    shown = {fact.id for fact in found.facts} | {former.fact.id for former in found.former}
     tally.withdrawn_shown += sum(
         status[fact.id] == "retracted" and fact.is_served for fact in found.facts if not question.get("as_of")
     )

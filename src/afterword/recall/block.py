@@ -30,7 +30,7 @@ FOR_QUESTION = ' about="the next message"'
 LONGEST_TURN = 300
 LONGEST_CONTEXT = 160
 LONGEST_SUCCESSOR = 60
-MAX_PASSED_OVER = 50
+MAX_PASSED_OVER = 8
 """After so many entries in a row that do not fit the budget, the remaining ones are not tried."""
 HEADINGS = {Kind.PREFERENCE: "Preferences:", Kind.DECISION: "Decisions:", Kind.ENTITY: "Facts:"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ TAG_NAME = "afterwordmemory"
 BRACKETS = "<＜﹤˂❮ᐸᚲ"
 """Signs that look like the one that opens a tag."""
 HARMLESS = "‹"
+_ANY_BRACKET = re.compile(f"[{BRACKETS}]")
 
 # Digits, Cyrillic and Greek letters that look like the letters of the name, and do not decompose to them.
 _LOOKALIKES = str.maketrans("0347аеотумԁԝгοαερτυωƒ", "oeataeotymdwroaertywf")
@@ -20,9 +22,9 @@ def defuse_tags(text: str) -> str:
 
     Accents, forms of letters, signs between them and digits or foreign letters that look alike make no difference.
     """
-    brackets = [place for place, character in enumerate(text) if character in BRACKETS]
-    if not brackets:
+    if not _ANY_BRACKET.search(text):
         return text
+    brackets = [place for place, character in enumerate(text) if character in BRACKETS]
     letters = list(_folded(text))
     places = [place for place, _ in letters]
     folded = "".join(letter for _, letter in letters)

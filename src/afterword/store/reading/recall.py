@@ -33,6 +33,10 @@ MOST_LETTERS_PER_TOKEN = 8
 """Facts with more letters for each token of the budget are not even tried whole."""
 
 
+MOST_RANKED = 100
+"""So many of the facts that match are tried at most; the latest facts follow."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recall:
     """The chosen facts, each with its score for the query (0 if another rule chose it).
@@ -92,7 +96,8 @@ async def recall(
     if query.strip() and whole is None:
         near, lacking = await meaning(store, view, query, embedder) if embedder is not None else (None, 0)
         units = repeats_last(view.index.ranked(query, meaning=near))
-    ranked = [_with_former(view, fact) for fact in _facts_and_turns(view, units, kinds) if isinstance(fact, Fact)]
+    matching = (unit for unit, _ in units if isinstance(unit, StoredFact) and (kinds is None or unit.kind in kinds))
+    ranked = [_with_former(view, view.fact(unit)) for unit in islice(matching, MOST_RANKED)]
     flagged = () if whole is not None else reversed(source.flagged)
     sources = LayerSources(
         all_facts=whole,
