@@ -91,7 +91,7 @@ def stored_facts_say_what_their_histories_say(history: History) -> None:
         fact = stored(course)
         lead = course.lead
         assert (fact.kind, fact.value, fact.statement) == (lead.kind, lead.value, lead.statement)
-        assert fact.history(LENA).members == course.members
+        assert [member.id for member in fact.history(LENA).members] == [member.id for member in course.members]
 
 
 def test_a_stored_fact_says_what_its_history_says() -> None:
