@@ -16,7 +16,7 @@ from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Usage, Window
 from afterword.extractors.testing import OracleExtractor
 from afterword.facts.assertions import Assertion, Verdict, digest
-from afterword.facts.timeline import fact_histories
+from afterword.facts.validity.timeline import fact_histories
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
 from afterword.pipeline.undoing import redo_run, undo_run

@@ -19,7 +19,7 @@ from sqlmodel import Session, col, select
 
 from afterword.extractors.rules import RulesExtractor
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import fact_histories
+from afterword.facts.validity.timeline import fact_histories
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.sources.folders import find_sessions
 from afterword.store import lookup, runs, scope_rows, sessions

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from afterword.facts.assertions import OWNER, Assertion, Authority, Kind, Relation, SpeechAct, Verdict
 from afterword.facts.dependents import Dependent, dependents
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import timeline
+from afterword.facts.validity.timeline import timeline
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TODAY = START + timedelta(days=300)

@@ -18,7 +18,6 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.vendor.pretty import RepresentationPrinter
 
-from afterword.facts import timeline
 from afterword.facts.assertions import (
     PERSON,
     Assertion,
@@ -34,7 +33,8 @@ from afterword.facts.assertions import (
 )
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import FactHistory
+from afterword.facts.validity import timeline
+from afterword.facts.validity.timeline import FactHistory
 from afterword.facts.words import folded
 from afterword.pipeline.resolution import comparison_partners, required_pairs
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from afterword.facts import timeline
 from afterword.facts.assertions import PERSON, RETIRING, Assertion, Extent, Kind, Relation, SpeechAct, Verdict
 from afterword.facts.fact import Status
-from afterword.facts.timeline import FactHistory
+from afterword.facts.validity import timeline
+from afterword.facts.validity.timeline import FactHistory
 from afterword.facts.words import folded
 from histories import LAST_DAY, Book, Dump, History, Pairing, day, dumped, every_pair
 

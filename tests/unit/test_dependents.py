@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from afterword.facts.assertions import OWNER, Assertion, Relation, Verdict
 from afterword.facts.dependents import dependents
-from afterword.facts.timeline import timeline
+from afterword.facts.validity.timeline import timeline
 from dependent_cases import PREFERENCE, TODAY, WITH, WITHOUT, Case, Said, day, mine
 
 

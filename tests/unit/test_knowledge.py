@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.facts import knowledge, neighbourhood
+from afterword.facts import knowledge
 from afterword.facts.assertions import PERSON, Assertion, Kind, Relation, SpeechAct, Verdict
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.persistent_map import PersistentMap, group_ids, regroup_ids
 from afterword.facts.scopes import Scope
 from afterword.facts.subjects import SubjectNames
-from afterword.facts.timeline import FactHistory, derived_histories, fact_histories
+from afterword.facts.validity import neighbourhood
+from afterword.facts.validity.timeline import FactHistory, derived_histories, fact_histories
 from afterword.pipeline.resolution import required_pairs
 from afterword.store.database.cache import Cache, Draft
 from histories import LENA, Book, Digits, Dump, History, Judge, Told, day, dumped, histories, holds_for, statement

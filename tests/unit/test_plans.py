@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from afterword.facts.assertions import Assertion, Extent, Relation, SpeechAct, Verdict
-from afterword.facts.timeline import FactHistory, fact_histories
+from afterword.facts.validity.timeline import FactHistory, fact_histories
 from histories import statement
 
 Day = tuple[int, int]

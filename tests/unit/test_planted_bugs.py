@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import promises
-from afterword.facts import judged_pairs, timeline
 from afterword.facts.assertions import RETIRING, Assertion, Relation, SpeechAct
 from afterword.facts.fact import Status
-from afterword.facts.timeline import ValidityPeriod
+from afterword.facts.validity import judged_pairs, timeline
+from afterword.facts.validity.timeline import ValidityPeriod
 from histories import History, Pair, every_pair, histories, holds_for
 
 Plant = Callable[[pytest.MonkeyPatch], None]

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from afterword.extractors.slot_relation import RELATION_VERSION, relation
-from afterword.facts import replacements
 from afterword.facts.assertions import Assertion, Relation, SpeechAct, Verdict
 from afterword.facts.fact import Status
 from afterword.facts.knowledge import Knowledge
-from afterword.facts.neighbourhood import context_ids
-from afterword.facts.timeline import fact_histories, facts_at
+from afterword.facts.validity import replacements
+from afterword.facts.validity.neighbourhood import context_ids
+from afterword.facts.validity.timeline import fact_histories, facts_at
 from afterword.pipeline import resolution
 from afterword.pipeline.resolution import required_pairs
 from histories import CoherentJudge, History, Told, day, dumped, every_pair, histories, holds_for, statement

@@ -19,7 +19,7 @@ from afterword.facts.assertions import (
 )
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import timeline
+from afterword.facts.validity.timeline import timeline
 
 LENA = Scope.user("lena")
 START = datetime(2026, 1, 1, tzinfo=UTC)

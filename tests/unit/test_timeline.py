@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from afterword.facts.assertions import Assertion, Authority, Evidence, EvidenceKind, Kind, Relation, SpeechAct, Verdict
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import timeline
+from afterword.facts.validity.timeline import timeline
 
 LENA = Scope.user("lena")
 SAME, CHANGES, NARROWS, CORRECTS, RETRACTS, BESIDE = (

@@ -6,7 +6,7 @@ import json
 from datetime import datetime, timedelta
 from typing import Any
 
-from afterword.facts.timeline import FactHistory, facts_at
+from afterword.facts.validity.timeline import FactHistory, facts_at
 from afterword.recall.unit_table import UnitTable
 from afterword.store.reading.fact_rows import DETAILS, KINDS, StoredFact, stored_facts
 from afterword.store.reading.snapshots import Snapshot

@@ -12,12 +12,12 @@ from datetime import datetime
 from functools import cached_property
 
 from afterword.facts.assertions import Assertion, Verdict
-from afterword.facts.judged_pairs import JudgedPairs, deciding_verdict
-from afterword.facts.neighbourhood import affected_ids, context_ids
 from afterword.facts.persistent_map import PersistentMap, group_ids, regroup_ids
-from afterword.facts.replacements import replacement_starts
 from afterword.facts.statement_index import StatementIndex
 from afterword.facts.subjects import LabelPair, SubjectNames, joined_labels
+from afterword.facts.validity.judged_pairs import JudgedPairs, deciding_verdict
+from afterword.facts.validity.neighbourhood import affected_ids, context_ids
+from afterword.facts.validity.replacements import replacement_starts
 from afterword.facts.words import folded
 
 Excerpt = tuple[list[Assertion], list[Verdict], SubjectNames]

@@ -17,7 +17,7 @@ from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.removals import removals_between, unnamed_removals
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import erased_ids, timeline
+from afterword.facts.validity.timeline import erased_ids, timeline
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.judging import PairJudging, PairsToJudge, pair_ids
 from afterword.pipeline.resolution import Changes, compare_facts, required_pairs

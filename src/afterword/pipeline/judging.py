@@ -15,7 +15,7 @@ from afterword.extractors.slot_relation import RELATION_VERSION, is_cleared
 from afterword.facts.assertions import Relation, Verdict
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import derived_histories, facts_at
+from afterword.facts.validity.timeline import derived_histories, facts_at
 from afterword.pipeline import session_telemetry
 from afterword.pipeline.errors import BudgetReached
 from afterword.privacy.normalisation import storable_text

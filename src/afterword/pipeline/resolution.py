@@ -11,10 +11,10 @@ from afterword.facts.assertions import OWNER, Assertion, SpeechAct
 from afterword.facts.fact import Fact, Status
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.removals import UnnamedRemovals, removals_between, unnamed_removals
-from afterword.facts.replacements import LAST_REPLACEMENTS, REPLACEMENTS, is_replaced_before
 from afterword.facts.similarity import similarity
 from afterword.facts.statement_index import IndexedStatement
-from afterword.facts.timeline import derived_histories, facts_at
+from afterword.facts.validity.replacements import LAST_REPLACEMENTS, REPLACEMENTS, is_replaced_before
+from afterword.facts.validity.timeline import derived_histories, facts_at
 from afterword.facts.words import folded
 
 ALIKE, MARKED_ALIKE, ALIKE_IN_SESSION = 0.5, 0.4, 2.0

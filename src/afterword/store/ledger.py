@@ -20,8 +20,8 @@ from afterword.facts.assertions import Assertion
 from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import FactHistory, derived_histories, fact_histories
 from afterword.facts.transcripts import Transcript
+from afterword.facts.validity.timeline import FactHistory, derived_histories, fact_histories
 from afterword.store.database.inserts import insert_rows
 from afterword.store.database.statements import chunks, fetch_rows, fetch_where_in, select_columns
 from afterword.store.lookup import assertions_by_id, knowledge_after_runs, read_knowledge

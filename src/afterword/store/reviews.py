@@ -26,7 +26,7 @@ from afterword.facts.assertions import (
 from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import refused_retirements
+from afterword.facts.validity.timeline import refused_retirements
 from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
 from afterword.store.entered_statements import moment_after

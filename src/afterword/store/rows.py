@@ -26,8 +26,8 @@ from afterword.facts.assertions import (
 from afterword.facts.fact import Status
 from afterword.facts.safety import assertion_flag
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import FactHistory, ValidityPeriod
 from afterword.facts.transcripts import LARGEST_STATE_BYTES, Role, TimeBasis, Transcript, Turn
+from afterword.facts.validity.timeline import FactHistory, ValidityPeriod
 from afterword.recall.index_units import TOKENIZER, fact_terms, turn_terms
 from afterword.store.tables import AssertionRow, EvidenceRow, FactAssertionRow, FactRow, TurnRow, VerdictRow
 

@@ -11,7 +11,7 @@ from sqlmodel import Session
 from afterword.facts.fact import Fact
 from afterword.facts.fact_changes import FactChange, fact_changes
 from afterword.facts.knowledge import Knowledge
-from afterword.facts.timeline import fact_histories, facts_at
+from afterword.facts.validity.timeline import fact_histories, facts_at
 from afterword.store.database.statements import fetch_where_in
 from afterword.store.runs import Run, read_run
 from afterword.store.tables import AssertionRow

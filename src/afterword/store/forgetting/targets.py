@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from sqlmodel import Session, col, select
 
 from afterword.facts.assertions import PERSON, Assertion, Relation, SpeechAct, Verdict
-from afterword.facts.timeline import erased_ids
+from afterword.facts.validity.timeline import erased_ids
 from afterword.facts.words import folded
 from afterword.privacy.blanking import mentions_phrase
 from afterword.store.database.statements import chunks, fetch_where_in

@@ -16,8 +16,8 @@ from afterword.facts.assertions import Assertion, Authority, Cue, Evidence, Evid
 from afterword.facts.fact import Status
 from afterword.facts.safety import is_flagged, must_never_be_missed
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import FactHistory, ValidityPeriod
 from afterword.facts.transcripts import TurnPlace
+from afterword.facts.validity.timeline import FactHistory, ValidityPeriod
 from afterword.recall.index_units import fact_terms, fact_text
 from afterword.store.database.compiled_queries import Plain, moment, moment_or_none
 from afterword.store.rows import tags_of

@@ -18,8 +18,8 @@ from afterword.facts.assertions import SpeechAct
 from afterword.facts.fact import Fact, Status
 from afterword.facts.owners import find_owners
 from afterword.facts.scopes import Scope
-from afterword.facts.timeline import FactHistory
 from afterword.facts.transcripts import Role, SourceTurn, TurnPlace
+from afterword.facts.validity.timeline import FactHistory
 from afterword.facts.words import terms
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.recall.block import FormerFact

@@ -11,8 +11,8 @@ import numpy
 
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
-from afterword.facts.timeline import facts_at
 from afterword.facts.transcripts import TurnPlace
+from afterword.facts.validity.timeline import facts_at
 from afterword.recall.bm25 import Array
 from afterword.recall.former_values import former_value
 from afterword.recall.ranking import SearchIndex

@@ -10,7 +10,7 @@ from collections.abc import Container, Mapping
 from datetime import datetime, timedelta
 
 from afterword.facts.assertions import Assertion, Extent, Relation
-from afterword.facts.judged_pairs import IdPair, JudgedPairs
+from afterword.facts.validity.judged_pairs import IdPair, JudgedPairs
 
 Interval = tuple[datetime, datetime | None]
 """A start and an end, None where the end is open."""

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from afterword.facts.assertions import Assertion, Cue, Relation, SpeechAct, Verdict
-from afterword.facts.judged_pairs import deciding_verdict
-from afterword.facts.retirement_guard import refusal_reason
+from afterword.facts.validity.judged_pairs import deciding_verdict
+from afterword.facts.validity.retirement_guard import refusal_reason
 from afterword.facts.words import folded
 
 REPLACEMENTS = 8

@@ -13,10 +13,10 @@ from datetime import datetime
 
 from afterword.facts.assertions import Assertion, EvidenceKind, Extent, Relation, SpeechAct, Verdict
 from afterword.facts.fact import ENDED_STATUSES, Fact, Status
-from afterword.facts.judged_pairs import JudgedPairs, RefusedRetirement
 from afterword.facts.safety import assertion_flag, is_flagged
 from afterword.facts.subjects import SubjectNames
-from afterword.facts.takeover import Interval, change_extents, replaced_plans, taken_interval
+from afterword.facts.validity.judged_pairs import JudgedPairs, RefusedRetirement
+from afterword.facts.validity.takeover import Interval, change_extents, replaced_plans, taken_interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from afterword.facts.assertions import PERSON, RETIRING, Assertion, Extent, Relation, SpeechAct, Verdict
-from afterword.facts.retirement_guard import refusal_reason
 from afterword.facts.subjects import SubjectNames, Subjects
+from afterword.facts.validity.retirement_guard import refusal_reason
 from afterword.facts.words import folded
 
 IdPair = tuple[str, str]
