@@ -12,7 +12,7 @@ from afterword.facts.transcripts import Role, Turn
 _TURNS_BEFORE, _TURNS_AFTER, _MOST_TURNS = 300, 50, 3_000
 """How many turns before the first and after the last cited turn belong to the conversation, and how many at most."""
 
-_LETTERS_AROUND = 2_000
+LETTERS_AROUND = 2_000
 """How much of a turn before and after a quote is read with it. All of a long turn would be read for each quote."""
 
 
@@ -33,8 +33,8 @@ class Conversation:
             sentences = quoted_sentences(turn.text, start, start + len(cited.quote))
             if turn.role is Role.HUMAN:
                 person.append(sentences)
-                end = start + len(cited.quote) + _LETTERS_AROUND
-                around.setdefault(turn.number, {})[turn.text[max(0, start - _LETTERS_AROUND) : end]] = None
+                end = start + len(cited.quote) + LETTERS_AROUND
+                around.setdefault(turn.number, {})[turn.text[max(0, start - LETTERS_AROUND) : end]] = None
             else:
                 agent.append(sentences)
         speakers = [self._turns[number].speaker for number in around]
@@ -52,7 +52,7 @@ class Conversation:
     def _answered(self, number: int) -> str:
         """Return what an agent said just before a turn."""
         before = self._turns.get(number - 1)
-        return before.text[-2 * _LETTERS_AROUND :] if before is not None and before.role is Role.AGENT else ""
+        return before.text[-2 * LETTERS_AROUND :] if before is not None and before.role is Role.AGENT else ""
 
     @cached_property
     def _around(self) -> list[Turn]:
