@@ -107,7 +107,7 @@ def assertion_json(assertion: Assertion) -> dict[str, Any]:
 def search_json(results: SearchResults) -> dict[str, Any]:
     """Return the facts that were found, with their scores and what adds up to them."""
     facts = [{**fact_json(hit.fact), "score": hit.score, "parts": dict(hit.parts)} for hit in results.hits if hit.fact]
-    found = [
+    hits = [
         {
             "layer": str(hit.layer),
             "text": hit.text,
@@ -120,7 +120,7 @@ def search_json(results: SearchResults) -> dict[str, Any]:
         }
         for hit in results.hits
     ]
-    return {"stored": results.stored, "without_vector": results.without_vector, "facts": facts, "found": found}
+    return {"stored": results.stored, "without_vector": results.without_vector, "facts": facts, "found": hits}
 
 
 def context_json(block: ContextBlock) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from sqlmodel import Session
 
 from afterword.client.arguments import Source
 from afterword.client.process_pool import count_processes, run_in_processes, shares
-from afterword.client.process_worker import Ended, Job
+from afterword.client.process_worker import Ended, Share
 from afterword.client.resources import Resources
 from afterword.client.results import ConsolidatedScope, ConsolidationReport, ProcessedSession, ProcessingReport
 from afterword.client.store_results import CostEstimate, CostRange, OutdatedSession
@@ -123,7 +123,9 @@ async def _run_in_processes(
         if not isinstance(result, NotStarted):
             on_done(result)
 
-    jobs = [Job(resources.settings, options.extractor, options.apply, at_once, share) for share in shares(taken, count)]
+    jobs = [
+        Share(resources.settings, options.extractor, options.apply, at_once, share) for share in shares(taken, count)
+    ]
     reached = await run_in_processes(jobs, stop=options.stop, on_ended=note_end)
     tracker.reached = tracker.reached or reached
     return [results[saved.scope, saved.session_id] for saved in taken]

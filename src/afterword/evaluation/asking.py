@@ -39,7 +39,7 @@ _FORMATTING = re.compile(r"[*_`#>]+|^\s*[-•]\s+", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AgentAnswer:
     """One answer: to which question of which scenario, by which system, and how much the system was told."""
 
     scenario: str
@@ -79,7 +79,7 @@ class RecordedClient(ReplayChatCompletionClient):
 
 async def ask_scenarios(
     scenarios: Sequence[Scenario], scopes: Mapping[str, Scope], store: Store, client: RecordedClient
-) -> list[Answer]:
+) -> list[AgentAnswer]:
     """Return the answers of every system to every question of the scenarios, whose sessions are in the store."""
     return [
         await _ask(scenario, question, system, scopes[scenario.id], store, client)
@@ -91,19 +91,19 @@ async def ask_scenarios(
 
 async def _ask(
     scenario: Scenario, question: Question, system: AskedSystem, scope: Scope, store: Store, client: RecordedClient
-) -> Answer:
+) -> AgentAnswer:
     ended = max(session.ended_at for session in scenario.sessions)
     at = _noon(question.as_of) if question.as_of else ended + timedelta(hours=1)
     history = _history([session for session in scenario.sessions if session.started_at <= at])
     memory = [FactMemory(scope=scope, store=store, clock=lambda: at, timeout_s=60)] if system == "memory" else []
-    told = f"{INSTRUCTIONS} Today is {at.date().isoformat()}."
+    system_message = f"{INSTRUCTIONS} Today is {at.date().isoformat()}."
     if system == "history":
-        told = f"{told}\n\nEarlier conversations:\n\n{history}"
-    agent = AssistantAgent("assistant", client, memory=memory or None, system_message=told)
+        system_message = f"{system_message}\n\nEarlier conversations:\n\n{history}"
+    agent = AssistantAgent("assistant", client, memory=memory or None, system_message=system_message)
     result = await agent.run(task=question.question)
     shown = sum(token_count(str(message.content)) for message in client.shown)
     alone = token_count(INSTRUCTIONS) + token_count(question.question)
-    return Answer(
+    return AgentAnswer(
         scenario=scenario.id,
         question=question.question,
         reference=question.answer,
@@ -123,12 +123,12 @@ def kind_of(question: Question) -> str:
     return "before" if question.as_of or is_about_the_past(question.question) else "now"
 
 
-def write_pages(answers: Sequence[Answer], folder: Path, *, seed: int = 0) -> None:
+def write_pages(answers: Sequence[AgentAnswer], folder: Path, *, seed: int = 0) -> None:
     """Write `answers.json`, `pages.md` for graders, and `key.json`, which says whose answer each letter is."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = [asdict(answer) for answer in answers]
     (folder / "answers.json").write_text(json.dumps(rows, ensure_ascii=False, indent=1), encoding="utf-8")
-    by_question: dict[tuple[str, str], list[Answer]] = {}
+    by_question: dict[tuple[str, str], list[AgentAnswer]] = {}
     for answer in answers:
         by_question.setdefault((answer.scenario, answer.question), []).append(answer)
     order = list(by_question.values())

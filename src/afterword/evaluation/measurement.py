@@ -113,13 +113,13 @@ def _answering_model(options: ModelOptions) -> ChatCompletionClient | None:
     from autogen_core.models import ModelFamily, ModelInfo
     from autogen_ext.models.openai import OpenAIChatCompletionClient
 
-    info = ModelInfo(
+    model_info = ModelInfo(
         vision=False, function_calling=False, json_output=False, family=ModelFamily.UNKNOWN, structured_output=False
     )
     address = options.base_url or os.environ.get("OPENAI_BASE_URL")
     named: dict[str, Any] = {"base_url": address} if address else {}
     return OpenAIChatCompletionClient(
-        model=options.name, api_key=key, model_info=info, timeout=options.timeout_s, **named
+        model=options.name, api_key=key, model_info=model_info, timeout=options.timeout_s, **named
     )
 
 

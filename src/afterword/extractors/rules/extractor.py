@@ -13,7 +13,7 @@ from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Extraction, Rejection, Window
 from afterword.extractors.rules import sentences, withdrawals
 from afterword.extractors.rules.dates import ALWAYS, Validity, split_days
-from afterword.extractors.rules.grammar import Reading, read_clause
+from afterword.extractors.rules.grammar import ClauseClaim, read_clause
 from afterword.extractors.rules.phrases import Clause, is_thing, with_subject, without_lead, without_tails
 from afterword.extractors.rules.vocabulary import slug
 from afterword.facts.assertions import Cue, Kind, SpeechAct
@@ -95,18 +95,18 @@ def _read_clause(clause: Clause, speech: _Speech) -> list[Candidate]:
     if not stated and withdrawal.topic and is_thing(withdrawal.topic.removeprefix("my ")):
         about = slug(withdrawal.topic)
         statement = f"{{who}} asked to forget what was said about {about}"
-        erasure = Reading(Kind.ENTITY, about, withdrawal.topic, statement, SpeechAct.ERASE)
+        erasure = ClauseClaim(Kind.ENTITY, about, withdrawal.topic, statement, SpeechAct.ERASE)
         return [_candidate(erasure, clause, speech)]
     return [_withdrawn(candidate, withdrawal, speech) for candidate in stated]
 
 
 def _withdrawn(stated: Candidate, withdrawal: withdrawals.WithdrawnClaim, speech: _Speech) -> Candidate:
     """Return the withdrawal of a statement. A request to erase does not repeat the value."""
-    whose = speech.who if stated.subject in ("user", "team") else stated.subject
+    owner_name = speech.who if stated.subject in ("user", "team") else stated.subject
     claim = re.sub(r"^The (?=user|team)", "the ", stated.statement)
     statement = f"It is {'not' if withdrawal.cue is Cue.CORRECTION else 'no longer'} true that {claim}"
     if withdrawal.act is SpeechAct.ERASE:
-        statement = _sentence(f"{speech.who} asked to forget {whose}'s {stated.attribute.replace('_', ' ')}")
+        statement = _sentence(f"{speech.who} asked to forget {owner_name}'s {stated.attribute.replace('_', ' ')}")
     marks = {"act": withdrawal.act, "cue": withdrawal.cue, "statement": statement}
     return stated.model_copy(update=marks | {"valid_from": None, "valid_to": None})
 
@@ -117,7 +117,7 @@ def _read_statement(clause: Clause, speech: _Speech) -> list[Candidate]:
     candidates = []
     if clause.relation and clause.who:
         statement = f"{clause.who} is {{who}}'s {clause.relation}"
-        reading = Reading(Kind.ENTITY, "relation", clause.relation, statement, about=clause.who)
+        reading = ClauseClaim(Kind.ENTITY, "relation", clause.relation, statement, about=clause.who)
         candidates.append(_candidate(reading, replace(clause, who=None), speech))
     predicate, validity, readings = clause.predicate, ALWAYS, read_clause(clause)
     if not readings and speech.turn.said_at:
@@ -130,7 +130,7 @@ def _read_statement(clause: Clause, speech: _Speech) -> list[Candidate]:
     return candidates if readings or not clause.predicate else []
 
 
-def _with_days(reading: Reading, days: str, validity: Validity) -> Reading:
+def _with_days(reading: ClauseClaim, days: str, validity: Validity) -> ClauseClaim:
     """Return a plan with its days. Without a known first day it is an entry of its own, which replaces nothing."""
     if not reading.is_plan:
         return reading
@@ -141,7 +141,7 @@ def _with_days(reading: Reading, days: str, validity: Validity) -> Reading:
     return undated._replace(statement=statement)
 
 
-def _candidate(reading: Reading, clause: Clause, speech: _Speech, validity: Validity = ALWAYS) -> Candidate:
+def _candidate(reading: ClauseClaim, clause: Clause, speech: _Speech, validity: Validity = ALWAYS) -> Candidate:
     is_group = clause.is_joint and speech.group != speech.who
     speaker = speech.group if is_group else speech.who
     who = (clause.who or speaker).replace("{who}", speaker)

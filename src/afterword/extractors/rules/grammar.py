@@ -34,7 +34,7 @@ _REQUEST = re.compile(
 _STANDING = re.compile(r"(?i)(?:your |my |all )?(?:answers|replies|responses|summaries|messages|explanations)\b")
 
 
-class Reading(NamedTuple):
+class ClauseClaim(NamedTuple):
     """What a clause says: a slot and its value. `about` is the subject if it is not the subject of the clause.
 
     `statement` is a sentence about `{who}`, the subject of the clause.
@@ -112,7 +112,7 @@ _OF_SUBJECT, _OF_SENTENCE = (
 )
 
 
-def read_clause(clause: Clause) -> list[Reading]:
+def read_clause(clause: Clause) -> list[ClauseClaim]:
     """Return what a clause says, or nothing unless one row of the grammar understands all of it.
 
     Of somebody other than the speaker only plain facts are read.
@@ -120,7 +120,7 @@ def read_clause(clause: Clause) -> list[Reading]:
     predicate = re.sub(r"(?i)^(?:my|our) ", "my ", clause.predicate)
     name = predicate.removeprefix("am ")
     if clause.is_greeted and clause.has_subject and phrases.is_person_name(name):
-        return [Reading(_E, "name", name, f"{{who}}'s name is {name}")]
+        return [ClauseClaim(_E, "name", name, f"{{who}}'s name is {name}")]
     has_changed = re.match(r"(?i)(?:have )?(?:moved|started)\b|my new\b", predicate)
     cue = clause.cue or (Cue.CHANGE if has_changed else None)
     for pattern, kind, attribute in _OF_SUBJECT if clause.has_subject else _OF_SENTENCE:
@@ -134,7 +134,7 @@ def read_clause(clause: Clause) -> list[Reading]:
     return [] if clause.who else list(_decision(predicate))
 
 
-def _filed(predicate: str, groups: dict[str, str], kind: Kind, attribute: str) -> Iterator[Reading]:
+def _filed(predicate: str, groups: dict[str, str], kind: Kind, attribute: str) -> Iterator[ClauseClaim]:
     """Yield the readings of a row. In `attribute` a star is the head noun, "not" keeps the verb, "?" marks a plan."""
     value = next((groups[name] for name in ("v", *_CHECKS) if name in groups), predicate)
     statement = (
@@ -157,27 +157,27 @@ def _filed(predicate: str, groups: dict[str, str], kind: Kind, attribute: str) -
         attribute = "country"
     elif attribute == "relation":
         relation = groups["noun"].lower()
-        yield Reading(kind, attribute, relation, f"{value} is {{who}}'s {relation}", about=value)
+        yield ClauseClaim(kind, attribute, relation, f"{value} is {{who}}'s {relation}", about=value)
         return
     elif attribute == "called":
         statement = f"{{who}} wants to be called {value}"
     elif "place" in groups and attribute == "job":
         statement = f"{{who}} is a {value}"
-        yield Reading(_E, "employer", groups["place"], f"{{who}} works at {groups['place']}")
+        yield ClauseClaim(_E, "employer", groups["place"], f"{{who}} works at {groups['place']}")
     noun = groups.get("noun", slug(head)).lower().replace("favourite", "favorite").replace("colour", "color")
     attribute = attribute.replace("*", noun.replace(" ", "_"))
     parts = phrases.listed(value) if "each" in groups else [value]
     for part in parts:
-        yield Reading(kind, attribute, part, statement.replace(value, part), limited_to=limited_to, is_plan=is_plan)
+        yield ClauseClaim(kind, attribute, part, statement.replace(value, part), limited_to=limited_to, is_plan=is_plan)
 
 
-def _decision(predicate: str) -> Iterator[Reading]:
+def _decision(predicate: str) -> Iterator[ClauseClaim]:
     match, switched = _DECIDED.fullmatch(predicate), _SWITCHED.fullmatch(predicate)
     if switched and phrases.is_own_thing(switched["new"]):
         new = switched["new"]
         if switched["old"]:
             yield _dropped(switched["old"])
-        yield Reading(_E, named_slot(new) or f"uses_{slug(new)}", new, f"{{who}} switched to {new}", cue=Cue.CHANGE)
+        yield ClauseClaim(_E, named_slot(new) or f"uses_{slug(new)}", new, f"{{who}} switched to {new}", cue=Cue.CHANGE)
     if not match or not (_CHECKS["action"](match["act"]) if match["act"] else phrases.is_thing(match["thing"])):
         return
     chosen = re.sub(r"^(?:using|use|adopting|adopt) ", "", match["act"] or match["thing"])
@@ -190,14 +190,14 @@ def _decision(predicate: str) -> Iterator[Reading]:
     statement = (
         f"{{who}} decided {match['against'] or ('to ' if match['act'] else 'on ')}{match['act'] or match['thing']}"
     )
-    yield Reading(_D, slug(occasion or chosen), value, statement, limited_to=occasion)
+    yield ClauseClaim(_D, slug(occasion or chosen), value, statement, limited_to=occasion)
 
 
-def _dropped(thing: str) -> Reading:
-    return Reading(_D, slug(thing), thing, f"{{who}} no longer uses {thing}", SpeechAct.RETRACT, Cue.CHANGE)
+def _dropped(tool: str) -> ClauseClaim:
+    return ClauseClaim(_D, slug(tool), tool, f"{{who}} no longer uses {tool}", SpeechAct.RETRACT, Cue.CHANGE)
 
 
-def _request(text: str) -> list[Reading]:
+def _request(text: str) -> list[ClauseClaim]:
     match = _REQUEST.fullmatch(text)
     mark = (match["mark"] or "").lower() if match else ""
     if not match or (mark == "stop") != match["verb"].lower().endswith("ing"):
@@ -215,5 +215,5 @@ def _request(text: str) -> list[Reading]:
     attribute, value = ("answer_language", language[1]) if language else (slug(order), wish)
     if mark == "stop":
         statement = statement.replace(" wants ", " no longer wants ", 1)
-        return [Reading(_P, attribute, value, statement, SpeechAct.RETRACT, Cue.CHANGE)]
-    return [Reading(_P, attribute, value, statement)]
+        return [ClauseClaim(_P, attribute, value, statement, SpeechAct.RETRACT, Cue.CHANGE)]
+    return [ClauseClaim(_P, attribute, value, statement)]

@@ -94,7 +94,7 @@ _SKIPPED = word_set("a an the my our your some any this very more all always nev
 
 def named_slot(phrase: str) -> str | None:
     """Return the attribute of a known thing: "aisle seats" is `seat`, "Vim" is `editor`."""
-    return next((name for name, things in _SLOTS.items() if re.fullmatch(things, phrase, re.IGNORECASE)), None)
+    return next((name for name, nouns in _SLOTS.items() if re.fullmatch(nouns, phrase, re.IGNORECASE)), None)
 
 
 def slug(phrase: str) -> str:

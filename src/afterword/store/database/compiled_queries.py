@@ -13,7 +13,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 Plain = tuple[Any, ...]
 
 
-class Question:
+class CompiledQuery:
     """A query whose values are named by `bindparam`. Building and compiling one costs more than most answers do."""
 
     def __init__(self, make: Callable[[], Select[Any]]) -> None:

@@ -13,7 +13,7 @@ UNIQUE_VIOLATION = "23505"
 UNSTORABLE = "a text holds a character that the database cannot store, such as NUL; leave it out, then try again"
 
 
-def translated_error(error: DatabaseError, shown_url: str, *, writing: bool) -> Exception:
+def store_error_of(error: DatabaseError, shown_url: str, *, writing: bool) -> Exception:
     """Return the error of ours that says what a driver's error means; a fault of a statement is returned as it is."""
     sqlstate = getattr(error.orig, "sqlstate", None)
     if sqlstate in OVERTAKEN_STATES or (sqlstate == UNIQUE_VIOLATION and writing):

@@ -30,7 +30,7 @@ from afterword.store import migrations
 from afterword.store.database import compaction, sqlite_files
 from afterword.store.database.cache import Cache, Draft
 from afterword.store.database.cancellation import current_ticket, interrupter, run_in_thread
-from afterword.store.database.driver_errors import UNSTORABLE, error_name, translated_error
+from afterword.store.database.driver_errors import UNSTORABLE, error_name, store_error_of
 from afterword.store.database.urls import DEFAULT_URL, shown_url, store_url
 
 T = TypeVar("T")
@@ -203,7 +203,7 @@ class Store:
             mend = "raise AFTERWORD_STORE__POOL_SIZE"
             raise StoreUnreachable(f"no connection to {self.shown_url} is free; {mend}") from None
         except DatabaseError as error:
-            raise translated_error(error, self.shown_url, writing=writing) from None
+            raise store_error_of(error, self.shown_url, writing=writing) from None
         except UnicodeEncodeError:
             raise ArgumentInvalid(UNSTORABLE) from None
 

@@ -25,7 +25,7 @@ from afterword.privacy.prompt_injection import is_instruction
 from afterword.recall.block import FormerFact
 from afterword.recall.named_values import NamedValues
 from afterword.recall.said_index import SaidIndex
-from afterword.store.database.compiled_queries import Plain, Question, moment_or_none
+from afterword.store.database.compiled_queries import CompiledQuery, Plain, moment_or_none
 from afterword.store.database.engine import Store
 from afterword.store.lookup import live_runs
 from afterword.store.reading.fact_rows import StoredFact
@@ -90,35 +90,35 @@ class LayerSource:
 
 
 @dataclass(slots=True)
-class _Kept:
+class _Cache:
     spoken: dict[Scope, _Spoken] = field(default_factory=dict)
     marks: dict[str, tuple[StoredFact, str, bool]] = field(default_factory=dict)
     sources: WeakKeyDictionary[View, LayerSource] = field(default_factory=WeakKeyDictionary)
 
 
-_kept: WeakKeyDictionary[Store, _Kept] = WeakKeyDictionary()
+_caches: WeakKeyDictionary[Store, _Cache] = WeakKeyDictionary()
 
 
 async def layer_source(store: Store, view: View) -> LayerSource:
     """Return what the layers of a view are made of. It is read and made once for each view."""
-    kept = _kept.get(store)
-    if kept is None:
-        kept = _kept[store] = _Kept()
-        store.on_close(kept.spoken.clear)
-        store.on_close(kept.marks.clear)
-    source = kept.sources.get(view)
+    cache = _caches.get(store)
+    if cache is None:
+        cache = _caches[store] = _Cache()
+        store.on_close(cache.spoken.clear)
+        store.on_close(cache.marks.clear)
+    source = cache.sources.get(view)
     if source is None:
 
         def work(transaction: Session) -> LayerSource:
-            return _source(view, _read_spoken(transaction, view.snapshot.scope, kept), kept)
+            return _source(view, _read_spoken(transaction, view.snapshot.scope, cache), cache)
 
-        source = kept.sources[view] = await store.read(work)
+        source = cache.sources[view] = await store.read(work)
     return source
 
 
-def _read_spoken(transaction: Session, scope: Scope, kept: _Kept) -> _Spoken:
+def _read_spoken(transaction: Session, scope: Scope, cache: _Cache) -> _Spoken:
     connection = transaction.connection()
-    now, known = version(connection, scope), kept.spoken.get(scope)
+    now, known = version(connection, scope), cache.spoken.get(scope)
     if known is not None and (known.revision, known.stamp) == (now.revision, now.stamp):
         return known
     rows = _TURNS.ask(connection, scope=now.key, human=str(Role.HUMAN), agent=str(Role.AGENT))
@@ -126,7 +126,7 @@ def _read_spoken(transaction: Session, scope: Scope, kept: _Kept) -> _Spoken:
     unlinked = frozenset(value or statement for value, statement in _UNLINKED.ask(connection, scope=now.key))
     index = known.index if known is not None and known.rows == rows else _said_index(rows, scope)
     spoken = _Spoken(now.revision, now.stamp, rows, index, unlinked)
-    kept.spoken[scope] = spoken
+    cache.spoken[scope] = spoken
     return spoken
 
 
@@ -161,7 +161,7 @@ def _owners(humans: str, assumed: str, scope: Scope) -> frozenset[str]:
     return frozenset(find_owners(people, guessed, scope) or (people if len(people) == 1 else ()))
 
 
-def _source(view: View, spoken: _Spoken, kept: _Kept) -> LayerSource:
+def _source(view: View, spoken: _Spoken, cache: _Cache) -> LayerSource:
     scope, by_order = view.snapshot.scope, view.snapshot.table.by_order
     served: list[StoredFact] = [view.snapshot.table.unit(place) for place in view.served_places().tolist()]
     others = map(view.unit, by_order[~view.is_served[by_order]].tolist())
@@ -184,20 +184,20 @@ def _source(view: View, spoken: _Spoken, kept: _Kept) -> LayerSource:
         is_held = fact.status in (Status.SUPERSEDED, Status.EXPIRED) and fact.valid_from is not None
         if is_held and not is_instruction(fact.statement, fact.value):
             former.append(fact)
-    marks = [_marks(stored, kept) for stored in served]
+    marks = [_marks(stored, cache) for stored in served]
     held = {value for value, _ in marks}
     gone = NamedValues(gone_values, held)
-    told = [fact for fact in former if not _names(gone, fact)]
+    remaining = [fact for fact in former if not _names(gone, fact)]
     hidden = Hidden(gone, NamedValues(superseded_values, held), frozenset(gone_places), frozenset(superseded_places))
     flagged = tuple(stored for stored, (_, is_flagged) in zip(served, marks, strict=True) if is_flagged)
-    return LayerSource(_with_successors(view, told, served), spoken.index, hidden, flagged)
+    return LayerSource(_with_successors(view, remaining, served), spoken.index, hidden, flagged)
 
 
-def _marks(stored: StoredFact, kept: _Kept) -> tuple[str, bool]:
+def _marks(stored: StoredFact, cache: _Cache) -> tuple[str, bool]:
     """Return the value of a fact, and whether it is flagged. Each is read once."""
-    known = kept.marks.get(stored.id)
+    known = cache.marks.get(stored.id)
     if known is None or known[0] is not stored:
-        known = kept.marks[stored.id] = stored, stored.value or stored.statement, stored.is_flagged
+        known = cache.marks[stored.id] = stored, stored.value or stored.statement, stored.is_flagged
     return known[1], known[2]
 
 
@@ -262,5 +262,5 @@ def _unlinked_statements() -> Any:
     )
 
 
-_TURNS = Question(_all_turns)
-_UNLINKED = Question(_unlinked_statements)
+_TURNS = CompiledQuery(_all_turns)
+_UNLINKED = CompiledQuery(_unlinked_statements)

@@ -183,11 +183,11 @@ async def search(
     best += [(each.score, each) for each in said]
     best = sorted(best, key=lambda each: -each[0])[:limit]
     recalled = _recall([each for _, each in best if isinstance(each, Fact)], units, stored=len(served), lacking=lacking)
-    told = [each for _, each in best if isinstance(each, SaidTurn)]
+    said_turns = [each for _, each in best if isinstance(each, SaidTurn)]
     recalled = replace(
         recalled,
-        turns=tuple(each.turn for each in told),
-        turn_scores=tuple(each.score for each in told),
+        turns=tuple(each.turn for each in said_turns),
+        turn_scores=tuple(each.score for each in said_turns),
         former=() if past else tuple(former[:limit]),
     )
     return (

@@ -24,7 +24,7 @@ from afterword.recall.vectors import (
     vector_key,
 )
 from afterword.store import scope_rows
-from afterword.store.database.compiled_queries import Question
+from afterword.store.database.compiled_queries import CompiledQuery
 from afterword.store.database.engine import Store
 from afterword.store.reading import snapshots, vector_rows
 from afterword.store.reading.vector_rows import Name
@@ -156,8 +156,8 @@ def _some_vectors() -> Any:
     return _vectors_of_scope().where(col(VectorRow.key).in_(bindparam("keys", expanding=True)))
 
 
-VECTOR_ROWS = Question(_vectors_of_scope)
-_SOME_VECTORS = Question(_some_vectors)
+VECTOR_ROWS = CompiledQuery(_vectors_of_scope)
+_SOME_VECTORS = CompiledQuery(_some_vectors)
 
 
 @dataclass(frozen=True, slots=True)

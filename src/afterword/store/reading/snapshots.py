@@ -23,7 +23,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TurnPlace
 from afterword.recall.index_units import TOKENIZER
 from afterword.recall.unit_table import UnitTable
-from afterword.store.database.compiled_queries import Plain, Question
+from afterword.store.database.compiled_queries import CompiledQuery, Plain
 from afterword.store.ledger import session_source
 from afterword.store.lookup import CHUNK, live_runs
 from afterword.store.reading.fact_rows import DETAILS, KINDS, stored_facts
@@ -155,7 +155,7 @@ def _changed_table(connection: Connection, key: int, before: UnitTable, changes:
     return before.revised(gone, [*facts, *turns.values()])
 
 
-def _listed(connection: Connection, question: Question, names: Sequence[str], **values: object) -> list[Plain]:
+def _listed(connection: Connection, question: CompiledQuery, names: Sequence[str], **values: object) -> list[Plain]:
     """Return the rows of these names."""
     rows: list[Plain] = []
     for start in range(0, len(names), CHUNK):
@@ -291,10 +291,10 @@ def _unlinked_turns() -> Select[Any]:
     return apart.where(col(EvidenceRow.turn).is_not(None))
 
 
-_VERSION = Question(_scope_version)
-_CHANGES = Question(_changes)
-FACT_ROWS = Question(_facts)
-_SOME_FACTS = Question(_some_facts)
-TURN_ROWS = Question(_cited_turns)
-_SESSION_TURNS = Question(_session_turns)
-_UNLINKED = Question(_unlinked_turns)
+_VERSION = CompiledQuery(_scope_version)
+_CHANGES = CompiledQuery(_changes)
+FACT_ROWS = CompiledQuery(_facts)
+_SOME_FACTS = CompiledQuery(_some_facts)
+TURN_ROWS = CompiledQuery(_cited_turns)
+_SESSION_TURNS = CompiledQuery(_session_turns)
+_UNLINKED = CompiledQuery(_unlinked_turns)
