@@ -124,10 +124,10 @@ async def _run_in_processes(
         if not isinstance(result, NotStarted):
             on_done(result)
 
-    jobs = [
-        Share(resources.settings, options.extractor, options.apply, at_once, share) for share in shares(taken, count)
-    ]
-    reached = await run_in_processes(jobs, stop=options.stop, on_ended=note_end)
+    begin = partial(Share, resources.settings, options.extractor, options.apply, at_once)
+    reached = await run_in_processes(
+        [begin(share) for share in shares(taken, count)], stop=options.stop, on_ended=note_end
+    )
     tracker.reached = tracker.reached or reached
     return [results[saved.scope, saved.session_id] for saved in taken]
 
