@@ -6,7 +6,7 @@ Only `composition`, `doctor` and the command line read settings. Packages take p
 from __future__ import annotations
 
 import os
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,6 +27,7 @@ from afterword.privacy.record_requests import OFF, ON, Markers
 from afterword.privacy.secret_kinds import Secret
 from afterword.store.database.engine import Connections
 from afterword.store.database.urls import DEFAULT_URL
+from afterword.store.forgetting.erase_requests import WAIT
 from afterword.store.forgetting.retention import Retention
 from afterword.store.retry_schedule import Retries
 
@@ -211,8 +212,9 @@ class PrivacyOptions(BaseModel):
     """What never reaches the store: secrets of the kinds `redact_kinds`, and what is said off the record.
 
     A turn that begins with a phrase of `off_record` starts what is off the record; a phrase of `on_record` ends it.
-    With `erase` "auto" each run erases what people asked to be forgotten; with "ask" only `forget --asked` does. Of one
-    session at most `facts_per_session` facts are kept.
+    With `erase` "auto" what people asked to be forgotten is erased `erase_wait_h` hours after it was hidden, unless
+    somebody stops it in a review; with "ask" only `forget --asked` erases. Of one session at most `facts_per_session`
+    facts are kept.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -222,12 +224,22 @@ class PrivacyOptions(BaseModel):
     off_record: list[str] = list(OFF)
     on_record: list[str] = list(ON)
     erase: Literal["ask", "auto"] = "ask"
+    erase_wait_h: float = Field(default=WAIT / timedelta(hours=1), ge=0)
     facts_per_session: int = Field(default=FACTS_PER_SESSION, ge=1)
 
     @property
     def erases(self) -> bool:
         """Whether what people asked to be forgotten is erased without anybody's approval."""
         return self.erase == "auto"
+
+    @property
+    def erase_wait(self) -> timedelta:
+        """How long something is hidden before it is erased without anybody's approval."""
+        return timedelta(hours=self.erase_wait_h)
+
+    def due_at(self, hidden_since: datetime) -> datetime | None:
+        """Return when something hidden is erased without anybody's approval; None if it is not."""
+        return hidden_since + self.erase_wait if self.erases else None
 
     def policy(self) -> Privacy:
         """Return the privacy policy that the store takes."""

@@ -183,7 +183,10 @@ async def test_what_people_ask_to_be_forgotten_is_erased_where_the_settings_say_
     await chores(store, clock).pending()
     with store.reading() as transaction:
         assert erasure.requested_ids(transaction, MIRA), "it waits for somebody's leave"
-    await record(store, MIRA, "c", "I always take the window seat.", clock.at)
+    await chores(store, clock, erases=True).pending()
+    with store.reading() as transaction:
+        assert erasure.requested_ids(transaction, MIRA), "it waits for a day, so that somebody can stop it"
+    clock.at += timedelta(days=1)
     await chores(store, clock, erases=True).pending()
     with store.reading() as transaction:
         assert not erasure.requested_ids(transaction, MIRA)

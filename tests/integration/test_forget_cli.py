@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -85,13 +86,43 @@ def test_a_request_waits_or_is_carried_out_at_once(
     (scope,) = json.loads(afterword("status", "--json"))["scopes"]
     assert scope["to_forget"] == 2
     assert "forget --asked" in afterword("status")
-    afterword("run", AFTERWORD_PRIVACY__ERASE="auto")
+    assert scope["erase_due_at"] is None
+    auto: dict[str, Any] = {"AFTERWORD_PRIVACY__ERASE": "auto"}
+    told("c", "2026-03-03T10:00:00Z", "I always take the window seat.", **auto)
+    (scope,) = json.loads(afterword("status", "--json", **auto))["scopes"]
+    assert (scope["to_forget"], scope["erase_due_at"] is None) == (2, False)
+    assert "erased by itself" in " ".join(afterword("status", **auto).split())
+    (waiting,) = json.loads(afterword("review", "--user", "mira", "--json", **auto))["erasures"]
+    assert waiting["due_at"] == scope["erase_due_at"]
+    assert WORD not in waiting["statement"]
+    assert waiting["id"] in afterword("review", "--user", "mira", **auto)
+    afterword("run", **auto, AFTERWORD_PRIVACY__ERASE_WAIT_H="0")
     assert WORD.encode() in bytes_of(tmp_path), "a run without sessions touches no memory"
-    told("c", "2026-03-03T10:00:00Z", "I always take the window seat.", AFTERWORD_PRIVACY__ERASE="auto")
+    told("d", "2026-03-04T10:00:00Z", "I speak Dutch.", **auto, AFTERWORD_PRIVACY__ERASE_WAIT_H="0")
     (scope,) = json.loads(afterword("status", "--json"))["scopes"]
     assert scope["to_forget"] == 0
     assert WORD.encode() not in bytes_of(tmp_path)
     assert "nothing to forget" in afterword("forget", "--asked", "--yes")
+
+
+def test_a_request_can_be_stopped(afterword: Commands, told: Callable[..., None], tmp_path: Path) -> None:
+    told("a", "2026-03-01T10:00:00Z", f"I live in {WORD}.", "I am allergic to peanuts.")
+    told("b", "2026-03-02T10:00:00Z", f"Please forget that I live in {WORD}.")
+    before = values(afterword)
+    (waiting,) = json.loads(afterword("review", "--user", "mira", "--json"))["erasures"]
+    afterword("review", "--user", "mira", "--approve", waiting["id"], expected=2)
+    afterword("review", "--user", "mira", "--reject", waiting["id"])
+    assert values(afterword) == before | {WORD}
+    told(
+        "c",
+        "2026-03-03T10:00:00Z",
+        "I speak Dutch.",
+        AFTERWORD_PRIVACY__ERASE="auto",
+        AFTERWORD_PRIVACY__ERASE_WAIT_H="0",
+    )
+    assert WORD.encode() in bytes_of(tmp_path)
+    assert json.loads(afterword("review", "--user", "mira", "--json"))["erasures"] == []
+    afterword("review", "--user", "mira", "--reject", waiting["id"], expected=1)
 
 
 def test_what_is_to_go_must_be_said(afterword: Commands, told: Callable[..., None]) -> None:

@@ -15,7 +15,7 @@ from afterword.errors import ArgumentInvalid
 
 if TYPE_CHECKING:
     from afterword import ScopeMemory
-    from afterword.client.results import HeldRun, RunPage, ScopeCosts
+    from afterword.client.results import HeldRun, RunPage, ScopeCosts, WaitingErasure
     from afterword.client.values import Assertion, Contest, Dependent, Fact, Run, RunEffect, Scope
 
 
@@ -96,7 +96,9 @@ def review_command(
     reject: Annotated[
         str | None,
         typer.Option(
-            metavar="ITEM", help="Withdraw the later statement of a contest (its number), or reject a held run (run:N)."
+            metavar="ITEM",
+            help="Withdraw the later statement of a contest (its number), reject a held run (run:N), or stop an "
+            "erasure (erase:ID).",
         ),
     ] = None,
     keep_both: Annotated[
@@ -113,7 +115,7 @@ def review_command(
         raise ArgumentInvalid("decide one item at a time")
     if decisions:
         item_id, decision = decisions[0]
-        if not item_id.removeprefix("run:").isdecimal():
+        if not item_id.removeprefix("run:").isdecimal() and not item_id.startswith("erase:"):
             raise ArgumentInvalid(f"{item_id!r} is no number; see `afterword review`")
         _print_run(call_memory(owner, lambda memory: memory.decide(item_id, decision)), as_json=as_json)
         return
@@ -122,6 +124,7 @@ def review_command(
         print_json(review_json(review))
         return
     _show_undecided(owner, review.contests, review.held)
+    _show_erasures(review.erasures)
     _show_dependents(review.dependents)
     _show_unclear_names(review.unclear)
 
@@ -145,6 +148,15 @@ def _show_undecided(scope: Scope, contests: Sequence[Contest], held: Sequence[He
 
 def _quotes(assertion: Assertion) -> str:
     return " … ".join(evidence.quote for evidence in assertion.evidence)
+
+
+def _show_erasures(erasures: Sequence[WaitingErasure]) -> None:
+    out = console()
+    for waiting in erasures:
+        due = f"erased by itself on {iso_instant(waiting.due_at)}" if waiting.due_at else "hidden until it is erased"
+        out.print(f"\n{waiting.id} {waiting.statement} ({due})")
+    if erasures:
+        out.print("\n`--reject` and the id stops it: the facts count again; `afterword forget --asked` erases them now")
 
 
 def _show_dependents(dependents: Sequence[Dependent]) -> None:

@@ -65,6 +65,12 @@ def _show_memories(status: StoreStatus) -> None:
     if any(scope.to_forget for scope in status.scopes):
         out.print("to_forget: hidden because people asked for it; `afterword forget --asked` erases it for good")
     for scope in status.scopes:
+        if scope.erase_due_at:
+            out.print(
+                f"to_forget: {scope.scope}: erased by itself from {iso_instant(scope.erase_due_at)} on; "
+                "`afterword review` shows it, and `--reject` stops it"
+            )
+    for scope in status.scopes:
         if scope.pause:
             left_out = f"{scope.pause.sessions_not_kept} sessions not kept"
             out.print(f"paused: {scope.scope} since {day(scope.pause.paused_at)}, {left_out}; see `afterword resume`")

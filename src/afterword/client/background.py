@@ -54,6 +54,7 @@ async def open_schedule(
             defer=defer,
             refresher=refresher,
             erases=settings.privacy.erases,
+            erase_wait=settings.privacy.erase_wait,
             concurrency=settings.concurrency,
             retention=settings.retention.policy(),
         )
@@ -89,6 +90,7 @@ async def run_worker(resources: Resources, *, concurrency: int, once: bool, on_b
             retries=settings.retry.policy(),
             refresher=await resources.refresher(),
             erases=settings.privacy.erases,
+            erase_wait=settings.privacy.erase_wait,
         )
         async with fleet.open_queue(store) as app:
             on_begin(store.shown_url)

@@ -266,6 +266,15 @@ def review_json(review: Review) -> dict[str, Any]:
             }
             for dependent in review.dependents
         ],
+        "erasures": [
+            {
+                "id": waiting.id,
+                "statement": waiting.statement,
+                "hidden_since": iso_instant(waiting.hidden_since),
+                "due_at": iso_instant(waiting.due_at),
+            }
+            for waiting in review.erasures
+        ],
         "unclear_names": [{"fact": fact_json(fact), "may_be": list(fact.may_be)} for fact in review.unclear],
     }
 
@@ -320,6 +329,7 @@ def status_json(status: StoreStatus) -> dict[str, Any]:
                 "pending": scope.pending,
                 "held": scope.held_runs,
                 "to_forget": scope.to_forget,
+                "erase_due_at": iso_instant(scope.erase_due_at),
                 "pairs": scope.pairs,
                 "judged": scope.judged_pairs,
                 "spent": spending_json(scope.spent),

@@ -142,7 +142,8 @@ async def _follow_up(
 ) -> None:
     """Erase what people asked to be forgotten, where the settings say so, and make missing vectors."""
     if resources.settings.privacy.erases:
-        await erase_and_compare(store, [result.scope for result in results], judge=judge, at=resources.now())
+        scopes, wait = [result.scope for result in results], resources.settings.privacy.erase_wait
+        await erase_and_compare(store, scopes, judge=judge, at=resources.now(), wait=wait)
     stored = [result.scope for result in results if isinstance(result, SessionOutcome)]
     await resources.refresh_vectors(stored, tracker, options.stop)
 

@@ -250,14 +250,28 @@ class HeldRun:
 class Review:
     """What waits for a person: contested pairs, held runs, facts that may no longer fit, and unclear names.
 
-    The items of `contests` and `held` have an `id` that `decide` takes. `unclear` are facts whose subject may be
-    several: `edit(fact_id, about=...)` settles them.
+    `erasures` are requests to erase that can be rejected. The items of `contests`, `held` and `erasures` have an `id`
+    that `decide` takes. `unclear` are facts whose subject may be several: `edit(fact_id, about=...)` settles them.
     """
 
     contests: tuple[Contest, ...]
     held: tuple[HeldRun, ...]
     dependents: tuple[Dependent, ...]
     unclear: tuple[Fact, ...]
+    erasures: tuple[WaitingErasure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingErasure:
+    """What somebody asked to be erased, and is hidden. It is erased by itself at `due_at`, None if only on request.
+
+    `statement` is the request; it does not repeat what is to be forgotten. `decide` takes the `id`.
+    """
+
+    id: str
+    statement: str
+    hidden_since: datetime
+    due_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from afterword.store.run_effects import RunEffect
 from afterword.store.runs import Run
 from afterword.store.scope_rows import Policy
 
-HELD_RUN = "run:"
-"""How the id of a held run begins, where a person decides."""
+HELD_RUN, ERASE_REQUEST = "run:", "erase:"
+"""How the ids of a held run and of a request to erase begin, where a person decides."""
 
 
 class ScopeChanges(ScopeReading):
@@ -110,12 +110,20 @@ class ScopeChanges(ScopeReading):
         """Carry out a person's decision on an item of `review`, and return the run that it made or decided.
 
         Of a contest, "approve" lets the later statement take the place of the earlier one, "reject" withdraws the later
-        one, and "keep-both" lets both stand. A held run ("run:12") is approved or rejected. `item_id` may also be the
-        place of a contest in the list, from 1. Raises `NotFound` and `ArgumentInvalid`.
+        one, and "keep-both" lets both stand. A held run ("run:12") is approved or rejected. A request to erase
+        ("erase:ID") can be rejected: what it hides counts again. `item_id` may also be the place of a contest in the
+        list, from 1. Raises `NotFound` and `ArgumentInvalid`.
         """
         (chosen,) = choices(Decision, decision, "decision")
         if item_id.startswith(HELD_RUN):
             return await self._decide_run(item_id.removeprefix(HELD_RUN), chosen)
+        if item_id.startswith(ERASE_REQUEST):
+            if chosen is not Decision.REJECT:
+                raise ArgumentInvalid("a request to erase can only be rejected; `afterword forget --asked` erases")
+            request_id, store = item_id.removeprefix(ERASE_REQUEST), await self._store()
+            return await self._finished(
+                await reviews.reject_erase_request(store, self.scope, request_id, at=self._now())
+            )
         contests = (await self.review()).contests
         by_id = {str(number): contest for number, contest in enumerate(contests, 1)}
         by_id |= {contest.id: contest for contest in contests}

@@ -46,6 +46,7 @@ from afterword.client.results import (
     SessionDetails,
     SessionPage,
     TurnFacts,
+    WaitingErasure,
 )
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import Kind
@@ -58,6 +59,7 @@ from afterword.recall.tokens import token_count
 from afterword.store import costs, fact_ids, ledger, lookup, reviews, runs, scope_rows, sessions
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
+from afterword.store.forgetting.erase_requests import read_erase_requests
 from afterword.store.forgetting.pauses import Pause, read_pause
 from afterword.store.ledger import RunStatus
 from afterword.store.proposals import read_proposal
@@ -309,7 +311,7 @@ class ScopeReading:
 
     async def review(self) -> Review:
         """Return what waits for a person's decision; `decide` carries one out."""
-        at = self._now()
+        at, due_at = self._now(), self._resources.settings.privacy.due_at
 
         def work(transaction: Session) -> Review:
             facts = lookup.read_facts(transaction, self.scope, at=at)
@@ -318,6 +320,10 @@ class ScopeReading:
                 tuple(_held_runs(transaction, self.scope)),
                 tuple(dependents(facts)),
                 tuple(fact for fact in facts if fact.status is Status.PENDING),
+                tuple(
+                    WaitingErasure(asked.id, asked.request.statement, asked.hidden_since, due_at(asked.hidden_since))
+                    for asked in read_erase_requests(transaction, self.scope)
+                ),
             )
 
         return await self._read(work)

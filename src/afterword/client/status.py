@@ -16,10 +16,12 @@ from afterword.facts.fact import Status
 from afterword.facts.scopes import Scope
 from afterword.pipeline.consolidation import judging_coverage
 from afterword.privacy.policy import OFF_THE_RECORD, SECRETS_MASKED
+from afterword.settings import PrivacyOptions
 from afterword.store import costs, jobs, lookup, runs, scope_rows, sessions
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
+from afterword.store.forgetting.erase_requests import read_erase_requests
 from afterword.store.forgetting.pauses import read_pause
 from afterword.store.ledger import RunStatus
 from afterword.store.reading import scope_vectors
@@ -29,11 +31,18 @@ from afterword.store.sessions import SavedSession
 async def store_status(resources: Resources) -> StoreStatus:
     """Return what the store holds."""
     store, at = await resources.store(), resources.now()
-    status = await store.read(lambda transaction: _status(transaction, store.shown_url, at))
+    privacy = resources.settings.privacy
+    status = await store.read(lambda transaction: _status(transaction, store.shown_url, at, privacy))
     async with resources.extractor_and_judge() as workers:
         scopes = tuple([await _with_pairs(store, scope, workers.judge) for scope in status.scopes])
     vectors = await _vectors(resources, store, [scope.scope for scope in scopes], at)
     return replace(status, scopes=scopes, vectors=vectors)
+
+
+def _erase_due_at(transaction: Session, scope: Scope, privacy: PrivacyOptions) -> datetime | None:
+    """Return when the first request to erase is carried out by itself; None if none is."""
+    requests = read_erase_requests(transaction, scope)
+    return privacy.due_at(requests[0].hidden_since) if requests else None
 
 
 def failure_kind(failure: str) -> str:
@@ -47,7 +56,7 @@ def store_costs(transaction: Session) -> StoreCosts:
     return StoreCosts(sum(by_day.values(), start=Spending()), costs.spending_by_scope(transaction), by_day)
 
 
-def _status(transaction: Session, shown_url: str, at: datetime) -> StoreStatus:
+def _status(transaction: Session, shown_url: str, at: datetime, privacy: PrivacyOptions) -> StoreStatus:
     """Return the status but for the vectors and the judged pairs."""
     saved, total = sessions.read_sessions(transaction), store_costs(transaction)
     held, of_scope = runs.count_runs(transaction, RunStatus.HELD), Counter(session.scope for session in saved)
@@ -71,6 +80,7 @@ def _status(transaction: Session, shown_url: str, at: datetime) -> StoreStatus:
                 judged_pairs=0,
                 spent=total.by_scope.get(scope, Spending()),
                 pause=read_pause(transaction, scope),
+                erase_due_at=_erase_due_at(transaction, scope, privacy) if scope in asking else None,
             )
         )
     return StoreStatus(

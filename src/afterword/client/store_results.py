@@ -66,7 +66,8 @@ class ScopeStatus:
     """What the store holds of one scope, in counts.
 
     `current` counts the facts that are served, `to_forget` the statements that people asked to be forgotten and that
-    are hidden since, `judged_pairs` how many of the `pairs` that must be judged are.
+    are hidden since, `judged_pairs` how many of the `pairs` that must be judged are. `erase_due_at` says when the first
+    request to forget is carried out by itself.
     """
 
     scope: Scope
@@ -81,6 +82,7 @@ class ScopeStatus:
     judged_pairs: int
     spent: Spending
     pause: Pause | None
+    erase_due_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

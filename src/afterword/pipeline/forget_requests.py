@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from afterword import telemetry
 from afterword.errors import AfterwordError
@@ -14,6 +14,7 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.consolidation import consolidate_scope
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
+from afterword.store.forgetting.erase_requests import WAIT
 from afterword.store.forgetting.erasure import Receipt
 from afterword.store.forgetting.retention import Retention, apply_retention
 
@@ -34,12 +35,17 @@ async def compare_again(store: Store, scopes: Iterable[Scope], judge: Judge) -> 
             logger.warning("%s could not be compared anew (%s)", telemetry.scope_mark(scope), type(error).__name__)
 
 
-async def erase_and_compare(store: Store, scopes: Iterable[Scope], *, judge: Judge, at: datetime) -> Counter[str]:
-    """Erase the facts that people of these scopes asked to forget, and return the numbers of deleted rows by table."""
+async def erase_and_compare(
+    store: Store, scopes: Iterable[Scope], *, judge: Judge, at: datetime, wait: timedelta = WAIT
+) -> Counter[str]:
+    """Erase what people of these scopes asked to forget and what is hidden for as long as `wait`.
+
+    Returns the numbers of deleted rows by table.
+    """
     erased: Counter[str] = Counter()
     touched: list[Scope] = []
     for scope in dict.fromkeys(scopes):
-        receipt = await erasure.forget_requested_statements(store, scope, at=at)
+        receipt = await erasure.forget_requested_statements(store, scope, at=at, hidden_until=at - wait)
         if receipt is not None:
             erased.update(receipt.erased)
             touched.append(scope)

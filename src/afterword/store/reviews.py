@@ -30,6 +30,7 @@ from afterword.facts.validity.timeline import refused_retirements
 from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
 from afterword.store.entered_statements import moment_after
+from afterword.store.forgetting.erase_requests import read_erase_requests
 from afterword.store.ledger import propose_with_effect
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.run_effects import RunEffect
@@ -84,6 +85,31 @@ async def decide_contest(
             raise NotFound(f"{earlier_id} and {later_id} are not contested in {scope}; see `afterword review`")
         proposal = _proposal(scope, known, _decided(contests[pair], decision, at), at)
         return propose_with_effect(transaction, proposal, lambda fact: not set(pair).isdisjoint(fact.assertion_ids))
+
+    return await store.write(work)
+
+
+async def reject_erase_request(store: Store, scope: Scope, request_id: str, *, at: datetime) -> RunEffect:
+    """Decide that nobody asked to erase this: what the request hides counts again. Return the run and its effect.
+
+    Raises `NotFound` if there is no such request in force.
+    """
+
+    def work(transaction: Session) -> RunEffect:
+        requests = read_erase_requests(transaction, scope)
+        chosen = next((request for request in requests if request.request.id == request_id), None)
+        if chosen is None:
+            raise NotFound(f"no request {request_id!r} to erase in {scope}; see `afterword review`")
+        known = lookup.read_knowledge(transaction, scope)
+        reason = "nobody asked to erase it, decided a person"
+        pairs = {
+            verdict.pair
+            for verdict in known.verdicts_by_id.get(request_id, ())
+            if verdict.later_id == request_id and verdict.relation is Relation.RETRACTS
+        }
+        verdicts = [Verdict(*pair, Relation.BESIDE, reason, PERSON) for pair in sorted(pairs)]
+        proposal = _proposal(scope, known, ([], verdicts), at)
+        return propose_with_effect(transaction, proposal, lambda fact: not chosen.ids.isdisjoint(fact.assertion_ids))
 
     return await store.write(work)
 

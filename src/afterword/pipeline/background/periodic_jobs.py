@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -23,6 +23,8 @@ from afterword.pipeline.intake import Saved
 from afterword.pipeline.vector_refresh import VectorRefresher
 from afterword.store import jobs, sessions
 from afterword.store.database.engine import Store
+from afterword.store.forgetting.erase_requests import WAIT
+from afterword.store.forgetting.erasure import scopes_with_requests
 from afterword.store.forgetting.retention import Retention
 from afterword.store.retry_schedule import Retries
 from afterword.store.scope_rows import read_scopes
@@ -48,8 +50,8 @@ class PeriodicJobs:
 
     `new_tracker` makes the cost tracker of one batch. `stop` returns a reason to begin nothing more, or None. With
     `defer`, waiting sessions are handed to it and not processed here. Without a `refresher` no vectors are made. With
-    `erases`, facts that people asked to be forgotten are erased after processing. `retention` says how long sessions
-    and facts are kept.
+    `erases`, facts that people asked to be forgotten are erased once they are hidden for `erase_wait`. `retention` says
+    how long sessions and facts are kept.
     """
 
     store: Store
@@ -64,12 +66,14 @@ class PeriodicJobs:
     refresher: VectorRefresher | None = None
     concurrency: int = AT_ONCE
     erases: bool = False
+    erase_wait: timedelta = WAIT
     retention: Retention = field(default_factory=Retention)
 
     async def pending(self) -> None:
         """Process the recorded sessions, or hand them to workers."""
         if self.defer is not None:
             await self.defer()
+            await self._erase()
             return
         waiting = await self.store.read(
             lambda transaction: sessions.waiting_sessions(transaction, progress=(sessions.Progress.PENDING,))
@@ -86,7 +90,7 @@ class PeriodicJobs:
             concurrency=self.concurrency,
             is_brief=True,
         )
-        await self._erase([session.scope for session in waiting])
+        await self._erase()
 
     async def retry(self) -> None:
         """Queue failed sessions again whose pause has passed."""
@@ -103,7 +107,6 @@ class PeriodicJobs:
             except ExtractionError as error:  # the other scopes must not wait for this one; it stays due
                 logger.warning("%s could not be consolidated (%s)", telemetry.scope_mark(scope), type(error).__name__)
                 continue
-            await self._erase([scope])
             if not tracker.reached:
                 await self._mark(scope, self.clock.now())
 
@@ -112,9 +115,12 @@ class PeriodicJobs:
         scopes = await self.store.read(read_scopes)
         await retain_and_compare(self.store, scopes, self.retention, judge=self.judge, at=self.clock.now())
 
-    async def _erase(self, scopes: Sequence[Scope]) -> None:
+    async def _erase(self) -> None:
+        """Erase what people asked to be forgotten, once it has been hidden for as long as `erase_wait`."""
         if self.erases:
-            await erase_and_compare(self.store, scopes, judge=self.judge, at=self.clock.now())
+            scopes = await self.store.read(scopes_with_requests)
+            at = self.clock.now()
+            await erase_and_compare(self.store, scopes, judge=self.judge, at=at, wait=self.erase_wait)
 
     async def _scopes_to_consolidate(self) -> list[Scope]:
         now, rule = self.clock.now(), self.rule

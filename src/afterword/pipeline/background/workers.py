@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import psycopg
 from procrastinate import App, PsycopgConnector
@@ -28,6 +28,7 @@ from afterword.pipeline.intake import Saved
 from afterword.pipeline.vector_refresh import VectorRefresher
 from afterword.store import sessions
 from afterword.store.database.engine import Store
+from afterword.store.forgetting.erase_requests import WAIT
 from afterword.store.migrations import ADVISORY_LOCK
 from afterword.store.retry_schedule import Retries
 
@@ -114,7 +115,7 @@ class Worker:
     """Processes the sessions in the queue. `new_tracker` makes the cost tracker of one session.
 
     With a `refresher`, vectors of new facts are made in the background. With `erases`, facts that people asked to be
-    forgotten are erased after processing.
+    forgotten are erased once they are hidden for `erase_wait`.
     """
 
     def __init__(
@@ -127,9 +128,11 @@ class Worker:
         retries: Retries,
         refresher: VectorRefresher | None = None,
         erases: bool = False,
+        erase_wait: timedelta = WAIT,
     ) -> None:
         self.store, self.extractor, self.judge = store, extractor, judge
         self.new_tracker, self.retries, self.refresher, self.erases = new_tracker, retries, refresher, erases
+        self.erase_wait = erase_wait
 
     async def run(self, app: App, *, concurrency: int = 4, once: bool = False) -> None:
         """Work until SIGTERM or Ctrl-C, or with `once` until the queue is empty, on `concurrency` sessions at once.
@@ -188,6 +191,8 @@ class Worker:
             retries=self.retries,
         )
         if self.erases:
-            await erase_and_compare(self.store, [row.scope], judge=self.judge, at=datetime.now(UTC))
+            await erase_and_compare(
+                self.store, [row.scope], judge=self.judge, at=datetime.now(UTC), wait=self.erase_wait
+            )
         if self.refresher is not None:
             self.refresher.note(row.scope)

@@ -24,6 +24,7 @@ from afterword.store.database.clock import check_not_ahead
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks
 from afterword.store.forgetting import targets
+from afterword.store.forgetting.erase_requests import read_erase_requests
 from afterword.store.forgetting.row_blanking import ForgottenWords, blank_session, blank_turns_before
 from afterword.store.forgetting.served_copies import (
     CopySweep,
@@ -312,14 +313,27 @@ def requested_ids(transaction: Session, scope: Scope) -> frozenset[str]:
     return targets.ids_requested_to_forget(known.assertions, known.verdicts)
 
 
+def due_ids(transaction: Session, scope: Scope, until: datetime) -> frozenset[str]:
+    """Return the ids of what is hidden by requests since `until` or before, and of the requests themselves."""
+    due = read_erase_requests(transaction, scope, until=until)
+    return frozenset(id_ for request in due for id_ in request.ids)
+
+
 async def forget_requested_statements(
-    store: Store, scope: Scope, *, at: datetime, is_preview: bool = False
+    store: Store, scope: Scope, *, at: datetime, hidden_until: datetime | None = None, is_preview: bool = False
 ) -> Receipt | None:
-    """Forget what people have asked to forget in conversations; return None if nobody has asked."""
-    if not await store.read(lambda transaction: requested_ids(transaction, scope)):
+    """Forget what people have asked to forget in conversations; return None if nobody has asked.
+
+    With `hidden_until`, only what is hidden since then or before.
+    """
+
+    def ids(transaction: Session) -> frozenset[str]:
+        return requested_ids(transaction, scope) if hidden_until is None else due_ids(transaction, scope, hidden_until)
+
+    if not await store.read(ids):
         return None
 
     def work(erasure: Erasure) -> None:
-        erasure.forget_statements(requested_ids(erasure.transaction, scope))
+        erasure.forget_statements(ids(erasure.transaction))
 
     return await erase_in_scope(store, scope, work, at=at, is_preview=is_preview)
