@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from afterword.client.process_worker import LENGTH_BYTES, Ended, Finished, Share, packed, unpacked
+from afterword.client.process_worker import LENGTH_BYTES, Ended, Finished, SessionShare, packed, unpacked
 from afterword.client.resources import Resources
 from afterword.errors import ArgumentInvalid
 from afterword.facts.scopes import Scope
@@ -77,7 +77,7 @@ def shares(sessions: Sequence[Saved], count: int) -> list[tuple[Saved, ...]]:
 
 
 async def run_in_processes(
-    jobs: Sequence[Share], *, stop: Callable[[], str | None], on_ended: Callable[[Ended], None]
+    jobs: Sequence[SessionShare], *, stop: Callable[[], str | None], on_ended: Callable[[Ended], None]
 ) -> str | None:
     """Run each job in a process of its own, and return the budget that was reached, None if none was.
 
@@ -101,7 +101,7 @@ async def run_in_processes(
     return next(filter(None, reached), None)
 
 
-async def _started(job: Share) -> Process:
+async def _started(job: SessionShare) -> Process:
     # A session of its own keeps Ctrl-C from it: it is told to stop by the end of its input.
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-P", "-m", "afterword.client.process_worker", stdin=PIPE, stdout=PIPE, start_new_session=True
@@ -115,7 +115,7 @@ async def _started(job: Share) -> Process:
     return process
 
 
-async def _follow(process: Process, job: Share, on_ended: Callable[[Ended], None]) -> str | None:
+async def _follow(process: Process, job: SessionShare, on_ended: Callable[[Ended], None]) -> str | None:
     """Report the sessions of a process as they end, and return the budget that was reached."""
     left = {(saved.scope, saved.session_id) for saved in job.sessions}
     finished = Finished()
@@ -133,7 +133,7 @@ async def _follow(process: Process, job: Share, on_ended: Callable[[Ended], None
     return finished.budget_reached
 
 
-async def _next_message(process: Process) -> Share | Ended | Finished | None:
+async def _next_message(process: Process) -> SessionShare | Ended | Finished | None:
     if process.stdout is None:
         return None
     try:

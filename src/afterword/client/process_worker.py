@@ -1,6 +1,6 @@
 """The process that processes its share of a run's sessions, and the messages between it and the process that began it.
 
-It is started as `python -m afterword.client.process_worker`. It reads one `Share` from standard input and writes an
+It is started as `python -m afterword.client.process_worker`. It reads one `SessionShare` from standard input and writes an
 `Ended` for every session and one `Finished` to standard output. What follows the job on standard input is the reason to
 stop: at its end no further session is begun. So it also ends when the process that began it has died.
 """
@@ -31,7 +31,7 @@ LENGTH_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class SessionShare:
     """The sessions of one process, and how they are processed."""
 
     settings: Settings
@@ -57,15 +57,15 @@ class Finished:
     error: str | None = None
 
 
-def packed(message: Share | Ended | Finished) -> bytes:
+def packed(message: SessionShare | Ended | Finished) -> bytes:
     """Return a message as it is sent: its length and its content."""
     content = pickle.dumps(message)
     return len(content).to_bytes(LENGTH_BYTES, "big") + content
 
 
-def unpacked(content: bytes) -> Share | Ended | Finished:
+def unpacked(content: bytes) -> SessionShare | Ended | Finished:
     """Return the message of a content. Only for bytes of a process of our own: pickle runs what it reads."""
-    message: Share | Ended | Finished = pickle.loads(content)
+    message: SessionShare | Ended | Finished = pickle.loads(content)
     return message
 
 
@@ -84,7 +84,7 @@ class StopReason:
         self._reason = source.readall().decode() or "the process that began it has ended"
 
 
-async def process_share(job: Share, stop: Callable[[], str | None], output: BinaryIO) -> None:
+async def process_share(job: SessionShare, stop: Callable[[], str | None], output: BinaryIO) -> None:
     """Process the sessions of a job and write what becomes of each to `output`."""
 
     def send(message: Ended | Finished) -> None:
@@ -139,7 +139,7 @@ def _main() -> None:
     # Unbuffered: a thread that waits for a buffered file keeps its lock, and the interpreter cannot end.
     source = FileIO(sys.stdin.fileno(), closefd=False)
     job = unpacked(_read_exactly(source, int.from_bytes(_read_exactly(source, LENGTH_BYTES), "big")))
-    if not isinstance(job, Share):
+    if not isinstance(job, SessionShare):
         raise TypeError(f"expected a job, got {type(job).__name__}")
     asyncio.run(process_share(job, StopReason(source), output))
 

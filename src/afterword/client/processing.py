@@ -15,7 +15,7 @@ from sqlmodel import Session
 
 from afterword.client.arguments import Source
 from afterword.client.process_pool import count_processes, run_in_processes, shares
-from afterword.client.process_worker import Ended, Share
+from afterword.client.process_worker import Ended, SessionShare
 from afterword.client.resources import Resources
 from afterword.client.results import ConsolidatedScope, ConsolidationReport, ProcessedSession, ProcessingReport
 from afterword.client.store_results import CostEstimate, CostRange, OutdatedSession
@@ -124,7 +124,7 @@ async def _run_in_processes(
         if not isinstance(result, NotStarted):
             on_done(result)
 
-    begin = partial(Share, resources.settings, options.extractor, options.apply, at_once)
+    begin = partial(SessionShare, resources.settings, options.extractor, options.apply, at_once)
     reached = await run_in_processes(
         [begin(share) for share in shares(taken, count)], stop=options.stop, on_ended=note_end
     )
