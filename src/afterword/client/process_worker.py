@@ -1,8 +1,8 @@
 """The process that processes its share of a run's sessions, and the messages between it and the process that began it.
 
-It is started as `python -m afterword.client.process_worker`. It reads one `SessionShare` from standard input and writes an
-`Ended` for every session and one `Finished` to standard output. What follows the job on standard input is the reason to
-stop: at its end no further session is begun. So it also ends when the process that began it has died.
+It is started as `python -m afterword.client.process_worker`. It reads one `SessionShare` from standard input. To
+standard output it writes an `Ended` for every session, and one `Finished`. What follows on standard input is the reason
+to stop: at its end no further session is begun. So it also ends when the process that began it has died.
 """
 
 from __future__ import annotations
