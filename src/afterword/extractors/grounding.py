@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from enum import StrEnum
 
-from afterword.extractors.candidates import Candidate, Modality
+from afterword.extractors.candidates import Candidate, Citation, Modality
 from afterword.extractors.conversation import Conversation
 from afterword.extractors.extractor import Rejection
 from afterword.extractors.quote_support import Support, statement_support, withdrawal_support
@@ -103,6 +103,28 @@ class _CheckedSession:
     assumed: frozenset[str]
     own_texts: Mapping[int, str]
     conversation: Conversation
+
+
+@dataclass(frozen=True, slots=True)
+class _CitedQuote:
+    """A quote where it stands in its turn. `own_words` is the part of it that the speaker did not paste or quote."""
+
+    turn: Turn
+    text: str
+    start: int
+    own_words: str
+
+    @property
+    def is_pasted(self) -> bool:
+        return self.own_words != self.text
+
+    @property
+    def counts(self) -> bool:
+        """Whether the speaker said a part of it."""
+        return not self.is_pasted or any(sign.isalnum() for sign in self.own_words)
+
+    def evidence(self, session_id: str) -> Evidence:
+        return Evidence(EvidenceKind.TURN, self.text, session_id, self.turn.number, self.turn.speaker, self.start)
 
 
 def ground(
@@ -235,39 +257,44 @@ def _check_support(
 
 def _evidence(candidate: Candidate, session: _CheckedSession) -> tuple[Evidence, ...]:
     """Return the citations that count, in the order of the turns, word for word."""
-    cited: dict[Evidence, None] = {}
-    own_words: list[str] = []
-    pasted: list[str] = []
-    is_command = is_instruction(candidate.value, candidate.statement)
-    for citation in sorted(candidate.evidence, key=lambda citation: citation.turn):
-        turn = session.turns.get(citation.turn)
-        if turn is None:
-            raise _RefusedError(Reason.TURN_UNKNOWN, str(citation.turn))
-        if turn.role not in (Role.HUMAN, Role.AGENT):
-            continue
-        own_text = session.own_texts.get(turn.number, turn.text)
-        # The same words may stand in a pasted stretch and outside of it.
-        quote = find_quote(citation.quote, own_text) or find_quote(citation.quote, turn.text)
-        if quote is None:
-            raise _RefusedError(Reason.QUOTE_MISSING, citation.quote)
-        start = own_text.find(quote) if quote in own_text else turn.text.find(quote)
-        own = own_text[start : start + len(quote)].replace(FILLER, "")
-        own_words.append(own)
-        if own != quote:
-            pasted.append(quote)
-            is_command |= is_pasted_with_instruction(turn.text, start, start + len(quote))
-            if not any(sign.isalnum() for sign in own):
-                continue
-        cited[Evidence(EvidenceKind.TURN, quote, session.session_id, turn.number, turn.speaker, start)] = None
-    if pasted and not _supports(candidate.value, " ".join(own_words), " ".join(pasted)):
-        raise _RefusedError(Reason.QUARANTINED) if is_command else _RefusedError(Reason.PASTED, pasted[0])
-    evidence = tuple(cited)
+    citations = sorted(candidate.evidence, key=lambda citation: citation.turn)
+    quotes = [quote for citation in citations if (quote := _cited_quote(citation, session))]
+    _check_own_words(candidate, quotes)
+    evidence = tuple(dict.fromkeys(quote.evidence(session.session_id) for quote in quotes if quote.counts))
     if not evidence:
         raise _RefusedError(Reason.NOT_A_PERSON)
     # An agent's words count only if a person accepts them later, so the last cited words must be a person's.
     if session.turns[evidence[-1].turn or 0].role is not Role.HUMAN:
         raise _RefusedError(Reason.NOT_ACCEPTED)
     return evidence
+
+
+def _cited_quote(citation: Citation, session: _CheckedSession) -> _CitedQuote | None:
+    """Return the quote of a citation where it stands in its turn, or None if neither a person nor an agent speaks."""
+    turn = session.turns.get(citation.turn)
+    if turn is None:
+        raise _RefusedError(Reason.TURN_UNKNOWN, str(citation.turn))
+    if turn.role not in (Role.HUMAN, Role.AGENT):
+        return None
+    own_text = session.own_texts.get(turn.number, turn.text)
+    # The same words may stand in a pasted stretch and outside of it.
+    quote = find_quote(citation.quote, own_text) or find_quote(citation.quote, turn.text)
+    if quote is None:
+        raise _RefusedError(Reason.QUOTE_MISSING, citation.quote)
+    start = own_text.find(quote) if quote in own_text else turn.text.find(quote)
+    return _CitedQuote(turn, quote, start, own_text[start : start + len(quote)].replace(FILLER, ""))
+
+
+def _check_own_words(candidate: Candidate, quotes: Sequence[_CitedQuote]) -> None:
+    """Reject a candidate that cites pasted words, unless the speakers' own words say the same."""
+    pasted = [quote for quote in quotes if quote.is_pasted]
+    own_words = " ".join(quote.own_words for quote in quotes)
+    if not pasted or _supports(candidate.value, own_words, " ".join(quote.text for quote in pasted)):
+        return
+    is_command = is_instruction(candidate.value, candidate.statement) or any(
+        is_pasted_with_instruction(quote.turn.text, quote.start, quote.start + len(quote.text)) for quote in pasted
+    )
+    raise _RefusedError(Reason.QUARANTINED) if is_command else _RefusedError(Reason.PASTED, pasted[0].text)
 
 
 def _supports(value: str, own: str, pasted: str) -> bool:
@@ -335,8 +362,7 @@ def find_quote(quote: str, text: str) -> str | None:
     """Return the exact words of `text` that `quote` copies, or None.
 
     White space, invisible characters and the typographic forms of quotation marks, apostrophes and dashes may differ;
-    letter case may not.
-    A quote without a letter or digit matches nothing.
+    letter case may not. A quote without a letter or digit matches nothing.
     """
     stripped = quote.strip()
     if not any(sign.isalnum() for sign in stripped):

@@ -189,7 +189,7 @@ class SaidWords:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The words with a capital letter."""
+        """The words that begin with a capital letter."""
         return frozenset(word for word in plain_words(_plain_text(self.text)) if word[0].isupper())
 
     @cached_property
@@ -241,14 +241,14 @@ def unsaid_names(text: str, said: SaidWords, known: SaidWords | None = None) -> 
     """Return the names and numbers of a text that were not said.
 
     Of a name in several words it is enough that one was said as a name, if all are among the `known` words. In German,
-    where every noun has a capital letter, names are not told from other words.
+    where every noun has a capital letter, names cannot be told from other words and only numbers are checked.
     """
     plain = _DATE.sub(" ", _plain_text(text))
     unsaid = [number for number in _numbers(plain) if number not in said.numbers]
     if len(_GERMAN.findall(plain)) >= _FEWEST_GERMAN:
         return unsaid
-    for run in _NAME.finditer(plain):
-        words = [word for word in plain_words(run.group()) if _is_name(word)]
+    for name in _NAME.finditer(plain):
+        words = [word for word in plain_words(name.group()) if _is_name(word)]
         missing = [word for word in words if not said.has(word)]
         is_named = known is not None and any(word in said.names for word in words) and all(map(known.has, missing))
         unsaid += [] if is_named else missing
@@ -256,7 +256,7 @@ def unsaid_names(text: str, said: SaidWords, known: SaidWords | None = None) -> 
 
 
 def _content(plain: str) -> list[str]:
-    """Return the words that say something: no stop words, units, numbers, and words of the frame of a statement."""
+    """Return the words that say something: no stop words, units or numbers, and no words of `_FRAME`."""
     words = dict.fromkeys(word for word in plain_words(plain.casefold()) if not word.isdigit())
     return [word for word in words if word not in STOP_WORDS | _UNITS | _FRAME and terms(word)]
 
@@ -267,7 +267,7 @@ def _is_name(word: str) -> bool:
 
 
 def _is_form_of(said: str, word: str) -> bool:
-    """Whether one of two longer words is part of the other: a compound, or another ending."""
+    """Return whether one of two longer words is part of the other: a compound, or another ending."""
     shorter, longer = sorted((said, word), key=len)
     return len(shorter) >= _INNER_LETTERS and shorter in longer
 
@@ -303,12 +303,10 @@ class Quoted:
     everybody: SaidWords
 
 
-def statement_support(value: str, texts: str, quoted: Quoted) -> Support:
-    """Return whether quoted words support a value and the sentences that go with it (`texts`)."""
-    is_literal = quoted.person.contains(value)
+def statement_support(value: str, sentences: str, quoted: Quoted) -> Support:
+    """Return whether quoted words support a value and the sentences that go with it."""
     if not has_content(value):
-        is_said = is_literal or said_share(texts, quoted.turns) >= _FEWEST_OF_SENTENCE
-        return Support.FULL if is_said and not unsaid_names(texts, quoted.everybody) else Support.UNSAID
+        return _sentence_support(value, sentences, quoted)
     share = said_share(value, quoted.person, quoted.turns)
     is_accepted = bool(quoted.agent.text) and accepts(quoted.last)
     if share < FEWEST_SAID:
@@ -319,10 +317,16 @@ def statement_support(value: str, texts: str, quoted: Quoted) -> Support:
             return Support.NOT_ACCEPTED
     may_complete = is_accepted or share >= _FEWEST_TO_COMPLETE
     own = SaidWords(f"{quoted.people.text}\n{quoted.agent.text}") if may_complete else quoted.people
-    is_unsaid = not is_literal and unsaid_names(value, own, quoted.everybody)
-    if is_unsaid or unsaid_names(texts, quoted.everybody):
+    is_unsaid = not quoted.person.contains(value) and unsaid_names(value, own, quoted.everybody)
+    if is_unsaid or unsaid_names(sentences, quoted.everybody):
         return Support.UNSAID
     return Support.FULL
+
+
+def _sentence_support(value: str, sentences: str, quoted: Quoted) -> Support:
+    """Return whether quoted words support the sentences of a value that has no content, as in "none"."""
+    is_said = quoted.person.contains(value) or said_share(sentences, quoted.turns) >= _FEWEST_OF_SENTENCE
+    return Support.FULL if is_said and not unsaid_names(sentences, quoted.everybody) else Support.UNSAID
 
 
 def withdrawal_support(value: str, statement: str, quoted: Quoted) -> Support:

@@ -26,7 +26,7 @@ _DIETS = word_set("vegan vegetarian pescatarian")
 _ABOUT_ONE_ATTRIBUTE = word_set(
     "name called home country employer job origin birthplace raised_in allergy language age"
 )
-"""Withdrawing a value of these says nothing about the same value elsewhere: who has left Porto may like it still."""
+"""Withdrawing a value of these says nothing about the same value elsewhere: who has left Porto may still like it."""
 
 _DENIAL = re.compile(
     r"(?:hate|dislike|detest|can't stand|cannot stand|can't bear|don't like|do not like|not an? (?:big )?fan of|never|"
@@ -34,8 +34,8 @@ _DENIAL = re.compile(
 )
 _EMPHASIS = re.compile(r"(?:always|usually|only|mostly|please) (?P<core>.+)")
 
-# Shorter values occur in too many sentences to tell what is taken back.
 SHORTEST_NAMED = 4
+"""The fewest characters of a value by which a withdrawal names it. Shorter ones occur in too many sentences."""
 
 
 def relation(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
@@ -50,29 +50,30 @@ def relation(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | Non
         return Relation.CHANGES, "decided otherwise"
     if earlier.slot != later.slot:
         return None
-    (said, was_positive), (says, is_positive) = _core(earlier), _core(later)
-    if said == says:
+    (earlier_words, was_positive), (later_words, is_positive) = _core(earlier), _core(later)
+    if earlier_words == later_words:
         return _same_value(earlier, later) if was_positive == is_positive else _other_value(earlier, later)
     return _other_value(earlier, later) if _excludes(earlier, later) else None
 
 
 def _is_of_other_occasion(earlier: Assertion, later: Assertion) -> bool:
-    """Whether the later assertion is limited to something else, so that it leaves the earlier one as it is."""
+    """Return whether the later assertion is limited to something else, so that it leaves the earlier one as it is."""
     if earlier.kind is Kind.DECISION and not _core(later)[1] and not later.limited_to:
         return False
     return folded(earlier.limited_to or "") != folded(later.limited_to or "")
 
 
 def _is_dropped_decision(earlier: Assertion, later: Assertion) -> bool:
-    """Whether the later assertion decides against what the earlier one decided for some purpose."""
+    """Return whether the later assertion decides against what the earlier one decided for some purpose."""
     if earlier.kind is not Kind.DECISION or later.kind is not Kind.DECISION or earlier.slot == later.slot:
         return False
-    (said, was_positive), (says, is_positive) = _core(earlier), _core(later)
-    return was_positive and not is_positive and said[: len(says)] == says and bool(earlier.limited_to)
+    (earlier_words, was_positive), (later_words, is_positive) = _core(earlier), _core(later)
+    is_against_it = was_positive and not is_positive and earlier_words[: len(later_words)] == later_words
+    return is_against_it and bool(earlier.limited_to)
 
 
 def _excludes(earlier: Assertion, later: Assertion) -> bool:
-    """Whether two different values of one slot cannot hold together."""
+    """Return whether two different values of one slot cannot hold together."""
     attribute = later.slot[1]
     if attribute in SINGLE_VALUED or attribute.startswith(_SINGLE_VALUED_PREFIXES):
         return True
@@ -110,33 +111,39 @@ def _other_value(earlier: Assertion, later: Assertion) -> tuple[Relation, str]:
 
 
 def is_cleared(earlier: Assertion, later: Assertion) -> bool:
-    """Whether the later assertion takes back everything about the earlier one's subject, so that no judge is needed."""
+    """Return whether the later assertion takes back all about the earlier one's subject. Then no judge is needed."""
     takes_all = later.act is not SpeechAct.STATE and later.attribute == EVERYTHING and not later.value
     return takes_all and earlier.act is SpeechAct.STATE and folded(earlier.subject) == folded(later.subject)
 
 
 def _is_postponed(earlier: Assertion, later: Assertion) -> bool:
-    """Whether the later assertion moves an announced date that has not come yet."""
+    """Return whether the later assertion moves an announced date that has not come yet."""
     if earlier.valid_from is None or later.valid_from is None or earlier.valid_from == later.valid_from:
         return False
     return earlier.valid_from > later.said_at
 
 
 def _withdrawal(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
+    """Return that a withdrawal retracts the earlier assertion, and why, or None if it is about something else."""
     if is_cleared(earlier, later):
         return Relation.RETRACTS, "everything was taken back"
-    is_same_value = _core(earlier) == _core(later)
-    if earlier.slot == later.slot and (not later.value or is_same_value):
+    if earlier.slot == later.slot and (not later.value or _core(earlier) == _core(later)):
         return Relation.RETRACTS, "taken back"
     if {earlier.slot[1], later.slot[1]} & _ABOUT_ONE_ATTRIBUTE and later.act is SpeechAct.RETRACT:
         return None
-    taken_back = folded(later.value)
-    words = f" {_words(earlier.value)} {_words(earlier.statement)} "
-    is_named = later.act is SpeechAct.ERASE and len(taken_back) >= SHORTEST_NAMED and f" {taken_back} " in words
-    is_same_name = is_same_value and (len(taken_back) >= SHORTEST_NAMED or taken_back == folded(earlier.value))
-    if is_named or is_same_name:
+    if _is_withdrawn_by_name(earlier, later):
         return Relation.RETRACTS, f"taken back by name: {later.value}"
     return None
+
+
+def _is_withdrawn_by_name(earlier: Assertion, later: Assertion) -> bool:
+    """Return whether a withdrawal has the earlier value, or asks to erase what the earlier statement names."""
+    name = folded(later.value)
+    is_long_enough = len(name) >= SHORTEST_NAMED
+    if _core(earlier) == _core(later):
+        return is_long_enough or name == folded(earlier.value)
+    words = f" {_words(earlier.value)} {_words(earlier.statement)} "
+    return later.act is SpeechAct.ERASE and is_long_enough and f" {name} " in words
 
 
 def _words(text: str) -> str:

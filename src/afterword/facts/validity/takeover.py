@@ -46,45 +46,51 @@ def replaced_plans(
     }
 
 
-def taken_interval(later: Assertion, interval: Interval, former: Interval, extent: Extent | None) -> Interval:
+def taken_interval(
+    later: Assertion, later_interval: Interval, earlier_interval: Interval, extent: Extent | None
+) -> Interval:
     """Return the interval that a later statement takes from an earlier one: usually the interval it is about.
 
     What is replaced as a whole ends when that is said and does not come back; before it has begun, all of it ends.
     """
     if extent is not Extent.WHOLE:
-        return interval
-    start = min(interval[0], later.said_at)
-    return (min(start, former[0]) if _has_not_begun(former, later) else start), None
+        return later_interval
+    start = min(later_interval[0], later.said_at)
+    return (min(start, earlier_interval[0]) if _has_not_begun(earlier_interval, later) else start), None
 
 
-def _extent_by_dates(earlier: Assertion, later: Assertion, former: Interval, interval: Interval) -> Extent:
-    """Return how much a change takes of the earlier statement, where no judge has said it."""
-    (start, end), (former_start, former_end) = interval, former
-    has_own_days = earlier.valid_from is not None or former_end is not None or former_start > earlier.said_at
-    if not has_own_days:
-        return Extent.WHOLE if _moves_event(later, interval) else Extent.DAYS
-    if end is not None and former_end is None:
-        # What is said for some days leaves the other days of what has no end.
+def _extent_by_dates(
+    earlier: Assertion, later: Assertion, earlier_interval: Interval, later_interval: Interval
+) -> Extent:
+    """Return how much a change takes of the earlier statement if no judge has said it."""
+    if earlier_interval[1] is None and not _is_announced(earlier, earlier_interval):
+        return Extent.WHOLE if _moves_event(later, later_interval) else Extent.DAYS
+    if _leaves_other_days(later, earlier_interval, later_interval):
         return Extent.DAYS
-    is_inside = former_start < start and end is not None and former_end is not None and end < former_end
-    if later.valid_from is not None and is_inside:
-        return Extent.DAYS
-    if later.valid_from is None or start.date() == former_start.date():
-        return Extent.WHOLE
-    return Extent.WHOLE if _has_not_begun(former, later) else Extent.DAYS
+    has_same_start = later.valid_from is None or later_interval[0].date() == earlier_interval[0].date()
+    return Extent.WHOLE if has_same_start or _has_not_begun(earlier_interval, later) else Extent.DAYS
 
 
-def _moves_event(later: Assertion, interval: Interval) -> bool:
-    """Whether it gives a new date to an event of at most a day that is still ahead, such as a deadline or a defence."""
-    start, end = interval
+def _leaves_other_days(later: Assertion, earlier_interval: Interval, later_interval: Interval) -> bool:
+    """Return whether the later statement ends before the earlier one, which holds on its other days."""
+    (earlier_start, earlier_end), (later_start, later_end) = earlier_interval, later_interval
+    if later_end is None or earlier_end is None:
+        return later_end is not None
+    return later.valid_from is not None and earlier_start < later_start and later_end < earlier_end
+
+
+def _moves_event(later: Assertion, later_interval: Interval) -> bool:
+    """Return whether it gives a new date to an event of at most a day that is still ahead, such as a deadline."""
+    start, end = later_interval
     is_ahead = later.valid_from is not None and start > later.said_at
     return is_ahead and end is not None and end - start <= _ONE_DAY
 
 
 def _is_announced(assertion: Assertion, interval: Interval) -> bool:
+    """Return whether a statement names its first day, or begins after it was said."""
     return assertion.valid_from is not None or interval[0] > assertion.said_at
 
 
-def _has_not_begun(former: Interval, later: Assertion) -> bool:
-    """Whether the earlier statement's first day is not over when the later one is said."""
-    return former[0].date() >= later.said_at.date()
+def _has_not_begun(earlier_interval: Interval, later: Assertion) -> bool:
+    """Return whether the earlier statement's first day is not over when the later one is said."""
+    return earlier_interval[0].date() >= later.said_at.date()
