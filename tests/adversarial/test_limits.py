@@ -21,6 +21,8 @@ from afterword.pipeline.intake import Saved
 from afterword.pipeline.memory_import import import_memories
 from afterword.pipeline.session import process_session
 from afterword.pipeline.sources.other_libraries import Memory, Origin
+from afterword.pipeline.window_grounding import NOT_EXAMINED
+from afterword.privacy.policy import Privacy
 from afterword.store import lookup
 from afterword.store.database.engine import Store
 from batches import state
@@ -89,6 +91,21 @@ WORKS: dict[str, Work] = {
     "likes, each in a turn of its own": _many_turns(SENTENCES["likes"]),
     "memories of another library": _import_memories,
 }
+
+
+async def test_candidates_beyond_the_bound_of_a_session_are_counted_but_not_examined() -> None:
+    async with Store("sqlite://", privacy=Privacy(facts_per_session=5)) as store:
+        await store.migrate()
+        saved = Saved(MIRA, "monday", state=state(" ".join(map(SENTENCES["likes"], range(40)))), started_at=AT)
+        outcome = await process_session(store, saved, extractor=RulesExtractor())
+        refused = await store.read(lambda transaction: lookup.rejections(transaction, MIRA, "monday"))
+    assert outcome.rejected == {"too_many": 35}
+    assert [statement for _, statement, _ in refused] == [
+        *(f"The user likes thing{number}." for number in range(5, 10)),
+        *[NOT_EXAMINED] * 30,
+    ]
+    assert {reason for reason, _, _ in refused} == {"too_many"}
+    assert refused[-1][2].startswith("turn 1: the session says more")
 
 
 async def _seconds(work: Work, size: int) -> float:

@@ -13,7 +13,8 @@ _TURNS_BEFORE, _TURNS_AFTER, _MOST_TURNS = 300, 50, 3_000
 """How many turns before the first and after the last cited turn belong to the conversation, and how many at most."""
 
 LETTERS_AROUND = 2_000
-"""How much of a turn before and after a quote is read with it. All of a long turn would be read for each quote."""
+"""How much of a turn before and after a quote is read with it, at least: to read all of a long turn for each quote would
+take too long. A turn is cut at multiples of it: the words around neighbouring quotes are the same, and are read once."""
 
 
 class Conversation:
@@ -22,6 +23,7 @@ class Conversation:
     def __init__(self, turns: Mapping[int, Turn], cited: Sequence[int], *, names: Iterable[str]) -> None:
         self._turns, self._names = turns, "\n".join(names)
         self._cited = [number for number in cited if number in turns]
+        self._words_by_text: dict[str, SaidWords] = {}
 
     def quoted(self, evidence: Sequence[Evidence]) -> Quoted:
         """Return the words that the evidence of a candidate cites."""
@@ -33,21 +35,24 @@ class Conversation:
             sentences = quoted_sentences(turn.text, start, start + len(cited.quote))
             if turn.role is Role.HUMAN:
                 person.append(sentences)
-                end = start + len(cited.quote) + LETTERS_AROUND
-                around.setdefault(turn.number, {})[turn.text[max(0, start - LETTERS_AROUND) : end]] = None
+                around.setdefault(turn.number, {})[_around_quote(turn.text, start, start + len(cited.quote))] = None
             else:
                 agent.append(sentences)
         speakers = [self._turns[number].speaker for number in around]
         nearby = [text for texts in around.values() for text in texts]
         return Quoted(
             person=SaidWords("\n".join([*person, *speakers])),
-            turns=SaidWords("\n".join([*nearby, *speakers])),
+            turns=self._words("\n".join([*nearby, *speakers])),
             agent=SaidWords("\n".join(agent)),
-            answered=SaidWords("\n".join(self._answered(number) for number in around)),
+            answered=self._words("\n".join(self._answered(number) for number in around)),
             last=person[-1],
             people=self._people,
             everybody=self._everybody,
         )
+
+    def _words(self, text: str) -> SaidWords:
+        """Return the words of a text, which are read once."""
+        return self._words_by_text.setdefault(text, SaidWords(text))
 
     def _answered(self, number: int) -> str:
         """Return what an agent said just before a turn."""
@@ -70,3 +75,9 @@ class Conversation:
         roles = (Role.HUMAN, Role.AGENT, Role.MEMORY)
         said = [f"{turn.speaker}\n{turn.text}" for turn in self._around if turn.role in roles]
         return SaidWords("\n".join([*said, self._names]))
+
+
+def _around_quote(text: str, start: int, end: int) -> str:
+    """Return the words of a turn around `text[start:end]`."""
+    first, last = start // LETTERS_AROUND - 1, end // LETTERS_AROUND + 2
+    return text[max(0, first) * LETTERS_AROUND : last * LETTERS_AROUND]

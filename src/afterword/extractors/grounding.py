@@ -54,7 +54,9 @@ class Reason(StrEnum):
     TOO_MANY = "too_many"
 
 
-FINAL = frozenset({Reason.NOT_ASSERTED, Reason.QUARANTINED, Reason.PASTED, Reason.SECRET, Reason.FORGOTTEN})
+FINAL = frozenset(
+    {Reason.NOT_ASSERTED, Reason.QUARANTINED, Reason.PASTED, Reason.SECRET, Reason.FORGOTTEN, Reason.TOO_MANY}
+)
 """Rejections that are not shown to the extractor, because it cannot correct them."""
 
 DETAILS = {
@@ -145,6 +147,8 @@ def ground(
     person has no time.
     """
     candidates = tuple(candidates)
+    if not candidates:
+        return Grounding((), ())
     cited = {citation.turn for candidate in candidates for citation in candidate.evidence}
     stretches = zip(transcript.turns, foreign_turns(transcript.turns, only=cited), strict=True)
     own_texts = {turn.number: without_foreign(turn.text, pasted) for turn, pasted in stretches if pasted}

@@ -17,11 +17,8 @@ from sqlmodel import Session
 
 from afterword import telemetry
 from afterword.errors import Overtaken, ScopeMoved
-from afterword.extractors.candidate_masking import mask_candidates
-from afterword.extractors.candidates import Candidate
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Extractor, Usage
-from afterword.extractors.grounding import Grounding, ground
 from afterword.extractors.judge import Judge
 from afterword.facts.assertions import Assertion
 from afterword.facts.knowledge import Knowledge
@@ -30,12 +27,12 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
 from afterword.pipeline import session_telemetry
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
-from afterword.pipeline.forgotten_candidates import withhold_forgotten
 from afterword.pipeline.intake import PreparedSession, Saved, StoredSession, prepare_session, refresh_prepared
 from afterword.pipeline.judging import JudgingResult, PairJudging, PairsToJudge
 from afterword.pipeline.resolution import Changes, changes_between, comparison_partners, required_pairs
 from afterword.pipeline.run_storage import retry_if_overtaken
-from afterword.pipeline.window_reader import WindowReader, limited_reading
+from afterword.pipeline.window_grounding import ground_window, limited_reading
+from afterword.pipeline.window_reader import WindowReader
 from afterword.privacy.policy import OFF_THE_RECORD
 from afterword.store import ledger, lookup, requests, scope_rows, sessions
 from afterword.store.database.engine import Store
@@ -233,38 +230,33 @@ class _Processing:
         if self.forgotten_size != stored.forgotten.size:
             self.extracted.clear()  # it was grounded before something was forgotten
             self.forgotten_size = stored.forgotten.size
+        most = self.store.privacy.facts_per_session
         for window, key in zip(prepared.windows, prepared.keys, strict=True):
             first, last = window.turns[0].number, window.turns[-1].number
             count(Count.CACHE, cache="window", hit=key in stored.readings)
+            most -= len(readings[-1].assertions) if readings else 0
             if key in stored.readings:
-                readings.append(self._within_bound(WindowReading(key, first, last, stored.readings[key]), readings))
+                readings.append(limited_reading(WindowReading(key, first, last, stored.readings[key]), most))
                 continue
             if key not in self.extracted:
                 await asyncio.sleep(0)  # an extractor without calls would hold the event loop until the last window
-                grounding = await self.reader.read(window, partial(self._ground, prepared))
+                ground = partial(
+                    ground_window,
+                    prepared=prepared,
+                    scope=self.saved.scope,
+                    session_id=self.saved.session_id,
+                    privacy=self.store.privacy,
+                    most=most,
+                )
+                grounding = await self.reader.read(window, ground)
                 session_telemetry.count_grounding(grounding)
                 refused = tuple(
                     (rejection.reason, rejection.candidate.statement, rejection.detail)
                     for rejection in grounding.rejections
                 )
                 self.extracted[key] = WindowReading(key, first, last, grounding.assertions, refused)
-            readings.append(self._within_bound(self.extracted[key], readings))
+            readings.append(limited_reading(self.extracted[key], most))
         return readings
-
-    def _within_bound(self, reading: WindowReading, earlier: Sequence[WindowReading]) -> WindowReading:
-        """Return a reading without the statements that exceed what is kept of one session."""
-        said = sum(len(other.assertions) for other in earlier)
-        return limited_reading(reading, max(0, self.store.privacy.facts_per_session - said))
-
-    def _ground(self, prepared: PreparedSession, candidates: Sequence[Candidate]) -> Grounding:
-        grounding = ground(
-            mask_candidates(candidates, self.store.privacy),
-            prepared.transcript,
-            scope=self.saved.scope,
-            session_id=self.saved.session_id,
-            owners=prepared.owners,
-        )
-        return withhold_forgotten(grounding, prepared.transcript, prepared.stored.forgotten)
 
     async def _finish_unchanged(self, prepared: PreparedSession) -> SessionOutcome:
         """Mark a session as done that holds nothing new, unless other processes have changed the scope."""

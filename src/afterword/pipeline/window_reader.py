@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 
 from afterword import telemetry
 from afterword.extractors.candidates import Candidate
 from afterword.extractors.errors import AnswerCut, ExtractionError
 from afterword.extractors.extractor import Extraction, Extractor, Usage, Window
-from afterword.extractors.grounding import DETAILS, FINAL, Grounding, Reason
+from afterword.extractors.grounding import FINAL, Grounding
 from afterword.extractors.windows import halve
-from afterword.store.proposals import WindowReading
 from afterword.telemetry import Stage
 
 Ground = Callable[[Sequence[Candidate]], Grounding]
@@ -64,16 +62,6 @@ class WindowReader:
             telemetry.note(candidates=len(extraction.candidates))
         self.usage += extraction.usage
         return extraction.candidates
-
-
-def limited_reading(reading: WindowReading, most: int) -> WindowReading:
-    """Return a reading with at most this many statements; the others are among the refused ones."""
-    surplus = reading.assertions[most:]
-    if not surplus:
-        return reading
-    reason, detail = Reason.TOO_MANY.value, DETAILS[Reason.TOO_MANY]
-    left_out = tuple((reason, assertion.statement, detail) for assertion in surplus)
-    return replace(reading, assertions=reading.assertions[:most], rejections=(*reading.rejections, *left_out))
 
 
 def _run_grounding(ground: Ground, candidates: Sequence[Candidate]) -> Grounding:
