@@ -13,8 +13,8 @@ _TURNS_BEFORE, _TURNS_AFTER, _MOST_TURNS = 300, 50, 3_000
 """How many turns before the first and after the last cited turn belong to the conversation, and how many at most."""
 
 LETTERS_AROUND = 2_000
-"""How much of a turn before and after a quote is read with it, at least: to read all of a long turn for each quote would
-take too long. A turn is cut at multiples of it: the words around neighbouring quotes are the same, and are read once."""
+"""How much of a turn before and after a quote is read with it, at least: to read all of a long turn for each quote
+would take too long. A turn is cut at multiples of it, so the words around neighbouring quotes are the same."""
 
 
 class Conversation:

@@ -61,7 +61,7 @@ def limited_reading(reading: WindowReading, most: int) -> WindowReading:
         return reading
     reason, detail = Reason.TOO_MANY.value, DETAILS[Reason.TOO_MANY]
     left_out = tuple((reason, assertion.statement, detail) for assertion in surplus)
-    return replace(reading, assertions=reading.assertions[:most], rejections=(*reading.rejections, *left_out))
+    return replace(reading, assertions=reading.assertions[:most], rejections=(*left_out, *reading.rejections))
 
 
 def _not_examined(candidate: Candidate) -> Rejection:
