@@ -92,9 +92,9 @@ async def fill(store: Store, scopes: int, size: int, *, vectors: bool, turns: bo
         for start in range(0, scopes, 100):
             rows: dict[Any, list[dict[str, Any]]] = {table: [] for table in TABLES}
             for scope in range(start, min(start + 100, scopes)):
-                rows[ScopeRow].append({"id": scope + 1, **_named(scope), "revision": 1, "policy": "auto"})
+                rows[ScopeRow].append(scope_row(scope))
                 for number in range(size):
-                    for table, values in _fact(scope, number, sentence(chance)).items():
+                    for table, values in fact_rows(scope, number, sentence(chance)).items():
                         rows[table].append(values)
             for table in TABLES:
                 if rows[table]:
@@ -129,11 +129,14 @@ async def _fill_turns(store: Store, size: int, chance: random.Random) -> None:
 TABLES = (ScopeRow, AssertionRow, EvidenceRow, FactRow, FactAssertionRow)
 
 
-def _named(scope: int) -> dict[str, str]:
-    return {"tenant": "default", "kind": "user", "name": f"user-{scope}"}
+def scope_row(scope: int) -> dict[str, Any]:
+    """Return the row of a scope."""
+    name = {"tenant": "default", "kind": "user", "name": f"user-{scope}"}
+    return {"id": scope + 1, **name, "revision": 1, "policy": "auto"}
 
 
-def _fact(scope: int, number: int, text: str) -> dict[Any, dict[str, Any]]:
+def fact_rows(scope: int, number: int, text: str) -> dict[Any, dict[str, Any]]:
+    """Return the rows of a fact by table."""
     one, said_at = f"a{scope:06d}-{number:06d}", START + timedelta(minutes=number)
     span = {"start": said_at.isoformat(), "end": None, "ending": "expired", "by": None}
     subject, attribute, value = "user", f"note_{number}", text.split()[-1]

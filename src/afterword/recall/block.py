@@ -7,7 +7,7 @@ the last message.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -95,11 +95,18 @@ def missing_line(count: int) -> str:
 
 
 def render_part(
-    entries: Sequence[Entry], *, label: str, missing: int = 0, is_for_question: bool = False, has_preface: bool = True
+    entries: Sequence[Entry],
+    *,
+    label: str,
+    missing: int = 0,
+    is_for_question: bool = False,
+    has_preface: bool = True,
+    line_of: Callable[[Entry], str] | None = None,
 ) -> str:
     """Return one part of what an agent reads: a line for each entry, in the given order, under headings.
 
-    It is empty without entries and without facts that are missing. No entry can end it early.
+    `line_of` renders an entry, by default anew. The part is empty without entries and without facts that are missing.
+    No entry can end it early.
     """
     if not entries and not missing:
         return ""
@@ -109,7 +116,7 @@ def render_part(
         if entry_heading(entry) != heading:
             heading = entry_heading(entry)
             lines.append(heading)
-        lines.append(entry_line(entry))
+        lines.append(line_of(entry) if line_of is not None else entry_line(entry))
     *opening, closing = frame(label, is_for_question=is_for_question, has_preface=has_preface)
     return "\n".join([*opening, *lines, *([missing_line(missing)] if missing else ()), closing])
 

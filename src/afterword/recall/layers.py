@@ -17,13 +17,10 @@ from afterword.recall.block import (
     SaidTurn,
     entry_heading,
     entry_key,
-    entry_line,
-    frame,
     in_block_order,
-    missing_line,
     render_part,
 )
-from afterword.recall.tokens import token_count
+from afterword.recall.line_cache import LineCache, frame_tokens, heading_tokens, missing_tokens
 
 SHARE_OF_FACTS = 0.4
 SHARE_OF_FORMER = 0.15
@@ -60,6 +57,7 @@ class Layers:
     """
 
     label: str
+    lines: LineCache = field(default_factory=LineCache, repr=False, compare=False)
     stable: list[Entry] = field(default_factory=list)
     asked: list[Entry] = field(default_factory=list)
     missing: int = 0
@@ -82,12 +80,15 @@ class Layers:
     @property
     def stable_text(self) -> str:
         """The part that stays the same from turn to turn; empty if nothing is told in it."""
-        return render_part(self.stable, label=self.label, missing=self.missing)
+        return render_part(self.stable, label=self.label, missing=self.missing, line_of=self.lines.line)
 
     @property
     def question_text(self) -> str:
         """The part that depends on the question; empty if nothing is told in it."""
-        return render_part(self.asked, label=self.label, is_for_question=True, has_preface=not self.stable_text)
+        has_preface = not (self.stable or self.missing)
+        return render_part(
+            self.asked, label=self.label, is_for_question=True, has_preface=has_preface, line_of=self.lines.line
+        )
 
     @property
     def text(self) -> str:
@@ -98,10 +99,10 @@ class Layers:
 class _Room:
     """The tokens that are left, and what was put into the two parts."""
 
-    def __init__(self, label: str, budget_tokens: int, costs: dict[str, int]) -> None:
-        self.layers = Layers(label)
+    def __init__(self, label: str, budget_tokens: int, lines: LineCache) -> None:
+        self.layers = Layers(label, lines)
         self.left = budget_tokens
-        self._costs = costs
+        self._lines = lines
         self._keys: set[str] = set()
         self._headings: set[tuple[bool, str]] = set()
         self._opened: set[bool] = set()
@@ -110,18 +111,12 @@ class _Room:
         """Return what an entry costs, with its heading and the frame of its part where it is the first one there."""
         heading = entry_heading(entry)
         opening = 0 if is_asked in self._opened else self._frame_cost(is_asked=is_asked)
-        return self._line_cost(entry) + opening + (0 if (is_asked, heading) in self._headings else token_count(heading))
-
-    def _line_cost(self, entry: Entry) -> int:
-        if not isinstance(entry, Fact):
-            return token_count(entry_line(entry))
-        if entry.id not in self._costs:
-            self._costs[entry.id] = token_count(entry_line(entry))
-        return self._costs[entry.id]
+        of_heading = 0 if (is_asked, heading) in self._headings else heading_tokens(heading)
+        return self._lines.tokens(entry) + opening + of_heading
 
     def _frame_cost(self, *, is_asked: bool) -> int:
         has_preface = not is_asked or False not in self._opened
-        return token_count("\n".join(frame(self.layers.label, is_for_question=is_asked, has_preface=has_preface)))
+        return frame_tokens(self.layers.label, is_for_question=is_asked, has_preface=has_preface)
 
     def opening_cost(self) -> int:
         """Return what it costs to begin the part for the question."""
@@ -163,9 +158,9 @@ class _Room:
         """Put all entries into the stable part if all fit; return whether they do."""
         headings = {(False, entry_heading(entry)) for entry in entries} - self._headings
         total = 0 if False in self._opened or not entries else self._frame_cost(is_asked=False)
-        total += sum(token_count(heading) for _, heading in headings)
+        total += sum(heading_tokens(heading) for _, heading in headings)
         for entry in entries:
-            total += self._line_cost(entry)
+            total += self._lines.tokens(entry)
             if total > self.left:
                 return False
         return all(self.take(entry, is_asked=False) for entry in entries)
@@ -174,7 +169,7 @@ class _Room:
         """Put the flagged facts into the stable part: all if they fit, else the newest, and count the others."""
         if self.take_all(flagged):
             return
-        reserve = token_count(missing_line(len(flagged)))
+        reserve = missing_tokens(len(flagged))
         taken = 0
         while taken < len(flagged) and self.take(flagged[taken], is_asked=False, reserve=reserve):
             taken += 1
@@ -185,21 +180,19 @@ class _Room:
         self.left -= reserve + opening
 
 
-def fit_whole(facts: Sequence[Fact], *, label: str, budget_tokens: int, costs: dict[str, int]) -> bool:
+def fit_whole(facts: Sequence[Fact], *, label: str, budget_tokens: int, lines: LineCache) -> bool:
     """Return whether all facts fit the budget."""
-    return _Room(label, budget_tokens, costs).take_all(facts)
+    return _Room(label, budget_tokens, lines).take_all(facts)
 
 
-def choose_layers(
-    sources: LayerSources, *, label: str, budget_tokens: int, costs: dict[str, int] | None = None
-) -> Layers:
+def choose_layers(sources: LayerSources, *, label: str, budget_tokens: int, lines: LineCache | None = None) -> Layers:
     """Return what an agent is told within the budget.
 
     Where all that holds fits, all of it is told, then all that held before where that fits too, then turns. Else the
     flagged facts come first, then facts by one ranking, former facts and turns that match the question, each at first
     within its share, then more of the facts. A question about the past gives the former facts a larger share.
     """
-    room = _Room(label, budget_tokens, {} if costs is None else costs)
+    room = _Room(label, budget_tokens, lines or LineCache())
     if sources.all_facts is not None and room.take_all(in_block_order(sources.all_facts)):
         if not room.take_all(sources.former):
             room.take_many(sources.former_ranked, share_tokens=room.left // 2)

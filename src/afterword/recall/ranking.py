@@ -57,6 +57,7 @@ class SearchIndex:
     def __init__(self, table: UnitTable, is_selected: Array) -> None:
         self._table, self._is_selected = table, is_selected
         self._words = WordScores(table.counts, table.lengths, is_selected)
+        self._supported_facts: dict[int, list[int]] = {}
 
     @cached_property
     def _conversations(self) -> WordScores:
@@ -65,16 +66,25 @@ class SearchIndex:
         return WordScores(table.counts, table.lengths, is_turn, table.conversation)
 
     def ranked(
-        self, query: str, *, meaning: MeaningScores | None = None, weights: Weights = WEIGHTS, most: int | None = None
+        self,
+        query: str,
+        *,
+        meaning: MeaningScores | None = None,
+        weights: Weights = WEIGHTS,
+        most: int | None = None,
+        among: Array | None = None,
     ) -> list[tuple[Any, float]]:
         """Return the units that match the query, each with its score, best first. Ties keep the order of the units.
 
         A unit matches if it shares a word with the query, is near it in meaning, or is in the context of such a unit.
-        With `most`, return at most so many.
+        With `most`, return at most so many; with `among`, only units at places of which it is true.
         """
         wanted = set(terms(query))
         places, scores, _ = self._base_scores(wanted, meaning, weights)
         places, scores = self._with_context(places, scores, wanted, weights)
+        if among is not None:
+            is_among = among[places]
+            places, scores = places[is_among], scores[is_among]
         best_first = numpy.lexsort((self._table.rank[places], -scores))[:most]
         units = map(self._table.unit, places[best_first].tolist())
         return list(zip(units, scores[best_first].tolist(), strict=True))
@@ -142,7 +152,8 @@ class SearchIndex:
             scores[is_turn] += weights.conversation * by_conversation[table.conversation[turns]] / best
             scores[is_turn] -= weights.asking * table.asks[turns]
         if support:
-            scores += weights.sources * numpy.array([support.get(place, 0.0) for place in places.tolist()])
+            # The places are in order, and the supported facts are among them.
+            scores[numpy.searchsorted(places, list(support))] += weights.sources * numpy.array(list(support.values()))
         return places, scores
 
     def _neighbours(self, turns: Array, scores: Array, weights: Weights) -> tuple[Array, Array]:
@@ -167,9 +178,12 @@ class SearchIndex:
         """Return the selected facts that these turns support, each with the score of its best turn."""
         support: dict[int, float] = {}
         for place, score in zip(turns.tolist(), scores.tolist(), strict=True):
-            for fact in self._table.supported_by(self._table.unit(place).id):
-                if self._is_selected[fact]:
-                    support[fact] = max(support.get(fact, 0.0), score)
+            facts = self._supported_facts.get(place)
+            if facts is None:
+                of_turn = self._table.supported_by(self._table.unit(place).id)
+                facts = self._supported_facts[place] = [fact for fact in of_turn if self._is_selected[fact]]
+            for fact in facts:
+                support[fact] = max(support.get(fact, 0.0), score)
         return support
 
 

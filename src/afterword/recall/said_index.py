@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
-import numpy
-
-from afterword.facts.transcripts import SourceTurn, TurnPlace
+from afterword.facts.transcripts import SourceTurn
 from afterword.facts.words import terms
 from afterword.recall.block import SaidTurn
-from afterword.recall.bm25 import Postings, WordCounts, WordScores
+from afterword.recall.bm25 import WordScores
 from afterword.recall.served_turns import served_turn
+from afterword.recall.unit_table import UnitTable
 
 MOST_CANDIDATES = 80
 LEAST_COVERAGE = 0.3
@@ -24,7 +23,6 @@ NEXT_TURN, TURN_BEFORE = 0.25, 0.1
 SHORT = 8
 """A turn of at most so many words may need the turn before it."""
 
-_NOWHERE: WordCounts = (numpy.empty(0, dtype=numpy.int32), numpy.empty(0, dtype=numpy.int32))
 _POINTS_BACK = re.compile(
     r"^\W*(?:yes|yeah|yep|no|nope|ok|okay|sure|right|exactly|agreed|deal|that|this|it|those|these|the (?:first|second|"
     r"last|latter|former)|same|ja|nein|genau|si|sí|no|oui|non|exact|sim|nee)\b",
@@ -33,22 +31,15 @@ _POINTS_BACK = re.compile(
 
 
 class SaidIndex:
-    """Turns of a scope, searched by their words.
+    """The turns in a table, searched by their words.
 
-    `words` holds the words that find each turn, separated by white space; `before` the turn before each, where there is
-    one.
+    `before` holds the turn before each, where there is one, by session and number.
     """
 
-    def __init__(
-        self, turns: Sequence[SourceTurn], words: Sequence[str], before: Mapping[TurnPlace, SourceTurn]
-    ) -> None:
-        self.turns, self._words, self._before = turns, words, before
-        self._postings = Postings(words)
-        everything = numpy.ones(len(turns), dtype=bool)
-        self._scores = WordScores(self._counts, self._postings.lengths, everything)
-
-    def _counts(self, word: str) -> WordCounts:
-        return self._postings.counts(word) or _NOWHERE
+    def __init__(self, table: UnitTable, before: Mapping[str, Mapping[int, SourceTurn]]) -> None:
+        self.table, self.before = table, before
+        self._scores = WordScores(table.counts, table.lengths, table.is_alive)
+        self._words: dict[int, frozenset[str]] = {}
 
     def bearing_on(
         self, question: str, *, at: datetime, is_hidden: Callable[[SourceTurn, frozenset[str]], bool]
@@ -58,24 +49,35 @@ class SaidIndex:
         Left out are turns from after `at`, turns that are hidden, and turns that read like an instruction to an
         assistant.
         """
-        wanted = set(terms(question)) if self.turns else set()
+        wanted = set(terms(question)) if self.count else set()
         weights = self._weights(wanted)
         needed = LEAST_COVERAGE * sum(weights.values())
         if not needed:
             return
         for place, score in self._ranked(wanted):
-            turn = self.turns[place]
-            words = frozenset(self._words[place].split())
+            turn: SourceTurn = self.table.unit(place).turn
+            words = self._words_of(place)
             if sum(weight for word, weight in weights.items() if word in words) < needed:
                 continue
             shown = self._shown(turn, words, at, is_hidden)
             if shown is not None:
                 yield SaidTurn(shown, self._context(turn, words, at, is_hidden), score)
 
+    @property
+    def count(self) -> int:
+        """The number of turns."""
+        return len(self.table.by_order)
+
+    def _words_of(self, place: int) -> frozenset[str]:
+        words = self._words.get(place)
+        if words is None:
+            words = self._words[place] = frozenset(self.table.unit(place).terms.split())
+        return words
+
     def _weights(self, wanted: set[str]) -> dict[str, float]:
         """Return the weights of the rarest words of a question."""
-        count = len(self.turns)
-        rarities = {word: math.log(1 + count / (1 + len(self._counts(word)[0]))) for word in wanted}
+        frequencies = {word: int(self.table.is_alive[self.table.counts(word)[0]].sum()) for word in wanted}
+        rarities = {word: math.log(1 + self.count / (1 + frequency)) for word, frequency in frequencies.items()}
         rarest = sorted(rarities, key=lambda word: (-rarities[word], word))[:RAREST]
         return {word: rarities[word] for word in rarest}
 
@@ -84,11 +86,14 @@ class SaidIndex:
         base = dict(zip(places.tolist(), weights.tolist(), strict=True))
         best = max(base.values(), default=1.0)
         scores = {place: score / best for place, score in base.items()}
+        rank, by_order, conversation = self.table.rank, self.table.by_order, self.table.conversation
         for place, score in base.items():
-            for neighbour, share in ((place + 1, NEXT_TURN), (place - 1, TURN_BEFORE)):
-                if neighbour in base and self.turns[neighbour].session_id == self.turns[place].session_id:
+            for step, share in ((1, NEXT_TURN), (-1, TURN_BEFORE)):
+                beside = int(rank[place]) + step
+                neighbour = int(by_order[beside]) if 0 <= beside < len(by_order) else place
+                if neighbour in base and neighbour != place and conversation[neighbour] == conversation[place]:
                     scores[neighbour] += share * score / best
-        return sorted(scores.items(), key=lambda scored: (-scored[1], scored[0]))
+        return sorted(scores.items(), key=lambda scored: (-scored[1], rank[scored[0]]))
 
     def _shown(
         self,
@@ -110,7 +115,7 @@ class SaidIndex:
         is_hidden: Callable[[SourceTurn, frozenset[str]], bool],
     ) -> SourceTurn | None:
         """Return the turn before this one where this one is short or points back, and the other may be told."""
-        before = self._before.get(turn.place)
+        before = self.before.get(turn.session_id, {}).get(turn.number)
         if before is None or (len(words) > SHORT and not _POINTS_BACK.match(turn.text)):
             return None
         return self._shown(before, frozenset(terms(before.text)), at, is_hidden)

@@ -18,6 +18,8 @@ from afterword.facts.safety import is_flagged, must_never_be_missed
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TurnPlace
 from afterword.facts.validity.timeline import FactHistory, ValidityPeriod
+from afterword.facts.words import terms
+from afterword.privacy.prompt_injection import is_instruction
 from afterword.recall.index_units import fact_terms, fact_text
 from afterword.store.database.compiled_queries import Plain, moment, moment_or_none
 from afterword.store.rows import tags_of
@@ -65,13 +67,16 @@ class StoredFact:
     What finds it in a search index is described in `recall.unit_table`.
     """
 
-    __slots__ = ("_history", "_rows", "id")
+    __slots__ = ("_history", "_is_flagged", "_is_instruction", "_rows", "_value_words", "id")
     conversation, number, asks = None, 0, False
 
     def __init__(self, rows: tuple[Plain, ...]) -> None:
         self._rows = tuple(sorted(rows, key=_place)) if len(rows) > 1 else rows
         self.id: str = rows[0][_FACT]
         self._history: FactHistory | None = None
+        self._is_flagged: bool | None = None
+        self._is_instruction: bool | None = None
+        self._value_words: frozenset[str] | None = None
 
     @property
     def _lead(self) -> Plain:
@@ -114,7 +119,24 @@ class StoredFact:
     @property
     def is_flagged(self) -> bool:
         """Whether an agent must never miss it."""
-        return is_flagged([(row[ITEM_KIND] == EvidenceKind.PERSON, _flag(row)) for row in self._details()])
+        if self._is_flagged is None:
+            flags = [(row[ITEM_KIND] == EvidenceKind.PERSON, _flag(row)) for row in self._details()]
+            self._is_flagged = is_flagged(flags)
+        return self._is_flagged
+
+    @property
+    def is_instruction(self) -> bool:
+        """Whether its sentence or its value reads like a command to an assistant."""
+        if self._is_instruction is None:
+            self._is_instruction = is_instruction(self.statement, self.value)
+        return self._is_instruction
+
+    @property
+    def value_words(self) -> frozenset[str]:
+        """The words of its value, or of its sentence where it has none."""
+        if self._value_words is None:
+            self._value_words = frozenset(terms(self.value or self.statement))
+        return self._value_words
 
     @property
     def kind(self) -> Kind:

@@ -2,56 +2,37 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from operator import itemgetter
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import bindparam, exists, or_, select
-from sqlalchemy.orm import aliased
+import numpy
+from sqlalchemy import bindparam, or_, select
 from sqlmodel import Session, col
 
 from afterword.facts.assertions import SpeechAct
 from afterword.facts.fact import Fact, Status
-from afterword.facts.owners import find_owners
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import Role, SourceTurn, TurnPlace
+from afterword.facts.transcripts import SourceTurn, TurnPlace
 from afterword.facts.validity.timeline import FactHistory
 from afterword.facts.words import terms
-from afterword.privacy.prompt_injection import is_instruction
 from afterword.recall.block import FormerFact
-from afterword.recall.named_values import NamedValues
+from afterword.recall.bm25 import Array
+from afterword.recall.named_values import NamedValues, Words
 from afterword.recall.said_index import SaidIndex
-from afterword.store.database.compiled_queries import CompiledQuery, Plain, moment_or_none
+from afterword.store.database.compiled_queries import CompiledQuery
 from afterword.store.database.engine import Store
 from afterword.store.lookup import live_runs
 from afterword.store.reading.fact_rows import StoredFact
-from afterword.store.reading.snapshots import plain_columns, stored_terms, version
-from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn
+from afterword.store.reading.snapshots import plain_columns, version
+from afterword.store.reading.spoken_turns import SpokenTurns, read_spoken_turns
 from afterword.store.reading.views import View
-from afterword.store.tables import (
-    AssertionRow,
-    FactAssertionRow,
-    RunRow,
-    RunWindowRow,
-    SessionRow,
-    TurnRow,
-    WindowAssertionRow,
-)
+from afterword.store.tables import AssertionRow, FactAssertionRow, RunWindowRow, WindowAssertionRow
 
-
-@dataclass(frozen=True, slots=True)
-class _Spoken:
-    """The turns of a scope at one revision, and the values of statements that belong to no fact."""
-
-    revision: int
-    stamp: str
-    rows: Sequence[Plain]
-    index: SaidIndex
-    unlinked_values: frozenset[str]
+MOST_TURNS = 300_000
+"""How many turns of all scopes are kept at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,126 +60,99 @@ class Hidden:
 class LayerSource:
     """What the layers are made of at an instant.
 
-    `former` is what held before, the newest first. `said` are the turns that can be searched, and `hidden` says which
-    of them are not told. `flagged` are the facts that hold and must never be missed, in the order of saying.
+    `former` is what held before, the newest first; `is_former` marks the places of these facts. `said` are the turns
+    that can be searched, and `hidden` says which of them are not told. `flagged` are the facts that hold and must never
+    be missed, in the order of saying.
     """
 
     former: tuple[FormerFact, ...]
     said: SaidIndex
     hidden: Hidden
     flagged: tuple[StoredFact, ...]
+    former_by_id: Mapping[str, FormerFact]
+    is_former: Array
 
 
 @dataclass(slots=True)
-class _Cache:
-    spoken: dict[Scope, _Spoken] = field(default_factory=dict)
-    marks: dict[str, tuple[StoredFact, str, bool]] = field(default_factory=dict)
+class _SourceCache:
+    """What has been read for the views of one store. It is used in the store's threads and in event loops."""
+
+    spoken: OrderedDict[Scope, tuple[SpokenTurns, frozenset[Words]]] = field(default_factory=OrderedDict)
     sources: WeakKeyDictionary[View, LayerSource] = field(default_factory=WeakKeyDictionary)
 
 
-_caches: WeakKeyDictionary[Store, _Cache] = WeakKeyDictionary()
+_caches: WeakKeyDictionary[Store, _SourceCache] = WeakKeyDictionary()
 
 
 async def layer_source(store: Store, view: View) -> LayerSource:
     """Return what the layers of a view are made of. It is read and made once for each view."""
     cache = _caches.get(store)
     if cache is None:
-        cache = _caches[store] = _Cache()
+        cache = _caches.setdefault(store, _SourceCache())
         store.on_close(cache.spoken.clear)
-        store.on_close(cache.marks.clear)
     source = cache.sources.get(view)
     if source is None:
 
         def work(transaction: Session) -> LayerSource:
-            return _source(view, _read_spoken(transaction, view.snapshot.scope, cache), cache)
+            return _source(view, *_read_spoken(transaction, view.snapshot.scope, cache))
 
         source = cache.sources[view] = await store.read(work)
     return source
 
 
-def _read_spoken(transaction: Session, scope: Scope, cache: _Cache) -> _Spoken:
+def _read_spoken(transaction: Session, scope: Scope, cache: _SourceCache) -> tuple[SpokenTurns, frozenset[Words]]:
+    """Return the turns of a scope, and the words of the values of statements that belong to no fact."""
     connection = transaction.connection()
     now, known = version(connection, scope), cache.spoken.get(scope)
-    if known is not None and (known.revision, known.stamp) == (now.revision, now.stamp):
+    if known is not None and (known[0].revision, known[0].stamp) == (now.revision, now.stamp):
         return known
-    rows = _TURNS.ask(connection, scope=now.key, human=str(Role.HUMAN), agent=str(Role.AGENT))
-    rows.sort(key=itemgetter(0, 4))
-    unlinked = frozenset(value or statement for value, statement in _UNLINKED.ask(connection, scope=now.key))
-    index = known.index if known is not None and known.rows == rows else _said_index(rows, scope)
-    spoken = _Spoken(now.revision, now.stamp, rows, index, unlinked)
-    cache.spoken[scope] = spoken
-    return spoken
+    spoken = read_spoken_turns(connection, scope, now, known[0] if known is not None else None)
+    unlinked = _UNLINKED.ask(connection, scope=now.key)
+    read = spoken, frozenset(frozenset(terms(value or statement)) for value, statement in unlinked)
+    cache.spoken[scope] = read
+    cache.spoken.move_to_end(scope)
+    while len(cache.spoken) > 1 and sum(each.index.count for each, _ in list(cache.spoken.values())) > MOST_TURNS:
+        cache.spoken.popitem(last=False)
+    return read
 
 
-def _said_index(rows: Sequence[Plain], scope: Scope) -> SaidIndex:
-    """Return the index over the turns of the owner."""
-    turns: list[SourceTurn] = []
-    words: list[str] = []
-    before: dict[TurnPlace, SourceTurn] = {}
-    former: Plain | None = None
-    for row in rows:
-        key, _, humans, assumed, number, speaker, _, _, _, role = row
-        if role == Role.HUMAN and speaker in _owners(humans, assumed, scope):
-            stored = StoredTurn(row[:-1])
-            turns.append(stored.turn)
-            words.append(stored.terms.strip())
-            if former is not None and (former[0], former[4]) == (key, number - 1):
-                before[stored.turn.place] = SourceTurn(
-                    former[1], former[4], former[5], moment_or_none(former[6]), former[7]
-                )
-        former = row
-    return SaidIndex(turns, words, before)
-
-
-@lru_cache(maxsize=10_000)
-def _owners(humans: str, assumed: str, scope: Scope) -> frozenset[str]:
-    """Return who speaks for the scope in a session.
-
-    Nobody owns the scope of a team or a project: where one person speaks, that person does.
-    """
-    stated, guessed = json.loads(humans), json.loads(assumed)
-    people = list(dict.fromkeys([*stated, *guessed]))
-    return frozenset(find_owners(people, guessed, scope) or (people if len(people) == 1 else ()))
-
-
-def _source(view: View, spoken: _Spoken, cache: _Cache) -> LayerSource:
+def _source(view: View, spoken: SpokenTurns, unlinked: frozenset[Words]) -> LayerSource:
     scope, by_order = view.snapshot.scope, view.snapshot.table.by_order
     served: list[StoredFact] = [view.snapshot.table.unit(place) for place in view.served_places().tolist()]
     others = map(view.unit, by_order[~view.is_served[by_order]].tolist())
-    gone_values, superseded_values = set(spoken.unlinked_values), set[str]()
+    gone_values, superseded_values = set(unlinked), set[Words]()
     gone_places, superseded_places = set(view.snapshot.unlinked), set[TurnPlace]()
     former: list[Fact] = []
     for stored in others:
         if not isinstance(stored, StoredFact):
             continue
         history = stored.history(scope)
-        value, is_gone = history.lead.value or history.lead.statement, _is_gone(history)
+        is_gone = _is_gone(history)
         (gone_places if is_gone else superseded_places).update(stored.sources)
         if is_gone and not history.may_be:
-            gone_values.add(value)
+            gone_values.add(stored.value_words)
         if is_gone or history.members[0].said_at > view.since:
             continue
         fact = view.fact(stored)
         if fact.status is Status.SUPERSEDED:
-            superseded_values.add(value)
+            superseded_values.add(stored.value_words)
         is_held = fact.status in (Status.SUPERSEDED, Status.EXPIRED) and fact.valid_from is not None
-        if is_held and not is_instruction(fact.statement, fact.value):
+        if is_held and not stored.is_instruction:
             former.append(fact)
-    marks = [_marks(stored, cache) for stored in served]
-    held = {value for value, _ in marks}
+    held = {stored.value_words for stored in served} if gone_values or superseded_values else frozenset[Words]()
     gone = NamedValues(gone_values, held)
-    remaining = [fact for fact in former if not _names(gone, fact)]
-    hidden = Hidden(gone, NamedValues(superseded_values, held), frozenset(gone_places), frozenset(superseded_places))
-    flagged = tuple(stored for stored, (_, is_flagged) in zip(served, marks, strict=True) if is_flagged)
-    return LayerSource(_with_successors(view, remaining, served), spoken.index, hidden, flagged)
-
-
-def _marks(stored: StoredFact, cache: _Cache) -> tuple[str, bool]:
-    """Return the value of a fact, and whether it is flagged. Each is read once."""
-    known = cache.marks.get(stored.id)
-    if known is None or known[0] is not stored:
-        known = cache.marks[stored.id] = stored, stored.value or stored.statement, stored.is_flagged
-    return known[1], known[2]
+    entries = _with_successors(view, [fact for fact in former if not _names(gone, fact)], served)
+    is_former = numpy.zeros(view.snapshot.table.size, dtype=bool)
+    places = (view.snapshot.table.place(entry.fact.id) for entry in entries)
+    is_former[[place for place in places if place is not None]] = True
+    return LayerSource(
+        former=entries,
+        said=spoken.index,
+        hidden=Hidden(gone, NamedValues(superseded_values, held), frozenset(gone_places), frozenset(superseded_places)),
+        flagged=tuple(stored for stored in served if stored.is_flagged),
+        former_by_id={entry.fact.id: entry for entry in entries},
+        is_former=is_former,
+    )
 
 
 def _is_gone(history: FactHistory) -> bool:
@@ -208,7 +162,7 @@ def _is_gone(history: FactHistory) -> bool:
 
 
 def _names(gone: NamedValues, fact: Fact) -> bool:
-    return gone.are_named_in(frozenset(terms(f"{fact.statement} {fact.value}")))
+    return bool(gone) and gone.are_named_in(frozenset(terms(f"{fact.statement} {fact.value}")))
 
 
 def _with_successors(view: View, former: Sequence[Fact], served: Iterable[StoredFact]) -> tuple[FormerFact, ...]:
@@ -229,22 +183,6 @@ def _with_successors(view: View, former: Sequence[Fact], served: Iterable[Stored
     return tuple(sorted(entries, key=lambda entry: entry.order, reverse=True))
 
 
-def _all_turns() -> Any:
-    """Select the turns of people and agents, but of no session of which every run was undone or waits."""
-    run = aliased(RunRow)
-    of_session = col(run.session_pk) == col(SessionRow.id)
-    columns = *plain_columns(TURN_COLUMNS), stored_terms(TurnRow).label("terms"), col(TurnRow.role).label("role")
-    return (
-        select(*columns)
-        .join_from(SessionRow, TurnRow, col(TurnRow.session_pk) == col(SessionRow.id))
-        .where(
-            col(SessionRow.scope_id) == bindparam("scope"),
-            or_(col(TurnRow.role) == bindparam("human"), col(TurnRow.role) == bindparam("agent")),
-            or_(~exists().where(of_session), exists().where(of_session, col(run.status) == "applied")),
-        )
-    )
-
-
 def _unlinked_statements() -> Any:
     """Select the value and the sentence of live statements that belong to no fact.
 
@@ -262,5 +200,4 @@ def _unlinked_statements() -> Any:
     )
 
 
-_TURNS = CompiledQuery(_all_turns)
 _UNLINKED = CompiledQuery(_unlinked_statements)

@@ -16,7 +16,7 @@ from afterword.recall.block import FormerFact, SaidTurn, in_block_order, scope_l
 from afterword.recall.bm25 import Array
 from afterword.recall.layers import Layers, LayerSources, choose_layers, fit_whole
 from afterword.recall.past_questions import is_about_the_past
-from afterword.recall.ranking import MeaningScores, repeats_last
+from afterword.recall.ranking import MeaningScores
 from afterword.recall.served_turns import served_turn
 from afterword.recall.vectors import Embedder
 from afterword.store.database.engine import Store
@@ -87,7 +87,7 @@ async def recall(
     served = view.served_places(kinds)
     label = scope_label(scope)
     whole = _all_if_few(view, served, budget_tokens=budget_tokens)
-    if whole is not None and not fit_whole(whole, label=label, budget_tokens=budget_tokens, costs=view.costs):
+    if whole is not None and not fit_whole(whole, label=label, budget_tokens=budget_tokens, lines=view.lines):
         whole = None
     source = await layer_source(store, view)
     is_past = is_about_the_past(query)
@@ -95,21 +95,19 @@ async def recall(
     lacking = 0
     if query.strip() and whole is None:
         near, lacking = await meaning(store, view, query, embedder) if embedder is not None else (None, 0)
-        units = repeats_last(view.index.ranked(query, meaning=near))
-    matching = (unit for unit, _ in units if isinstance(unit, StoredFact) and (kinds is None or unit.kind in kinds))
-    ranked = [_with_former(view, view.fact(unit)) for unit in islice(matching, MOST_RANKED)]
+        units = view.index.ranked(query, meaning=near, most=MOST_RANKED, among=view.are_facts(kinds))
     flagged = () if whole is not None else reversed(source.flagged)
     sources = LayerSources(
         all_facts=whole,
-        flagged=[_with_former(view, view.fact(fact)) for fact in flagged if kinds is None or fact.kind in kinds],
-        ranked=ranked,
-        latest=(_with_former(view, fact) for fact in view.facts_at(served[::-1])),
+        flagged=[view.shown(fact) for fact in flagged if kinds is None or fact.kind in kinds],
+        ranked=[view.shown(unit) for unit, _ in units if isinstance(unit, StoredFact)],
+        latest=map(view.shown, map(view.snapshot.table.unit, served[::-1])),
         former=source.former if kinds is None else (),
-        former_ranked=_former_ranked(view, source, query) if kinds is None else (),
+        former_ranked=_former_ranked(view, source, query, most=MOST_RANKED) if kinds is None else (),
         said=_said(source, query, at, is_about_the_past=is_past) if kinds is None else (),
         is_about_the_past=is_past,
     )
-    layers = choose_layers(sources, label=label, budget_tokens=budget_tokens, costs=view.costs)
+    layers = choose_layers(sources, label=label, budget_tokens=budget_tokens, lines=view.lines)
     recalled = _recall(layers.facts, units, stored=len(served), lacking=lacking)
     said = layers.said
     return replace(
@@ -121,11 +119,12 @@ async def recall(
     )
 
 
-def _former_ranked(view: View, source: LayerSource, query: str) -> list[FormerFact]:
-    """Return the former facts that match the query, best first."""
-    by_id = {former.fact.id: former for former in source.former}
-    ranked = view.past_index.ranked(query) if by_id and query.strip() else []
-    return [by_id[unit.id] for unit, _ in ranked if unit.id in by_id]
+def _former_ranked(view: View, source: LayerSource, query: str, *, most: int | None = None) -> list[FormerFact]:
+    """Return the former facts that match the query, best first, at most so many."""
+    if not source.former or not query.strip():
+        return []
+    ranked = view.past_index.ranked(query, most=most, among=source.is_former)
+    return [source.former_by_id[unit.id] for unit, _ in ranked]
 
 
 def _said(source: LayerSource, query: str, at: datetime, *, is_about_the_past: bool) -> Iterator[SaidTurn]:
@@ -236,13 +235,7 @@ def _all_if_few(view: View, served: Array, *, budget_tokens: int) -> list[Fact] 
     """Return these served facts, None where they are far too many or too long for the budget."""
     if len(served) > budget_tokens or view.count_characters(served) > MOST_LETTERS_PER_TOKEN * budget_tokens:
         return None
-    return [_with_former(view, fact) for fact in view.facts_at(served)]
-
-
-def _with_former(view: View, fact: Fact) -> Fact:
-    """Return a fact with the value that it replaced, where it replaced one: then its line says since when it holds."""
-    value = view.former(fact)
-    return replace(fact, former=value) if value else fact
+    return [view.shown(view.snapshot.table.unit(place)) for place in served]
 
 
 def _recall(chosen: Sequence[Fact | SourceTurn], units: Units, *, stored: int, lacking: int = 0) -> Recall:

@@ -64,7 +64,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class _Version:
+class Version:
     """A scope's key, None where nothing is kept of it, and which state of it is there."""
 
     key: int | None
@@ -72,13 +72,14 @@ class _Version:
     stamp: str
 
     def is_of(self, snapshot: Snapshot) -> bool:
+        """Return whether a snapshot is of this state."""
         return (self.revision, self.stamp) == (snapshot.revision, snapshot.stamp)
 
 
-def version(connection: Connection, scope: Scope) -> _Version:
+def version(connection: Connection, scope: Scope) -> Version:
     """Return which state of the scope is there."""
     rows = _VERSION.ask(connection, tenant=scope.tenant, kind=str(scope.kind), name=scope.id)
-    return _Version(*rows[0]) if rows else _Version(None, 0, "")
+    return Version(*rows[0]) if rows else Version(None, 0, "")
 
 
 def read(connection: Connection, scope: Scope, before: Snapshot | None = None) -> Snapshot:
@@ -113,34 +114,48 @@ class _Change:
     is_unlinked: bool
 
 
-def _changes_since(connection: Connection, now: _Version, before: Snapshot) -> list[_Change] | None:
-    """Return what has changed since `before`, None where that is not known: too long ago, or another history."""
-    rows = _CHANGES.ask(connection, scope=now.key, revision=before.revision)
+def sessions_changed_since(connection: Connection, now: Version, revision: int, stamp: str) -> set[str] | None:
+    """Return the ids of the sessions that runs have read since a state of the scope, None where that is not known."""
+    changes = _known_changes(connection, now, revision, stamp)
+    return None if changes is None else _session_ids(changes)
+
+
+def _session_ids(changes: Iterable[_Change]) -> set[str]:
+    return {change.source.removeprefix(_SESSION) for change in changes if change.source.startswith(_SESSION)}
+
+
+def _changes_since(connection: Connection, now: Version, before: Snapshot) -> list[_Change] | None:
+    """Return what has changed since `before`, None where that is not known or where too much has changed."""
+    changes = _known_changes(connection, now, before.revision, before.stamp)
+    changed = sum(len(change.fact_ids) for change in changes or ())
+    return changes if changed <= max(MOST_CHANGED * len(before.table.by_order), FEW_CHANGED) else None
+
+
+def _known_changes(connection: Connection, now: Version, revision: int, stamp: str) -> list[_Change] | None:
+    """Return what has changed since a state, None where that is not known: too long ago, or another history."""
+    rows = _CHANGES.ask(connection, scope=now.key, revision=revision)
     changes = [_Change(row[0], row[1], row[2], json.loads(row[3]), bool(row[4])) for row in rows]
     known = [(change.revision, change.stamp) for change in changes]
-    wanted = range(before.revision, now.revision + 1)
-    if not known or [revision for revision, _ in known] != list(wanted):
+    if not known or [number for number, _ in known] != list(range(revision, now.revision + 1)):
         return None
-    if known[0] != (before.revision, before.stamp) or known[-1] != (now.revision, now.stamp):
+    if known[0] != (revision, stamp) or known[-1] != (now.revision, now.stamp):
         return None
-    changes = changes[1:]
-    changed = sum(len(change.fact_ids) for change in changes)
-    return changes if changed <= max(MOST_CHANGED * len(before.table.by_order), FEW_CHANGED) else None
+    return changes[1:]
 
 
 def _changed_table(connection: Connection, key: int, before: UnitTable, changes: Sequence[_Change]) -> UnitTable:
     """Return the table after these changes. Only changed facts and sessions are read."""
     changed = list(dict.fromkeys(fact_id for change in changes for fact_id in change.fact_ids))
-    facts = stored_facts(_listed(connection, _SOME_FACTS, changed, scope=key))
+    facts = stored_facts(rows_listed(connection, _SOME_FACTS, changed, scope=key))
     gone = {place for fact_id in changed if (place := before.place(fact_id)) is not None}
     cited = {place for fact in facts for place in fact.sources}
 
     def is_cited(turn_id: TurnPlace) -> bool:
         return turn_id in cited or any(place not in gone for place in before.supported_by(turn_id))
 
-    sessions = {change.source.removeprefix(_SESSION) for change in changes if change.source.startswith(_SESSION)}
+    sessions = _session_ids(changes)
     sessions |= {turn_id[0] for turn_id in cited if before.place(turn_id) is None}
-    rows = _listed(connection, _SESSION_TURNS, sorted(sessions), scope=key, role=str(Role.HUMAN))
+    rows = rows_listed(connection, _SESSION_TURNS, sorted(sessions), scope=key, role=str(Role.HUMAN))
     turns = {turn.id: turn for turn in map(StoredTurn, rows) if is_cited(turn.id)}
     known = {turn_id for place in gone for turn_id in before.unit(place).sources}
     known |= {before.unit(place).id for session_id in sessions for place in before.turns_of(session_id)}
@@ -155,7 +170,7 @@ def _changed_table(connection: Connection, key: int, before: UnitTable, changes:
     return before.revised(gone, [*facts, *turns.values()])
 
 
-def _listed(connection: Connection, question: CompiledQuery, names: Sequence[str], **values: object) -> list[Plain]:
+def rows_listed(connection: Connection, question: CompiledQuery, names: Sequence[str], **values: object) -> list[Plain]:
     """Return the rows of these names."""
     rows: list[Plain] = []
     for start in range(0, len(names), CHUNK):

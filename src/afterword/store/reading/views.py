@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from itertools import chain
@@ -15,6 +16,7 @@ from afterword.facts.transcripts import TurnPlace
 from afterword.facts.validity.timeline import facts_at
 from afterword.recall.bm25 import Array
 from afterword.recall.former_values import former_value
+from afterword.recall.line_cache import LineCache
 from afterword.recall.ranking import SearchIndex
 from afterword.recall.vectors import Vectors
 from afterword.store.reading.fact_rows import KINDS, StoredFact
@@ -45,9 +47,9 @@ class View:
             before = None
         if before is not None and before.since > at:
             before = None
-        # The tokens of a rendered line, by the id of its fact or turn.
-        self.costs: dict[str, int] = {}
+        self.lines = LineCache()
         self._facts: dict[str, Fact] = {}
+        self._shown: dict[str, Fact] = {}
         size = before.snapshot.table.size if before is not None else 0
         self.is_served, self.is_past = numpy.zeros(table.size, dtype=bool), numpy.zeros(table.size, dtype=bool)
         self._kinds = numpy.full(table.size, -1, dtype=numpy.int8)
@@ -107,10 +109,15 @@ class View:
 
     def served_places(self, kinds: Collection[Kind] | None = None) -> Array:
         """Return the places of the facts that hold, in order of saying; with `kinds` only of these."""
+        by_order = self.snapshot.table.by_order
+        return by_order[(self.is_served & self.are_facts(kinds))[by_order]]
+
+    def are_facts(self, kinds: Collection[Kind] | None = None) -> Array:
+        """Return of each place whether a fact is there; with `kinds` one of these."""
         is_wanted = numpy.zeros(len(KINDS) + 1, dtype=bool)  # the last one is that of turns
         is_wanted[: len(KINDS)] = [kinds is None or kind in kinds for kind in KINDS]
-        by_order = self.snapshot.table.by_order
-        return by_order[(self.is_served & is_wanted[self._kinds])[by_order]]
+        are_facts: Array = is_wanted[self._kinds]
+        return are_facts
 
     def facts_at(self, places: Iterable[int]) -> Iterator[Fact]:
         """Yield the facts at some places, as they are at this instant."""
@@ -124,6 +131,14 @@ class View:
         """Return where a fact stands in the order of saying."""
         table = self.snapshot.table
         return int(table.rank[table.place(fact.id)])
+
+    def shown(self, stored: StoredFact) -> Fact:
+        """Return a fact with the value that it replaced, if any: then its line says since when it holds."""
+        if stored.id not in self._shown:
+            fact = self.fact(stored)
+            value = self.former(fact)
+            self._shown[stored.id] = replace(fact, former=value) if value else fact
+        return self._shown[stored.id]
 
     def former(self, fact: Fact) -> str | None:
         """Return the value that a fact replaced, None if there is none or it may not be told."""

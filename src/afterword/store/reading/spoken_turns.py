@@ -1,0 +1,129 @@
+"""All turns of a scope that its owner spoke. After a change only the turns of changed sessions are read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, exists, or_, select
+from sqlalchemy.orm import aliased
+from sqlmodel import col
+
+from afterword.facts.owners import find_owners
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Role, SourceTurn
+from afterword.recall.said_index import SaidIndex
+from afterword.recall.unit_table import UnitTable
+from afterword.store.database.compiled_queries import CompiledQuery, Plain, moment_or_none
+from afterword.store.reading.snapshots import Version, plain_columns, rows_listed, sessions_changed_since, stored_terms
+from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn
+from afterword.store.tables import RunRow, SessionRow, TurnRow
+
+MOST_SESSIONS = 0.25
+"""Where a larger share of the sessions has changed, all are read."""
+FEW_SESSIONS = 20
+"""So many are read by themselves in any case."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenTurns:
+    """The turns at one state of the scope. `marks` holds what tells each session from an earlier state of it."""
+
+    revision: int
+    stamp: str
+    index: SaidIndex
+    marks: Mapping[str, Plain]
+
+
+def read_spoken_turns(
+    connection: Connection, scope: Scope, now: Version, before: SpokenTurns | None = None
+) -> SpokenTurns:
+    """Return the turns of a scope in the state `now`; `before` is what they were once."""
+    marks = {mark[1]: mark for mark in _SESSIONS.ask(connection, scope=now.key)}
+    changed = None
+    if before is not None:
+        changed = sessions_changed_since(connection, now, before.revision, before.stamp)
+    if before is None or changed is None:
+        before, changed = SpokenTurns(0, "", SaidIndex(UnitTable(), {}), {}), set(marks)
+    changed |= {name for name in before.marks.keys() | marks.keys() if before.marks.get(name) != marks.get(name)}
+    present = sorted(changed & marks.keys())
+    roles = {"human": str(Role.HUMAN), "agent": str(Role.AGENT)}
+    if len(present) > max(FEW_SESSIONS, MOST_SESSIONS * len(marks)):
+        rows = [row for row in _TURNS.ask(connection, scope=now.key, **roles) if row[1] in changed]
+    else:
+        rows = rows_listed(connection, _SOME_TURNS, present, scope=now.key, **roles)
+    rows = [row for row in rows if row[1] in marks]
+    rows.sort(key=itemgetter(0, 4))
+    gone = [place for name in changed for place in before.index.table.turns_of(name)]
+    turns, earlier = _spoken(rows, scope)
+    if not gone and not turns and before.marks:
+        return SpokenTurns(now.revision, now.stamp, before.index, marks)
+    unchanged = {name: turn for name, turn in before.index.before.items() if name not in changed}
+    index = SaidIndex(before.index.table.revised(gone, turns), unchanged | earlier)
+    return SpokenTurns(now.revision, now.stamp, index, marks)
+
+
+def _spoken(rows: Iterable[Plain], scope: Scope) -> tuple[list[StoredTurn], dict[str, dict[int, SourceTurn]]]:
+    """Return the turns of the owner, and the turn before each, by session and number."""
+    turns: list[StoredTurn] = []
+    before: dict[str, dict[int, SourceTurn]] = {}
+    former: Plain | None = None
+    for row in rows:
+        key, session_id, humans, assumed, number, speaker, _, _, _, role = row
+        if role == Role.HUMAN and speaker in _owners(humans, assumed, scope):
+            turns.append(StoredTurn(row[:-1]))
+            if former is not None and (former[0], former[4]) == (key, number - 1):
+                turn = SourceTurn(former[1], former[4], former[5], moment_or_none(former[6]), former[7])
+                before.setdefault(session_id, {})[number] = turn
+        former = row
+    return turns, before
+
+
+@lru_cache(maxsize=10_000)
+def _owners(humans: str, assumed: str, scope: Scope) -> frozenset[str]:
+    """Return who speaks for the scope in a session.
+
+    Nobody owns the scope of a team or a project: where one person speaks, that person does.
+    """
+    stated, guessed = json.loads(humans), json.loads(assumed)
+    people = list(dict.fromkeys([*stated, *guessed]))
+    return frozenset(find_owners(people, guessed, scope) or (people if len(people) == 1 else ()))
+
+
+def _shown_sessions() -> Sequence[Any]:
+    """Return what selects the sessions of a scope, but none of which every run was undone or waits."""
+    run = aliased(RunRow)
+    of_session = col(run.session_pk) == col(SessionRow.id)
+    is_shown = or_(~exists().where(of_session), exists().where(of_session, col(run.status) == "applied"))
+    return col(SessionRow.scope_id) == bindparam("scope"), is_shown
+
+
+def _sessions() -> Any:
+    columns = [(SessionRow, name) for name in "id session_id humans assumed updated_at".split()]
+    return select(*plain_columns(columns)).where(*_shown_sessions())
+
+
+def _turns() -> Any:
+    """Select the turns of people and agents."""
+    columns = *plain_columns(TURN_COLUMNS), stored_terms(TurnRow).label("terms"), col(TurnRow.role).label("role")
+    return (
+        select(*columns)
+        .join_from(SessionRow, TurnRow, col(TurnRow.session_pk) == col(SessionRow.id))
+        .where(
+            col(SessionRow.scope_id) == bindparam("scope"),
+            or_(col(TurnRow.role) == bindparam("human"), col(TurnRow.role) == bindparam("agent")),
+        )
+    )
+
+
+def _some_turns() -> Any:
+    return _turns().where(col(SessionRow.session_id).in_(bindparam("names", expanding=True)))
+
+
+_SESSIONS = CompiledQuery(_sessions)
+_TURNS = CompiledQuery(_turns)
+_SOME_TURNS = CompiledQuery(_some_turns)
