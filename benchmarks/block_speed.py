@@ -3,8 +3,9 @@
     python benchmarks/block_speed.py [--sizes 1000 10000] [--rounds 60] [--out benchmarks/block_speed.md]
 
 One scope in a SQLite file. Each fact rests on a turn of its own, and two more turns a fact have no fact; every tenth
-fact was superseded by the next one, every five-hundredth is flagged. Warm: the store has not changed, every question
-is another one. After a write: the first question after the application has added one fact.
+fact was superseded by the next one, every five-hundredth is flagged. Warm: the store has not changed, as many other
+questions were asked before, and no question is repeated. After a write: the first question after the application has
+added one fact.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ async def measure(folder: Path, size: int, rounds: int) -> tuple[Times, Times, f
             entry = Entry(f"A note: {sentence(chance)}", attribute=f"added_{chance.random()}")
             await entries.add_entry(store, SCOPE, entry, at=NOW)
 
-        for _ in range(5):
+        for _ in range(rounds):
             await tell()
         warm = await timed(tell, rounds)
         after: list[float] = []

@@ -15,7 +15,7 @@ _LEFT_OUT = "[…]"
 _FILLED = re.compile(f"{FILLER}+")
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=20_000)
 def served_turn(turn: SourceTurn) -> SourceTurn | None:
     """Return a turn as an agent is shown it, or None if nothing of it may be shown.
 

@@ -131,6 +131,7 @@ _ANNOUNCED = re.compile(
     ),
     re.IGNORECASE | re.MULTILINE,
 )
+_POINTING = re.compile("following|this|below", re.IGNORECASE)
 _ENCLOSED = re.compile(r'\s{0,8}(?:["“„«`<>\']|```|~~~|\[)')
 
 
@@ -251,6 +252,9 @@ def _first_of_letter(lines: Sequence[Line], last: int) -> int:
 
 def _announced(text: str) -> Iterator[ForeignStretch]:
     """Yield the text after words that announce it, to the end, unless quotation marks or markup enclose it."""
+    # Each form of an announcement has one of these.
+    if ":" not in text and "\n" not in text and not _POINTING.search(text):
+        return
     for match in _ANNOUNCED.finditer(text):
         if not _ENCLOSED.match(text, match.end()):
             yield ForeignStretch(match.end(), len(text), ForeignKind.INTRODUCED)
