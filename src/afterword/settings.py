@@ -1,6 +1,7 @@
 """The settings, read from a TOML profile and from the environment, which wins.
 
-Only `composition`, `doctor` and the command line read settings. Packages take plain values.
+Only `composition`, `doctor`, `live_settings`, `client`, `evaluation` and the command line read settings. Other packages
+take plain values.
 """
 
 from __future__ import annotations
@@ -104,8 +105,8 @@ class ScheduleOptions(BaseModel):
 class RetentionOptions(BaseModel):
     """How many days sessions and facts are kept; what is not set is kept for good.
 
-    A session is as old as its last turn, and takes with it what only it says. A fact is as old as its last repetition;
-    `fact_days` is for the kinds that have no number of days of their own.
+    A session is as old as its last turn. Facts that only this session supports are erased with it. A fact is as old as
+    its last repetition; `fact_days` is for the kinds that have no number of days of their own.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -165,7 +166,7 @@ class EmbeddingOptions(BaseModel):
 
     @property
     def used_kind(self) -> Literal["none", "local", "endpoint"]:
-        """The kind that is in force on this machine."""
+        """The kind that is used on this machine."""
         if self.kind == "auto":
             return "none" if find_spec("wordllama") is None else "local"
         return self.kind

@@ -1,4 +1,4 @@
-"""What a `FactMemory` uses where its arguments say nothing. The package's root says where it comes from."""
+"""The defaults of a `FactMemory`. `live_settings` reads them from the profile and the environment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TIMEOUT_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class MemorySettings:
-    """The store that is opened where none is named, the embedder, and the limits of a block."""
+    """The defaults: the store that is opened, the embedder, and the limits of a block."""
 
     url: str | None = None
     privacy: Privacy | None = None
@@ -30,7 +30,10 @@ class MemorySettings:
 
 
 class FactMemoryConfig(BaseModel):
-    """The dump of a `FactMemory`: it never holds a password. With `store` None the environment names the store."""
+    """The serialised form of a `FactMemory`.
+
+    It never holds a password. With `store` None the environment names the store.
+    """
 
     scope: str
     also: list[str] | None = None

@@ -1,4 +1,4 @@
-"""What several scopes have to tell within one budget."""
+"""Dividing one budget of tokens among several scopes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def recall_of_scopes(
 
 
 def budget_shares(needs: Sequence[int], budget: int) -> list[int]:
-    """Divide a budget equally; what one does not need goes to the others."""
+    """Divide a budget equally. What one scope does not need goes to the others."""
     assigned = [0] * len(needs)
     left = budget
     for done, number in enumerate(sorted(range(len(needs)), key=needs.__getitem__)):

@@ -1,5 +1,7 @@
-"""The command line: every command is a call of the door. Commands import what they need when they run, so that
-`--help` answers at once."""
+"""The command line: every command calls one method of `Afterword` or `ScopeMemory`.
+
+Commands import what they need when they run, so that `--help` answers at once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a command calls the door: it names a memory by its options, opens the store, and waits for the answer."""
+"""How a command calls `Afterword`: its options name a memory, the store is opened, and the result is awaited."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def required_scope(user: str | None, scope: str | None) -> Scope:
 
 
 def call_store(work: Callable[[afterword.Afterword], Awaitable[T]], *, create: bool = False) -> T:
-    """Return what the work gives on the configured store. The store is made only with `create`."""
+    """Return the result of `work` on the configured store. The store is created only with `create`."""
 
     async def call() -> T:
         async with afterword.open(create=create, on_vectors=show_vectors) as store:
@@ -43,7 +43,7 @@ def call_store(work: Callable[[afterword.Afterword], Awaitable[T]], *, create: b
 
 
 def call_memory(scope: Scope, work: Callable[[afterword.ScopeMemory], Awaitable[T]], *, create: bool = False) -> T:
-    """Return what the work gives on the memory of a scope. The store is made only with `create`."""
+    """Return the result of `work` on the memory of a scope. The store is created only with `create`."""
     return call_store(lambda store: work(store.scope(scope)), create=create)
 
 

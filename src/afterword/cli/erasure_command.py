@@ -80,7 +80,7 @@ def forget_command(
 
 
 class _Erasure:
-    """What the options name: of one memory, or of all."""
+    """The target that the options name, in one memory or in all."""
 
     def __init__(
         self,

@@ -48,7 +48,8 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure(log_format: LogFormat | None, level: LogLevel | None) -> None:
-    """Write log records as the options say, else as configured. Invalid settings are reported by the command itself.
+    """Write log records as the options say, otherwise as configured. Invalid settings are reported by the command
+    itself.
 
     Other libraries log from WARNING on: below that level they may log what is sent to a model.
     """

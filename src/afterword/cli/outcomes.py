@@ -1,4 +1,4 @@
-"""What became of processed sessions, what it cost, and the exit code that says so."""
+"""Printing the results of processed sessions and their cost, and choosing the exit code."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _consolidated_json(consolidated: ConsolidatedScope) -> dict[str, object]:
 
 
 def show_estimate(estimate: CostEstimate) -> None:
-    """Print what processing would take and cost, by scope and in all."""
+    """Print what processing would cost, by scope and in all."""
     rows = [_estimate_row(scope, costs) for scope, costs in estimate.by_scope.items()]
     rows.append(_estimate_row("all", estimate.total))
     names = ("scope", *SESSION_STATES, "windows", "calls", "prompt tokens", "completion tokens", "cost")

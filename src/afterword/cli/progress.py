@@ -93,7 +93,7 @@ class _ProgressLines(RunProgress):
 
 @contextmanager
 def showing_progress(*, is_quiet: bool) -> Iterator[RunProgress]:
-    """Show the progress of a run on standard error: a bar on a terminal, else lines; nothing if `is_quiet`."""
+    """Show the progress of a run on standard error: a bar on a terminal, otherwise lines; nothing if `is_quiet`."""
     out = console(to_errors=True)
     if is_quiet:
         yield RunProgress()
@@ -108,7 +108,7 @@ def showing_progress(*, is_quiet: bool) -> Iterator[RunProgress]:
 
 @dataclass(slots=True)
 class StopRequest:
-    """Whether somebody has asked for an end. Called, it returns the reason, None before that."""
+    """A request to stop. Calling it returns the reason, or None as long as nobody has requested a stop."""
 
     reason: str | None = None
 

@@ -133,15 +133,15 @@ class Afterword(StoreUpkeep):
         return await self._read(lambda transaction: runs.read_run(transaction, run_id))
 
     async def apply(self, run_id: int) -> RunEffect:
-        """Let a proposed or held run of any scope count, as `ScopeMemory.apply` does."""
+        """Apply a proposed or held run of any scope, as `ScopeMemory.apply` does."""
         return await (await self._scope_of_run(run_id)).apply(run_id)
 
     async def undo(self, run_id: int) -> RunEffect:
-        """Leave an applied run of any scope out, as `ScopeMemory.undo` does."""
+        """Undo an applied run of any scope, as `ScopeMemory.undo` does."""
         return await (await self._scope_of_run(run_id)).undo(run_id)
 
     async def redo(self, run_id: int) -> RunEffect:
-        """Let an undone run of any scope count again, as `ScopeMemory.redo` does."""
+        """Redo an undone run of any scope, as `ScopeMemory.redo` does."""
         return await (await self._scope_of_run(run_id)).redo(run_id)
 
     async def process(
@@ -153,7 +153,7 @@ class Afterword(StoreUpkeep):
         session_id: str | None = None,
         options: ProcessingOptions | None = None,
     ) -> ProcessingReport:
-        """Make facts of the sessions at paths, which say themselves whose they are, and return what became of each.
+        """Extract facts from the sessions at these paths, which also tell the scope of each, and return the results.
 
         `source` is a folder with a manifest.json, a folder of <user>/<session>.json, or a database, or several of
         them; `manifest` is a manifest whose paths are relative to it. With `session_id` only that one is processed. A
@@ -170,7 +170,7 @@ class Afterword(StoreUpkeep):
         return await process(self._resources, selection, options or ProcessingOptions())
 
     async def run_pending(self, *, options: ProcessingOptions | None = None) -> ProcessingReport:
-        """Make facts of the sessions that were recorded and wait, and return what became of each.
+        """Extract facts from the recorded sessions that wait, and return the result of each.
 
         A session that failed is tried again after its pause; until then it is reported as `NotDue`.
         """
@@ -230,7 +230,7 @@ class Afterword(StoreUpkeep):
     async def retry(
         self, session_id: str | None = None, *, scope: Scope | str | None = None
     ) -> tuple[tuple[Scope, str], ...]:
-        """Put sessions back that failed or were set aside, and return their scopes and ids: the next run tries them.
+        """Queue sessions again that failed or were set aside, and return their scopes and ids. The next run tries them.
 
         Without `session_id` all of them. Raises `NothingSelected` if no such session failed, and `Ambiguous` if several
         scopes have a failed session of this id.
@@ -243,15 +243,15 @@ class Afterword(StoreUpkeep):
     async def merge(self, scope: Scope | str, *, into: Scope | str) -> RunEffect:
         """Move everything that is known of a scope into another one, and return the run and the facts that changed.
 
-        The run belongs to `into`: `scope(into).undo(run_id)` moves everything back. A session whose id is taken there
-        gets the name of its scope behind its id. What was forgotten in either stays forgotten. What is said to the old
-        scope from now on is kept there. Raises `NotFound` if nothing was ever kept for the scope, and `StateConflict`
-        if the two are one, or belong to different tenants.
+        The run belongs to `into`: `scope(into).undo(run_id)` moves everything back. If a session id is in use there,
+        the name of its scope is appended to the id. What was forgotten in either scope stays forgotten. What is
+        recorded for the old scope from now on stays in the old scope. Raises `NotFound` if nothing was ever kept for
+        the scope, and `StateConflict` if the two are one, or belong to different tenants.
         """
         return await self._merge(scope_of(scope), scope_of(into), is_rename=False)
 
     async def rename(self, scope: Scope | str, to: Scope | str) -> RunEffect:
-        """Give a scope another name under which nothing is kept yet; return the run, which `scope(to).undo` takes back.
+        """Rename a scope, to a name under which nothing is stored yet. Return the run; `scope(to).undo` undoes it.
 
         Raises as `merge` does, and `StateConflict` if something is kept under the new name.
         """
@@ -283,9 +283,9 @@ class Afterword(StoreUpkeep):
         return await self._forget(before, asked, is_preview=True)
 
     async def forget(self, *, before: Instant | None = None, asked: bool = False) -> tuple[Receipt, ...]:
-        """Erase in every scope what was said `before` an instant, or what people `asked` for; return what went.
+        """Erase in every scope what was said `before` an instant, or what people `asked` to be forgotten.
 
-        A scope in which there is nothing of that kind has no receipt. Raises `ArgumentInvalid`.
+        Returns a receipt for each scope in which something was erased. Raises `ArgumentInvalid`.
         """
         return await self._forget(before, asked, is_preview=False)
 
@@ -314,12 +314,12 @@ def open(  # noqa: A001 - as in gzip.open: called as afterword.open()
     clock: Callable[[], datetime] | None = None,
     on_vectors: Callable[[RefreshResult], None] = lambda _: None,
 ) -> Afterword:
-    """Return the door to a store. Use it with `async with`, or close it.
+    """Return the `Afterword` of a store. Use it with `async with`, or close it.
 
-    `settings` are by default those of the profile and the environment; `url` replaces the address of the store in
-    them, and `store` is one that is open already and stays so. Nothing is opened before it is needed. With `create`
-    False a SQLite file that is not there is not made: what needs it raises `StoreMissing`. `extractor` and `judge` take
-    the place of the configured ones. `on_vectors` is told what became of vectors that a call has made.
+    `settings` are by default those of the profile and the environment. `url` replaces their address of the store.
+    `store` is an opened store; it is not closed here. Nothing is opened before it is needed. With `create=False` a
+    missing SQLite file is not created; methods that need it raise `StoreMissing`. `extractor` and `judge` replace the
+    configured ones. `on_vectors` is called with the result whenever a method has made vectors.
 
     Raises `SettingsInvalid`.
     """

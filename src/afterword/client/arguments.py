@@ -19,7 +19,7 @@ Row = TypeVar("Row")
 Choice = TypeVar("Choice", bound=StrEnum)
 
 Instant = datetime | date | str
-"""An instant: aware, or in UTC. A date is its last instant; a text is ISO 8601."""
+"""An instant: aware, or naive in UTC. A date stands for its last instant. A text is ISO 8601."""
 Several = Collection[str] | str
 Source = str | Path | Sequence[str | Path] | Mapping[str, Any] | bytes | None
 """What is processed: paths, a saved state (a mapping, or the bytes of its JSON), or None."""
@@ -71,7 +71,10 @@ def tag_names(tags: Several) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class FactFilter:
-    """Which facts are asked for; None is no limit. `about` are the folded words of a subject, `tags` all required."""
+    """A filter of facts; None means any.
+
+    `about` holds the folded words of a subject. A fact must have all of `tags`.
+    """
 
     statuses: frozenset[Status] | None
     kinds: frozenset[Kind] | None
@@ -91,13 +94,13 @@ class FactFilter:
         return cls(statuses, kinds, words, frozenset(tag_names(tags)))
 
     def fits(self, fact: Fact) -> bool:
-        """Whether a fact is of the kind and the subject, and has the tags that are asked for."""
+        """Whether a fact has the kind, the subject and the tags of the filter."""
         if (self.kinds is not None and fact.kind not in self.kinds) or not self.tags.issubset(fact.tags):
             return False
         return self.about is None or self.about <= self._subject_words(fact)
 
     def has_status(self, fact: Fact) -> bool:
-        """Whether a fact has a status that is asked for."""
+        """Whether the filter lets the status of a fact through."""
         return self.statuses is None or fact.status in self.statuses
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Forgetting for the door: what is named is erased in one transaction of each scope, then the files are cleared."""
+"""Forgetting for `Afterword`: one transaction for each scope, after which the database files are rewritten."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from afterword.store.forgetting.retention import apply_retention
 
 @dataclass(frozen=True, slots=True)
 class ForgetTarget:
-    """What is to be forgotten: exactly one of these. Raises `ArgumentInvalid` otherwise."""
+    """The target of `forget`: exactly one field is set. Raises `ArgumentInvalid` otherwise."""
 
     fact: str | None = None
     session: str | None = None
@@ -78,7 +78,7 @@ async def retain(resources: Resources, scopes: Sequence[Scope], *, is_preview: b
 
 
 async def _clean_up(resources: Resources, store: Store, receipts: Sequence[Receipt]) -> list[Receipt]:
-    """Clear the files, and make again what went along with what was erased."""
+    """Rewrite the database files, and make the vectors and verdicts again that were erased with the target."""
     if not receipts:
         return []
     is_clean = await store.compact()
@@ -89,7 +89,10 @@ async def _clean_up(resources: Resources, store: Store, receipts: Sequence[Recei
 
 
 async def _compare_again(resources: Resources, store: Store, receipts: Sequence[Receipt]) -> None:
-    """Compare what was compared only with what is gone, by the offline judge; a model is not asked for it."""
+    """Compare statements again that were compared only with erased ones.
+
+    Only the offline judge does this; no request is sent to a model.
+    """
     if resources.settings.extractor != "rules":
         return
     from afterword.extractors.rules import RulesJudge

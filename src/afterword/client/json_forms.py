@@ -1,4 +1,4 @@
-"""What the door returns as JSON for machines: the forms that the command line prints and services send. Pure."""
+"""The results of `Afterword` as JSON for machines, as the command line prints them and services send them. Pure."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def session_details_json(details: SessionDetails) -> dict[str, Any]:
 
 
 def pasted_stretches(details: SessionDetails) -> list[tuple[int, str, str]]:
-    """Return what was read as somebody else's words in a session: turn, how it was recognised, and the words."""
+    """Return the pasted stretches of a session: turn, how it was recognised, and the words."""
     return [
         (read.turn.number, str(stretch.kind), read.turn.text[stretch.start : stretch.end])
         for read in details.turns
@@ -179,7 +179,7 @@ def pasted_stretches(details: SessionDetails) -> list[tuple[int, str, str]]:
 
 
 def saved_session_json(session: SavedSession) -> dict[str, Any]:
-    """Return where a session stands."""
+    """Return the state of a session."""
     return {
         "scope": str(session.scope),
         "session_id": session.session_id,
@@ -205,7 +205,7 @@ def processed_json(processed: ProcessedSession) -> dict[str, Any]:
 
 
 def outcome_json(outcome: SessionOutcome) -> dict[str, Any]:
-    """Return what a session that was read gave."""
+    """Return the result of a session that was read."""
     from afterword.pipeline.session_telemetry import outcome_name
 
     transcript = outcome.transcript
@@ -297,7 +297,7 @@ def receipt_json(receipt: Receipt) -> dict[str, Any]:
 
 
 def estimate_json(estimate: CostEstimate) -> dict[str, Any]:
-    """Return what processing would take and cost, in all and by scope."""
+    """Return what processing would cost, in all and by scope."""
     return {
         "extractor": estimate.extractor,
         "model": estimate.model,

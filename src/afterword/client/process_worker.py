@@ -1,4 +1,4 @@
-"""The process that processes its share of a run's sessions, and the messages between it and the process that began it.
+"""A child process that processes its share of a run's sessions, and the messages between it and its parent process.
 
 It is started as `python -m afterword.client.process_worker`. It reads one `SessionShare` from standard input. To
 standard output it writes an `Ended` for every session, and one `Finished`. What follows on standard input is the reason

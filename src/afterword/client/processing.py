@@ -1,4 +1,4 @@
-"""Processing sessions for the door: what is read by which extractor, within which budget, and what became of it."""
+"""Processing sessions for `Afterword`: the selection, the extractor, the budget, and the result of each session."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class ProcessingOptions:
     """How sessions are processed.
 
     `extractor` is "rules" or "model" (default: as configured). With `apply` False proposals are stored and count for
-    nothing until `apply(run_id)`. `concurrency` is how many questions a model is asked at once. `processes` divides the
-    scopes among so many processes; None takes one for each core where more than twenty sessions wait. With
-    `own_process` even one process is another than this one, which goes on answering. `stop` gives a reason to begin no
-    further session. `on_begin` is told how many sessions are processed, `on_done` of each as it ends, with
+    nothing until `apply(run_id)`. `concurrency` is the number of requests to a model that are open at once. `processes`
+    divides the scopes among so many processes; None takes one for each core where more than twenty sessions wait. With
+    `own_process` even one process is another than this one, which goes on answering. `stop` returns a reason to begin
+    no further session, or None. `on_begin` is told how many sessions are processed, `on_done` of each as it ends, with
     what the call has cost so far.
     """
 
@@ -209,7 +209,7 @@ def _paths(source: str | Path | Iterable[str | Path] | None) -> list[str | Path]
 
 
 def _are_session_id(paths: Sequence[str | Path]) -> bool:
-    """Whether it is a single text that names no file or folder, and so a recorded session."""
+    """Whether it is a single text that names no file or folder, so that it is the id of a recorded session."""
     return len(paths) == 1 and isinstance(paths[0], str) and not Path(paths[0]).exists()
 
 
@@ -224,7 +224,7 @@ async def reprocess(
 
 
 async def retry_failed(store: Store, session_id: str | None, owner: Scope | None) -> tuple[tuple[Scope, str], ...]:
-    """Put failed sessions back, and return their scopes and ids: all, or those of an id or a scope."""
+    """Queue failed sessions again, and return their scopes and ids: all, or those with an id or of a scope."""
 
     def work(transaction: Session) -> tuple[tuple[Scope, str], ...]:
         failed = [
@@ -274,7 +274,7 @@ async def outdated(resources: Resources, scope: Scope | None, kind: str | None) 
 
 
 async def consolidate(resources: Resources, scopes: Sequence[Scope], *, apply: bool) -> ConsolidationReport:
-    """Judge what was left unjudged in these scopes, within one budget."""
+    """Judge the pairs that were left unjudged in these scopes, within one budget."""
     tracker, store = resources.tracker(), await resources.store()
     async with resources.extractor_and_judge() as workers:
         results = [
@@ -288,7 +288,7 @@ async def consolidate(resources: Resources, scopes: Sequence[Scope], *, apply: b
 
 
 async def estimate_costs(resources: Resources, selection: Selection | None, kind: str | None) -> CostEstimate:
-    """Return what processing would take; nothing is asked or stored."""
+    """Return what processing would cost. No request is sent, and nothing is stored."""
     extractor = kind or resources.settings.extractor
     async with _store_as_it_is(resources) as store, resources.extractor_and_judge(kind) as workers:
         waiting = await queued_sessions(store) if selection is None else selection.sessions

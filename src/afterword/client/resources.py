@@ -1,4 +1,4 @@
-"""What the door opens and closes: the store, the embedder, and for single calls the extractor and the judge."""
+"""The resources of an `Afterword`: the store, the embedder, and for single calls the extractor and the judge."""
 
 from __future__ import annotations
 
@@ -139,7 +139,10 @@ class Resources:
     async def refresher(
         self, tracker: CostTracker | None = None, stop: Callable[[], str | None] = lambda: None
     ) -> VectorRefresher | None:
-        """Return what makes missing vectors, None if no embedder is configured. `tracker` pays for them."""
+        """Return the refresher of missing vectors, None if no embedder is configured.
+
+        Their cost is charged to `tracker`.
+        """
         embedder = self.embedder()
         if embedder is None:
             return None
@@ -156,9 +159,10 @@ class Resources:
         tracker: CostTracker | None = None,
         stop: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """Make the vectors that these scopes lack (None: all), and tell `on_vectors` what came of it.
+        """Make the missing vectors of these scopes (None: all), and call `on_vectors` with the result.
 
-        A fault of the embedder is told and not raised: until the next refresh recall goes by words there.
+        An error of the embedder is part of the result and not raised. Until the next refresh those texts are ranked by
+        words alone.
         """
         refresher = await self.refresher(tracker, stop)
         if refresher is not None:

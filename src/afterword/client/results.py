@@ -1,4 +1,4 @@
-"""What the methods of `Afterword` and `ScopeMemory` return: frozen values. Instants are aware, in UTC.
+"""What the methods of `Afterword` and `ScopeMemory` return: frozen values. All instants are aware and in UTC.
 
 Values of other packages are used as they are: `Fact`, `Run`, `SavedSession`, `SessionOutcome`, `Receipt`, `Spending`.
 """
@@ -68,7 +68,7 @@ class FactOrigin:
 
 @dataclass(frozen=True, slots=True)
 class TurnFacts:
-    """A turn of a session, the facts that cite it, and the stretches of it that were read as somebody else's words."""
+    """A turn of a session, the facts that cite it, and its pasted stretches."""
 
     turn: Turn
     facts: tuple[Fact, ...]
@@ -90,7 +90,7 @@ class SessionDetails:
 
     `facts` are all facts that the session supports, with their status now. `rejected` are the candidates that code
     refused; `session.skipped` counts what could not be read or was not kept, by reason. `spent` is what models cost.
-    `held` is the run of the session that waits for a person, if one does.
+    `held` is the run of the session that waits for a person's approval, or None.
     """
 
     session: SavedSession
@@ -111,7 +111,7 @@ class SessionPage:
 
 
 class Layer(StrEnum):
-    """What a search hit is: a fact that holds now, one that held before, or a turn of a session."""
+    """The layer of a search hit: a fact that holds now, a fact that held before, or a turn of a session."""
 
     NOW = "now"
     BEFORE = "before"
@@ -120,10 +120,10 @@ class Layer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """One fact or turn that fits a query, and its score (0 if nothing was asked).
+    """A fact or turn that matches a query, and its score (0 for an empty query).
 
-    Of `fact` and `turn` one is set. `matched` are the words of the query that the fact contains. `parts` say what adds
-    up to the score of a fact: words, meaning, neighbours.
+    Either `fact` or `turn` is set. `matched` are the words of the query that the fact contains. `parts` are the parts
+    of the score of a fact: words, meaning, neighbours.
     """
 
     layer: Layer
@@ -155,7 +155,7 @@ class SearchHit:
 class SearchResults:
     """Hits, best first: facts, then turns. `stored` counts the facts that could have been found.
 
-    `without_vector` counts the texts that are not found by meaning yet, since their vectors are missing.
+    `without_vector` counts the texts that cannot be found by meaning yet, because they have no vector.
     """
 
     hits: tuple[SearchHit, ...]
@@ -296,7 +296,7 @@ class ProcessedSession:
 
     @property
     def result_name(self) -> str:
-        """What became of it in one word: "done", "failed", "waiting" for its next try, "left" by a stop, and so on."""
+        """The result in one word: "done", "failed", "waiting" for its next try, "left" by a stop, and so on."""
         from afterword.pipeline.batch import Failure, NotStarted
         from afterword.pipeline.session import SessionOutcome
         from afterword.pipeline.session_telemetry import outcome_name

@@ -37,7 +37,7 @@ class ScopeChanges(ScopeReading):
         valid_to: Instant | None = None,
         tags: Several = (),
     ) -> RunEffect:
-        """Keep a sentence on the application's word, and return its run and what that changed.
+        """Store a sentence that the application states, and return its run with the changes.
 
         `subject` is whom it is about, "user" for the owner of the memory. `tags` are words to find it by. The same
         sentence again supports the fact that is there, and adds its tags. Secrets in it are masked. A sentence that
@@ -69,7 +69,7 @@ class ScopeChanges(ScopeReading):
         about: str | None = None,
         changed: bool = False,
     ) -> RunEffect:
-        """Put a fact right on a person's word, which outranks what was extracted.
+        """Correct a fact on behalf of a person. A person's word outranks what was extracted.
 
         Give at least one of `statement` (the sentence), `value` (the value alone) and `about` (whom it is about). With
         `changed` the fact held until now; by default it was wrong from the start. Raises `NotFound` and
@@ -98,7 +98,10 @@ class ScopeChanges(ScopeReading):
         )
 
     async def withdraw(self, fact_id: str) -> RunEffect:
-        """Withdraw a fact on a person's word: it no longer holds from now on. Nothing is erased. Raises `NotFound`."""
+        """Withdraw a fact on behalf of a person: it no longer holds from now on.
+
+        Nothing is erased. Raises `NotFound`.
+        """
         store = await self._store()
         return await self._finished(await reviews.withdraw_fact(store, self.scope, fact_id, at=self._now()))
 
@@ -140,7 +143,7 @@ class ScopeChanges(ScopeReading):
         return chosen
 
     async def pause(self) -> Pause:
-        """Keep no session of the scope from now on, and return the pause. Nothing that is known is forgotten.
+        """Store no session of the scope from now on, and return the pause. Nothing is forgotten.
 
         Sessions that are recorded or processed meanwhile are counted and left out, also when they are saved again after
         the pause; agents cannot remember anything. Sessions that were recorded before wait. What the application
@@ -150,14 +153,14 @@ class ScopeChanges(ScopeReading):
         return await (await self._store()).write(lambda transaction: pauses.pause_scope(transaction, self.scope, at))
 
     async def resume_keeping(self) -> Pause | None:
-        """Keep sessions again, and return the pause that has ended with the number of sessions that were not kept.
+        """Store sessions again, and return the pause that has ended, with the number of sessions that were not stored.
 
         None if the scope was not paused.
         """
         return await (await self._store()).write(lambda transaction: pauses.end_pause(transaction, self.scope))
 
     async def apply(self, run_id: int) -> RunEffect:
-        """Let a proposed or held run count, and return the run that was applied.
+        """Apply a proposed or held run, and return the run that was applied.
 
         If the scope has changed since, the same assertions are judged against what is known now, and the run that is
         applied is a new one. Raises `NotFound`, `ProposalOutdated` if its session was read further since, `ScopeBusy`,
@@ -175,7 +178,7 @@ class ScopeChanges(ScopeReading):
         return applied
 
     async def undo(self, run_id: int) -> RunEffect:
-        """Leave an applied run out, as if it had never been, and return what that changed.
+        """Undo an applied run, as if it had never been applied, and return what changed.
 
         Raises `NotFound` if the scope has no such applied run.
         """
@@ -184,7 +187,7 @@ class ScopeChanges(ScopeReading):
         return await self._switched(run_id, undo_run)
 
     async def redo(self, run_id: int) -> RunEffect:
-        """Let an undone run count again, as if it had never been undone, and return what that changed.
+        """Redo an undone run, as if it had never been undone, and return what changed.
 
         A later run over the same session still takes precedence. Raises `NotFound` if the scope has no such undone run.
         """

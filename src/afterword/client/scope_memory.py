@@ -1,4 +1,4 @@
-"""The memory of one scope: everything that a program may ask of it or do to it."""
+"""The memory of one scope: every read and change that a program may need."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ class ScopeMemory(ScopeChanges):
     async def reprocess(self, session_id: str, *, options: ProcessingOptions | None = None) -> ProcessingReport:
         """Read the stored turns of a session again, by the present extractor.
 
-        With `ProcessingOptions(apply=False)` the result is proposed: its changes are shown and `apply(run_id)` lets
-        them count. Raises `NotFound` if the scope has no such session.
+        With `ProcessingOptions(apply=False)` the result is proposed: its changes are shown and `apply(run_id)` applies
+        them. Raises `NotFound` if the scope has no such session.
         """
         from afterword.client.processing import ProcessingOptions, reprocess
 
@@ -94,10 +94,11 @@ class ScopeMemory(ScopeChanges):
         return await outdated(self._resources, self.scope, extractor)
 
     async def consolidate(self, *, apply: bool = True) -> ConsolidationResult:
-        """Judge what was left unjudged over all sessions, and let the verdicts count.
+        """Judge the pairs that were left unjudged over all sessions, and apply the verdicts.
 
-        Held for a person if much would be retired, by the scope's policy, or with `apply` False. Raises an
-        `ExtractionError` if the judge gave no answer, and `ScopeBusy` if others kept changing the scope.
+        The run is held for a person if it would retire many facts, if the policy of the scope says so, or with
+        `apply=False`. Raises an `ExtractionError` if the judge gave no answer, and `ScopeBusy` if others kept changing
+        the scope.
         """
         from afterword.client.processing import consolidate
 
@@ -125,7 +126,7 @@ class ScopeMemory(ScopeChanges):
         everything: bool = False,
         asked: bool = False,
     ) -> Receipt | None:
-        """Erase for good, keep it from coming back, and return what went, in counts. It cannot be undone.
+        """Erase for good, keep it from coming back, and return counts of what was erased. It cannot be undone.
 
         Name exactly one: the id of a `fact` or a `session`; `before` an instant (of a date, its beginning);
         `everything`; or what people `asked` to be forgotten (None if nobody did). What is said again later is new.
@@ -149,7 +150,7 @@ class ScopeMemory(ScopeChanges):
         return receipts[0] if receipts else None
 
     async def apply_retention(self, *, preview: bool = False) -> Receipt | None:
-        """Forget what is older than the settings in `[retention]` allow, and return how much; None if nothing is.
+        """Forget what is older than the settings in `[retention]` allow. Return a receipt, or None if there is nothing.
 
         With `preview` nothing is forgotten. Without these settings everything is kept.
         """
@@ -179,7 +180,7 @@ class ScopeMemory(ScopeChanges):
         return ExportedFile(path, len(facts))
 
     async def import_(self, path: str | Path, *, kind: str) -> MemoryImportResult:
-        """Take in what another library exported: `kind` is "mem0", "langmem" or "listmemory".
+        """Import what another library exported: `kind` is "mem0", "langmem" or "listmemory".
 
         A file of `export` names its scopes itself: `Afterword.import_` takes it. Importing again changes nothing.
         Raises `ArgumentInvalid` for a file that is not there or no JSON, an `ExtractionError` and `ScopeBusy`.
@@ -221,9 +222,9 @@ class ScopeMemory(ScopeChanges):
     ) -> AbstractAsyncContextManager[AgentOrTeam]:
         """Save the state of an agent or team at the end of an `async with` block, and queue it for processing.
 
-        As `record_session`, in this memory: `run_pending` or `process(session_id)` makes facts of it. `humans` are
-        names of people, for speakers whose names do not say so. Raises `StateConflict` for an empty session id, or
-        if another kind of agent saved this session.
+        Like `record_session`, for this memory. `run_pending` or `process(session_id)` extracts the facts. `humans` are
+        names of people, for speakers whose names do not say so. Raises `StateConflict` for an empty session id, or if
+        another kind of agent saved this session.
         """
         from afterword.agents.recorder import record_session
 

@@ -1,4 +1,4 @@
-"""The reads of one scope. None of them makes a scope, and none asks a language model."""
+"""The reads of one scope. None of them creates a scope or sends a request to a language model."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ class ScopeReading:
 
         `status` is one or several of current, superseded, retracted, expired, contested and pending, or "all"; by
         default the facts that hold: current and contested. `kind` is one or several of preference, entity and decision.
-        `about` is a person or thing by name, "user" for the owner; `tags` must all be tags of the fact. `as_of` asks
-        for statuses at that instant, by default now; `known_at` for what was believed then. Raises `ArgumentInvalid`.
+        `about` is a person or thing by name, "user" for the owner; `tags` must all be tags of the fact. `as_of` gives
+        the statuses at that instant, by default now; `known_at` what was believed then. Raises `ArgumentInvalid`.
         """
         at = self._now() if as_of is None else instant(as_of)
         believed_at = None if known_at is None else instant(known_at)
@@ -204,13 +204,13 @@ class ScopeReading:
         turns: bool = True,
         as_of: Instant | None = None,
     ) -> SearchResults:
-        """Return what fits a query in all layers: facts that hold, facts that held before, and turns of the owner.
+        """Return the matches of a query in all layers: facts that hold, facts that held before, and turns of the owner.
 
-        Each hit says its layer, its score, when and by whom it was said. For a question about the past the facts that
-        held before are ranked with those that hold, else they follow. Without `turns` only facts are found. `limit`
-        bounds facts and turns together; with `tags` only facts that have all of these. An empty query finds every fact.
-        With a configured embedder meaning counts beside words. Raises `ArgumentInvalid`, and an `ExtractionError` is
-        never raised: without an answer of the embedder words alone count.
+        Each hit has its layer, its score, its time and its speaker. For a question about the past, the facts that held
+        before are ranked together with those that hold; otherwise they follow. Without `turns` only facts are found.
+        `limit` bounds facts and turns together; with `tags` only facts that have all of these. An empty query finds
+        every fact. With a configured embedder, matches are ranked by meaning as well as by words. Raises
+        `ArgumentInvalid`. If the embedder does not answer, nothing is raised, and words alone count.
         """
         if limit is not None and limit < 1:
             raise ArgumentInvalid(f"limit={limit} is too small; give 1 or more, or None for all")
@@ -333,7 +333,7 @@ class ScopeReading:
         return await self._read(lambda transaction: scope_rows.policy_of(transaction, self.scope))
 
     async def paused(self) -> Pause | None:
-        """Return since when no session is kept and how many were not, None if the scope is not paused."""
+        """Return since when no session is stored and how many were left out, None if the scope is not paused."""
         return await self._read(lambda transaction: read_pause(transaction, self.scope))
 
     async def costs(self) -> ScopeCosts:

@@ -57,7 +57,7 @@ def store_costs(transaction: Session) -> StoreCosts:
 
 
 def _status(transaction: Session, shown_url: str, at: datetime, privacy: PrivacyOptions) -> StoreStatus:
-    """Return the status but for the vectors and the judged pairs."""
+    """Return the status without the vectors and the judged pairs."""
     saved, total = sessions.read_sessions(transaction), store_costs(transaction)
     held, of_scope = runs.count_runs(transaction, RunStatus.HELD), Counter(session.scope for session in saved)
     failed = tuple(session for session in saved if session.failure)

@@ -1,4 +1,4 @@
-"""What the methods of `Afterword` return of the whole store: frozen values. Instants are aware, in UTC."""
+"""What the methods of `Afterword` return about the whole store: frozen values. All instants are aware and in UTC."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class OutdatedSession:
 
 @dataclass(frozen=True, slots=True)
 class CostRange:
-    """What processing would take in one scope or in all: from `least` to `most`. `sessions` are counted by state."""
+    """What processing would cost in one scope or in all: from `least` to `most`. `sessions` are counted by state."""
 
     sessions: Mapping[str, int]
     windows: int
@@ -44,7 +44,7 @@ class CostRange:
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """What processing would take and cost. `model` is None if no model would be asked."""
+    """What processing would cost. `model` is None if no request to a model would be sent."""
 
     extractor: str
     model: str | None

@@ -56,20 +56,26 @@ class StoreUpkeep:
         return tuple(await retain(self._resources, scopes, is_preview=preview))
 
     async def clean_files(self) -> bool:
-        """Write the database anew, so that its files hold nothing that was erased; return whether that is so.
+        """Rewrite the database, so that its files hold nothing that was erased; return whether that succeeded.
 
-        It is not so while other processes are in the middle of something: then try again.
+        It may fail while other processes use the database: then try again.
         """
         return await (await self._resources.store()).compact()
 
     async def write_tombstones(self, path: str | Path, *, scope: Scope | str | None = None) -> ExportedFile:
-        """Write what keeps things forgotten to a new file, for a restored backup. Raises `FileInvalid` if it exists."""
+        """Write the tombstones to a new file, to be replayed after a backup is restored.
+
+        Raises `FileInvalid` if it exists.
+        """
         scopes = None if scope is None else [scope_of(scope)]
         count = await tombstone_replay.write_tombstones(await self._resources.store(), Path(path), scopes)
         return ExportedFile(Path(path), count)
 
     async def replay_tombstones(self, path: str | Path) -> TombstoneReplay:
-        """Forget again what a file of `write_tombstones` stands for. Raises `NotFound` and `FileInvalid`."""
+        """Forget again what the tombstones in a file of `write_tombstones` stand for.
+
+        Raises `NotFound` and `FileInvalid`.
+        """
         if not await asyncio.to_thread(Path(path).is_file):
             raise NotFound(f"there is no file {path}; `afterword forget --tombstones FILE` writes one")
         store = await self._resources.store()

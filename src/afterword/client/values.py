@@ -1,5 +1,5 @@
-"""The values of other packages that the door takes and returns, for those who check or name their types; and `dollars`,
-which writes an amount."""
+"""Re-exports of the values that `Afterword` and `ScopeMemory` take and return, for callers that name their types; and
+`dollars`, which formats an amount."""
 
 from afterword.facts.assertions import Assertion
 from afterword.facts.dependents import Dependent

@@ -1,4 +1,4 @@
-"""Measure what is asked for: the configured or recorded system, with the two baselines beside it."""
+"""Score the configured or recorded system, and the two baselines for comparison."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def replayed(*cassettes: Path) -> Responder:
 
 
 def recorded_model(cassette: Path) -> str | None:
-    """Return the name of the model whose replies a cassette holds, None where its lines do not say.
+    """Return the name of the model whose replies a cassette holds, None if its lines do not name one.
 
     The name is part of what a request is recorded under. Raises ValueError where the cassette holds several models'.
     """

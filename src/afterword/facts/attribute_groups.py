@@ -1,6 +1,6 @@
 """Groups of attributes, and the words of facts that may no longer fit where one of them has changed. Pure.
 
-The table is short on purpose. A dependency that it leaves out is only not pointed out.
+The table is short on purpose. A missing dependency only means that the fact is not listed.
 """
 
 from __future__ import annotations

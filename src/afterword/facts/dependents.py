@@ -1,8 +1,8 @@
 """Which facts may no longer fit because another one has changed: "commute" after "moved". Pure.
 
-The list is derived whenever it is asked for. It retires nothing and is not stored: it only asks a person to look. A
-fact depends on a changed one if it names the old value, or if the table of attribute groups says so. A fact that was
-repeated, confirmed or edited since the change is not listed.
+The list is derived whenever it is asked for. It retires nothing and is not stored. It only shows a person what to
+check. A fact depends on a changed one if it names the old value, or if the table of attribute groups says so. A fact
+that was repeated, confirmed or edited since the change is not listed.
 """
 
 from __future__ import annotations

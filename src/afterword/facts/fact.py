@@ -26,7 +26,7 @@ ENDED_STATUSES = frozenset({Status.SUPERSEDED, Status.RETRACTED, Status.EXPIRED}
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What the assertions about one slot amount to, with its status at the instant it was asked for.
+    """A fact: what the assertions about one slot say together, with its status at a given instant.
 
     `id` is the id of its first-said assertion; every id in `assertion_ids` resolves to it. `valid_from` and `valid_to`
     bound the period that decides the status (`valid_to` None: open), `dated` says whether one of them was said.

@@ -1,4 +1,5 @@
-"""The assertions and verdicts of one scope, indexed so that an update costs by what it changes. Pure.
+"""The assertions and verdicts of one scope, indexed so that the cost of an update depends only on what it changes.
+Pure.
 
 Immutable: `revised` returns a new version that shares all that stays the same. A session that is being judged keeps
 the version it started with.
@@ -75,7 +76,7 @@ class Knowledge:
 
     @cached_property
     def index(self) -> StatementIndex:
-        """The index that finds statements which may bear on another one."""
+        """The index that finds the statements that may affect another one."""
         return StatementIndex.of(self.assertions)
 
     @property

@@ -1,4 +1,4 @@
-"""An immutable mapping that is updated without copying everything it holds."""
+"""An immutable mapping that is updated without copying all of its entries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ MAX_CHANGES = 4_000
 
 
 class PersistentMap(Mapping[K, V]):
-    """A base that several versions share, and the changes of this version. A changed value of None means removed."""
+    """A base that several versions share, and the changes of this version.
+
+    A value of None in the changes means that the key was removed.
+    """
 
     def __init__(
         self, base: dict[K, V], changes: dict[K, V | None] | None = None, *, max_changes: int = MAX_CHANGES

@@ -1,7 +1,8 @@
-"""Which removals of facts wait for a person: too many at once, or of something about health, that nobody named. Pure.
+"""Which removals of facts wait for a person's approval: removals of facts that the person did not name. Pure.
 
-A removal ends a fact or hides it. What one session says may end facts that other sessions established. A pasted page, a
-misread sentence or a misled model could so empty a memory. So each removal is compared with the words that it rests on.
+A removal ends a fact or hides it. What one session says may end facts that other sessions established, so a pasted
+page, a misread sentence or a misled model could empty a memory. So each removal is compared with the words that caused
+it. More than `MOST_UNNAMED` unnamed removals wait, and so does one unnamed removal of a fact about health or safety.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ UNNAMED, UNNAMED_HEALTH = "unnamed_removals", "unnamed_health_removals"
 def removals_between(
     facts: Iterable[Fact], retired: Iterable[tuple[Fact, Fact | None]], hidden_ids: frozenset[str], after: Knowledge
 ) -> list[Removal]:
-    """Return those of the facts that are ended or hidden, each with the statement that does it."""
+    """Return the removals among these changes: each ended or hidden fact, with the statement that ends or hides it."""
     removals = [
         Removal(fact, after.by_id[fact.retired_by], successor is not None)
         for fact, successor in retired

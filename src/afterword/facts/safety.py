@@ -1,7 +1,7 @@
 """Recognise facts that an agent must never miss: health, allergies, safety, and standing instructions. Pure.
 
-Word lists in English, German, Spanish, French, Italian, Portuguese and Dutch. They would rather flag a fact too many: a
-flag only decides what is told first where not everything fits. A person can set and remove it.
+Word lists in English, German, Spanish, French, Italian, Portuguese and Dutch. In doubt a fact is flagged: a flag only
+decides which facts come first if not all fit. A person can set and remove it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How likely two assertions are about the same thing, judged by their words alone. Pure.
+"""How similar two assertions are, by their words alone. Pure.
 
 The result depends on the two assertions only, not on how rare a word is elsewhere. So it stays the same whatever
 arrives later.
@@ -36,7 +36,7 @@ class StatementStems:
 
     @property
     def names_little(self) -> bool:
-        """Whether there is no value, or hardly a word that tells what the statement is about."""
+        """Whether the statement has no value, or hardly a word that says what it is about."""
         return not self.value or len(self.said - self.subject) <= 1
 
 
@@ -49,7 +49,7 @@ def statement_stems(assertion: Assertion) -> StatementStems:
 
 
 def similarity(first: StatementStems, second: StatementStems) -> float:
-    """Return how likely the two are about the same thing: 0 for no common word, around 5 for the same words.
+    """Return how similar the two are: 0 for no common word, around 5 for the same words.
 
     The names of the subjects do not count as common words. Different subjects lower the result.
     """

@@ -1,4 +1,4 @@
-"""An index that finds the statements which may bear on a given one: by slot, by subject, and by every word. Pure."""
+"""An index that finds the statements that may affect a given one: by slot, by subject, and by every word. Pure."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from afterword.facts.similarity import StatementStems, statement_stems
 
 _SUBJECT, _VAGUE_RETRACTION, _CLEARING, _SAME_WEIGHT, _SAME_SPEAKER, _VALUE_WORD = range(1, 7)
 SLOT_REACH, WORD_REACH, CLEARING_REACH = 32, 64, 8
-"""How far apart, in the order of saying, two statements may be among those of one key to bear on each other: of one
-slot; of one word, one subject, or the vague retractions of a subject; and of those that take everything back. Without
-a limit the number of pairs would grow with the square of the statements."""
+"""How many places apart two statements of one index key may be, in the order of saying, to be compared.
+
+The first is for a slot. The second is for a word, a subject, and the vague retractions of a subject. The third is for
+statements that take everything back. Without a limit the number of pairs would grow with the square of the statements.
+"""
 
 Order = tuple[datetime, str, int, int, str]
 _WEIGHTS = tuple(product(Authority, (True, False), (True, False), (True, False)))
@@ -48,7 +50,7 @@ class IndexedStatement:
 
     @property
     def weight(self) -> tuple[Authority, bool, bool, bool]:
-        """What decides whether it can replace a statement of its slot for good."""
+        """The properties that decide whether it can replace a statement of its slot for good."""
         said = self.said
         return said.authority, said.time_is_guess, said.valid_to is None, said.limited_to is None
 
@@ -86,7 +88,7 @@ class StatementIndex:
         return StatementIndex(by_id, regroup_ids(self._ids, _key_id_pairs(old), _key_id_pairs(new)))
 
     def near(self, statement: IndexedStatement) -> list[IndexedStatement]:
-        """Return all other statements that may bear on this one. Of each key only the nearest may."""
+        """Return the other statements that may affect this one. For each key only the nearest ones are returned."""
         subject, order = statement.slot[0], statement.order
         ids = {id_ for word in statement.words.said for id_ in self._nearest(word, order, WORD_REACH)}
         if subject != OWNER:
@@ -105,8 +107,8 @@ class StatementIndex:
     def _nearest_of_slot(self, statement: IndexedStatement) -> Iterable[str]:
         """Return the nearest statements of its slot of every weight, of its own speaker, and with a word of its value.
 
-        Those that cannot replace it may be many, and must not hide one that can. The value that it repeats or withdraws
-        may have been said long ago.
+        Many statements may be unable to replace it, and must not crowd out one that can. The value that it repeats or
+        withdraws may have been said long ago.
         """
         slot, order = statement.slot, statement.order
         if len(ids := self._ids.get(slot, ())) <= SLOT_REACH:
@@ -127,7 +129,8 @@ class StatementIndex:
         return [id_ for _, id_ in ordered[first:last]]
 
     def _said_since(self, key: Hashable, retraction: IndexedStatement, reach: int) -> Sequence[str]:
-        """Return what was said about the subject of a retraction since the last but `reach` of its kind."""
+        """Return what was said about the subject of a retraction after the `reach`-th retraction of this kind before
+        it."""
         retractions = self._in_order(key)
         place = bisect_left(retractions, (retraction.order, ""))
         ordered = self._in_order((_SUBJECT, retraction.slot[0]))

@@ -44,7 +44,7 @@ class SubjectNames:
     """Which labels of a scope mean one subject, and which bare names fit several people.
 
     `spellings` maps every label (the folded name) to its latest spelling. `joins` are the pairs of labels that verdicts
-    have made one. A join of a bare name that fits two people is left out: it does not say which of them is meant.
+    have made one. A join of a bare name that fits two people is left out, because it is unclear which of them is meant.
     """
 
     def __init__(self, spellings: Mapping[str, str], joins: Iterable[LabelPair]) -> None:

@@ -52,7 +52,7 @@ class NotStarted:
 
 @dataclass(frozen=True, slots=True)
 class NotDue:
-    """A session that failed before, and is not to be tried yet, or not before somebody puts it back into the queue."""
+    """A session that failed before. Its pause is not over, or it waits until somebody queues it again."""
 
     scope: Scope
     session_id: str
@@ -78,8 +78,8 @@ async def run_batch(
 
     A session that fails does not stop the others; `retries` says when it is due again. Once the `budget` is reached, or
     `stop` returns a reason, no further session is started, and running ones are finished. `on_done` is called with each
-    result except `NotStarted`. At most `concurrency` questions are asked at once: about several scopes, and, without a
-    budget, about the next sessions of one scope. With `is_brief` the results leave out the turns, since those of many
+    result except `NotStarted`. At most `concurrency` requests are open at once: for several scopes, and, without a
+    budget, for the next sessions of one scope. With `is_brief` the results leave out the turns, since those of many
     sessions would take up much memory.
     """
     tracker = as_cost_tracker(budget)

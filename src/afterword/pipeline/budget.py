@@ -1,7 +1,7 @@
 """Budgets for model calls, and the cost of every call.
 
-Each question reserves its highest possible cost, in this process and in the store, and is settled when it is answered.
-So neither concurrent questions nor several processes can pass a budget together.
+Each request reserves its highest possible cost, in this process and in the store. The actual cost replaces it when the
+answer has arrived. So neither concurrent requests nor several processes can exceed a budget together.
 """
 
 from __future__ import annotations
@@ -32,21 +32,23 @@ from afterword.telemetry import Count, count
 logger = telemetry.logs(__name__)
 
 AT_ONCE = 8
-"""How many questions of one tracker are asked at once by default."""
+"""How many requests of one tracker are open at once by default."""
 COMPLETION_LIMIT = 8_192
-"""The longest answer under a budget, unless the client sets its own limit. Without a limit the highest possible cost of
-a question would be unknown."""
+"""The longest answer under a budget, unless the client sets its own limit.
+
+Without a limit the highest possible cost of a request would be unknown.
+"""
 SECONDS_PER_SESSION = 300.0
-"""The most seconds of work on one session by default. What is honest takes a hundredth of it."""
+"""The most seconds of work on one session by default. Ordinary sessions take a hundredth of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Limits for one run (a batch, or a session processed alone) and for one day (UTC, all processes).
 
-    None means no limit. `prices` default to the shipped table; a limit in dollars needs a price of the model. A
-    question that could pass a limit is not asked. `seconds_per_session` limits the work on one session; the time in
-    which a model answers does not count.
+    None means no limit. `prices` default to the shipped table; a limit in dollars needs a price of the model. A request
+    that could exceed a limit is not sent. `seconds_per_session` limits the work on one session; the time in which a
+    model answers does not count.
     """
 
     usd_per_run: Decimal | None = None
@@ -70,7 +72,7 @@ class Budget:
 class CostTracker:
     """Tracks what one run spends under a budget. Sessions of a run share one; it belongs to one event loop.
 
-    `spent` is the cost of the run so far. `reached` is the limit that the next question could have passed, or None.
+    `spent` is the cost of the run so far. `reached` is the limit that the next request could have exceeded, or None.
     """
 
     def __init__(
@@ -87,7 +89,7 @@ class CostTracker:
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     def limit(self, at_once: int) -> None:
-        """Allow this many questions at once from now on, besides those that are already being asked."""
+        """Allow this many open requests from now on. Requests that are already open do not count."""
         self._slots = asyncio.Semaphore(at_once)
 
     def spent_on(self, scope: Scope, source: str) -> Spending:
@@ -122,10 +124,10 @@ class CostTracker:
 
     @asynccontextmanager
     async def charging(self, account: Account, question: ModelRequest) -> AsyncIterator[Bill]:
-        """Reserve the highest possible cost of a question, and book the cost on its bill at the end.
+        """Reserve the highest possible cost of a request. At the end, replace it by the cost on the yielded bill.
 
-        Waits while too many questions are being asked, and while others may leave room in the budget. A question that
-        was cut short stays at the reserved cost. Raises `BudgetReached` if the budget leaves no room, and
+        Waits while too many requests are open, and while open requests may turn out cheaper and leave room in the
+        budget. An interrupted request keeps its reserved cost. Raises `BudgetReached` if the budget leaves no room, and
         `PriceUnknown`.
         """
         bill, entry, spent = Bill(), None, Spending()
@@ -178,7 +180,7 @@ class CostTracker:
         )
 
     def _refuse(self, span: str, usd: Decimal | None, tokens: int | None, at_most: Spending, bound: Spending) -> None:
-        """Raise `BudgetReached` if the question could pass a limit."""
+        """Raise `BudgetReached` if the request could exceed a limit."""
         if usd is not None and at_most.micro_usd + bound.micro_usd > usd * costs.MICRO:
             raise BudgetReached(
                 f"the {span}'s budget of {dollars(usd)} would be passed: {dollars(at_most.usd)} are spent or set "
@@ -192,9 +194,9 @@ class CostTracker:
 
 
 class Account:
-    """Charges the questions of one session, consolidation, import or proposal to a cost tracker.
+    """Charges the requests of one session, consolidation, import or proposal to a cost tracker.
 
-    `entries` are the ids of its questions in the store. Its `purpose`, if set, replaces those of the questions.
+    `entries` are the ids of its requests in the store. Its `purpose`, if set, replaces the purposes of the requests.
     """
 
     def __init__(
@@ -228,7 +230,7 @@ class Account:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Do not count the time that passes inside."""
+        """Leave the time inside the block out of the time limit."""
         timer, clock = self._timer, asyncio.get_running_loop()
         if timer is None or timer.expired() or (timer.when() is None and not self._waits):
             yield
@@ -245,23 +247,23 @@ class Account:
                 timer.reschedule(clock.time() + self._seconds_left)
 
     def open(self) -> AbstractContextManager[None]:
-        """Charge every question that is asked inside to this account."""
+        """Charge every request that is sent inside the block to this account."""
         return metering(self)
 
     @property
     def completion_limit(self) -> int | None:
-        """The longest answer that is asked for; None without a budget."""
+        """The longest answer that is requested; None without a budget."""
         return COMPLETION_LIMIT if self.tracker.budget.has_limit else None
 
     @asynccontextmanager
     async def charging(self, question: ModelRequest) -> AsyncIterator[Bill]:
-        """Reserve the highest possible cost of a question, and book the cost on its bill at the end."""
+        """Reserve the highest possible cost of a request. At the end, replace it by the cost on the yielded bill."""
         with self.waiting():
             async with self.tracker.charging(self, question) as bill:
                 yield bill
 
     def assign_to_run(self, transaction: Session, run_id: int) -> None:
-        """Book the questions so far as those of a run, in the transaction that stores it."""
+        """Record that the requests so far belong to a run, in the transaction that stores the run."""
         costs.assign_to_run(transaction, self.entries, run_id)
 
 
@@ -288,7 +290,7 @@ def _count_usage(spent: Spending, model: str) -> None:
 
 
 def dollars(usd: Decimal | None) -> str:
-    """Return an amount for people: cents where they say enough, more digits for what is small."""
+    """Return an amount for people: with two decimals, or four if it is small."""
     if usd is None:
         return "an unknown amount"
     return f"${usd:,.2f}" if usd == usd.quantize(Decimal("0.01")) or usd >= 100 else f"${usd:,.4f}"

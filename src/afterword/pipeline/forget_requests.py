@@ -58,7 +58,10 @@ async def erase_and_compare(
 async def retain_and_compare(
     store: Store, scopes: Iterable[Scope], retention: Retention, *, judge: Judge, at: datetime
 ) -> list[Receipt]:
-    """Forget in these scopes what is older than it may become, and return a receipt for each in which something was."""
+    """Forget in these scopes what is older than the retention allows.
+
+    Return a receipt for each scope in which something was forgotten.
+    """
     receipts = []
     for scope in dict.fromkeys(scopes):
         receipt = await apply_retention(store, scope, retention, at=at)

@@ -58,7 +58,7 @@ class StoredSession:
     """The data in the store about a session when it was read, and the scope's revision then.
 
     `turns` are those of the last reading, `last_keys` the windows of the last run (None without a run), `readings` the
-    statements of every window ever read, and `state` the saved state now. `forgotten` covers content of the session
+    statements of every window ever read, and `state` the saved state now. `forgotten` recognises content of the session
     that must not be stored again. While the scope `is_paused`, nothing of the session is stored.
     """
 

@@ -33,9 +33,10 @@ def required_pairs(
 
     A statement is paired with those of its slot and with similar ones, retired values included. A retraction is paired
     with everything said before about its subject. Only the two statements decide whether a pair is required, so the
-    order of arrival does not matter. There are two exceptions. Of restatements of one value only the ones said next
-    before and after are paired. And a statement of which several changes have left nothing is not paired with later
-    changes. Of statements in `compared_before` fewer such changes are enough. `known` holds all of these statements.
+    order of arrival does not matter. There are two exceptions. Of several restatements of one value, only the nearest
+    before and the nearest after are paired. A statement that several changes have replaced for good is not paired with
+    later changes (see `facts.validity.replacements`); for statements in `compared_before` fewer such changes are
+    enough. `known` holds all of these statements.
     """
     ranks: dict[tuple[str, str], tuple[float, tuple[object, ...], tuple[object, ...]]] = {}
     replacements = dict.fromkeys((assertion.id for assertion in compared_before), LAST_REPLACEMENTS)
@@ -65,7 +66,7 @@ def comparison_partners(removed: Sequence[Assertion], known: Knowledge) -> list[
 def _required_partners(statement: IndexedStatement, known: Knowledge, count: int) -> list[IndexedStatement]:
     """Return the statements that must be judged with this one, in the order of saying.
 
-    Those are left out that `count` changes have replaced before.
+    Statements that `count` changes have already replaced are left out.
     """
     partners = (
         other
@@ -93,7 +94,7 @@ def _is_required(
 
 
 def _least_similarity(earlier: IndexedStatement, later: IndexedStatement) -> float:
-    """Return how similar the two must be; 0 if they are judged whatever their words."""
+    """Return how similar the two must be to be judged; 0 if they are judged whatever their words."""
     subject = later.slot[0]
     is_same_subject = earlier.slot[0] == subject
     if earlier.slot == later.slot:
@@ -109,7 +110,7 @@ def _least_similarity(earlier: IndexedStatement, later: IndexedStatement) -> flo
 
 
 def _names(retraction: IndexedStatement, statement: IndexedStatement) -> bool:
-    """Whether the words of a retraction name that statement, or are too vague to tell."""
+    """Whether the words of a retraction name that statement, or are too vague to decide."""
     return retraction.is_vague or retraction.words.value <= statement.words.said
 
 

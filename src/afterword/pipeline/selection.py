@@ -21,7 +21,7 @@ from afterword.store.database.engine import Store
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Sessions to process. Those that `are_named`, each by itself, are tried even if they failed just now."""
+    """Sessions to process. Sessions that `are_named` individually are tried even if they have just failed."""
 
     sessions: Sequence[Saved]
     are_named: bool

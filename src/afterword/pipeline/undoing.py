@@ -1,4 +1,4 @@
-"""Leaving a run out as if it had never been, and letting it count again as if it had never been left out."""
+"""Undoing a run as if it had never been applied, and redoing it as if it had never been undone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def undo_run(
     judge: Judge,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> RunEffect:
-    """Leave an applied run out, as if it had never been, and return it with the facts that changed.
+    """Undo an applied run, as if it had never been applied, and return it with the facts that changed.
 
     Statements that were compared only with the removed ones are compared with the next ones: by stored verdicts, and
     by a judge that costs nothing. Pairs that would need a call are left to consolidation. Raises `NotFound` if there is
@@ -53,7 +53,7 @@ async def redo_run(
     judge: Judge,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> RunEffect:
-    """Let an undone run count again, as if it had never been undone, and return it with the facts that changed.
+    """Redo an undone run, as if it had never been undone, and return it with the facts that changed.
 
     The runs that undoing it made are undone. Its statements are compared with those that came meanwhile, as `undo_run`
     does. Raises `NotFound` if there is no such undone run.
@@ -106,7 +106,7 @@ def _affected(before: Knowledge, after: Knowledge) -> list[Assertion]:
 def missing_verdicts(
     transaction: Session, known: Knowledge, affected: Sequence[Assertion], scope: Scope, judge: Judge
 ) -> tuple[Verdict, ...]:
-    """Return the verdicts on the required pairs of these assertions that no run that counts stands on."""
+    """Return the verdicts on the required pairs of these assertions that no live run contains."""
     in_force = {
         (verdict.earlier_id, verdict.later_id)
         for assertion in affected

@@ -170,7 +170,8 @@ class RecordChange(Enum):
 class Markers:
     """The phrases, in any letter case, that take a conversation off the record and back.
 
-    Other wordings of the same wish ("not for the record", "don't save this") count where "off the record" does.
+    Other wordings of the same request ("not for the record", "don't save this") count in the same places as "off the
+    record".
     """
 
     off: tuple[str, ...] = OFF

@@ -159,7 +159,8 @@ class Forgotten:
         return any(tombstone.kind is TombstoneKind.SCOPE and said_at <= tombstone.until for tombstone in self._whole)
 
     def is_slot_forgotten(self, subject: str, attribute: str, value: str, said_at: datetime | None) -> bool:
-        """Return whether this value of this slot was forgotten at or after `said_at`, or ever if `said_at` is None."""
+        """Return whether this value of this slot was forgotten at or after `said_at`, or at any time if `said_at` is
+        None."""
         if not self._by_mark:
             return False
         marks = ((key.id, key.slot(scope, subject, attribute, value)) for key in self._keys for scope in self._scopes)

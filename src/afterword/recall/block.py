@@ -31,7 +31,7 @@ LONGEST_TURN = 300
 LONGEST_CONTEXT = 160
 LONGEST_SUCCESSOR = 60
 MAX_PASSED_OVER = 8
-"""After so many entries in a row that do not fit the budget, the remaining ones are not tried."""
+"""After this many entries in a row that do not fit the budget, the remaining ones are not tried."""
 HEADINGS = {Kind.PREFERENCE: "Preferences:", Kind.DECISION: "Decisions:", Kind.ENTITY: "Facts:"}
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -53,7 +53,7 @@ class FormerFact:
 
 @dataclass(frozen=True, slots=True)
 class SaidTurn:
-    """A turn that bears on a question, its score, and the turn before it where that is needed to understand it."""
+    """A turn that matches a question, its score, and the turn before it if that is needed to understand it."""
 
     turn: SourceTurn
     context: SourceTurn | None = None
@@ -69,7 +69,7 @@ Entry = Fact | FormerFact | SaidTurn
 
 
 def scope_label(scope: Scope) -> str:
-    """Return a label that tells the blocks of two scopes apart without showing whose they are."""
+    """Return a label that distinguishes the blocks of two scopes without showing whose they are."""
     return f"{scope.kind}-{digest(str(scope), length=12)}"
 
 
@@ -140,7 +140,7 @@ def in_block_order(facts: Iterable[Fact]) -> list[Fact]:
 
 
 def entry_key(entry: Entry) -> str:
-    """Return what tells an entry apart from all others of its scope."""
+    """Return a key that is unique among the entries of a scope."""
     if isinstance(entry, SaidTurn):
         return f"{entry.turn.number} {entry.turn.session_id}"
     return entry.id if isinstance(entry, Fact) else f"before {entry.fact.id}"

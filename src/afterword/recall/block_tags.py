@@ -1,4 +1,4 @@
-"""Find what could be read as the tag of a block, however it is spelt. Pure."""
+"""Find text that an agent could read as the tag of a block, in any spelling. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 TAG_NAME = "afterwordmemory"
 BRACKETS = "<＜﹤˂❮ᐸᚲ"
-"""Signs that look like the one that opens a tag."""
+"""Characters that look like the bracket that opens a tag."""
 HARMLESS = "‹"
 _ANY_BRACKET = re.compile(f"[{BRACKETS}]")
 
@@ -18,9 +18,10 @@ _LOOKALIKES = str.maketrans("0347аеотумԁԝгοαερτυωƒ", "oeataeoty
 
 
 def defuse_tags(text: str) -> str:
-    """Return the text with another sign for each bracket behind which the name of a block's tag can be read.
+    """Return the text with each bracket replaced that is followed by the name of a block's tag.
 
-    Accents, forms of letters, signs between them and digits or foreign letters that look alike make no difference.
+    The name is also found with accents, other letter forms, punctuation between the letters, and look-alike digits or
+    letters.
     """
     if not _ANY_BRACKET.search(text):
         return text
@@ -36,7 +37,7 @@ def defuse_tags(text: str) -> str:
 
 
 def _folded(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the letters that a reader sees, without case, accents and signs, each with its place in the text."""
+    """Yield the letters and digits of a text without case and accents, each with its position in the text."""
     for place, character in enumerate(text):
         if character not in BRACKETS:
             for letter in unicodedata.normalize("NFKD", character).casefold().translate(_LOOKALIKES):

@@ -1,5 +1,4 @@
-"""The words by which facts and turns are found: what is tokenised when they are stored, and read when they are indexed.
-Pure."""
+"""The words by which facts and turns are found: computed when they are stored, and read when they are indexed. Pure."""
 
 from __future__ import annotations
 

@@ -25,18 +25,19 @@ from afterword.recall.line_cache import LineCache, frame_tokens, heading_tokens,
 SHARE_OF_FACTS = 0.4
 SHARE_OF_FORMER = 0.15
 SHARE_OF_FORMER_ASKED = 0.35
-"""The same where the question is about the past."""
+"""The share of former facts if the question is about the past."""
 MOST_TURNS_BESIDE_ALL = 6
-"""So many turns are told at most beside a memory that is told whole."""
+"""The largest number of turns that are told if all facts are told."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayerSources:
-    """What may be told, each in the order in which it is taken.
+    """The candidates for each layer, in the order in which they are chosen.
 
-    `all_facts` are all facts that hold, None where they are too many to fit. `flagged` are the newest first. `ranked`
-    are the facts that match the question, best first, and `latest` all of them, the last said first. `former` are the
-    newest first, `former_ranked` those that match. `said` are the turns that bear on the question, best first.
+    `all_facts` are all facts that hold, or None if they are too many to fit. `flagged` are the flagged ones, newest
+    first. `ranked` are the facts that match the question, best first. `latest` are all facts that hold, the last said
+    first. `former` are the facts that held before, newest first, and `former_ranked` those of them that match. `said`
+    are the turns that match the question, best first.
     """
 
     all_facts: Sequence[Fact] | None
@@ -97,7 +98,7 @@ class Layers:
 
 
 class _Room:
-    """The tokens that are left, and what was put into the two parts."""
+    """The tokens that are left of the budget, and the entries of the two parts so far."""
 
     def __init__(self, label: str, budget_tokens: int, lines: LineCache) -> None:
         self.layers = Layers(label, lines)
@@ -123,7 +124,10 @@ class _Room:
         return 0 if True in self._opened else self._frame_cost(is_asked=True)
 
     def take(self, entry: Entry, *, is_asked: bool, reserve: int = 0) -> bool:
-        """Put an entry into a part if at least `reserve` is left then; return whether it is told, now or already."""
+        """Put an entry into a part if at least `reserve` tokens remain after it.
+
+        Return whether the entry is in a part.
+        """
         key = entry_key(entry)
         if key in self._keys:
             return True
@@ -138,7 +142,7 @@ class _Room:
         return True
 
     def take_many(self, entries: Iterable[Entry], *, share_tokens: int, most: int | None = None) -> None:
-        """Put entries into the part for the question, in their order, while they cost no more than their share."""
+        """Put entries into the part for the question, in their order, as long as they cost no more than their share."""
         opening = self.opening_cost()
         reserve = max(self.left - opening - share_tokens, 0)
         passed_over = taken = 0
@@ -166,7 +170,10 @@ class _Room:
         return all(self.take(entry, is_asked=False) for entry in entries)
 
     def take_flagged(self, flagged: Sequence[Fact]) -> None:
-        """Put the flagged facts into the stable part: all if they fit, else the newest, and count the others."""
+        """Put the flagged facts into the stable part: all if they fit, otherwise the newest.
+
+        Count those that are left out.
+        """
         if self.take_all(flagged):
             return
         reserve = missing_tokens(len(flagged))
@@ -188,9 +195,9 @@ def fit_whole(facts: Sequence[Fact], *, label: str, budget_tokens: int, lines: L
 def choose_layers(sources: LayerSources, *, label: str, budget_tokens: int, lines: LineCache | None = None) -> Layers:
     """Return what an agent is told within the budget.
 
-    Where all that holds fits, all of it is told, then all that held before where that fits too, then turns. Else the
-    flagged facts come first, then facts by one ranking, former facts and turns that match the question, each at first
-    within its share, then more of the facts. A question about the past gives the former facts a larger share.
+    If all facts that hold fit, all are told, then all former facts if these fit too, then turns. Otherwise the flagged
+    facts come first. Then come the facts, former facts and turns that match the question, each within its share. More
+    facts fill the rest. If the question is about the past, former facts get a larger share.
     """
     room = _Room(label, budget_tokens, lines or LineCache())
     if sources.all_facts is not None and room.take_all(in_block_order(sources.all_facts)):

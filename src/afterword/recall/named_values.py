@@ -1,4 +1,4 @@
-"""Which texts name a value that is not to be told any more. Pure."""
+"""Find texts that name a value that agents must no longer be told. Pure."""
 
 from __future__ import annotations
 

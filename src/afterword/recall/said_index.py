@@ -1,4 +1,4 @@
-"""The turns of a scope, and which of them bear on a question, whether or not a fact rests on them. Pure."""
+"""Search the turns of a scope for a question, whether or not a fact rests on them. Pure."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SaidIndex:
     def bearing_on(
         self, question: str, *, at: datetime, is_hidden: Callable[[SourceTurn, frozenset[str]], bool]
     ) -> Iterator[SaidTurn]:
-        """Yield the turns that bear on a question, best first.
+        """Yield the turns that match a question, best first.
 
         Left out are turns from after `at`, turns that are hidden, and turns that read like an instruction to an
         assistant.
@@ -102,7 +102,7 @@ class SaidIndex:
         at: datetime,
         is_hidden: Callable[[SourceTurn, frozenset[str]], bool],
     ) -> SourceTurn | None:
-        """Return a turn as an agent is shown it, None where it is not."""
+        """Return a turn as an agent is shown it, None if it must not be shown."""
         if (turn.said_at is not None and turn.said_at > at) or is_hidden(turn, words):
             return None
         return served_turn(turn)
@@ -114,7 +114,7 @@ class SaidIndex:
         at: datetime,
         is_hidden: Callable[[SourceTurn, frozenset[str]], bool],
     ) -> SourceTurn | None:
-        """Return the turn before this one where this one is short or points back, and the other may be told."""
+        """Return the turn before this one if this one is short or refers back, and if the turn before may be shown."""
         before = self.before.get(turn.session_id, {}).get(turn.number)
         if before is None or (len(words) > SHORT and not _POINTS_BACK.match(turn.text)):
             return None

@@ -1,4 +1,4 @@
-"""What was spent on models. Each question is recorded before it is asked, so that no spending goes unseen."""
+"""What was spent on models. Each request is recorded before it is sent, so that no cost is lost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MICRO = Decimal(1_000_000)
 
 
 class CallStatus(StrEnum):
-    """The state of a question to a model: open (or cut short with its process), answered, or failed."""
+    """The state of a request to a model: open (or interrupted when its process died), answered, or failed."""
 
     OPEN = "open"
     ANSWERED = "answered"
@@ -61,14 +61,14 @@ class Spending:
 
 
 def day_of(at: datetime) -> date:
-    """Return the day (UTC) to whose budget a question counts."""
+    """Return the day (UTC) to whose budget a request belongs."""
     return at.astimezone(UTC).date()
 
 
 def reserve_spending(
     transaction: Session, scope: Scope, source: str, *, purpose: str, model: str, at: datetime, bound: Spending
 ) -> int:
-    """Record a question that is about to be asked with the most that it may cost; return the id of the record."""
+    """Record a request before it is sent, with its highest possible cost; return the id of the record."""
     values = {"source": source, "purpose": purpose, "model": model, "day": day_of(at), "asked_at": at}
     values |= {"scope_id": ensure_scope(transaction, scope), "status": str(CallStatus.OPEN), **_values(bound)}
     ((entry,),) = fetch_rows(transaction, insert(SpendingRow).returning(col(SpendingRow.id)), values)
@@ -76,20 +76,20 @@ def reserve_spending(
 
 
 def settle_spending(transaction: Session, entry: int, spending: Spending, status: CallStatus) -> None:
-    """Record what a question has cost in place of what it might have cost."""
+    """Replace the highest possible cost of a request by its actual cost."""
     statement = update(SpendingRow).where(col(SpendingRow.id) == entry)
     transaction.connection().execute(statement.values(status=str(status), **_values(spending)))
 
 
 def assign_to_run(transaction: Session, entries: Sequence[int], run_id: int) -> None:
-    """Record that a run came of these questions."""
+    """Record that these requests were made for a run."""
     for ids in chunks(entries):
         statement = update(SpendingRow).where(col(SpendingRow.id).in_(ids))
         transaction.connection().execute(statement.values(run_id=run_id))
 
 
 def spending_on_day(transaction: Session, day: date) -> Spending:
-    """Return what was spent on a day (UTC) over all scopes. Open questions count with the most they may cost."""
+    """Return what was spent on a day (UTC) over all scopes. Open requests count with their highest possible cost."""
     return _sums(transaction, [SpendingRow.day], col(SpendingRow.day) == day).get((day,), Spending())
 
 
@@ -106,13 +106,13 @@ def spending_by_scope(transaction: Session) -> dict[Scope, Spending]:
 
 
 def spending_by_source(transaction: Session, scope: Scope) -> dict[str, Spending]:
-    """Return what was spent on each source (`session:ID` and the like) of a scope, failed tries included."""
+    """Return what was spent on each source of a scope, for example `session:ID`, failed attempts included."""
     is_of_scope = col(SpendingRow.scope_id) == scope_key(transaction, scope)
     return {source: spending for (source,), spending in _sums(transaction, [SpendingRow.source], is_of_scope).items()}
 
 
 def spending_by_run(transaction: Session, scope: Scope) -> dict[int | None, Spending]:
-    """Return what each run of a scope has cost; under None what no run came of."""
+    """Return the cost of each run of a scope. None is the key of costs that belong to no run."""
     is_of_scope = col(SpendingRow.scope_id) == scope_key(transaction, scope)
     return {run_id: spending for (run_id,), spending in _sums(transaction, [SpendingRow.run_id], is_of_scope).items()}
 

@@ -84,7 +84,7 @@ def complete_job(transaction: Session, name: str, holder: str, *, due_at: dateti
 def release_job(
     transaction: Session, name: str, holder: str, *, failure: str | None = None, until: datetime | None = None
 ) -> None:
-    """Release the lease of a job that is not done; after a failure nobody can claim it before `until`."""
+    """Release the lease of a job that is not done. After a failure nobody can claim the job before `until`."""
     row = transaction.exec(select(JobRow).where(JobRow.name == name).with_for_update()).one_or_none()
     if row is None or row.holder != holder:
         return

@@ -1,4 +1,7 @@
-"""Files of JSON Lines, and the columns of tables in their lines. A damaged file raises `FileInvalid`, with the line."""
+"""Reading JSON Lines files whose lines hold columns of tables.
+
+A damaged file raises `FileInvalid`, which names the line.
+"""
 
 from __future__ import annotations
 

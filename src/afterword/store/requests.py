@@ -1,7 +1,7 @@
 """What an agent asks to remember or to withdraw: done at once on a person's word, otherwise held for a person.
 
-A held request is done with once a session says the same: the extractor has found it in the person's own words, and the
-agent's words are not needed. Each request is one run, which can be undone. Nothing is erased.
+A held request is closed once a session says the same: the extractor has then found it in the person's own words. Each
+request is one run, which can be undone. Nothing is erased.
 """
 
 from __future__ import annotations

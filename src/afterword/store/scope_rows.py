@@ -53,7 +53,7 @@ def _select_scope() -> SelectOfScalar[ScopeRow]:
 
 
 def scope_key(transaction: Session, scope: Scope) -> int:
-    """Return the key of a scope's row; 0, to which no row refers, if nothing was ever stored for the scope."""
+    """Return the key of a scope's row, or 0 if nothing was ever stored for the scope. No row refers to 0."""
     row = scope_row(transaction, scope)
     return (row and row.id) or 0
 
@@ -77,7 +77,10 @@ def read_scopes(transaction: Session) -> list[Scope]:
 
 
 def find_scopes(transaction: Session, *, prefix: str, most: int | None, after: Scope | None) -> tuple[list[Scope], int]:
-    """Return at most `most` scopes after one, whose id or long form begins so, and how many there are in all."""
+    """Return the scopes whose id or long form begins with `prefix`, and their total number.
+
+    At most `most` scopes after the scope `after` are returned.
+    """
     columns = (col(ScopeRow.tenant), col(ScopeRow.kind), col(ScopeRow.name))
     long_form = columns[0] + "/" + columns[1] + "/" + columns[2]
     begins = or_(*(func.substr(text, 1, len(prefix)) == prefix for text in (columns[2], long_form)))

@@ -297,11 +297,11 @@ class FactAssertionRow(SQLModel, table=True):
 
 
 class SpendingRow(SQLModel, table=True):
-    """One question to a model and what it cost, answered or not; while it is open, the most that it may cost.
+    """One request to a model and its cost, answered or not. While it is open, the highest possible cost.
 
-    `source` is what it was asked for (as in runs), `run_id` the run that came of it, if any. `day` is the day (UTC) of
-    asking. `micro_usd` is the cost at the price of that day, None if no price is known. `is_estimate` says that the
-    endpoint did not report the cost.
+    `source` is what it was sent for (as in runs), `run_id` the run that it was made for, if any. `day` is the day (UTC)
+    of the request. `micro_usd` is the cost at the price of that day, None if no price is known. `is_estimate` says that
+    the endpoint did not report the cost.
     """
 
     __tablename__ = "spendings"

@@ -1,4 +1,4 @@
-"""Which statements were replaced for good, and from when. Pure.
+"""Which statements were replaced for good and since when, and how long a replaced one is still compared. Pure.
 
 A change without an end, "I live in Oslo now", leaves nothing of the former value. Once several such changes have
 replaced a value, later changes need not be compared with it, and a slot may change as often as it likes.
@@ -16,11 +16,14 @@ from afterword.facts.validity.retirement_guard import refusal_reason
 from afterword.facts.words import folded
 
 REPLACEMENTS = 8
-"""After so many replacements a statement is not compared with new ones. One would do: the others are there for the case
-that some are undone or corrected."""
+"""After this many replacements a retired statement is no longer compared with new statements.
+
+One replacement would suffice. The others allow for some of them being undone or corrected.
+"""
 
 LAST_REPLACEMENTS = 5
-"""A statement that was compared with more than it needed is compared with further ones only once fewer are left."""
+"""After an undo, and in a consolidation, a statement is compared with further ones only if fewer replacements than this
+are left."""
 
 
 def replacement_starts(

@@ -49,9 +49,10 @@ def replaced_plans(
 def taken_interval(
     later: Assertion, later_interval: Interval, earlier_interval: Interval, extent: Extent | None
 ) -> Interval:
-    """Return the interval that a later statement takes from an earlier one: usually the interval it is about.
+    """Return the interval that a later statement takes from an earlier one: usually its own interval.
 
-    What is replaced as a whole ends when that is said and does not come back; before it has begun, all of it ends.
+    A statement that is replaced as a whole ends when the later one is said, and does not come back. If it has not
+    begun, all of it ends.
     """
     if extent is not Extent.WHOLE:
         return later_interval

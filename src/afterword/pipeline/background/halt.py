@@ -1,4 +1,4 @@
-"""How long work is asked to end."""
+"""Requests to stop long work."""
 
 from __future__ import annotations
 

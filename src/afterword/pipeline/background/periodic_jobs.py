@@ -37,7 +37,8 @@ EMBEDDING, RETENTION = "embedding refresh", "retention"
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationRule:
-    """When a scope is consolidated: after this many new sessions, this long without a new one, and this long apart."""
+    """When a scope is consolidated: after this many new sessions, this long after the last one, and this long after the
+    last consolidation."""
 
     new_sessions: int = 5
     idle_s: float = 600.0
@@ -111,7 +112,7 @@ class PeriodicJobs:
                 await self._mark(scope, self.clock.now())
 
     async def retain(self) -> None:
-        """Forget the sessions and facts that are older than they may become."""
+        """Forget the sessions and facts that are older than the retention allows."""
         scopes = await self.store.read(read_scopes)
         await retain_and_compare(self.store, scopes, self.retention, judge=self.judge, at=self.clock.now())
 

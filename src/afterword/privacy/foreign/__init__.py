@@ -1,4 +1,5 @@
-"""Recognising what a person's turn contains but the person did not say: pasted mails, documents, chats, code.
+"""Recognising pasted text: mails, documents, chats and code in a person's turn that the person did not write.
 
-Everything here is pure. `stretches` is the entry; the other modules each recognise one family of forms.
+Everything here is pure. The entry point is `stretches`. `messages` recognises chats, mails and letters; `documents`
+records, tables, logs and CVs; `markup` code, tags, quotations and delimiters; `register` passages in another style.
 """

@@ -1,4 +1,4 @@
-"""The lines of a text with their places, and the value that every recogniser returns. Pure."""
+"""The lines of a text with their positions, and the value that every recogniser of pasted text returns. Pure."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def habit_of(texts: Sequence[str]) -> Habit | None:
 
 
 def find_register(text: str, lines: Sequence[Line], habit: Habit | None) -> Iterator[ForeignStretch]:
-    """Yield the long paragraphs of a text that its writer would not write so.
+    """Yield the long paragraphs of a text whose style is not that of its writer.
 
     They are compared with `habit`, or with the short paragraphs of the same text.
     """

@@ -1,6 +1,6 @@
-"""Which stretches of a person's turn are foreign: words that stand in it and that the person did not say. Pure.
+"""Find the foreign stretches of a person's turn: text that somebody else wrote, for example pasted text. Pure.
 
-Foreign stretches have the role `pasted`. They explain what a person asks for, and are no evidence of anything.
+Foreign stretches have the role `pasted`. They explain what a person asks for, but they are not evidence.
 """
 
 from __future__ import annotations

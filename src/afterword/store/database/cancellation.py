@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Fate(StrEnum):
-    """What became of the transaction of a caller who was cancelled: the argument of the CancelledError."""
+    """Whether the transaction of a cancelled caller was committed: the argument of the CancelledError."""
 
     COMMITTED = "the transaction was committed"
     NOT_COMMITTED = "the transaction was not committed"

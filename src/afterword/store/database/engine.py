@@ -208,9 +208,9 @@ class Store:
             raise ArgumentInvalid(UNSTORABLE) from None
 
     async def compact(self) -> bool:
-        """Write the database anew, so that nothing of what was deleted is left in its files; return whether that is so.
+        """Rewrite the database, so that nothing that was deleted is left in its files. Return whether that succeeded.
 
-        It is not where other processes are in the middle of something; then it can be tried again.
+        It may fail while other processes use the database; then it can be tried again.
         """
         return await run_in_thread(self._executor("write"), self._compact)
 
@@ -250,7 +250,7 @@ class Store:
             migrations.check_version(connection)
 
     def on_close(self, work: Callable[[], None]) -> None:
-        """Have something done whenever the store is closed; it may be opened again."""
+        """Register a function that is called whenever the store is closed. A store may be opened again."""
         self._closing.append(work)
 
     async def close(self) -> None:

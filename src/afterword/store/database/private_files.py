@@ -95,7 +95,7 @@ def _remove_leftovers(path: Path) -> None:
 
 
 def _is_left(partial: Path) -> bool:
-    """Whether this is a file of ours that no process is writing."""
+    """Whether this is an unfinished file of afterword that no process is writing."""
     try:
         descriptor = os.open(partial, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:

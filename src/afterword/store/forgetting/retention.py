@@ -1,4 +1,4 @@
-"""How long facts and sessions are kept: what is older is forgotten for good."""
+"""Retention: sessions and facts that are older than the limits are forgotten for good."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from afterword.store.sessions import Progress
 class Retention:
     """How old sessions and facts may become; None, or a kind that is missing, is no limit.
 
-    The age of a session counts from its last turn, that of a fact from when it was last said, repeated or confirmed. A
-    session takes with it what only it says.
+    The age of a session counts from its last turn, that of a fact from when it was last said, repeated or confirmed.
+    Facts that only a forgotten session supports are forgotten with it.
     """
 
     sessions: timedelta | None = None
@@ -42,7 +42,8 @@ class _Expired:
 async def apply_retention(
     store: Store, scope: Scope, retention: Retention, *, at: datetime, is_preview: bool = False
 ) -> Receipt | None:
-    """Forget what is older in a scope than it may become, and return how much; None if nothing is.
+    """Forget the sessions and facts of a scope that are older than the limits. Return a receipt, or None if there are
+    none.
 
     With `is_preview` nothing is forgotten. Sessions that wait to be processed are kept. The words may still be in the
     files of the database: see `Store.compact`.

@@ -1,4 +1,4 @@
-"""Which other statements must be forgotten together with the chosen ones: equal ones, withdrawals, confirmations."""
+"""Find the statements that must be forgotten together with the chosen ones: equal ones, withdrawals, confirmations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""One fact as its rows hold it. What finds and orders it is at hand, everything else is read when it is asked for."""
+"""One fact as its rows hold it.
+
+The columns for searching and sorting are read at once, all others when they are needed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the layers besides the facts that hold are made of: what held before, and what was said, at one instant."""
+"""The sources of two layers at one instant: facts that held before, and turns."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Hidden:
 
 @dataclass(frozen=True, slots=True)
 class LayerSource:
-    """What the layers are made of at an instant.
+    """The sources of the layers at an instant.
 
     `former` is what held before, the newest first; `is_former` marks the places of these facts. `said` are the turns
     that can be searched, and `hidden` says which of them are not told. `flagged` are the facts that hold and must never

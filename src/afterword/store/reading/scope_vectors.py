@@ -1,4 +1,4 @@
-"""Keeping the vectors of a scope, by model and dimension, and asking them. Vectors of two models never meet."""
+"""Storing and searching the vectors of a scope, by model and dimension. Vectors of two models are never compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which vectors are kept, and of which scopes all of them: written so that none outlives the words it was made of."""
+"""The stored vectors, and the scopes whose vectors are complete. No vector outlives the words that it was made of."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Reading:
 
 
 async def keep(store: Store, reading: Reading, embedder: Embedder, vectors: Mapping[str, bytes]) -> bool:
-    """Keep vectors of texts of a reading; nothing is kept, and False returned, where the scope has moved on since."""
+    """Store vectors of texts of a reading. If the scope has changed since, nothing is stored, and False is returned."""
 
     def work(transaction: Session) -> bool:
         key = _lock_unchanged(transaction, reading)
@@ -50,7 +50,10 @@ async def keep(store: Store, reading: Reading, embedder: Embedder, vectors: Mapp
 
 async def complete(store: Store, reading: Reading, embedder: Embedder, *, alone: bool) -> bool:
     """Drop the vectors of texts that are gone, of whatever model; with `alone` also those of other models and
-    dimensions, and note that this one has all. Nothing is done, and False returned, where the scope has moved on."""
+    dimensions, and note that this one has all.
+
+    If the scope has changed, nothing is done, and False is returned.
+    """
 
     def work(transaction: Session) -> bool:
         key = _lock_unchanged(transaction, reading)
@@ -74,7 +77,7 @@ async def complete(store: Store, reading: Reading, embedder: Embedder, *, alone:
 
 
 def lacking(transaction: Session, embedder: Embedder, at: datetime) -> list[Scope]:
-    """Return the scopes of which it is not known that all their texts have a vector of this embedder at `at`."""
+    """Return the scopes that may have texts without a vector of this embedder at `at`."""
     noted = and_(
         col(VectorRow.scope_id) == col(ScopeRow.id),
         col(VectorRow.model) == embedder.model,
@@ -92,7 +95,7 @@ def lacking(transaction: Session, embedder: Embedder, at: datetime) -> list[Scop
 
 
 def _lock_unchanged(transaction: Session, reading: Reading) -> int | None:
-    """Return the key of the scope, held against every other writer; None where it is not as it was read any more."""
+    """Lock the scope against other writers and return its key; None if the scope has changed since it was read."""
     scope_rows.lock_scope(transaction, reading.scope)
     row = scope_rows.scope_row(transaction, reading.scope)
     return row.id if row is not None and row.revision == reading.revision else None

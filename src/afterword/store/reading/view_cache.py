@@ -59,7 +59,7 @@ class ViewCache:
         return await asyncio.wrap_future(self._begin(store, scope, at))
 
     def revision_of(self, scope: Scope) -> int | None:
-        """Return the revision that is kept of a scope, None where nothing is."""
+        """Return the cached revision of a scope, None if nothing is cached."""
         view = self._views.get(scope)
         return view.snapshot.revision if view else None
 
