@@ -110,7 +110,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         """
         enter_conversation(self._scope, model_context)
         with telemetry.stage(Stage.UPDATE_CONTEXT, scope=self._scope):
-            shown = await self._never_failing(self._put(model_context))
+            shown = await self._never_failing(self._place_blocks(model_context))
             telemetry.note(facts=len(shown or ()))
         return UpdateContextResult(memories=MemoryQueryResult(results=[content_of(fact) for fact in shown or ()]))
 
@@ -313,7 +313,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     async def _enter(self, entry: entered_statements.Entry) -> None:
         await entries.add_entry(await self._store(), self._scope, entry, at=self._clock())
 
-    async def _put(self, model_context: ChatCompletionContext) -> Sequence[Fact]:
+    async def _place_blocks(self, model_context: ChatCompletionContext) -> Sequence[Fact]:
         """Place the block of each scope, and return the facts in them."""
         query = latest_question(await model_context.get_messages())
         reading = recall_of_scopes(partial(self._recall_of, query), self._scopes, self._budget_tokens)
@@ -323,11 +323,11 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         marks: list[str] = []
         for scope, recalled in recalls:
             layers = recalled.layers or Layers(scope_label(scope))
-            if await self._place(model_context, layers, marks):
+            if await self._place_block(model_context, layers, marks):
                 shown += [*recalled.facts, *(former.fact for former in recalled.former)]
         return shown
 
-    async def _place(self, model_context: ChatCompletionContext, layers: Layers, marks: list[str]) -> bool:
+    async def _place_block(self, model_context: ChatCompletionContext, layers: Layers, marks: list[str]) -> bool:
         """Place both parts of a scope's block; return whether the model will see all of it."""
         parts = (opening_tag(layers.label), layers.stable_text), (question_tag(layers.label), layers.question_text)
         is_shown = True

@@ -56,9 +56,9 @@ def _show_report(report: ProcessingReport, left: Sequence[NotStarted], *, is_pro
     _show_stop(report.budget_reached or (left[0].reason if left else None), len(left))
 
 
-def _show_stop(reason: str | None, left: int) -> None:
+def _show_stop(reason: str | None, sessions_left: int) -> None:
     if reason is not None:
-        console().print(f"stopped: {reason}; {left} sessions left, run it again to go on")
+        console().print(f"stopped: {reason}; {sessions_left} sessions left, run it again to go on")
 
 
 def exit_by_budget(budget_reached: str | None) -> None:

@@ -58,7 +58,9 @@ class ScopeChanges(ScopeReading):
             None if valid_to is None else instant(valid_to, day_time=time(23, 59, 59)),
             tag_names(tags),
         )
-        return await self._finished(await entries.add_entry(await self._store(), self.scope, entry, at=self._now()))
+        return await self._with_vectors_made(
+            await entries.add_entry(await self._store(), self.scope, entry, at=self._now())
+        )
 
     async def edit(
         self,
@@ -78,14 +80,14 @@ class ScopeChanges(ScopeReading):
         if statement is None and about is None and value is None:
             raise ArgumentInvalid("say what the fact should be: statement, value or about")
         meant, store = Wording(statement, value, about), await self._store()
-        return await self._finished(
+        return await self._with_vectors_made(
             await reviews.edit_fact(store, self.scope, fact_id, meant, is_change=changed, at=self._now())
         )
 
     async def confirm(self, fact_id: str) -> RunEffect:
         """Mark a fact as confirmed by a person: it outranks what was extracted. Raises `NotFound`."""
         store = await self._store()
-        return await self._finished(await reviews.confirm_fact(store, self.scope, fact_id, at=self._now()))
+        return await self._with_vectors_made(await reviews.confirm_fact(store, self.scope, fact_id, at=self._now()))
 
     async def flag(self, fact_id: str, *, flagged: bool = True) -> RunEffect:
         """Say whether an agent must never miss a fact: flagged facts come first where not all fit. Raises `NotFound`.
@@ -93,7 +95,7 @@ class ScopeChanges(ScopeReading):
         Facts about health, allergies and safety and standing instructions are flagged without this.
         """
         store = await self._store()
-        return await self._finished(
+        return await self._with_vectors_made(
             await reviews.flag_fact(store, self.scope, fact_id, is_flagged=flagged, at=self._now())
         )
 
@@ -103,7 +105,7 @@ class ScopeChanges(ScopeReading):
         Nothing is erased. Raises `NotFound`.
         """
         store = await self._store()
-        return await self._finished(await reviews.withdraw_fact(store, self.scope, fact_id, at=self._now()))
+        return await self._with_vectors_made(await reviews.withdraw_fact(store, self.scope, fact_id, at=self._now()))
 
     async def clear(self) -> RunEffect | None:
         """Withdraw everything that holds, as one run; None if nothing holds. Nothing is erased: see `forget`."""
@@ -124,7 +126,7 @@ class ScopeChanges(ScopeReading):
             if chosen is not Decision.REJECT:
                 raise ArgumentInvalid("a request to erase can only be rejected; `afterword forget --asked` erases")
             request_id, store = item_id.removeprefix(ERASE_REQUEST), await self._store()
-            return await self._finished(
+            return await self._with_vectors_made(
                 await reviews.reject_erase_request(store, self.scope, request_id, at=self._now())
             )
         contests = (await self.review()).contests
@@ -134,7 +136,9 @@ class ScopeChanges(ScopeReading):
             raise NotFound(f"no contest {item_id} in {self.scope}; see `afterword review`")
         contest = by_id[item_id]
         store, pair = await self._store(), (contest.earlier.id, contest.later.id)
-        return await self._finished(await reviews.decide_contest(store, self.scope, *pair, chosen, at=self._now()))
+        return await self._with_vectors_made(
+            await reviews.decide_contest(store, self.scope, *pair, chosen, at=self._now())
+        )
 
     async def set_policy(self, policy: Policy | str) -> Policy:
         """Set which runs wait for a person from now on: "auto" (none), "hold-retirements" or "hold-all"."""
@@ -199,7 +203,7 @@ class ScopeChanges(ScopeReading):
         await self._own_run(run_id)
         async with self._resources.extractor_and_judge() as workers:
             effect = await switch(await self._store(), run_id, judge=workers.judge, clock=self._resources.now)
-        return await self._finished(effect)
+        return await self._with_vectors_made(effect)
 
     async def _decide_run(self, number: str, decision: Decision) -> RunEffect:
         if not number.isdecimal():
@@ -220,7 +224,7 @@ class ScopeChanges(ScopeReading):
             raise NotFound(f"no run {run_id} in {self.scope}; see `afterword runs`")
         return run
 
-    async def _finished(self, effect: RunEffect) -> RunEffect:
+    async def _with_vectors_made(self, effect: RunEffect) -> RunEffect:
         """Make the vectors that the scope lacks after a change, and return the change."""
         await self._resources.refresh_vectors([self.scope])
         return effect

@@ -87,7 +87,7 @@ async def run_trial(
     """
     scopes = story_scopes(stories)
     sessions = [
-        _saved(story, session, scopes[story.id], folder)
+        _write_session(story, session, scopes[story.id], folder)
         for story in stories
         for session in _ordered(story, order, seed)
     ]
@@ -126,7 +126,7 @@ def _ordered(story: Story, order: Order, seed: int) -> list[Session]:
     return list(story.sessions)
 
 
-def _saved(story: Story, session: Session, scope: Scope, folder: Path) -> Saved:
+def _write_session(story: Story, session: Session, scope: Scope, folder: Path) -> Saved:
     """Write the session's state as AutoGen would, and return its path with the entries of a manifest."""
     path = folder / "states" / story.id / f"{session.session_id}.json"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -123,7 +123,7 @@ class CostTracker:
         )
 
     @asynccontextmanager
-    async def charging(self, account: Account, question: ModelRequest) -> AsyncIterator[Bill]:
+    async def charging(self, account: Account, request: ModelRequest) -> AsyncIterator[Bill]:
         """Reserve the highest possible cost of a request. At the end, replace it by the cost on the yielded bill.
 
         Waits while too many requests are open, and while open requests may turn out cheaper and leave room in the
@@ -133,10 +133,10 @@ class CostTracker:
         bill, entry, spent = Bill(), None, Spending()
         try:
             async with self._slots:
-                entry, spent = await self._reserve(account, question)
+                entry, spent = await self._reserve(account, request)
                 yield bill
-            spent = self.priced(question.model, bill.usage, is_estimate=bill.is_estimate)
-            _count_usage(spent, question.model)
+            spent = self.priced(request.model, bill.usage, is_estimate=bill.is_estimate)
+            _count_usage(spent, request.model)
             await _settle(account.store, entry, spent, is_answered=bill.is_answered)
         finally:
             if entry is not None:
@@ -145,9 +145,9 @@ class CostTracker:
                 self._by_source[account.scope, account.source] += spent
                 self._settled.set()
 
-    async def _reserve(self, account: Account, question: ModelRequest) -> tuple[int, Spending]:
-        self.check(question.model)
-        bound = self.priced(question.model, question.worst_case, is_estimate=True)
+    async def _reserve(self, account: Account, request: ModelRequest) -> tuple[int, Spending]:
+        self.check(request.model)
+        bound = self.priced(request.model, request.worst_case, is_estimate=True)
         while True:
             self._settled.clear()
             try:
@@ -156,7 +156,7 @@ class CostTracker:
                     self._refuse("run", self.budget.usd_per_run, self.budget.tokens_per_run, reserved, bound)
                     # Strict: two processes that read the day's sum at once must not both find room in it.
                     entry = await account.store.write(
-                        partial(self._store_reservation, account, question, bound), strict=True, lasting=False
+                        partial(self._store_reservation, account, request, bound), strict=True, lasting=False
                     )
                     account.entries.append(entry)
                     self._reserved[entry] = bound
@@ -167,16 +167,14 @@ class CostTracker:
                     raise
             await self._settled.wait()
 
-    def _store_reservation(
-        self, account: Account, question: ModelRequest, bound: Spending, transaction: Session
-    ) -> int:
+    def _store_reservation(self, account: Account, request: ModelRequest, bound: Spending, transaction: Session) -> int:
         at, budget = self._clock(), self.budget
         if budget.usd_per_day is not None or budget.tokens_per_day is not None:
             today = costs.spending_on_day(transaction, costs.day_of(at))
             self._refuse("day", budget.usd_per_day, budget.tokens_per_day, today, bound)
-        purpose = account.purpose or question.purpose
+        purpose = account.purpose or request.purpose
         return costs.reserve_spending(
-            transaction, account.scope, account.source, purpose=purpose, model=question.model, at=at, bound=bound
+            transaction, account.scope, account.source, purpose=purpose, model=request.model, at=at, bound=bound
         )
 
     def _refuse(self, span: str, usd: Decimal | None, tokens: int | None, at_most: Spending, bound: Spending) -> None:
@@ -184,12 +182,12 @@ class CostTracker:
         if usd is not None and at_most.micro_usd + bound.micro_usd > usd * costs.MICRO:
             raise BudgetReached(
                 f"the {span}'s budget of {dollars(usd)} would be passed: {dollars(at_most.usd)} are spent or set "
-                f"aside, and the next question may cost {dollars(bound.usd)}"
+                f"aside, and the next request may cost {dollars(bound.usd)}"
             )
         if tokens is not None and at_most.tokens + bound.tokens > tokens:
             raise BudgetReached(
                 f"the {span}'s budget of {tokens:,} tokens would be passed: {at_most.tokens:,} are spent or set aside, "
-                f"and the next question may take {bound.tokens:,}"
+                f"and the next request may take {bound.tokens:,}"
             )
 
 
@@ -256,10 +254,10 @@ class Account:
         return COMPLETION_LIMIT if self.tracker.budget.has_limit else None
 
     @asynccontextmanager
-    async def charging(self, question: ModelRequest) -> AsyncIterator[Bill]:
+    async def charging(self, request: ModelRequest) -> AsyncIterator[Bill]:
         """Reserve the highest possible cost of a request. At the end, replace it by the cost on the yielded bill."""
         with self.waiting():
-            async with self.tracker.charging(self, question) as bill:
+            async with self.tracker.charging(self, request) as bill:
                 yield bill
 
     def assign_to_run(self, transaction: Session, run_id: int) -> None:
@@ -277,8 +275,8 @@ async def _settle(store: Store, entry: int, spent: Spending, *, is_answered: boo
     try:
         await store.write(lambda transaction: costs.settle_spending(transaction, entry, spent, status), lasting=False)
     except StoreError as error:
-        # The answer is paid for and worth more than its bill. In the store the reserved cost stands.
-        logger.warning("what a question cost was not kept (%s)", type(error).__name__)
+        # The answer is paid for, so it is returned all the same. The store keeps the reserved cost.
+        logger.warning("the cost of a request was not stored (%s)", type(error).__name__)
 
 
 def _count_usage(spent: Spending, model: str) -> None:

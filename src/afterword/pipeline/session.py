@@ -186,7 +186,7 @@ class _Processing:
         previous = self.previous if self.previous and not self.previous.done() else None
         prepared = await prepare_session(self.store, self.saved, self.extractor.version)
         if prepared.stored.is_paused:
-            return await self._leave_out()
+            return await self._count_paused_session()
         self._record_queue_age(prepared.stored)
         # The last run may have been undone: the same windows still hold nothing new.
         is_same = prepared.stored.last_keys == list(prepared.keys) and not self.saved.reread
@@ -211,7 +211,7 @@ class _Processing:
             run_id, decision = await self.store.write(partial(self._decide_and_write, current, readings))
         return self._outcome(prepared, run_id, readings, decision)
 
-    async def _leave_out(self) -> SessionOutcome:
+    async def _count_paused_session(self) -> SessionOutcome:
         """Count a session of a paused scope, of which nothing is stored."""
         await self.store.write(lambda transaction: count_session_not_kept(transaction, self.saved.scope))
         nothing = Transcript((), layout=PAUSED, skipped={PAUSED: 1})

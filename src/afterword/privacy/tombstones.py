@@ -42,22 +42,22 @@ class Key:
     id: str
     secret: bytes
 
-    def of(self, *parts: str) -> str:
+    def hash_of(self, *parts: str) -> str:
         """Return the keyed hash of these parts."""
         text = json.dumps(parts, ensure_ascii=True, separators=(",", ":"))
         return hmac.new(self.secret, text.encode(), hashlib.sha256).hexdigest()[:_DIGITS]
 
     def place(self, scope: Scope, session_id: str) -> str:
         """Return the hash of a session."""
-        return self.of(TombstoneKind.SESSION, str(scope), session_id)
+        return self.hash_of(TombstoneKind.SESSION, str(scope), session_id)
 
     def text(self, scope: Scope, session_id: str, text: str) -> str:
         """Return the hash of a text of a session. Spacing and punctuation do not change it."""
-        return self.of(TombstoneKind.TEXT, str(scope), session_id, letters_and_digits(text))
+        return self.hash_of(TombstoneKind.TEXT, str(scope), session_id, letters_and_digits(text))
 
     def slot(self, scope: Scope, subject: str, attribute: str, value: str) -> str:
         """Return the hash of a value of a slot."""
-        return self.of(TombstoneKind.SLOT, str(scope), folded(subject), folded(attribute), folded(value))
+        return self.hash_of(TombstoneKind.SLOT, str(scope), folded(subject), folded(attribute), folded(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,32 +97,32 @@ class Forgotten:
         self._sessions = ((scope, session_id or ""), *former)
         self._keys = tuple(keys)
         self._by_mark: dict[tuple[str, str], list[Tombstone]] = defaultdict(list)
-        self._whole: list[Tombstone] = []
+        self._of_session_or_scope: list[Tombstone] = []
         for tombstone in tombstones:
             if tombstone.kind in (TombstoneKind.SESSION, TombstoneKind.SCOPE):
-                self._whole.append(tombstone)
+                self._of_session_or_scope.append(tombstone)
             else:
                 self._by_mark[tombstone.key_id, tombstone.mark].append(tombstone)
 
     @property
     def size(self) -> int:
         """Return the number of tombstones, which never decreases."""
-        return len(self._whole) + sum(map(len, self._by_mark.values()))
+        return len(self._of_session_or_scope) + sum(map(len, self._by_mark.values()))
 
     @property
     def until(self) -> datetime:
         """Return the time up to which a whole session or scope is forgotten. Raises ValueError if none is."""
-        return max(tombstone.until for tombstone in self._whole)
+        return max(tombstone.until for tombstone in self._of_session_or_scope)
 
     @property
     def is_empty(self) -> bool:
         """Return whether there are no tombstones."""
-        return not self._by_mark and not self._whole
+        return not self._by_mark and not self._of_session_or_scope
 
     @property
     def touches_session(self) -> bool:
         """Return whether words of this session, or all of it, were forgotten."""
-        return bool(self._whole) or any(
+        return bool(self._of_session_or_scope) or any(
             tombstone.kind is TombstoneKind.TEXT for tombstones in self._by_mark.values() for tombstone in tombstones
         )
 
@@ -156,7 +156,10 @@ class Forgotten:
 
     def is_scope_forgotten(self, said_at: datetime) -> bool:
         """Return whether the whole scope was forgotten at or after this time."""
-        return any(tombstone.kind is TombstoneKind.SCOPE and said_at <= tombstone.until for tombstone in self._whole)
+        return any(
+            tombstone.kind is TombstoneKind.SCOPE and said_at <= tombstone.until
+            for tombstone in self._of_session_or_scope
+        )
 
     def is_slot_forgotten(self, subject: str, attribute: str, value: str, said_at: datetime | None) -> bool:
         """Return whether this value of this slot was forgotten at or after `said_at`, or at any time if `said_at` is
@@ -182,12 +185,16 @@ class Forgotten:
             return dict(state)
         remaining = shown.turns or tuple(replace(turn, text=FORGOTTEN) for turn in fresh.turns)
         pairs = list(zip(fresh.turns, remaining, strict=True))
-        whole = [letters_and_digits(old.text) for old, new in pairs if new.text == FORGOTTEN] if self._whole else []
-        blanking = _StateBlanking(self, [(old.text, new.text) for old, new in pairs], whole)
+        forgotten_texts = (
+            [letters_and_digits(old.text) for old, new in pairs if new.text == FORGOTTEN]
+            if self._of_session_or_scope
+            else []
+        )
+        blanking = _StateBlanking(self, [(old.text, new.text) for old, new in pairs], forgotten_texts)
         return {str(key): blanking.blank(value, str(key)) for key, value in state.items()}
 
     def _blanked_turn(self, index: int, fresh: Turn, timed: Turn, tally: _TurnTally) -> Turn:
-        if any(_covers_turn(tombstone, fresh, timed, index) for tombstone in self._whole):
+        if any(_covers_turn(tombstone, fresh, timed, index) for tombstone in self._of_session_or_scope):
             return replace(timed, text=FORGOTTEN)
         tombstones = self._tombstones_of(fresh.text)
         remaining = self.text(fresh.text)
@@ -233,8 +240,10 @@ class _TurnTally:
 class _StateBlanking:
     """Blanks the strings of a saved state as the turns that were read from it were blanked."""
 
-    def __init__(self, forgotten: Forgotten, pairs: Iterable[tuple[str, str]], whole: Collection[str]) -> None:
-        self._forgotten, self._whole = forgotten, whole
+    def __init__(
+        self, forgotten: Forgotten, pairs: Iterable[tuple[str, str]], forgotten_texts: Collection[str]
+    ) -> None:
+        self._forgotten, self._forgotten_texts = forgotten, forgotten_texts
         self._replacements: dict[str, list[str | None]] = defaultdict(list)
         self._seen: Counter[str] = Counter()
         for old, new in pairs:
@@ -258,7 +267,9 @@ class _StateBlanking:
             replacement = replacements[self._seen[plain] % len(replacements)]
             self._seen[plain] += 1
             return text if replacement is None else replacement
-        if len(plain) >= _SHORTEST_INSIDE and any(plain in turn or (turn and turn in plain) for turn in self._whole):
+        if len(plain) >= _SHORTEST_INSIDE and any(
+            plain in turn or (turn and turn in plain) for turn in self._forgotten_texts
+        ):
             return keep_json_valid(text, FORGOTTEN)
         return keep_json_valid(text, self._forgotten.text(text))
 

@@ -175,7 +175,7 @@ def _former_line(former: FormerFact) -> str:
     start, end = (_day(moment) if moment else "" for moment in (fact.valid_from or fact.said_at, fact.valid_to))
     days = start if start == end else f"{start} to {end}" if end else f"said {start}"
     statement = safe_line(fact.statement)
-    notes = [note for note in _limits(fact, statement) if note]
+    notes = [note for note in _limit_and_outcome(fact, statement) if note]
     noted = f" ({'; '.join(notes)})" if notes else ""
     return f"- {days}: {statement.rstrip('.')}{noted}{_successor(former.successor, statement)}"
 
@@ -211,13 +211,13 @@ def safe_line(text: str) -> str:
 def _notes(fact: Fact, statement: str) -> Sequence[str]:
     return (
         _validity(fact),
-        *_limits(fact, statement),
+        *_limit_and_outcome(fact, statement),
         "contested" if fact.status is Status.CONTESTED else "",
         "no longer so" if fact.status in ENDED_STATUSES else "",
     )
 
 
-def _limits(fact: Fact, statement: str) -> Sequence[str]:
+def _limit_and_outcome(fact: Fact, statement: str) -> Sequence[str]:
     said = statement.casefold()
     limit, outcome = safe_line(fact.limited_to or ""), safe_line(fact.outcome or "")
     return (

@@ -97,7 +97,7 @@ class Layers:
         return "\n".join(filter(None, (self.stable_text, self.question_text)))
 
 
-class _Room:
+class _Selection:
     """The tokens that are left of the budget, and the entries of the two parts so far."""
 
     def __init__(self, label: str, budget_tokens: int, lines: LineCache) -> None:
@@ -189,7 +189,7 @@ class _Room:
 
 def fit_whole(facts: Sequence[Fact], *, label: str, budget_tokens: int, lines: LineCache) -> bool:
     """Return whether all facts fit the budget."""
-    return _Room(label, budget_tokens, lines).take_all(facts)
+    return _Selection(label, budget_tokens, lines).take_all(facts)
 
 
 def choose_layers(sources: LayerSources, *, label: str, budget_tokens: int, lines: LineCache | None = None) -> Layers:
@@ -199,30 +199,30 @@ def choose_layers(sources: LayerSources, *, label: str, budget_tokens: int, line
     facts come first. Then come the facts, former facts and turns that match the question, each within its share. More
     facts fill the rest. If the question is about the past, former facts get a larger share.
     """
-    room = _Room(label, budget_tokens, lines or LineCache())
-    if sources.all_facts is not None and room.take_all(in_block_order(sources.all_facts)):
-        if not room.take_all(sources.former):
-            room.take_many(sources.former_ranked, share_tokens=room.left // 2)
-            room.take_many(sources.former, share_tokens=room.left // 2)
-        room.take_many(sources.said, share_tokens=room.left, most=MOST_TURNS_BESIDE_ALL)
+    selection = _Selection(label, budget_tokens, lines or LineCache())
+    if sources.all_facts is not None and selection.take_all(in_block_order(sources.all_facts)):
+        if not selection.take_all(sources.former):
+            selection.take_many(sources.former_ranked, share_tokens=selection.left // 2)
+            selection.take_many(sources.former, share_tokens=selection.left // 2)
+        selection.take_many(sources.said, share_tokens=selection.left, most=MOST_TURNS_BESIDE_ALL)
     else:
-        room.take_flagged(sources.flagged)
-        _take_what_matters(room, sources)
-    if room.left < 0:
+        selection.take_flagged(sources.flagged)
+        _take_by_question(selection, sources)
+    if selection.left < 0:
         return Layers(label)
-    return _in_order(room.layers)
+    return _in_order(selection.layers)
 
 
-def _take_what_matters(room: _Room, sources: LayerSources) -> None:
-    whole = max(room.left - room.opening_cost(), 0)
+def _take_by_question(selection: _Selection, sources: LayerSources) -> None:
+    whole = max(selection.left - selection.opening_cost(), 0)
     of_former = SHARE_OF_FORMER_ASKED if sources.is_about_the_past else SHARE_OF_FORMER
-    room.take_many(sources.ranked, share_tokens=int(SHARE_OF_FACTS * whole))
-    room.take_many(sources.former_ranked, share_tokens=int(of_former * whole))
-    room.take_many(sources.said, share_tokens=room.left)
-    room.take_many(sources.ranked, share_tokens=room.left)
+    selection.take_many(sources.ranked, share_tokens=int(SHARE_OF_FACTS * whole))
+    selection.take_many(sources.former_ranked, share_tokens=int(of_former * whole))
+    selection.take_many(sources.said, share_tokens=selection.left)
+    selection.take_many(sources.ranked, share_tokens=selection.left)
     if sources.is_about_the_past:
-        room.take_many(sources.former, share_tokens=int(of_former * whole))
-    room.take_many(sources.latest, share_tokens=room.left)
+        selection.take_many(sources.former, share_tokens=int(of_former * whole))
+    selection.take_many(sources.latest, share_tokens=selection.left)
 
 
 def _in_order(layers: Layers) -> Layers:

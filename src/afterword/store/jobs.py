@@ -82,13 +82,13 @@ def complete_job(transaction: Session, name: str, holder: str, *, due_at: dateti
 
 
 def release_job(
-    transaction: Session, name: str, holder: str, *, failure: str | None = None, until: datetime | None = None
+    transaction: Session, name: str, holder: str, *, failure: str | None = None, blocked_until: datetime | None = None
 ) -> None:
-    """Release the lease of a job that is not done. After a failure nobody can claim the job before `until`."""
+    """Release the lease of a job that is not done. After a failure nobody can claim the job before `blocked_until`."""
     row = transaction.exec(select(JobRow).where(JobRow.name == name).with_for_update()).one_or_none()
     if row is None or row.holder != holder:
         return
-    row.holder, row.leased_until, row.failure = None, until, failure or row.failure
+    row.holder, row.leased_until, row.failure = None, blocked_until, failure or row.failure
     transaction.add(row)
 
 

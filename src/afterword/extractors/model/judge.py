@@ -89,32 +89,32 @@ class ModelJudge:
             raise ValueError(f"{len(pairs)} pairs; at most {PAIRS_A_CALL} fit one question")
         if not pairs:
             return [], Usage()
-        running = _RunningUsage()
+        usage_so_far = _RunningUsage()
         try:
-            return await self._verdicts_in_halves(list(_numbered(pairs).values()), running), running.usage
+            return await self._verdicts_in_halves(list(_numbered(pairs).values()), usage_so_far), usage_so_far.usage
         except ExtractionError as error:
-            error.usage = running.usage
+            error.usage = usage_so_far.usage
             raise
 
-    async def _verdicts_in_halves(self, pairs: Sequence[Pair], running: _RunningUsage) -> list[Verdict]:
+    async def _verdicts_in_halves(self, pairs: Sequence[Pair], usage_so_far: _RunningUsage) -> list[Verdict]:
         try:
-            return await self._ask_once_or_twice(_numbered(pairs), running)
+            return await self._ask_once_or_twice(_numbered(pairs), usage_so_far)
         except AnswerCut:
             if len(pairs) == 1:
                 raise
         middle = len(pairs) // 2
-        first = await self._verdicts_in_halves(pairs[:middle], running)
-        return first + await self._verdicts_in_halves(pairs[middle:], running)
+        first = await self._verdicts_in_halves(pairs[:middle], usage_so_far)
+        return first + await self._verdicts_in_halves(pairs[middle:], usage_so_far)
 
-    async def _ask_once_or_twice(self, numbered: Mapping[int, Pair], running: _RunningUsage) -> list[Verdict]:
+    async def _ask_once_or_twice(self, numbered: Mapping[int, Pair], usage_so_far: _RunningUsage) -> list[Verdict]:
         messages: list[Message] = [
             {"role": "system", "content": self._prompt.text},
             {"role": "user", "content": pairs_block(numbered)},
         ]
-        answer = await self._ask(messages, running)
+        answer = await self._ask(messages, usage_so_far)
         if faults := _faults(answer, numbered):
             messages += _objection(answer, faults)
-            answer = await self._ask(messages, running)
+            answer = await self._ask(messages, usage_so_far)
             if faults := _faults(answer, numbered):
                 raise AnswerInvalid(
                     f"{self._client.settings.place}: the judge's answer stayed wrong ({'; '.join(faults)}); "
@@ -122,13 +122,13 @@ class ModelJudge:
                 )
         return self._verdicts(answer, numbered)
 
-    async def _ask(self, messages: Sequence[Message], running: _RunningUsage) -> Findings:
+    async def _ask(self, messages: Sequence[Message], usage_so_far: _RunningUsage) -> Findings:
         try:
             answer, usage = await self._client.ask(messages, Findings, purpose="judging")
         except ExtractionError as error:
-            running.usage += error.usage
+            usage_so_far.usage += error.usage
             raise
-        running.usage += usage
+        usage_so_far.usage += usage
         return answer
 
     def _verdicts(self, answer: Findings, numbered: Mapping[int, Pair]) -> list[Verdict]:

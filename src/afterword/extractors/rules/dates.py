@@ -61,7 +61,7 @@ def _resolve(words: str, said_on: date, *, is_past: bool) -> tuple[date, date] |
     parts = {name: part.lower() for name, part in match.groupdict().items() if part} if match else {}
     is_in_month = "day" in parts or "month" in parts
     try:
-        return (_month_days if is_in_month else _near_day)(parts, said_on, is_past=is_past)
+        return (_month_days if is_in_month else _weekday_or_tomorrow)(parts, said_on, is_past=is_past)
     except (ValueError, OverflowError):
         return None
 
@@ -75,7 +75,7 @@ def _month_days(parts: dict[str, str], said_on: date, *, is_past: bool) -> tuple
     return date(year, month, day or 1), date(year, month, day or monthrange(year, month)[1])
 
 
-def _near_day(parts: dict[str, str], said_on: date, *, is_past: bool) -> tuple[date, date] | None:
+def _weekday_or_tomorrow(parts: dict[str, str], said_on: date, *, is_past: bool) -> tuple[date, date] | None:
     if "weekday" not in parts:
         return (said_on + timedelta(days=1), said_on + timedelta(days=1)) if "tomorrow" in parts else None
     ahead = (_WEEKDAYS.index(parts["weekday"][:3]) - said_on.weekday()) % 7 or 7

@@ -127,14 +127,14 @@ def read_clause(clause: Clause) -> list[ClauseClaim]:
         match = pattern.fullmatch(predicate)
         groups = {name: text for name, text in match.groupdict().items() if text} if match else {}
         if match and all(_CHECKS[name](text) for name, text in groups.items() if name in _CHECKS):
-            readings = [reading._replace(cue=cue) for reading in _filed(predicate, groups, kind, attribute)]
+            readings = [reading._replace(cue=cue) for reading in _row_claims(predicate, groups, kind, attribute)]
             return [reading for reading in readings if not clause.who or reading.attribute in _OTHERS_ATTRIBUTES]
     if not clause.has_subject:
         return _request(predicate)
     return [] if clause.who else list(_decision(predicate))
 
 
-def _filed(predicate: str, groups: dict[str, str], kind: Kind, attribute: str) -> Iterator[ClauseClaim]:
+def _row_claims(predicate: str, groups: dict[str, str], kind: Kind, attribute: str) -> Iterator[ClauseClaim]:
     """Yield the readings of a row. In `attribute` a star is the head noun, "not" keeps the verb, "?" marks a plan."""
     value = next((groups[name] for name in ("v", *_CHECKS) if name in groups), predicate)
     statement = (

@@ -166,7 +166,7 @@ class _Lease:
         until = self._from_now() if failure else None
 
         def work(transaction: Session) -> None:
-            jobs.release_job(transaction, self.job.name, self.holder, failure=failure, until=until)
+            jobs.release_job(transaction, self.job.name, self.holder, failure=failure, blocked_until=until)
 
         with suppress(StoreError):
             await self.store.write(work)

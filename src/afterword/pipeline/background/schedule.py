@@ -97,13 +97,13 @@ class Schedule:
             scheduler.add_job(self._start, trigger, args=(job,), id=job.name)
         scheduler.start()
         try:
-            await self._watch()
+            await self._start_overdue_jobs()
         finally:
             scheduler.pause()
             await self._finish_running()
             scheduler.shutdown(wait=False)
 
-    async def _watch(self) -> None:
+    async def _start_overdue_jobs(self) -> None:
         """Start overdue jobs at intervals: after a start, a failure, or the death of another process."""
         pause_s = self.clock.to_real_seconds(self.timing.lease_s / 2)
         while self.halt() is None:

@@ -102,7 +102,7 @@ def _studio_messages(path: Path, session: int) -> list[Message]:
         complete = [message for config in configs or [] for message in _message(config, run["created_at"])]
         stored = by_run.pop(run["id"], [])
         task = _message(_parsed(run["task"]), run["created_at"])
-        messages += _united(task, _united(complete, stored))
+        messages += _merged_messages(task, _merged_messages(complete, stored))
     return messages + [message for other_messages in by_run.values() for message in other_messages]
 
 
@@ -114,7 +114,7 @@ def _message(config: object, created_at: str | None) -> list[Message]:
     return [{"type": kind, **config, "created_at": config.get("created_at") or _iso(created_at)}]
 
 
-def _united(first: Sequence[Message], second: Sequence[Message]) -> list[Message]:
+def _merged_messages(first: Sequence[Message], second: Sequence[Message]) -> list[Message]:
     """Return the messages of both lists without copies: those of the first list only come first."""
     known = [_identity(message) for message in second]
     if not known:

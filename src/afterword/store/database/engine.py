@@ -272,7 +272,7 @@ class Store:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def _limits(self) -> dict[str, Any]:
+    def _connection_limits(self) -> dict[str, Any]:
         limit_ms = int(self._connections.statement_timeout_s * 1000)
         options = f"{self._url.query.get('options', '')} -c statement_timeout={limit_ms}".strip()
         return {"connect_timeout": 10, "options": options}
@@ -280,7 +280,7 @@ class Store:
     def _engine(self) -> Engine:
         """Return the engine of the file as it is now, in this process."""
         with self._lock:
-            self._leave_parent()
+            self._forget_parent_process()
             identity = sqlite_files.file_identity(self.path) if self.path is not None else None
             if self._opened is not None and identity != self._identity:
                 # The file is another one by now.
@@ -297,7 +297,7 @@ class Store:
 
     def _executor(self, purpose: str) -> ThreadPoolExecutor:
         with self._lock:
-            self._leave_parent()
+            self._forget_parent_process()
             if self.in_memory:
                 purpose = "write"
             if purpose not in self._threads:
@@ -307,7 +307,7 @@ class Store:
                 self._threads[purpose] = ThreadPoolExecutor(count, f"afterword-{purpose}")
             return self._threads[purpose]
 
-    def _leave_parent(self) -> None:
+    def _forget_parent_process(self) -> None:
         """Use nothing of the process that this one was forked from: its threads are not here, its connections are its
         own, and must not even be closed here."""
         if self._process != os.getpid():
@@ -329,7 +329,7 @@ class Store:
             pool_pre_ping=True,
             pool_size=self._connections.pool_size,
             max_overflow=self._connections.pool_size,
-            connect_args=self._limits(),
+            connect_args=self._connection_limits(),
             isolation_level=USUAL,
         )
 

@@ -90,11 +90,11 @@ def _remove_leftovers(path: Path) -> None:
     name = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{16}}\.part")
     with suppress(OSError):
         for leftover in path.parent.iterdir():
-            if name.fullmatch(leftover.name) and _is_left(leftover):
+            if name.fullmatch(leftover.name) and _is_leftover(leftover):
                 _remove(leftover)
 
 
-def _is_left(partial: Path) -> bool:
+def _is_leftover(partial: Path) -> bool:
     """Whether this is an unfinished file of afterword that no process is writing."""
     try:
         descriptor = os.open(partial, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -186,14 +186,14 @@ class CopySweep:
         if session is not None and session.failure:
             self._blank_note("sessions", SessionRow, col(SessionRow.id) == session.id, failure=session.failure)
 
-    def _blank_note(self, name: str, table: type[SQLModel], where: Any, **texts: str) -> None:
+    def _blank_note(self, count_name: str, table: type[SQLModel], where: Any, **texts: str) -> None:
         spans = {column: self.find_spans(text) for column, text in texts.items()}
         blanked = {column: blank_spans(texts[column], spans[column]) for column in texts if spans[column]}
         if blanked:
-            self._update(name, table, where, blanked)
+            self._update(count_name, table, where, blanked)
 
-    def _update(self, name: str, table: type[SQLModel], where: Any, values: Mapping[str, Any]) -> None:
-        self.counts[name] += 1
+    def _update(self, count_name: str, table: type[SQLModel], where: Any, values: Mapping[str, Any]) -> None:
+        self.counts[count_name] += 1
         self.transaction.connection().execute(update(table).where(where).values(**values))
 
 

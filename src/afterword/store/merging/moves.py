@@ -59,10 +59,10 @@ def move_everything(transaction: Session, scope: Scope, into: Scope) -> list[Mov
     scope_id, into_id = _lock(transaction, scope, into)
     taken = _sources(transaction, into_id)
     moved = [
-        MovedSource(source, source if source not in taken else _free(source, scope.id, taken))
+        MovedSource(source, source if source not in taken else _free_name(source, scope.id, taken))
         for source in sorted(_sources(transaction, scope_id))
     ]
-    _move(transaction, scope_id, into_id, moved)
+    _move_rows(transaction, scope_id, into_id, moved)
     _derive_again(transaction, scope, into)
     return moved
 
@@ -101,7 +101,7 @@ def _repeat(transaction: Session, into: Scope, run_id: int, *, is_back: bool) ->
     origin_id, target_id = (into_id, scope_id) if is_back else (scope_id, into_id)
     taken = _sources(transaction, target_id)
     moved = [
-        MovedSource(old, new if new not in taken else _free(new, (into if is_back else scope).id, taken))
+        MovedSource(old, new if new not in taken else _free_name(new, (into if is_back else scope).id, taken))
         for old, new in pairs
     ]
     for row, source in zip(rows, moved, strict=True):
@@ -109,7 +109,7 @@ def _repeat(transaction: Session, into: Scope, run_id: int, *, is_back: bool) ->
         names = {"former_source": source.new} if is_back else {"source": source.new}
         is_row = and_(col(MovedSourceRow.run_id) == run_id, col(MovedSourceRow.source) == row.source)
         _write(transaction, MovedSourceRow, is_row, names)
-    _move(transaction, origin_id, target_id, moved)
+    _move_rows(transaction, origin_id, target_id, moved)
     _derive_again(transaction, *((into, scope) if is_back else (scope, into)))
 
 
@@ -134,7 +134,7 @@ def _sources(transaction: Session, scope_id: int) -> set[str]:
     return sources | {session_source(session_id) for session_id in ids}
 
 
-def _free(source: str, name: str, taken: set[str]) -> str:
+def _free_name(source: str, name: str, taken: set[str]) -> str:
     """Return a name like this one that is not taken."""
     number, candidate = 1, f"{source} ({name})"
     while candidate in taken:
@@ -143,7 +143,7 @@ def _free(source: str, name: str, taken: set[str]) -> str:
     return candidate
 
 
-def _move(transaction: Session, scope_id: int, into_id: int, moved: Sequence[MovedSource]) -> None:
+def _move_rows(transaction: Session, scope_id: int, into_id: int, moved: Sequence[MovedSource]) -> None:
     """Give the rows of these sources to another scope; what is derived of them is left to be derived again."""
     transaction.exec(delete(VectorRow).where(col(VectorRow.scope_id) == scope_id))
     for source in moved:

@@ -85,7 +85,7 @@ async def refresh_vectors(
     for _ in range(ROUNDS):
         view = await view_cache_of(store).view(store, scope, at)
         texts = {vector_key(text): text for unit in view.served_units() for text in [unit.text]}
-        key, stored = await store.read(lambda transaction: _kept(transaction.connection(), scope, embedder))
+        key, stored = await store.read(lambda transaction: _stored_vectors(transaction.connection(), scope, embedder))
         if key is None:
             return made
         as_read = vector_rows.Reading(scope, view.snapshot.revision, view.until, frozenset(texts))
@@ -124,12 +124,12 @@ def _read_vectors(view: View, embedder: Embedder, known: Vectors, transaction: S
     """Return the vectors of what is served: those that are known already, and those that are stored by now."""
     keys = {place: vector_key(view.unit(place).text) for place in known.lacks(view.is_served)}
     wanted = list(keys.values()) if len(keys) <= CHUNK else None
-    contents = _kept(transaction.connection(), view.snapshot.scope, embedder, wanted)[1] if keys else {}
+    contents = _stored_vectors(transaction.connection(), view.snapshot.scope, embedder, wanted)[1] if keys else {}
     made = {place: contents[key] for place, key in keys.items() if key in contents}
     return known.revised(view.is_served, made)
 
 
-def _kept(
+def _stored_vectors(
     connection: Connection, scope: Scope, embedder: Embedder, keys: Sequence[str] | None = None
 ) -> tuple[int | None, dict[str, bytes]]:
     """Return the scope's key, and the vectors that are kept under these keys (None: all of them)."""
