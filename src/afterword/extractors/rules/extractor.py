@@ -58,15 +58,13 @@ def find_candidates(window: Window) -> list[Candidate]:
         speech = _Speech(turn, "", *(("the user", "the user") if is_owner else (name, "the team")))
         for sentence in sentences.sentences(sentences.own_words(turn.text, stretches)):
             candidates += _read_sentence(sentence.removeprefix(f"{name}: "), speech) if turn.role is Role.HUMAN else ()
-    valid: list[Candidate] = []
-    corrected: set[tuple[str, str]] = set()
-    for candidate in reversed(candidates):
-        slot = (candidate.subject, candidate.attribute)
-        if slot not in corrected:
-            valid.append(candidate)
-        if candidate.cue is Cue.CORRECTION and candidate.act is SpeechAct.STATE:
-            corrected.add(slot)
-    return valid[::-1]
+    slots = [(candidate.subject, candidate.attribute) for candidate in candidates]
+    last_corrections = {
+        slot: place
+        for place, (slot, candidate) in enumerate(zip(slots, candidates, strict=True))
+        if candidate.cue is Cue.CORRECTION and candidate.act is SpeechAct.STATE
+    }
+    return [candidates[place] for place, slot in enumerate(slots) if place >= last_corrections.get(slot, 0)]
 
 
 def _read_sentence(sentence: str, speech: _Speech) -> list[Candidate]:
@@ -117,46 +115,44 @@ def _read_statement(clause: Clause, speech: _Speech) -> list[Candidate]:
     candidates = []
     if clause.relation and clause.who:
         statement = f"{clause.who} is {{who}}'s {clause.relation}"
-        reading = ClauseClaim(Kind.ENTITY, "relation", clause.relation, statement, about=clause.who)
-        candidates.append(_candidate(reading, replace(clause, who=None), speech))
-    predicate, validity, readings = clause.predicate, ALWAYS, read_clause(clause)
-    if not readings and speech.turn.said_at:
+        claim = ClauseClaim(Kind.ENTITY, "relation", clause.relation, statement, about=clause.who)
+        candidates.append(_candidate(claim, replace(clause, who=None), speech))
+    predicate, validity, claims = clause.predicate, ALWAYS, read_clause(clause)
+    if not claims and speech.turn.said_at:
         is_past = re.match(r"(?:have )?(?:moved|started)\b", predicate) is not None
         predicate, validity = split_days(predicate, speech.turn.said_at.date(), is_past=is_past)
-        readings = [] if validity == ALWAYS else read_clause(replace(clause, predicate=predicate))
-    for reading in readings:
-        dated = _with_days(reading, clause.predicate[len(predicate) :].strip(" ,"), validity)
+        claims = [] if validity == ALWAYS else read_clause(replace(clause, predicate=predicate))
+    for claim in claims:
+        dated = _with_days(claim, clause.predicate[len(predicate) :].strip(" ,"), validity)
         candidates.append(_candidate(dated, clause, speech, validity))
-    return candidates if readings or not clause.predicate else []
+    return candidates if claims or not clause.predicate else []
 
 
-def _with_days(reading: ClauseClaim, days: str, validity: Validity) -> ClauseClaim:
+def _with_days(claim: ClauseClaim, days: str, validity: Validity) -> ClauseClaim:
     """Return a plan with its days. Without a known first day it is an entry of its own, which replaces nothing."""
-    if not reading.is_plan:
-        return reading
-    statement = f"{reading.statement} {days}".strip()
-    plan = re.sub(r"^\{who\} (?:will |is (?:going to )?|plans to )?", "", statement)
-    is_open = validity.valid_from is None
-    undated = reading._replace(kind=Kind.DECISION, attribute="plan", value=plan) if is_open else reading
-    return undated._replace(statement=statement)
+    if not claim.is_plan:
+        return claim
+    dated = claim._replace(statement=f"{claim.statement} {days}".strip())
+    plan = re.sub(r"^\{who\} (?:will |is (?:going to )?|plans to )?", "", dated.statement)
+    return dated if validity.valid_from else dated._replace(kind=Kind.DECISION, attribute="plan", value=plan)
 
 
-def _candidate(reading: ClauseClaim, clause: Clause, speech: _Speech, validity: Validity = ALWAYS) -> Candidate:
+def _candidate(claim: ClauseClaim, clause: Clause, speech: _Speech, validity: Validity = ALWAYS) -> Candidate:
     is_group = clause.is_joint and speech.group != speech.who
     speaker = speech.group if is_group else speech.who
     who = (clause.who or speaker).replace("{who}", speaker)
     return Candidate(
-        kind=reading.kind,
-        subject=reading.about or (who if clause.who else "team" if is_group else "user"),
-        attribute=reading.attribute,
-        value=reading.value,
-        statement=_sentence(reading.statement.replace("{who}", who)),
+        kind=claim.kind,
+        subject=claim.about or (who if clause.who else "team" if is_group else "user"),
+        attribute=claim.attribute,
+        value=claim.value,
+        statement=_sentence(claim.statement.replace("{who}", who)),
         evidence=[Citation(turn=speech.turn.number, quote=speech.quote)],
-        act=reading.act,
-        cue=reading.cue,
+        act=claim.act,
+        cue=claim.cue,
         valid_from=validity.valid_from,
         valid_to=validity.valid_to,
-        limited_to=reading.limited_to,
+        limited_to=claim.limited_to,
     )
 
 

@@ -35,10 +35,7 @@ _STANDING = re.compile(r"(?i)(?:your |my |all )?(?:answers|replies|responses|sum
 
 
 class ClauseClaim(NamedTuple):
-    """What a clause says: a slot and its value. `about` is the subject if it is not the subject of the clause.
-
-    `statement` is a sentence about `{who}`, the subject of the clause.
-    """
+    """What a clause says about its subject, which is `{who}` in `statement`, or about `about`: a slot and its value."""
 
     kind: Kind
     attribute: str
@@ -89,8 +86,7 @@ _AFTER_I_OR_WE: tuple[tuple[str, Kind, str], ...] = (
     (r"(?:only |mostly |always )?use (?P<thing>(?!the ).+)", _E, "uses_*"),
     (rf"(?:{_NOT} |always |usually |only |mostly )(?P<verb>{words.HABITS})(?: (?P<thing>.+))?", _P, "not *"),
     (rf"(?P<verb>{words.HABITS})(?: (?P<thing>[\w -]+?))?? {words.FREQUENCY}(?: (?:before|after) \w+)?", _P, "not *"),
-    (r"(?P<verb>eat|drink|play|drive|own|ride|wear) (?P<thing>.+)", _P, "not *"),
-    (r"(?P<verb>smoke|paint|swim|cook|bake|garden|knit)", _P, "not *"),
+    (r"(?:(?:eat|drink|play|drive|own|ride|wear) (?P<thing>.+)|smoke|paint|swim|cook|bake|garden|knit)", _P, "not *"),
     (r"am married to (?P<person>.+)", _E, "spouse"),
     (rf"have an? (?P<noun>{_FAMILY}) (?:called|named) (?P<person>.+)", _E, "relation"),
     (r"(?:plan|am planning) to (?P<action>.+)", _D, "plan?"),
@@ -107,113 +103,127 @@ _WHOLE_SENTENCES: tuple[tuple[str, Kind, str], ...] = (
 )
 # fmt: on
 _OF_SUBJECT, _OF_SENTENCE = (
-    tuple((re.compile(pattern, re.IGNORECASE), kind, attribute) for pattern, kind, attribute in table)
+    tuple((re.compile(pattern, re.IGNORECASE), kind, template) for pattern, kind, template in table)
     for table in (_AFTER_I_OR_WE, _WHOLE_SENTENCES)
 )
 
 
 def read_clause(clause: Clause) -> list[ClauseClaim]:
-    """Return what a clause says, or nothing unless one row of the grammar understands all of it.
-
-    Of somebody other than the speaker only plain facts are read.
-    """
+    """Return what a clause says if the grammar understands all of it. Of others than the speaker, plain facts only."""
     predicate = re.sub(r"(?i)^(?:my|our) ", "my ", clause.predicate)
     name = predicate.removeprefix("am ")
     if clause.is_greeted and clause.has_subject and phrases.is_person_name(name):
         return [ClauseClaim(_E, "name", name, f"{{who}}'s name is {name}")]
-    has_changed = re.match(r"(?i)(?:have )?(?:moved|started)\b|my new\b", predicate)
-    cue = clause.cue or (Cue.CHANGE if has_changed else None)
-    for pattern, kind, attribute in _OF_SUBJECT if clause.has_subject else _OF_SENTENCE:
+    if row := _matching_row(predicate, has_subject=clause.has_subject):
+        has_changed = re.match(r"(?i)(?:have )?(?:moved|started)\b|my new\b", predicate)
+        cue = clause.cue or (Cue.CHANGE if has_changed else None)
+        claims = [claim._replace(cue=cue) for claim in _row_claims(predicate, *row)]
+        return [claim for claim in claims if not clause.who or claim.attribute in _OTHERS_ATTRIBUTES]
+    if not clause.has_subject:
+        return _read_request(predicate)
+    return [] if clause.who else [*_read_switch(predicate), *_read_decision(predicate)]
+
+
+def _matching_row(predicate: str, *, has_subject: bool) -> tuple[dict[str, str], Kind, str] | None:
+    """Return the named groups, the kind and the template of the first row that understands all of a predicate."""
+    for pattern, kind, template in _OF_SUBJECT if has_subject else _OF_SENTENCE:
         match = pattern.fullmatch(predicate)
         groups = {name: text for name, text in match.groupdict().items() if text} if match else {}
         if match and all(_CHECKS[name](text) for name, text in groups.items() if name in _CHECKS):
-            readings = [reading._replace(cue=cue) for reading in _row_claims(predicate, groups, kind, attribute)]
-            return [reading for reading in readings if not clause.who or reading.attribute in _OTHERS_ATTRIBUTES]
-    if not clause.has_subject:
-        return _request(predicate)
-    return [] if clause.who else list(_decision(predicate))
+            return groups, kind, template
+    return None
 
 
-def _row_claims(predicate: str, groups: dict[str, str], kind: Kind, attribute: str) -> Iterator[ClauseClaim]:
-    """Yield the readings of a row. In `attribute` a star is the head noun, "not" keeps the verb, "?" marks a plan."""
+def _row_claims(predicate: str, groups: dict[str, str], kind: Kind, template: str) -> Iterator[ClauseClaim]:
+    """Yield the claims of a row. In `template` a star is the head noun, "not" keeps the verb, "?" marks a plan."""
+    is_plan, template = template.endswith("?"), template.removesuffix("?")
     value = next((groups[name] for name in ("v", *_CHECKS) if name in groups), predicate)
-    statement = (
-        "{who}'s" + predicate[2:] if predicate.startswith("my ") else "{who} " + phrases.in_third_person(predicate)
-    )
-    is_plan, attribute = attribute.endswith("?"), attribute.removesuffix("?")
-    limited = _OCCASION.fullmatch(value) if attribute in ("preferred_*", "uses_*") else None
-    limited_to = limited["occasion"] if limited else None
-    head = re.sub(r"^the ", "", limited["main"] if limited else value)
-    if attribute == "not *":
-        attribute, value = (
-            slug(groups.get("thing") or groups.get("kind") or groups.get("verb") or value),
-            predicate.removeprefix("am "),
-        )
-    elif attribute == "preferred_*":
-        if value.startswith("the ") and named_slot(head) is None:
-            return
-        attribute = named_slot(head) or f"preferred_{slug(head)}"
-    elif attribute == "home" and value.casefold() in words.COUNTRIES:
-        attribute = "country"
-    elif attribute == "relation":
-        relation = groups["noun"].lower()
-        yield ClauseClaim(kind, attribute, relation, f"{value} is {{who}}'s {relation}", about=value)
+    statement = _statement(predicate, groups, template, value)
+    limited = _OCCASION.fullmatch(value) if template in ("preferred_*", "uses_*") else None
+    main, limited_to = limited.group("main", "occasion") if limited else (value, None)
+    head = re.sub(r"^the ", "", main)
+    if template == "preferred_*" and value.startswith("the ") and named_slot(head) is None:
         return
-    elif attribute == "called":
-        statement = f"{{who}} wants to be called {value}"
-    elif "place" in groups and attribute == "job":
-        statement = f"{{who}} is a {value}"
+    if template == "job" and "place" in groups:
         yield ClauseClaim(_E, "employer", groups["place"], f"{{who}} works at {groups['place']}")
+    attribute, about = _attribute(groups, template, value, head), value if template == "relation" else None
+    value = {"not *": predicate.removeprefix("am "), "relation": groups.get("noun", "").lower()}.get(template, value)
+    for part in phrases.listed(value) if "each" in groups else [value]:
+        sentence = statement.replace(value, part)
+        yield ClauseClaim(kind, attribute, part, sentence, limited_to=limited_to, about=about, is_plan=is_plan)
+
+
+def _statement(predicate: str, groups: dict[str, str], template: str, value: str) -> str:
+    if template == "relation":
+        return f"{value} is {{who}}'s {groups['noun'].lower()}"
+    if template == "called":
+        return f"{{who}} wants to be called {value}"
+    if template == "job" and "place" in groups:
+        return f"{{who}} is a {value}"
+    is_owned = predicate.startswith("my ")
+    return "{who}'s" + predicate[2:] if is_owned else "{who} " + phrases.in_third_person(predicate)
+
+
+def _attribute(groups: dict[str, str], template: str, value: str, head: str) -> str:
+    """Return the attribute of a value, of which `head` is the part without its article and occasion."""
+    if template == "not *":
+        return slug(groups.get("thing") or groups.get("kind") or groups.get("verb") or value)
+    if template == "preferred_*":
+        return named_slot(head) or f"preferred_{slug(head)}"
+    if template == "home" and value.casefold() in words.COUNTRIES:
+        return "country"
     noun = groups.get("noun", slug(head)).lower().replace("favourite", "favorite").replace("colour", "color")
-    attribute = attribute.replace("*", noun.replace(" ", "_"))
-    parts = phrases.listed(value) if "each" in groups else [value]
-    for part in parts:
-        yield ClauseClaim(kind, attribute, part, statement.replace(value, part), limited_to=limited_to, is_plan=is_plan)
+    return template.replace("*", noun.replace(" ", "_"))
 
 
-def _decision(predicate: str) -> Iterator[ClauseClaim]:
-    match, switched = _DECIDED.fullmatch(predicate), _SWITCHED.fullmatch(predicate)
-    if switched and phrases.is_own_thing(switched["new"]):
-        new = switched["new"]
-        if switched["old"]:
-            yield _dropped(switched["old"])
-        yield ClauseClaim(_E, named_slot(new) or f"uses_{slug(new)}", new, f"{{who}} switched to {new}", cue=Cue.CHANGE)
-    if not match or not (_CHECKS["action"](match["act"]) if match["act"] else phrases.is_thing(match["thing"])):
-        return
-    chosen = re.sub(r"^(?:using|use|adopting|adopt) ", "", match["act"] or match["thing"])
-    chosen, _, replaced = chosen.partition(" instead of ")
-    if replaced:
-        yield _dropped(replaced)
+def _read_switch(predicate: str) -> list[ClauseClaim]:
+    match = _SWITCHED.fullmatch(predicate)
+    if not match or not phrases.is_own_thing(match["new"]):
+        return []
+    attribute = named_slot(match["new"]) or f"uses_{slug(match['new'])}"
+    claim = ClauseClaim(_E, attribute, match["new"], f"{{who}} switched to {match['new']}", cue=Cue.CHANGE)
+    return [*_dropped(match["old"]), claim]
+
+
+def _read_decision(predicate: str) -> list[ClauseClaim]:
+    match = _DECIDED.fullmatch(predicate)
+    decided = (match["act"] or match["thing"]) if match else ""
+    if not match or not _CHECKS["action" if match["act"] else "thing"](decided):
+        return []
+    chosen, _, replaced = re.sub(r"^(?:using|use|adopting|adopt) ", "", decided).partition(" instead of ")
     limited = _PURPOSE.fullmatch(chosen)
     occasion = limited["occasion"] if limited else None
     value = f"against {chosen}" if match["against"] else chosen
-    statement = (
-        f"{{who}} decided {match['against'] or ('to ' if match['act'] else 'on ')}{match['act'] or match['thing']}"
-    )
-    yield ClauseClaim(_D, slug(occasion or chosen), value, statement, limited_to=occasion)
+    statement = f"{{who}} decided {match['against'] or ('to ' if match['act'] else 'on ')}{decided}"
+    return [*_dropped(replaced), ClauseClaim(_D, slug(occasion or chosen), value, statement, limited_to=occasion)]
 
 
-def _dropped(tool: str) -> ClauseClaim:
-    return ClauseClaim(_D, slug(tool), tool, f"{{who}} no longer uses {tool}", SpeechAct.RETRACT, Cue.CHANGE)
+def _dropped(tool: str | None) -> list[ClauseClaim]:
+    statement = f"{{who}} no longer uses {tool}"
+    return [ClauseClaim(_D, slug(tool), tool, statement, SpeechAct.RETRACT, Cue.CHANGE)] if tool else []
 
 
-def _request(text: str) -> list[ClauseClaim]:
+def _read_request(text: str) -> list[ClauseClaim]:
+    """Return what the assistant is asked to do, or to stop doing, from now on."""
     match = _REQUEST.fullmatch(text)
-    mark = (match["mark"] or "").lower() if match else ""
-    if not match or (mark == "stop") != match["verb"].lower().endswith("ing"):
+    if not match or not _is_for_good(match):
         return []
-    verb, order = match["verb"].lower(), match["order"]
-    verb = words.GERUNDS.get(verb, verb)
-    is_for_good = match["first"] or match["last"] or mark or _STANDING.match(order)
-    is_at_hand = mark not in ("always", "never") and re.match(r"(?i)(?:the|an?) ", order)
-    if not is_for_good or is_at_hand or not phrases.is_thing(re.sub(r"^your ", "", order)):
-        return []
-    is_denied = mark not in ("always", "stop", "")
-    wish = f"{'never' if is_denied else 'always'} {verb} {order}"
-    statement = f"{{who}} wants the assistant to {wish.replace(' your ', ' its ')}"
+    mark, verb, order = (match["mark"] or "").lower(), match["verb"].lower(), match["order"]
+    is_over, is_denied = mark == "stop", mark not in ("always", "stop", "")
+    wish = f"{'never' if is_denied else 'always'} {words.GERUNDS.get(verb, verb)} {order}"
+    wants = "no longer wants" if is_over else "wants"
+    statement = f"{{who}} {wants} the assistant to {wish.replace(' your ', ' its ')}"
     language = None if is_denied else re.fullmatch(rf"(?i)(?:to me )?in ({words.LANGUAGES})", order)
     attribute, value = ("answer_language", language[1]) if language else (slug(order), wish)
-    if mark == "stop":
-        statement = statement.replace(" wants ", " no longer wants ", 1)
-        return [ClauseClaim(_P, attribute, value, statement, SpeechAct.RETRACT, Cue.CHANGE)]
-    return [ClauseClaim(_P, attribute, value, statement)]
+    act, cue = (SpeechAct.RETRACT, Cue.CHANGE) if is_over else (SpeechAct.STATE, None)
+    return [ClauseClaim(_P, attribute, value, statement, act, cue)]
+
+
+def _is_for_good(request: re.Match[str]) -> bool:
+    """Return whether a request is about all answers to come, not about something at hand ("use the table")."""
+    mark, order = (request["mark"] or "").lower(), request["order"]
+    if (mark == "stop") != request["verb"].lower().endswith("ing"):
+        return False
+    is_for_good = request["first"] or request["last"] or mark or _STANDING.match(order)
+    is_at_hand = mark not in ("always", "never") and re.match(r"(?i)(?:the|an?) ", order)
+    return bool(is_for_good) and not is_at_hand and phrases.is_thing(re.sub(r"^your ", "", order))

@@ -18,9 +18,5 @@ class RulesJudge:
 
     async def judge(self, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
         """Return the verdicts that slot and value settle. It costs nothing."""
-        verdicts = []
-        for earlier, later in pairs:
-            decided = relation(earlier, later)
-            if decided is not None:
-                verdicts.append(Verdict(earlier.id, later.id, *decided, self.version))
-        return verdicts, Usage()
+        decided = ((earlier.id, later.id, relation(earlier, later)) for earlier, later in pairs)
+        return [Verdict(*ids, *verdict, self.version) for *ids, verdict in decided if verdict], Usage()

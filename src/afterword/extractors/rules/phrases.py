@@ -64,8 +64,7 @@ def without_lead(text: str, cue: Cue | None = None, *, is_greeted: bool = False)
     """Return a clause without leads ("Hi, by the way, ...") and without the marks at its end."""
     text = " ".join(text.split())
     for _ in range(4):
-        lead = _LEAD.match(text)
-        if lead:
+        if lead := _LEAD.match(text):
             cue = Cue.CORRECTION if lead["correction"] else cue
             is_greeted = is_greeted or bool(lead["greeting"])
             text = text[lead.end() :]
@@ -84,30 +83,34 @@ def with_subject(clause: Clause) -> Clause:
     text = without_tails(_NOW.sub("", clause.predicate, count=1).strip())
     is_changed = without_tails(clause.predicate) != text
     clause = replace(clause, predicate=text, cue=clause.cue or (Cue.CHANGE if is_changed else None))
-    own = _SELF.fullmatch(text) if " you to " not in text else None
-    if own:
+    if " you to " not in text and (own := _SELF.fullmatch(text)):
         verb = (own["short"] or own["verb"] or "").lower()
         verb = "will" if text.lower().startswith("let") else _VERBS.get(verb, verb)
         predicate = f"{verb} {own['predicate']}".strip()
         return replace(clause, predicate=predicate, has_subject=True, is_joint=bool(own["group"]))
-    return _of_another(clause, _RELATED.fullmatch(text))
+    return _with_other_subject(clause, _RELATED.fullmatch(text))
 
 
-def _of_another(clause: Clause, related: re.Match[str] | None) -> Clause:
+def _with_other_subject(clause: Clause, related: re.Match[str] | None) -> Clause:
     """Return a clause about somebody else with its subject told apart, or the clause as it is."""
     relation = related["relation"].lower() if related else None
     if related and related["called"]:
         return replace(clause, predicate="", has_subject=True, who=related["called"], relation=relation)
     text = related["others"] if related else clause.predicate
     named = _NAMED.fullmatch(text)
-    name = named["name"] if named and is_person_name(named["name"]) else None
-    text = named["others"] if named and name else text
-    verb = _OTHERS.fullmatch(text)
-    if not verb or not (name or (relation and not re.fullmatch(PERSONS, relation, re.IGNORECASE))):
-        return clause
-    others = f"{_FIRST_PERSON.get(verb[1]) or verb[2] or verb[1]} {verb['others']}"
-    who = name or f"{{who}}'s {relation}"
-    return replace(clause, predicate=others, has_subject=True, who=who, relation=relation if name else None)
+    if named and is_person_name(named["name"]):
+        predicate, who = _in_first_person(named["others"]), named["name"]
+    else:
+        is_known = relation and not re.fullmatch(PERSONS, relation, re.IGNORECASE)
+        predicate, who = _in_first_person(text) if is_known else None, f"{{who}}'s {relation}"
+        relation = None
+    return replace(clause, predicate=predicate, has_subject=True, who=who, relation=relation) if predicate else clause
+
+
+def _in_first_person(predicate: str) -> str | None:
+    """Return a predicate of the third person in the first, or None if the grammar does not know its verb."""
+    verb = _OTHERS.fullmatch(predicate)
+    return f"{_FIRST_PERSON.get(verb[1]) or verb[2] or verb[1]} {verb['others']}" if verb else None
 
 
 def in_third_person(predicate: str) -> str:
@@ -123,11 +126,8 @@ def in_third_person(predicate: str) -> str:
 def is_person_name(name: str) -> bool:
     """Return whether the words may be a person's name: capitalised, and no greeting, weekday, month or language."""
     words = name.split()
-    are_names = (
-        not word[0].islower() and word[0].isalpha() and not set(plain_words(word.casefold())) & vocabulary.NO_NAME
-        for word in words
-    )
-    return 0 < len(words) <= 3 and all(are_names)
+    are_capitalised = all(word[0].isalpha() and not word[0].islower() for word in words)
+    return 0 < len(words) <= 3 and are_capitalised and vocabulary.NO_NAME.isdisjoint(plain_words(name.casefold()))
 
 
 def is_proper_name(name: str) -> bool:
@@ -155,10 +155,8 @@ def is_own_thing(phrase: str) -> bool:
 def is_allergen(phrase: str) -> bool:
     """Return whether somebody may be allergic to it: nobody is allergic to Mondays."""
     words = [singular(word) for word in plain_words(phrase.casefold())]
-    is_food = (
-        vocabulary.NO_ALLERGEN.isdisjoint(words) and not words[-1].endswith(("ity", "ness", "ism")) if words else False
-    )
-    return is_own_thing(phrase) and len(words) <= 4 and is_food
+    is_named = 0 < len(words) <= 4 and is_own_thing(phrase)
+    return is_named and vocabulary.NO_ALLERGEN.isdisjoint(words) and not words[-1].endswith(("ity", "ness", "ism"))
 
 
 def listed(phrase: str) -> list[str]:

@@ -32,7 +32,7 @@ _STOPPED = re.compile(
     r"my job (?P<job>at .+))"
 )
 _NOT_SO = re.compile(
-    r"(?i)(?P<head>I|we)(?P<be>'m not| am not|'re not| are not| don't| do not) (?P<claim>(?:allergic to|live in|"
+    r"(?i)(?P<head>I|we)(?:(?P<be>'m| am|'re| are) not| don't| do not) (?P<claim>(?:allergic to|live in|"
     r"work (?:at|for)|vegan|vegetarian|an? (?!fan|big fan))\b.*)|my name (?:is not|isn't) (?P<name>.+)|"
     r"don't (?P<called>call me .+)"
 )
@@ -57,18 +57,18 @@ def find_withdrawal(clause: str) -> WithdrawnClaim | None:
         return WithdrawnClaim(SpeechAct.ERASE, claim, topic=topic if topic != claim else None)
     if match := _DENIED.fullmatch(clause):
         return WithdrawnClaim(SpeechAct.RETRACT, match["claim"], Cue.CORRECTION)
+    ended = _ended_claim(clause)
+    return WithdrawnClaim(SpeechAct.RETRACT, ended, Cue.CHANGE) if ended else None
+
+
+def _ended_claim(clause: str) -> str | None:
+    """Return what a clause says is over, in the words of when it was true: "I no longer work" ends "I work"."""
     if match := _ENDED.fullmatch(clause.replace(" isn't ", " is not ")):
-        claim = f"{match['head']} {match['over'] or match['not'] or match['dont']}"
-    elif match := _STOPPED.fullmatch(clause):
+        return f"{match['head']} {match['over'] or match['not'] or match['dont']}"
+    if match := _STOPPED.fullmatch(clause):
         verb = f"work {match['job']}" if match["job"] else GERUNDS.get(match["gerund"].lower(), "")
-        claim = f"{match['head']} {verb}{match['others'] or ''}"
-    elif match := _NOT_SO.fullmatch(clause):
-        be = re.sub(r" not$| do(?: not|n't)$", "", match["be"] or "")
-        claim = (
-            f"{match['head']}{be} {match['claim']}"
-            if match["head"]
-            else match["called"] or f"my name is {match['name']}"
-        )
-    else:
-        return None
-    return WithdrawnClaim(SpeechAct.RETRACT, claim, Cue.CHANGE)
+        return f"{match['head']} {verb}{match['others'] or ''}"
+    match = _NOT_SO.fullmatch(clause)
+    if match and match["head"]:
+        return f"{match['head']}{match['be'] or ''} {match['claim']}"
+    return (match["called"] or f"my name is {match['name']}") if match else None
