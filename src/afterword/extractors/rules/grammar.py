@@ -211,8 +211,7 @@ def _read_request(text: str) -> list[ClauseClaim]:
     mark, verb, order = (match["mark"] or "").lower(), match["verb"].lower(), match["order"]
     is_over, is_denied = mark == "stop", mark not in ("always", "stop", "")
     wish = f"{'never' if is_denied else 'always'} {words.GERUNDS.get(verb, verb)} {order}"
-    wants = "no longer wants" if is_over else "wants"
-    statement = f"{{who}} {wants} the assistant to {wish.replace(' your ', ' its ')}"
+    statement = f"{{who}} {'no longer ' if is_over else ''}wants the assistant to {wish.replace(' your ', ' its ')}"
     language = None if is_denied else re.fullmatch(rf"(?i)(?:to me )?in ({words.LANGUAGES})", order)
     attribute, value = ("answer_language", language[1]) if language else (slug(order), wish)
     act, cue = (SpeechAct.RETRACT, Cue.CHANGE) if is_over else (SpeechAct.STATE, None)

@@ -18,5 +18,6 @@ class RulesJudge:
 
     async def judge(self, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
         """Return the verdicts that slot and value settle. It costs nothing."""
-        decided = ((earlier.id, later.id, relation(earlier, later)) for earlier, later in pairs)
-        return [Verdict(*ids, *verdict, self.version) for *ids, verdict in decided if verdict], Usage()
+        related = ((earlier.id, later.id, relation(earlier, later)) for earlier, later in pairs)
+        verdicts = [Verdict(earlier, later, *why, self.version) for earlier, later, why in related if why]
+        return verdicts, Usage()
