@@ -38,7 +38,7 @@ async def test_a_fact_that_looks_like_an_instruction_stays_one_line_among_the_no
         await know(memory, attack, subject=attack, value=attack, attribute=attack)
     with store.reading() as db:
         quarantined = runs.read_runs(db, memory.scope, statuses=[RunStatus.HELD])
-    assert len(quarantined) == 4
+    assert len(quarantined) == 5
     for one in quarantined:
         await apply_proposal(store, one.id, judge=RulesJudge())
     client = replying("fine")

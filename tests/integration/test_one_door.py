@@ -399,7 +399,8 @@ async def test_live_agents(app: Afterword) -> None:
     assert await mira.resume(later, session_id="monday")
     assert not await mira.resume(later, session_id="sunday", missing_ok=True)
     shown = await mira.memory().query("seats")
-    assert [result.content for result in shown.results] == [fact.statement for fact in (await mira.facts()).facts]
+    statements = [fact.statement for fact in (await mira.facts()).facts]
+    assert [result.content for result in shown.results] == [*statements, "I prefer window seats."]
 
 
 async def test_a_path_a_state_or_a_recorded_session(app: Afterword, tmp_path: Path) -> None:

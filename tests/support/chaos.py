@@ -168,6 +168,7 @@ def environment(url: str, base_url: str, cache: Path) -> dict[str, str]:
         **clean,
         "XDG_CACHE_HOME": str(cache),
         "AFTERWORD_STORE__URL": url,
+        "AFTERWORD_EMBEDDING__KIND": "none",
         "AFTERWORD_EXTRACTOR": "model",
         "AFTERWORD_MODEL__NAME": "scripted",
         "AFTERWORD_MODEL__BASE_URL": base_url,

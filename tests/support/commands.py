@@ -11,6 +11,9 @@ import pytest
 
 from afterword.cli import main
 
+WORDS_ALONE = {"AFTERWORD_EMBEDDING__KIND": "none"}
+"""What keeps a command from loading the local vectors, which takes a second."""
+
 
 class Commands:
     """Runs commands in an empty folder, with nothing configured but what the call gives."""
@@ -32,7 +35,7 @@ class Commands:
             patch.setattr(sys, "argv", ["afterword", *arguments])
             for name in os.environ.keys() - clean_environment().keys():
                 patch.delenv(name)
-            for name, value in environment.items():
+            for name, value in {**WORDS_ALONE, **environment}.items():
                 patch.setenv(name, value)
             with pytest.raises(SystemExit) as ended:
                 main()
@@ -43,5 +46,6 @@ class Commands:
 
 
 def clean_environment() -> dict[str, str]:
-    """Return the environment without what would configure afterword or a model."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("AFTERWORD_", "OPENAI_"))}
+    """Return the environment without what would configure afterword or a model. Recall goes by words alone."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("AFTERWORD_", "OPENAI_"))}
+    return {**clean, **WORDS_ALONE}

@@ -16,7 +16,7 @@ from afterword import telemetry
 from afterword.agents.conversations import enter_conversation
 from afterword.agents.memory_content import content_of, content_of_turn, entry_of, instant_from, text_of_content
 from afterword.agents.memory_settings import FactMemoryConfig, MemorySettings, memory_settings, utc_now
-from afterword.agents.placement import latest_question, place_block
+from afterword.agents.placement import latest_question, place_block, user_texts
 from afterword.agents.recall_results import (
     UNAVAILABLE,
     FactMatch,
@@ -315,14 +315,15 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
 
     async def _place_blocks(self, model_context: ChatCompletionContext) -> Sequence[Fact]:
         """Place the block of each scope, and return the facts in them."""
-        query = latest_question(await model_context.get_messages())
+        messages = await model_context.get_messages()
+        query, heard = latest_question(messages), user_texts(messages)
         reading = recall_of_scopes(partial(self._recall_of, query), self._scopes, self._budget_tokens)
         recalls = list(zip(self._scopes, await self._in_time(reading, None), strict=True))
         self._start_refresh([scope for scope, recalled in recalls if recalled.without_vector])
         shown: list[Fact] = []
         marks: list[str] = []
         for scope, recalled in recalls:
-            layers = recalled.layers or Layers(scope_label(scope))
+            layers = (recalled.layers or Layers(scope_label(scope))).without_turns(heard)
             if await self._place_block(model_context, layers, marks):
                 shown += [*recalled.facts, *(former.fact for former in recalled.former)]
         return shown

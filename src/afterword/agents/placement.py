@@ -70,6 +70,11 @@ def latest_question(messages: Sequence[LLMMessage]) -> str:
     return next((_words(message) for message in reversed(messages) if _is_question(message)), "")
 
 
+def user_texts(messages: Sequence[LLMMessage]) -> set[str]:
+    """Return the texts of the user messages, injected memory aside."""
+    return {_words(message) for message in messages if _is_question(message)}
+
+
 def is_block(message: LLMMessage, mark: str) -> bool:
     """Whether a message is a memory's block that starts with `mark`. Text that a user typed is never a block."""
     ours = isinstance(message, SystemMessage) or (isinstance(message, UserMessage) and message.source == SOURCE)

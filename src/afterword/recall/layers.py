@@ -6,8 +6,8 @@ stable part of the text, so that a provider's prompt cache works; the rest stand
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from afterword.facts.fact import Fact
 from afterword.recall.block import (
@@ -77,6 +77,11 @@ class Layers:
     def said(self) -> list[SaidTurn]:
         """The turns."""
         return [entry for entry in self.asked if isinstance(entry, SaidTurn)]
+
+    def without_turns(self, texts: Collection[str]) -> Layers:
+        """Return the layers without the turns that have one of these texts: the agent sees those already."""
+        asked = [entry for entry in self.asked if not (isinstance(entry, SaidTurn) and entry.turn.text in texts)]
+        return replace(self, asked=asked)
 
     @property
     def stable_text(self) -> str:
