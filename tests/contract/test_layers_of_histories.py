@@ -119,9 +119,7 @@ async def live(store: Store, history: Sessions, forgotten: str | None) -> list[F
     """Process the sessions, forget a value, and return all facts."""
     for number, moves in enumerate(history):
         day = datetime(2026, 3, 1, tzinfo=UTC) + timedelta(days=number)
-        saved = Saved(
-            LENA, f"s{number}", state=state(*(move.text for move in moves)), started_at=day, ended_at=day
-        )
+        saved = Saved(LENA, f"s{number}", state=state(*(move.text for move in moves)), started_at=day, ended_at=day)
         await process_session(store, saved, extractor=OracleExtractor(stated), judge=RulesJudge())
     with store.reading() as transaction:
         facts = lookup.read_facts(transaction, LENA, at=LATER)
@@ -197,7 +195,7 @@ async def check_prompts(store: Store, history: Sessions, budget_tokens: int) -> 
 
 
 FEW = settings(
-    max_examples=20,
+    max_examples=15,
     deadline=None,
     database=None,
     derandomize=True,
@@ -223,7 +221,7 @@ def test_what_is_gone_is_in_no_layer_and_what_was_superseded_never_in_the_first(
 
 
 def test_the_prompts_of_ten_turns_begin_alike(template: Path) -> None:
-    @settings(FEW, max_examples=6)
+    @settings(FEW, max_examples=5)
     @given(sessions, st.sampled_from(BUDGETS))
     def holds(history: Sessions, budget_tokens: int) -> None:
         with tempfile.TemporaryDirectory() as folder:

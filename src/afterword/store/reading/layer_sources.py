@@ -90,19 +90,21 @@ async def layer_source(store: Store, view: View) -> LayerSource:
     if cache is None:
         cache = _caches.setdefault(store, _SourceCache())
         store.on_close(cache.spoken.clear)
-    source = cache.sources.get(view)
+    source, snapshot = cache.sources.get(view), view.snapshot
     if source is None:
-
-        def work(transaction: Session) -> LayerSource:
-            return _source(view, *_read_spoken(transaction, view.snapshot.scope, cache))
-
-        source = cache.sources[view] = await store.read(work)
+        known = cache.spoken.get(snapshot.scope)
+        if known is not None and (known[0].revision, known[0].stamp) == (snapshot.revision, snapshot.stamp):
+            # A view of another instant: a turn that cannot wait for the store has all that it needs.
+            source = _source(view, *known)
+        else:
+            source = await store.read(lambda transaction: _source(view, *_read_spoken(transaction, view, cache)))
+        cache.sources[view] = source
     return source
 
 
-def _read_spoken(transaction: Session, scope: Scope, cache: _SourceCache) -> tuple[SpokenTurns, frozenset[Words]]:
+def _read_spoken(transaction: Session, view: View, cache: _SourceCache) -> tuple[SpokenTurns, frozenset[Words]]:
     """Return the turns of a scope, and the words of the values of statements that belong to no fact."""
-    connection = transaction.connection()
+    connection, scope = transaction.connection(), view.snapshot.scope
     now, known = version(connection, scope), cache.spoken.get(scope)
     if known is not None and (known[0].revision, known[0].stamp) == (now.revision, now.stamp):
         return known
