@@ -1,4 +1,5 @@
-"""Build what the settings ask for: the extractor and the judge, the model client, the embedder, the tracker.
+"""Build the objects that the settings select: the extractor, the judge, the model client, the embedder, the cost
+tracker.
 
 Only this module turns settings into objects. Libraries that one object needs are imported when it is built.
 """

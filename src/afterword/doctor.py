@@ -23,7 +23,7 @@ PACKAGES = ("autogen-agentchat", "autogen-ext", "sqlmodel", "instructor", "opena
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The result of one check: what was seen, and how to fix it where it is not `ok`."""
+    """The result of one check: what was found, and how to fix it if it is not `ok`."""
 
     name: str
     ok: bool

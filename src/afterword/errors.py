@@ -33,7 +33,10 @@ class StoreInvalid(StoreError):
 
 
 class FileInvalid(StoreError):
-    """A file is damaged, cut short, of another kind, or exists where a new one was to be made. Name another file."""
+    """A file is damaged, incomplete or of another kind, or a file that should be new exists already.
+
+    Name another file.
+    """
 
     is_usage = True
 
@@ -69,7 +72,7 @@ class NothingSelected(NotFound):
 
 
 class Ambiguous(StoreError, LookupError):
-    """Several scopes have what was named; name the scope as well."""
+    """Several scopes have a session or fact with this id. Name the scope as well."""
 
     is_usage = True
 

@@ -139,7 +139,8 @@ _current: ContextVar[_Current] = ContextVar("current", default=_Current(trace.IN
 def scope_mark(scope: Scope) -> str:
     """Return the hash that stands for a scope in spans and logs, since the name of a user may be an email address.
 
-    The hash has no key: who knows the name of a scope can find its traces, and who has a trace can check a guess.
+    The hash has no key: anybody who knows the name of a scope can find its traces, and anybody who has a trace can
+    check a guess.
     """
     return hashlib.sha256(str(scope).encode()).hexdigest()[:SCOPE_DIGITS]
 

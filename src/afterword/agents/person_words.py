@@ -1,4 +1,4 @@
-"""What has been said in a live conversation, and what an extractor reads in the person's last message.
+"""A live conversation so far, and what an extractor finds in the person's last message.
 
 A tool's arguments are an agent's words, and a page may have told the agent to say them. So they decide nothing: only
 what the extractor gives for the person's own message counts.

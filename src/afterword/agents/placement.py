@@ -33,7 +33,7 @@ async def place_block(
     other_marks: Collection[str] = (),
     before_question: bool = False,
 ) -> bool:
-    """Make `text` the only block in the context that starts with `mark`; return whether the model will see it.
+    """Make `text` the only block in the context that starts with `mark`, and return whether the model will see it.
 
     It stands at the start of the context, or with `before_question` right before the latest user message. The empty
     text removes the block. A block is left out where showing it would hide the message that the agent is to answer, or

@@ -156,7 +156,7 @@ class _MemoryTool(BaseTool[ArgsT, ToolAnswer], Component[MemoryToolConfig]):
         return await conversation.read_by(self._extractor, self._memory.scope)
 
     def _subject(self, last_said: Turn | None) -> str:
-        """Return whom a note is about: the person who spoke last."""
+        """Return the subject of a note: the person who spoke last."""
         scope, name = self._memory.scope, last_said.speaker if last_said else OWNER
         is_owner = is_generic(name) or (scope.kind is ScopeKind.USER and snake_case(name) == snake_case(scope.id))
         return OWNER if is_owner else name

@@ -44,10 +44,11 @@ def forget_command(
         bool, typer.Option("--clean", help="Only rewrite the database's files, so that they hold no erased words.")
     ] = False,
     tombstones: Annotated[
-        Path | None, typer.Option(help="Write to this file what keeps erased things from coming back.")
+        Path | None, typer.Option(help="Write the tombstones to this file, to keep with backups.")
     ] = None,
     replay: Annotated[
-        Path | None, typer.Option(help="Erase again, after a backup was restored, by a file of --tombstones.")
+        Path | None,
+        typer.Option(help="Erase again what the tombstones in this file stand for (after a backup was restored)."),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -51,7 +51,7 @@ def run_command(
         bool, typer.Option("--dry-run", help="Store and show proposals that change no fact until `afterword apply`.")
     ] = False,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Show the expected cost; no model is asked and nothing is stored.")
+        bool, typer.Option("--estimate", help="Show the expected cost; no request is sent and nothing is stored.")
     ] = False,
     concurrency: Annotated[
         int | None, typer.Option(min=1, help="The largest number of model requests at once (default: as configured).")

@@ -232,8 +232,8 @@ class Afterword(StoreUpkeep):
     ) -> tuple[tuple[Scope, str], ...]:
         """Queue sessions again that failed or were set aside, and return their scopes and ids. The next run tries them.
 
-        Without `session_id` all of them. Raises `NothingSelected` if no such session failed, and `Ambiguous` if several
-        scopes have a failed session of this id.
+        Without `session_id` all such sessions are queued. Raises `NothingSelected` if no such session failed, and
+        `Ambiguous` if several scopes have a failed session of this id.
         """
         from afterword.client.processing import retry_failed
 

@@ -25,7 +25,7 @@ class LayoutUnknown(ReadError):
 class ExtractionError(AfterwordError):
     """The extractor or judge gave no answer. The session stays queued with the reason, and can be run again.
 
-    `usage` is what was spent nevertheless: requests, and the tokens of useless answers if the endpoint told.
+    `usage` is what was spent all the same: requests, and the tokens of unusable answers if the endpoint reported them.
     """
 
     def __init__(self, message: str, usage: Usage | None = None) -> None:

@@ -135,7 +135,7 @@ def _is_named(removal: Removal) -> bool:
 
 
 def _is_named_to_end(removal: Removal) -> bool:
-    """Whether the person's words name the value (or whose it is), and say that it is over or is to be forgotten."""
+    """Whether the person's words name the value or the subject, and say that it is over or is to be forgotten."""
     fact, said = removal.fact, _said(removal.by)
     subject = "" if folded(fact.subject) == OWNER else fact.subject
     names = ({*terms(fact.value), *terms(subject)} - _GENERIC) or {*terms(fact.statement)}

@@ -24,7 +24,8 @@ def _may_join(verdict: Verdict, by_id: Mapping[str, Assertion]) -> bool:
     """Whether a verdict may join its two subjects for the judged pair.
 
     The owner gets no other name by a verdict alone: the statement about the owner, or its quotes, must contain it. If
-    the owner spoke later, a name in the value of the other statement will do. A person may join them without it.
+    the owner spoke later, a name in the value of the other statement will do. A person's verdict may join them without
+    such words.
     """
     earlier, later = by_id[verdict.earlier_id], by_id[verdict.later_id]
     is_owner = folded(earlier.subject) == OWNER, folded(later.subject) == OWNER

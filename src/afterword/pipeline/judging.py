@@ -135,9 +135,9 @@ def _current_ids(known: Knowledge, pairs: Sequence[Pair]) -> frozenset[str]:
 
 
 def _batches(pairs: Sequence[Pair], size: int, current_ids: frozenset[str]) -> list[list[Pair]]:
-    """Return the pairs of each call: first of all the pairs of one slot of which a statement holds.
+    """Return the pairs of each call. Pairs of one slot with a statement that holds come first.
 
-    What no call takes waits for consolidation, and until then a value that should have been replaced would hold. Within
+    Pairs that fit no call wait for consolidation; until then an outdated value of such a slot would still hold. Within
     a call the pairs stay in their order.
     """
 

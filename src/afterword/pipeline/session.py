@@ -259,7 +259,7 @@ class _Processing:
         return readings
 
     async def _finish_unchanged(self, prepared: PreparedSession) -> SessionOutcome:
-        """Mark a session as done that holds nothing new, unless other processes have changed the scope."""
+        """Mark a session without anything new as done, unless other processes have changed the scope."""
 
         def work(transaction: Session) -> None:
             if scope_rows.revision_of(transaction, self.saved.scope) == prepared.stored.revision:

@@ -42,7 +42,7 @@ def any_value(match: re.Match[str]) -> Span | None:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A secret that stands at a fixed place beside its cue, or that its own form gives away.
+    """A pattern of a secret that stands at a fixed place beside its cue, or that is recognised by its form.
 
     The pattern is tried only on texts that contain one of the lower-case `hints`, or on all texts if there are none. The
     group `value` of the expression is the possible secret. `check` returns the span to mask, or None if it is none.
@@ -69,7 +69,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class SentencePattern:
-    """A secret that stands anywhere in a sentence with a match for each of the expressions in `cues`.
+    """A pattern of a secret anywhere in a sentence that has a match for each of the expressions in `cues`.
 
     `value` is the expression of the possible secret, with a group `value`. With `is_far_reaching` the cues may stand in
     the sentence before too. Sentences longer than 400 characters are read in parts, so that the time is linear in the

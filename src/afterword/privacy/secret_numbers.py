@@ -1,4 +1,4 @@
-"""Checks whether a number is a card, an account, an identity, a PIN or a code. Pure."""
+"""Checks whether a number is that of a card, an account or an identity document, a PIN or a code. Pure."""
 
 from __future__ import annotations
 

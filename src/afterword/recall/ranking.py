@@ -52,7 +52,10 @@ class MeaningScores(Protocol):
 
 
 class SearchIndex:
-    """Ranks the selected units of a table for queries. `is_selected` says of each place whether its unit is."""
+    """Ranks the selected units of a table for queries.
+
+    `is_selected` tells for each place whether its unit is selected.
+    """
 
     def __init__(self, table: UnitTable, is_selected: Array) -> None:
         self._table, self._is_selected = table, is_selected

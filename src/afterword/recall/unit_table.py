@@ -72,7 +72,7 @@ class _Segment:
 
 
 class UnitTable:
-    """Units by place. `is_alive` says which are there, `by_order` holds their places in order.
+    """Units by place. `is_alive` tells which places are in use, `by_order` holds the places in order.
 
     The other arrays hold a value for each place: the numbers of its conversation and its name (-1: none), the number
     of a turn, whether it asks, and how many words it has. `lineage` is shared by tables of the same places.

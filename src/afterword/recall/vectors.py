@@ -70,7 +70,8 @@ class LocalEmbedder:
 
 
 class Nearness:
-    """How near each unit is to one query: the cosine about the mean of the units, scaled to 0 to 1."""
+    """How near each unit is to one query: the cosine similarity after subtracting the mean of the units, scaled to 0 to
+    1."""
 
     def __init__(self, nearness: Array, nearest: Array) -> None:
         self._nearness, self._nearest = nearness, nearest
@@ -196,7 +197,8 @@ class Vectors:
         return Nearness(nearness, self._places[nearest])
 
     def _products(self, wanted: Array) -> tuple[Array, Array]:
-        """Return the products of all vectors with one, and one over the distance of each from the mean."""
+        """Return the dot products of all vectors with one vector, and the inverse distance of each vector from the
+        mean."""
         count = len(self.is_known)
         vectors, scale = self._rows.vectors, self._scale
         if scale is not None:

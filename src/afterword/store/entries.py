@@ -1,4 +1,4 @@
-"""What the application enters and withdraws. Each call makes one run, which is applied at once and can be undone."""
+"""Entries and withdrawals by the application. Each call makes one run, which is applied at once and can be undone."""
 
 from __future__ import annotations
 

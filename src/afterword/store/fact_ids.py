@@ -1,4 +1,4 @@
-"""Find facts by ids: of their own assertions, by the beginning of such an id, or by an id that they had before."""
+"""Find facts by the id of one of their assertions, by the beginning of such an id, or by a former id."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def scopes_with_statement(transaction: Session, statement_id: str) -> list[Scope
 def facts_continuing(
     transaction: Session, scope: Scope, former: Assertion, facts: Sequence[Fact], known: Sequence[Assertion]
 ) -> list[Fact]:
-    """Return the fact that says now what an assertion said that no longer counts; an empty list if none does.
+    """Return the live facts that say the same as an assertion that no longer counts; an empty list if there are none.
 
     `facts` and `known` are what counts in the scope. A session that was read again says it in the same slot or in the
     same words; else it is looked for among what it was judged to repeat, and among statements of its slot and value.

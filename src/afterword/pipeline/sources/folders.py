@@ -78,7 +78,7 @@ def session_from_state(raw: bytes, scope: Scope, session_id: str, at: datetime) 
 
 
 def _check_different(located: Sequence[tuple[Path, Saved]]) -> None:
-    """Raise `SourceInvalid` if two different files hold one session: they would become one without a word."""
+    """Raise `SourceInvalid` if two different files hold one session, because one would silently replace the other."""
     paths: dict[tuple[Scope, str], Path] = {}
     for path, saved in located:
         first = paths.setdefault((saved.scope, saved.session_id), path)

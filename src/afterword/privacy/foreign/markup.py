@@ -134,7 +134,10 @@ def _quotations(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
 
 
 def _double_quoted(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
-    """Yield quotations of several lines in straight marks. A mark that opens a line and is not closed reaches to the end."""
+    """Yield quotations of several lines in straight marks.
+
+    If a mark at the start of a line is not closed, the quotation reaches to the end of the text.
+    """
     opened: int | None = None
     for line in lines:
         marks = [match.start() for match in _STRAIGHT.finditer(text, line.start, line.end)]

@@ -1,4 +1,4 @@
-"""A cache of what is known of the scopes that were used last, each in one state."""
+"""A cache of the knowledge of recently used scopes, each in one state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Version = tuple[int, str]
 
 
 class Cache:
-    """What is known of some scopes, as it was committed. It may be used from several threads."""
+    """The committed knowledge of some scopes. It may be used from several threads."""
 
     def __init__(self, max_assertions: int = MAX_ASSERTIONS) -> None:
         self._max_assertions, self._lock = max_assertions, Lock()
@@ -32,7 +32,7 @@ class Cache:
             return known
 
     def keep(self, scope: Scope, version: Version, known: Knowledge) -> None:
-        """Cache what is known of a scope, and drop the scopes that were used least recently if it is too much."""
+        """Cache the knowledge of a scope, and drop the least recently used scopes if the cache is too large."""
         with self._lock:
             self._entries[scope] = version, known
             self._entries.move_to_end(scope)
@@ -43,7 +43,7 @@ class Cache:
 
 
 class Draft:
-    """What one transaction has read or changed. Others see it once the transaction is committed."""
+    """Cache entries that one transaction has read or changed. Others see them once the transaction is committed."""
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache

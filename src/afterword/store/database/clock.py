@@ -1,4 +1,4 @@
-"""The database's own clock, by which what is written for good is dated no later than now."""
+"""The clock of the database. Instants that are stored for good must not be later than it shows."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _NOW = {
 
 
 def check_not_ahead(transaction: Session, now: datetime) -> None:
-    """Raise `ClockAhead` if an instant that is given as now is far ahead of the database's clock.
+    """Raise `ClockAhead` if an instant that stands for the present is far ahead of the database's clock.
 
-    What is said until a tombstone's instant stays forgotten, and a job that is done until then is not done again.
+    What is said before a tombstone's instant stays forgotten, and a job that is marked as done until then is not done
+    again.
     """
     connection = transaction.connection()
     seconds = connection.execute(text(_NOW[connection.dialect.name])).scalar_one()

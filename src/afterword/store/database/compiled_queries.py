@@ -1,4 +1,4 @@
-"""Queries that are asked often: compiled once a database, answered with plain tuples as the driver gives them."""
+"""Frequent queries. Each is compiled once for each database, and returns the plain tuples of the driver."""
 
 from __future__ import annotations
 

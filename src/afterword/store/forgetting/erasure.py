@@ -225,7 +225,7 @@ class Erasure:
                     self._erase(table, clauses[table.table])
 
     def _detach_spending(self, clause: Clause) -> None:
-        """Keep what was paid, but not for which session."""
+        """Keep the recorded costs, but remove the session that they were for."""
         statement = update(SpendingRow).where(clause).values(run_id=None, source=FORGOTTEN_SOURCE)
         self.transaction.connection().execute(statement)
 
@@ -264,11 +264,11 @@ ErasureWork = Callable[[Erasure], None]
 async def erase_in_scope(
     store: Store, scope: Scope, work: ErasureWork, *, at: datetime, is_preview: bool = False
 ) -> Receipt:
-    """Let `work` forget parts of a scope, and return how much; with `is_preview` nothing is forgotten.
+    """Let `work` forget parts of a scope, and return a receipt. With `is_preview` nothing is forgotten.
 
-    `at` is now: what is said later is new. The words may still be in the files of the database: see `Store.compact`.
-    Raises `NotFound` if there is no such scope, or nothing in it to forget, and `ClockAhead` if `at` is far ahead of
-    the database's clock.
+    `at` is the present instant. What is said after it is new. The words may still be in the files of the database: see
+    `Store.compact`. Raises `NotFound` if there is no such scope, or nothing in it to forget, and `ClockAhead` if `at`
+    is far ahead of the database's clock.
     """
     receipts: list[Receipt] = []
 

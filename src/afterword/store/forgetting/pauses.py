@@ -1,4 +1,4 @@
-"""Paused scopes: while a scope is paused no session of it is kept, and nothing that is kept is forgotten."""
+"""Paused scopes: while a scope is paused, no session of it is stored, and nothing that is stored is forgotten."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAUSED = "memory paused"
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Since when a scope is paused, and how many sessions were not kept since."""
+    """Since when a scope is paused, and how many sessions were left out since then."""
 
     paused_at: datetime
     sessions_not_kept: int
@@ -36,7 +36,7 @@ def read_pause(transaction: Session, scope: Scope) -> Pause | None:
 
 
 def pause_scope(transaction: Session, scope: Scope, at: datetime) -> Pause:
-    """Pause a scope, and return its pause; one that is paused already stays so."""
+    """Pause a scope, and return its pause. A scope that is already paused keeps its pause."""
     row = transaction.get_one(ScopeRow, ensure_scope(transaction, scope))
     if row.paused_at is None:
         row.paused_at, row.sessions_not_kept = at, 0
@@ -46,7 +46,7 @@ def pause_scope(transaction: Session, scope: Scope, at: datetime) -> Pause:
 
 
 def end_pause(transaction: Session, scope: Scope) -> Pause | None:
-    """Let the sessions of a scope be kept again, and return the pause that has ended, None if there was none."""
+    """End the pause of a scope and return it, None if there was none."""
     pause, row = read_pause(transaction, scope), scope_row(transaction, scope)
     if pause is not None and row is not None:
         row.paused_at, row.sessions_not_kept = None, 0
@@ -56,7 +56,7 @@ def end_pause(transaction: Session, scope: Scope) -> Pause | None:
 
 
 def count_session_not_kept(transaction: Session, scope: Scope) -> None:
-    """Count one more session that was not kept."""
+    """Count one more session that was left out during a pause."""
     row = scope_row(transaction, scope)
     if row is not None:
         row.sessions_not_kept += 1
@@ -67,7 +67,7 @@ def count_session_not_kept(transaction: Session, scope: Scope) -> None:
 def leave_out_new_turns(
     transaction: Session, scope: Scope, session_id: str, transcript: Transcript, stored: Sequence[Turn], at: datetime
 ) -> Transcript:
-    """Return the transcript without the words that were said during a pause, which are never to be read.
+    """Return the transcript without the words that were said during a pause. They are never stored.
 
     The new turns are those whose words are not stored yet. Only keyed hashes of them are stored, by which they are
     left out when the session is saved again after the pause.

@@ -86,7 +86,7 @@ class ForgottenWords:
 
 
 def _is_telling(value: str) -> bool:
-    """Return whether a value tells something wherever it stands: it has several words, a capital, or is long."""
+    """Return whether a value is recognisable in any text: it has several words, a capital letter, or is long."""
     is_name = any(letter.isupper() or letter.isdigit() for letter in value)
     is_long = len(value.split()) > 1 or len(value) >= _LONG_VALUE
     return len(letters_and_digits(value)) >= SHORTEST_VALUE and (is_name or is_long)

@@ -26,7 +26,8 @@ _KEY_BYTES = 32
 
 
 def read_forgotten(transaction: Session, scope: Scope, session_id: str | None = None) -> Forgotten:
-    """Return what was forgotten of a scope, and of one session of it; also where it was before a merge."""
+    """Return what was forgotten of a scope and of one of its sessions, also in the scopes where they were before a
+    merge."""
     if session_id is not None:
         by_session = read_forgotten_by_session(transaction, scope, [session_id])
         return by_session.get(session_id) or Forgotten(scope, session_id, (), ())

@@ -40,7 +40,7 @@ _SESSION = session_source("")
 
 @dataclass(frozen=True, slots=True)
 class MovedSource:
-    """A source, as it is named in the scope that it leaves and in the one that it comes to."""
+    """A source with its names in the scope that it leaves and in the scope that it moves to."""
 
     old: str
     new: str
@@ -78,7 +78,7 @@ def record_move(transaction: Session, run_id: int, scope: Scope, moved: Sequence
 
 
 def move_back(transaction: Session, into: Scope, run_id: int) -> None:
-    """Move the sources that a run took over back to where they were, with what has become of them.
+    """Move the sources that a run took over back to their former scope, with everything that was stored for them since.
 
     Raises `StateConflict` if the run was made in another store: there is nothing to move back.
     """
@@ -120,7 +120,7 @@ def _lock(transaction: Session, scope: Scope, into: Scope) -> tuple[int, int]:
 
 
 def _derive_again(transaction: Session, origin: Scope, target: Scope) -> None:
-    """Derive the facts of both scopes again; first of the one that lost rows, since a fact has one row at a time."""
+    """Derive the facts of both scopes again, first where rows were lost, because a fact has one row at a time."""
     transaction.expunge_all()  # its objects do not reflect the changed rows
     for scope in (origin, target):
         scope_rows.raise_revision(transaction, scope_rows.scope_key(transaction, scope))
@@ -144,7 +144,7 @@ def _free_name(source: str, name: str, taken: set[str]) -> str:
 
 
 def _move_rows(transaction: Session, scope_id: int, into_id: int, moved: Sequence[MovedSource]) -> None:
-    """Give the rows of these sources to another scope; what is derived of them is left to be derived again."""
+    """Move the rows of these sources to another scope. Derived rows are not moved; they are derived again."""
     transaction.exec(delete(VectorRow).where(col(VectorRow.scope_id) == scope_id))
     for source in moved:
         _move_source(transaction, scope_id, into_id, source)

@@ -27,7 +27,7 @@ STANDING = frozenset({Kind.PREFERENCE, Kind.DECISION})
 
 
 class View:
-    """What a snapshot says at one instant: which of its facts hold then, and which are past.
+    """A snapshot at one instant: which of its facts hold then, and which held before.
 
     It is valid from `since` until just before `until` (None: without end). `is_served` says of each place in the table
     whether its fact holds, or whether its turn may be shown: only served facts rest on it. `is_past` marks the facts
