@@ -121,8 +121,7 @@ class _CitedQuote:
         return self.own_words != self.text
 
     @property
-    def counts(self) -> bool:
-        """Whether the speaker said a part of it."""
+    def has_own_words(self) -> bool:
         return not self.is_pasted or any(sign.isalnum() for sign in self.own_words)
 
     def evidence(self, session_id: str) -> Evidence:
@@ -264,7 +263,7 @@ def _evidence(candidate: Candidate, session: _CheckedSession) -> tuple[Evidence,
     citations = sorted(candidate.evidence, key=lambda citation: citation.turn)
     quotes = [quote for citation in citations if (quote := _cited_quote(citation, session))]
     _check_own_words(candidate, quotes)
-    evidence = tuple(dict.fromkeys(quote.evidence(session.session_id) for quote in quotes if quote.counts))
+    evidence = tuple(dict.fromkeys(quote.evidence(session.session_id) for quote in quotes if quote.has_own_words))
     if not evidence:
         raise _RefusedError(Reason.NOT_A_PERSON)
     # An agent's words count only if a person accepts them later, so the last cited words must be a person's.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from afterword.privacy.foreign.lines import FIRST_PERSON_WORD, ForeignKind, ForeignStretch, Line
 
@@ -17,11 +18,15 @@ _CONTAINERS = frozenset(
     "chat conversation dialogue dialog user human assistant system tool note notes letter input output data example paste pasted user_message "
     "result results search_result snippet excerpt passage review comment post tweet thread cv resume profile xml rss item entry record".split()
 )
+_EMPTY_ELEMENTS = frozenset("img hr input meta link".split())
+_DECLARATION_ENDS = {"--": "-->", "doctype": ">", "[cdata[": "]]>"}
 _TAG = re.compile(
-    r"(?<!`)(?:(?<!\w)<|<(?=\s{0,2}/))\s{0,2}(/?)\s{0,2}([A-Za-z][\w:.-]{0,40})((?:\s|/)[^<>]{0,400})?>|<!(--|doctype\b|\[cdata\[)",
+    r"(?<!`)(?:(?<!\w)<|<(?=\s{0,2}/))\s{0,2}(?P<slash>/?)\s{0,2}(?P<name>[A-Za-z][\w:.-]{0,40})(?P<attributes>(?:\s|/)[^<>]{0,400})?>|<!(?P<declaration>--|doctype\b|\[cdata\[)",
     re.IGNORECASE,
 )
-_BRACKET_TAG = re.compile(rf"\[(/?)({'|'.join(sorted(_CONTAINERS))})(?:[= ][^\[\]\n]{{0,80}})?\]", re.IGNORECASE)
+_BRACKET_TAG = re.compile(
+    rf"\[(?P<slash>/?)(?P<name>{'|'.join(sorted(_CONTAINERS))})(?:[= ][^\[\]\n]{{0,80}})?\]", re.IGNORECASE
+)
 _FENCE = re.compile(r"(`{3,}|~{3,})")
 _BLOCK_QUOTE = re.compile(r"(?:>|&gt;|\|\s(?!.*\|\s*$))")
 _TRIPLE = re.compile(r'"""|\'\'\'|<<<|>>>')
@@ -35,6 +40,16 @@ _CURLY = re.compile(r"[“„«][^“”„«»]{1,20000}+[”“»]")
 _STRAIGHT = re.compile(r'(?<![\d\w])"|"(?!\w)')
 _INLINE = re.compile(r'(?<!\w)"([^"\n]{8,400})"(?!\w)' r"|(?<!\w)'((?:I|I'm|I've|My|We|We're)\b[^\n]{3,300}?)'(?!\w)")
 _FEWEST_QUOTED_WORDS = 3
+
+
+class _Tag(NamedTuple):
+    """A tag in a text. One of an empty element (`<hr>`, `<br/>`) both opens and closes."""
+
+    name: str
+    start: int
+    end: int
+    is_closing: bool
+    is_empty: bool = False
 
 
 def find_markup(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
@@ -68,40 +83,51 @@ def _block_quotes(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
 
 
 def _tagged(text: str) -> Iterator[ForeignStretch]:
-    """Yield what stands between tags: from the first opening to the last closing tag of a name, which a page may repeat.
-
-    A known tag that is not closed reaches to the end, one that was not opened to the beginning.
-    """
-    opened: dict[str, int] = {}
-    closed: dict[str, int] = {}
+    """Yield comments and declarations, and what stands between tags."""
+    tags: list[_Tag] = []
     for match in _TAG.finditer(text):
-        name = (match.group(2) or match.group(4)).lower()
-        if name in ("--", "doctype", "[cdata["):
-            end = {"--": "-->", "doctype": ">", "[cdata[": "]]>"}[name]
-            place = text.find(end, match.end())
-            yield ForeignStretch(match.start(), len(text) if place < 0 else place + len(end), ForeignKind.MARKUP)
+        name = (match["name"] or match["declaration"]).lower()
+        if name in _DECLARATION_ENDS:
+            mark = _DECLARATION_ENDS[name]
+            place = text.find(mark, match.end())
+            yield ForeignStretch(match.start(), len(text) if place < 0 else place + len(mark), ForeignKind.MARKUP)
         elif name not in _INLINE_TAGS:
-            if match.group(1):
-                closed[name] = match.end()
-            else:
-                opened.setdefault(name, match.start())
-                if (match.group(3) or "").rstrip().endswith("/") or name in ("img", "hr", "input", "meta", "link"):
-                    closed[name] = max(closed.get(name, 0), match.end())
+            is_empty = name in _EMPTY_ELEMENTS or (match["attributes"] or "").rstrip().endswith("/")
+            tags.append(_Tag(name, match.start(), match.end(), bool(match["slash"]), is_empty))
     for match in _BRACKET_TAG.finditer(text):
-        name = f"[{match.group(2).lower()}]"
-        if match.group(1):
-            closed[name] = match.end()
-        else:
-            opened.setdefault(name, match.start())
+        tags.append(_Tag(f"[{match['name'].lower()}]", match.start(), match.end(), bool(match["slash"])))
+    yield from _between_tags(text, tags)
+
+
+def _between_tags(text: str, tags: Sequence[_Tag]) -> Iterator[ForeignStretch]:
+    """Yield the stretches from the first opening to the last closing tag of each name."""
+    closed = {tag.name: tag.end for tag in tags if tag.is_closing or tag.is_empty}
+    opened: dict[str, int] = {}
+    for tag in tags:
+        if not tag.is_closing:
+            opened.setdefault(tag.name, tag.start)
     for name in opened.keys() | closed.keys():
-        first, last = opened.get(name), closed.get(name)
-        is_known = name in _ELEMENTS or name in _CONTAINERS
-        if first is not None and last is not None and first < last:
-            yield ForeignStretch(first, last, ForeignKind.MARKUP)
-        elif is_known and first is not None and text[:first].rstrip(" \t")[-1:] in ("", "\n", ":"):
-            yield ForeignStretch(first, len(text), ForeignKind.MARKUP)
-        elif is_known and last is not None and text[last:].lstrip(" \t")[:1] in ("", "\n"):
-            yield ForeignStretch(0, last, ForeignKind.MARKUP)
+        start, end = opened.get(name), closed.get(name)
+        if start is not None and end is not None and start < end:
+            yield ForeignStretch(start, end, ForeignKind.MARKUP)
+        elif name in _ELEMENTS or name in _CONTAINERS:
+            yield from _beside_unpaired_tag(text, start, end)
+
+
+def _beside_unpaired_tag(text: str, start: int | None, end: int | None) -> Iterator[ForeignStretch]:
+    """Yield the rest of a text from a tag that begins a line and is not closed.
+
+    A tag that ends a line and was not opened yields the text before it.
+    """
+    if start is not None and _begins_line(text, start):
+        yield ForeignStretch(start, len(text), ForeignKind.MARKUP)
+    elif end is not None and text[end:].lstrip(" \t")[:1] in ("", "\n"):
+        yield ForeignStretch(0, end, ForeignKind.MARKUP)
+
+
+def _begins_line(text: str, place: int) -> bool:
+    """Return whether only blanks, or a colon, stand before a place in its line."""
+    return text[:place].rstrip(" \t")[-1:] in ("", "\n", ":")
 
 
 def _delimited(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
@@ -148,7 +174,7 @@ def _double_quoted(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]
             opened = None
         elif _opens_quotation(text, marks[-1]):
             opened = marks[-1]
-    if opened is not None and text[:opened].rstrip(" \t")[-1:] in ("", "\n", ":"):
+    if opened is not None and _begins_line(text, opened):
         yield ForeignStretch(opened, len(text), ForeignKind.QUOTATION)
 
 

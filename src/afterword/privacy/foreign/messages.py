@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
 from afterword.privacy.foreign.given_names import GIVEN_NAMES
 from afterword.privacy.foreign.lines import (
@@ -135,6 +136,14 @@ _POINTING = re.compile("following|this|below", re.IGNORECASE)
 _ENCLOSED = re.compile(r'\s{0,8}(?:["“„«`<>\']|```|~~~|\[)')
 
 
+class _SpeakerLabel(NamedTuple):
+    """A label that begins a line, the name on it in lower case, and whether the words after it speak to somebody."""
+
+    line_index: int
+    name: str
+    addresses_somebody: bool
+
+
 def find_messages(text: str, lines: Sequence[Line], own_names: Collection[str]) -> Iterator[ForeignStretch]:
     """Yield the stretches of a text that are somebody's messages. `own_names` are the person's, in lower case."""
     yield from _labelled(lines, own_names)
@@ -145,50 +154,78 @@ def find_messages(text: str, lines: Sequence[Line], own_names: Collection[str]) 
 
 def _labelled(lines: Sequence[Line], own_names: Collection[str]) -> Iterator[ForeignStretch]:
     """Yield the paragraphs after speaker labels. Between the labels of several speakers everything is foreign."""
-    labels: list[tuple[int, str, bool]] = []
+    labels = _speaker_labels(lines)
+    others = {label.name for label in labels} - _OWN_LABELS - set(own_names)
+    if len(labels) >= 2 and others and _is_dialogue(lines, labels):
+        yield _paragraphs(lines, labels[0].line_index, labels[-1].line_index)
+        return
+    for label in labels:
+        is_own = label.name in _OWN_LABELS or (label.name in own_names and label.name not in _GENERIC_NAMES)
+        if label.addresses_somebody and not is_own:
+            yield _paragraphs(lines, label.line_index, label.line_index)
+
+
+def _speaker_labels(lines: Sequence[Line]) -> list[_SpeakerLabel]:
+    labels: list[_SpeakerLabel] = []
     for index, line in enumerate(lines):
         match = _LABEL.match(line.head) or _LOGGED_DASH.match(line.head)
-        if match and _is_speaker(match):
-            words = line.head[match.end() :] or (lines[index + 1].head if index + 1 < len(lines) else "")
-            labels.append((index, match["name"].casefold(), SPEAKS_TO_SOMEBODY.search(words) is not None))
-    names = {name for _, name, _ in labels}
-    if len(labels) >= 2 and names - _OWN_LABELS - set(own_names) and _is_dialogue(lines, labels):
-        yield ForeignStretch(
-            lines[labels[0][0]].start, lines[paragraph_end(lines, labels[-1][0])].end, ForeignKind.SPEAKER
-        )
-        return
-    for index, name, speaks in labels:
-        if speaks and name not in _OWN_LABELS and (name not in own_names or name in _GENERIC_NAMES):
-            yield ForeignStretch(lines[index].start, lines[paragraph_end(lines, index)].end, ForeignKind.SPEAKER)
+        if match and _names_speaker(match):
+            words = line.head[match.end() :] or _following_head(lines, index)
+            labels.append(_SpeakerLabel(index, match["name"].casefold(), SPEAKS_TO_SOMEBODY.search(words) is not None))
+    return labels
 
 
-def _is_dialogue(lines: Sequence[Line], labels: Sequence[tuple[int, str, bool]]) -> bool:
+def _paragraphs(lines: Sequence[Line], first: int, last: int) -> ForeignStretch:
+    """Return the lines from `first` to the end of the paragraph of `last`."""
+    return ForeignStretch(lines[first].start, lines[paragraph_end(lines, last)].end, ForeignKind.SPEAKER)
+
+
+def _following_head(lines: Sequence[Line], index: int) -> str:
+    return lines[index + 1].head if index + 1 < len(lines) else ""
+
+
+def _is_dialogue(lines: Sequence[Line], labels: Sequence[_SpeakerLabel]) -> bool:
     """Return whether somebody speaks after one of several labels. A list of remarks about people is no dialogue."""
-    between = lines[labels[0][0] : labels[-1][0]]
-    return any(speaks for _, _, speaks in labels) or any(FIRST_PERSON_WORD.search(line.head) for line in between)
+    between = lines[labels[0].line_index : labels[-1].line_index]
+    return any(label.addresses_somebody for label in labels) or any(
+        FIRST_PERSON_WORD.search(line.head) for line in between
+    )
 
 
-def _is_speaker(match: re.Match[str]) -> bool:
-    """Return whether a label names somebody: after the time of a message anything does, else a role or a name."""
-    name, groups = match["name"], match.groupdict()
-    if groups.get("stamp") or "stamp" not in groups or (groups["at"] and "<" not in groups["at"]):
+def _names_speaker(match: re.Match[str]) -> bool:
+    """Return whether a label names somebody. In a message log any label does, elsewhere a role or a person's name."""
+    if _is_of_message_log(match):
         return True
+    name = match["name"]
     words = name.casefold().replace(".", "").split()
-    if any(part.endswith(".") and len(part) > 2 and part.casefold().strip(".") not in _TITLES for part in name.split()):
+    if any(map(_is_abbreviation, name.split())):
         return False
     if words[0] in _TITLES or (len(words) == 1 and words[0] in _SPEAKER_ROLES):
         return True
     if words[0] in _DETERMINERS and words[-1] in _SPEAKER_ROLES:
         # "My mum: I must call her" is about her.
         return not _ABOUT_SOMEBODY.search(match.string, match.end())
-    if words[0] in _TOPICS:
-        return False
+    return words[0] not in _TOPICS and _is_personal_name(name, words)
+
+
+def _is_of_message_log(match: re.Match[str]) -> bool:
+    """Return whether a label has the time of a message, or a mark of user names as in `@ida`."""
+    groups = match.groupdict()
+    has_stamp = bool(groups.get("stamp")) or "stamp" not in groups
+    return has_stamp or (bool(groups["at"]) and "<" not in groups["at"])
+
+
+def _is_abbreviation(word: str) -> bool:
+    return word.endswith(".") and len(word) > 2 and word.casefold().strip(".") not in _TITLES
+
+
+def _is_personal_name(name: str, words: Sequence[str]) -> bool:
+    """Return whether a name is a person's. `words` are its words in lower case and without full stops."""
     if words[0] in GIVEN_NAMES:
         return len(words) == 1 or words[1] in _AFTER_NAMES or name.split()[1][:1].isupper() or name.islower()
-    if words[-1] in _TOPICS:
-        return False
-    # An unknown word may be a topic. A first and a last name are written in capitals both.
-    return len(words) in (2, 3) and all(word[0].isupper() and word[1:].islower() for word in name.split())
+    # An unknown word may be a topic, so a name that is not in the list needs two or three capitalised words.
+    is_full_name = len(words) in (2, 3) and all(word[0].isupper() and word[1:].islower() for word in name.split())
+    return is_full_name and words[-1] not in _TOPICS
 
 
 def _mails(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
@@ -198,7 +235,7 @@ def _mails(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
     if headers and is_mail:
         yield ForeignStretch(lines[headers[0]].start, len(text), ForeignKind.MAIL)
     for index, line in enumerate(lines):
-        following = lines[index + 1].head if index + 1 < len(lines) else ""
+        following = _following_head(lines, index)
         if _FORWARDED.match(line.head) or (following.endswith(":") and _FORWARDED.match(f"{line.head} {following}")):
             yield ForeignStretch(line.start, len(text), ForeignKind.MAIL)
             return
@@ -208,7 +245,7 @@ def _letters(text: str, lines: Sequence[Line], own_names: Collection[str]) -> It
     """Yield letters: from a greeting, or the start, to a signature; without a signature from "Dear ...," to the end."""
     dear = next((index for index, line in enumerate(lines) if _DEAR.match(line.head)), None)
     hello = next((index for index, line in enumerate(lines) if _HELLO.match(line.head)), None)
-    last = _signature(lines, own_names, is_letter=dear is not None or hello is not None)
+    last = _last_signature(lines, own_names, is_letter=dear is not None or hello is not None)
     if last is None:
         if dear is not None:
             yield ForeignStretch(lines[dear].start, len(text), ForeignKind.LETTER)
@@ -218,19 +255,32 @@ def _letters(text: str, lines: Sequence[Line], own_names: Collection[str]) -> It
     yield ForeignStretch(lines[first].start, lines[paragraph_end(lines, last)].end, ForeignKind.LETTER)
 
 
-def _signature(lines: Sequence[Line], own_names: Collection[str], *, is_letter: bool) -> int | None:
+def _last_signature(lines: Sequence[Line], own_names: Collection[str], *, is_letter: bool) -> int | None:
     """Return the index of the last line with a signature that is not the person's own, or None."""
+    allows_casual = is_letter or _has_real_name(own_names)
     last = None
     for index, line in enumerate(lines):
-        name_line = next((after.head for after in lines[index + 1 : index + 3] if not after.is_blank), "")
         inline = _INLINE_CLOSING.search(line.head)
         if _SENT_FROM.match(line.head) or (inline and not _is_own(inline["name"], own_names)):
             last = index
-        elif _NAME_LINE.match(name_line) and not _is_own(name_line, own_names):
-            is_casual = _CASUAL_CLOSING.match(line.head) and (is_letter or _has_real_name(own_names))
-            if _CLOSING.match(line.head) or is_casual or line.head in ("--", "—"):
-                last = next(after for after in range(index + 1, len(lines)) if not lines[after].is_blank)
+        elif _is_closing(line.head, allows_casual=allows_casual):
+            last = _name_after(lines, index, own_names) or last
     return last
+
+
+def _is_closing(head: str, *, allows_casual: bool) -> bool:
+    """Return whether a line closes a letter. A word of thanks does so only if `allows_casual`."""
+    is_formal = head in ("--", "—") or _CLOSING.match(head) is not None
+    return is_formal or (allows_casual and _CASUAL_CLOSING.match(head) is not None)
+
+
+def _name_after(lines: Sequence[Line], closing: int, own_names: Collection[str]) -> int | None:
+    """Return the index of the line with somebody else's name, at most one blank line after a closing, or None."""
+    after = next((index for index in range(closing + 1, len(lines)) if not lines[index].is_blank), None)
+    if after is None or after > closing + 2:
+        return None
+    name = lines[after].head
+    return after if _NAME_LINE.match(name) and not _is_own(name, own_names) else None
 
 
 def _is_own(name: str, own_names: Collection[str]) -> bool:
