@@ -66,25 +66,27 @@ def context_ids(known: JudgedStatements, ids: Iterable[str]) -> set[str]:
     return context | _neighbours(sides, context, _names_subjects)
 
 
-def _effective(known: JudgedStatements, id_: str) -> Iterable[Verdict]:
-    """Yield the verdicts on a statement whose other statement is live as well."""
+def _effective(
+    known: JudgedStatements, id_: str, is_edge: Callable[[Verdict], bool] = lambda _: True
+) -> Iterable[Verdict]:
+    """Yield such verdicts on a statement whose other statement is live as well."""
     by_id = known.by_id
     if id_ in by_id:
         for verdict in known.verdicts_by_id.get(id_, ()):
-            if verdict.earlier_id in by_id and verdict.later_id in by_id:
+            # Most verdicts are of another kind, and that takes less time to see than whether a statement is live.
+            if is_edge(verdict) and verdict.earlier_id in by_id and verdict.later_id in by_id:
                 yield verdict
 
 
 def _neighbours(sides: Iterable[JudgedStatements], ids: Iterable[str], is_edge: Callable[[Verdict], bool]) -> set[str]:
     """Return the statements that such a verdict relates to any of these."""
-    return {
-        end
-        for known in sides
-        for id_ in ids
-        for verdict in _effective(known, id_)
-        if is_edge(verdict)
-        for end in verdict.pair
-    }
+    ends: set[str] = set()
+    for known in sides:
+        for id_ in ids:
+            for verdict in _effective(known, id_, is_edge):
+                ends.add(verdict.earlier_id)
+                ends.add(verdict.later_id)
+    return ends
 
 
 def _closure(sides: tuple[JudgedStatements, ...], ids: Iterable[str]) -> set[str]:
