@@ -243,7 +243,11 @@ class _StateBlanking:
     def __init__(
         self, forgotten: Forgotten, pairs: Iterable[tuple[str, str]], forgotten_texts: Collection[str]
     ) -> None:
-        self._forgotten, self._forgotten_texts = forgotten, forgotten_texts
+        self._forgotten = forgotten
+        self._forgotten_texts = frozenset(filter(None, forgotten_texts))
+        self._lengths = {len(turn) for turn in self._forgotten_texts}
+        # No letter or digit is a line break, so what stands in this text stands in one of the turns.
+        self._joined_texts = "\n".join(self._forgotten_texts)
         self._replacements: dict[str, list[str | None]] = defaultdict(list)
         self._seen: Counter[str] = Counter()
         for old, new in pairs:
@@ -267,11 +271,19 @@ class _StateBlanking:
             replacement = replacements[self._seen[plain] % len(replacements)]
             self._seen[plain] += 1
             return text if replacement is None else replacement
-        if len(plain) >= _SHORTEST_INSIDE and any(
-            plain in turn or (turn and turn in plain) for turn in self._forgotten_texts
-        ):
+        if len(plain) >= _SHORTEST_INSIDE and (plain in self._joined_texts or self._holds_whole_turn(plain)):
             return keep_json_valid(text, FORGOTTEN)
         return keep_json_valid(text, self._forgotten.text(text))
+
+    def _holds_whole_turn(self, plain: str) -> bool:
+        """Return whether a turn of which nothing remains stands in these letters and digits."""
+        if len(plain) * len(self._lengths) > len(self._forgotten_texts):
+            return any(turn in plain for turn in self._forgotten_texts)
+        return any(
+            plain[start : start + length] in self._forgotten_texts
+            for length in self._lengths
+            for start in range(len(plain) - length + 1)
+        )
 
 
 def keep_json_valid(text: str, shown: str) -> str:
