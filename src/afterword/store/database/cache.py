@@ -21,6 +21,7 @@ class Cache:
     def __init__(self, max_assertions: int = MAX_ASSERTIONS) -> None:
         self._max_assertions, self._lock = max_assertions, Lock()
         self._entries: OrderedDict[Scope, tuple[Version, Knowledge]] = OrderedDict()
+        self._size = 0
 
     def find(self, scope: Scope, version: Version) -> Knowledge | None:
         """Return what is known of a scope in this state, None if that is not cached."""
@@ -34,12 +35,14 @@ class Cache:
     def keep(self, scope: Scope, version: Version, known: Knowledge) -> None:
         """Cache the knowledge of a scope, and drop the least recently used scopes if the cache is too large."""
         with self._lock:
+            if scope in self._entries:
+                self._size -= len(self._entries[scope][1].by_id)
             self._entries[scope] = version, known
             self._entries.move_to_end(scope)
-            size = sum(len(entry.by_id) for _, entry in self._entries.values())
-            while size > self._max_assertions and len(self._entries) > 1:
+            self._size += len(known.by_id)
+            while self._size > self._max_assertions and len(self._entries) > 1:
                 _, (_, dropped) = self._entries.popitem(last=False)
-                size -= len(dropped.by_id)
+                self._size -= len(dropped.by_id)
 
 
 class Draft:
