@@ -263,7 +263,7 @@ def accepts_no_answer(patch: pytest.MonkeyPatch) -> None:
 
 
 def computes_any_date(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(quote_support.SaidWords, "tells_time", True)
+    patch.setattr(quote_support.SaidWords, "has_time", True)
 
 
 def takes_any_year(patch: pytest.MonkeyPatch) -> None:

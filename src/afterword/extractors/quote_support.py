@@ -1,8 +1,8 @@
-"""Whether the quoted sentences of a conversation say what a candidate states. Pure.
+"""Decide whether the quoted sentences of a conversation say what a candidate states. Pure.
 
-A quote alone supports nothing: the quote "I" stands in almost every turn. So the words of the value must stand in the
-sentences that are quoted. A value may be worded differently: a third of its content is enough, compared by stems. But
-no name and no number may appear that nobody has said, and a date must be said or computed from words that tell a time.
+A quote alone supports nothing, since the quote "I" stands in almost every turn. So the words of the value must stand in
+the sentences that are quoted. A value may be worded differently: a third of its content is enough, compared by stems.
+But no name and no number may appear that nobody has said, and a date must be said or computed from words of time.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ FEWEST_SAID = 1 / 3
 """The share of a value's content that must be said. Measured on recorded extractions: none of them lies below it."""
 
 _FEWEST_TO_COMPLETE = 0.6
-"""With this share said by the person, an agent's quoted sentence may give the rest: the price of what was chosen."""
+"""If the person said this share, an agent's quoted sentence may add names and numbers: the price of what was chosen."""
 
 _FEWEST_OF_SENTENCE = 0.25
 """The share of a statement's content words that must be said if its value has none, as in "none"."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|[。！？]|[\r\n]+")
 _LONGEST_SENTENCE = 600
-_FEWEST_LETTERS, _INNER_LETTERS = 4, 6
+_SHORTEST_STEM, _SHORTEST_PART = 4, 6
+"""The fewest letters by which a word is known from its beginning, and from its place inside a longer word."""
 
 _MONTHS = word_set(
     """january february march april may june july august september october november december jan feb mar apr jun jul
@@ -83,7 +84,7 @@ _FRAME = word_set(
     without never always forbidden allowed every all nicht kein keine nie nur ohne immer nunca sin solo siempre jamais
     sans pas toujours mai senza sempre não sem só niet geen nooit zonder altijd"""
 )
-"""Words that a statement about a person uses without their being said."""
+"""Words that a statement about a person may use although nobody said them."""
 
 
 def _longest_first(words: frozenset[str]) -> str:
@@ -160,7 +161,7 @@ def takes_back(sentence: str) -> bool:
 
 @dataclass(frozen=True)
 class SaidWords:
-    """The words of some sentences, for comparison with those of a candidate."""
+    """The words of some sentences, prepared for comparison with those of a candidate."""
 
     text: str
 
@@ -193,7 +194,7 @@ class SaidWords:
         return frozenset(word for word in plain_words(_plain_text(self.text)) if word[0].isupper())
 
     @cached_property
-    def tells_time(self) -> bool:
+    def has_time(self) -> bool:
         """Whether a date or a time of day can be computed from the sentences."""
         return bool(_TIME_WORDS.search(self._plain)) or any(number.isdigit() for number in self.numbers)
 
@@ -202,9 +203,9 @@ class SaidWords:
         plain = _plain_text(word).casefold()
         if plain in self._words or not self._stems.isdisjoint(terms(plain)):
             return True
-        if len(plain) < _FEWEST_LETTERS:
+        if len(plain) < _SHORTEST_STEM:
             return False
-        beginning = plain[: max(_FEWEST_LETTERS, len(plain) - 3)]
+        beginning = plain[: max(_SHORTEST_STEM, len(plain) - 3)]
         return any(said.startswith(beginning) or _is_form_of(said, plain) for said in self._words)
 
 
@@ -229,7 +230,7 @@ def said_share(value: str, said: SaidWords, nearby: SaidWords | None = None) -> 
 
 def _computed(dates: list[str], said: SaidWords) -> int:
     # The search for words that tell a time takes longer than all other comparisons.
-    return len(dates) if dates and said.tells_time else 0
+    return len(dates) if dates and said.has_time else 0
 
 
 def has_content(value: str) -> bool:
@@ -270,7 +271,7 @@ def _is_name(word: str) -> bool:
 def _is_form_of(said: str, word: str) -> bool:
     """Return whether one of two longer words is part of the other: a compound, or another ending."""
     shorter, longer = sorted((said, word), key=len)
-    return len(shorter) >= _INNER_LETTERS and shorter in longer
+    return len(shorter) >= _SHORTEST_PART and shorter in longer
 
 
 def _numbers(plain: str) -> list[str]:
