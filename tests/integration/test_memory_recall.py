@@ -10,6 +10,7 @@ from autogen_core.model_context import UnboundedChatCompletionContext
 from autogen_core.models import SystemMessage, UserMessage
 
 from afterword.agents.memory import FactMemory
+from afterword.agents.recall_results import RecallOutcome
 from afterword.facts.assertions import Kind
 from afterword.recall.tokens import token_count
 from afterword.store import ledger, scope_rows
@@ -34,13 +35,20 @@ async def test_query_takes_limits_kinds_and_contents(store: Store) -> None:
         *(stated(f"Lena tried tea number {number}.", number) for number in range(1, 15)),
         stated("Lena prefers green tea.", 15, kind=Kind.PREFERENCE),
     )
-    assert len((await memory.query("tea")).results) == 10
+    assert len((await memory.recall("tea")).matches) == 10
+    # What fits the budget is returned whole, the best first.
+    assert len((await memory.query("tea")).results) == 15
+    silent = await memory.query("submarine")
+    assert (silent.outcome, len(silent.results)) == (RecallOutcome.NOTHING_RELEVANT, 15)
+    small = FactMemory(user="lena", store=store, budget_tokens=150)
+    assert len((await small.query("tea")).results) == 10
+    assert (await small.query("submarine")).results == []
     assert len((await memory.query("tea", limit=3)).results) == 3
     assert len((await memory.query("")).results) == 15
     assert [one.content for one in (await memory.query("tea", kinds=["preference"])).results] == [
         "Lena prefers green tea."
     ]
-    assert len((await memory.query(text("green"), unknown_option=1)).results) == 1
+    assert len((await small.query(text("green"), unknown_option=1)).results) == 1
     with pytest.raises(ValueError, match="rumour"):
         await memory.query("tea", kinds=["rumour"])
 

@@ -99,7 +99,8 @@ async def test_a_question_goes_to_all_of_its_scopes(store: Store) -> None:
     memory = FactMemory(user="lena", also=[APOLLO], store=store)
     found = await memory.query("When does Apollo ship?")
     assert [(one.content, (one.metadata or {})["scope_kind"]) for one in found.results] == [
-        ("Apollo ships in May.", "project")
+        ("Apollo ships in May.", "project"),
+        ("Lena likes tea.", "user"),
     ]
     assert (found.stored, (await memory.recall("telescope")).outcome) == (2, RecallOutcome.NOTHING_RELEVANT)
 

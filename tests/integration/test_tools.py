@@ -246,6 +246,21 @@ async def test_recall_shows_the_words_that_were_said(lena: FactMemory, store: St
     assert await told(lena, "Hi", call("recall", query="telescope")) == ["None of the 1 notes is about that."]
 
 
+async def test_recall_shows_what_held_before_and_what_was_said(lena: FactMemory, store: Store) -> None:
+    for number, said in enumerate(("I live in Bergen. The violin needs two new strings.", "I live in Oslo now.")):
+        messages = [{"content": said, "source": "user", "type": "UserMessage"}]
+        state = {"type": "AssistantAgentState", "llm_context": {"messages": messages}}
+        saved = Saved(LENA, f"s{number}", state=state, ended_at=datetime(2026, 3, 1 + number, tzinfo=UTC))
+        await process_session(store, saved, extractor=RulesExtractor(), judge=RulesJudge())
+    (answer,) = await told(lena, "Hi", call("recall", query="Bergen or Oslo?"))
+    now, before = answer.split("Held before, and no longer:")
+    assert "Oslo" in now
+    assert "Bergen" not in now
+    assert "until 2026-03-02, superseded" in before
+    (answer,) = await told(lena, "Hi", call("recall", query="What did I say the violin needs?"))
+    assert "Said then:\n- on 2026-03-01 user said: “I live in Bergen. The violin needs" in answer
+
+
 async def test_withdraw_takes_the_id_that_recall_shows_and_names_what_is_unknown(
     lena: FactMemory, store: Store
 ) -> None:

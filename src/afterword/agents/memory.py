@@ -14,18 +14,18 @@ from autogen_core.model_context import ChatCompletionContext
 
 from afterword import telemetry
 from afterword.agents.conversations import enter_conversation
-from afterword.agents.memory_content import content_of, content_of_turn, entry_of, instant_from, text_of_content
+from afterword.agents.memory_content import content_of, contents_of, entry_of, instant_from, text_of_content
 from afterword.agents.memory_settings import FactMemoryConfig, MemorySettings, memory_settings, utc_now
 from afterword.agents.placement import latest_question, place_block, user_texts
 from afterword.agents.recall_results import (
     UNAVAILABLE,
-    FactMatch,
     FactQueryResult,
+    RecallOutcome,
     RecallResult,
     merge_results,
-    recall_result,
+    search_result,
 )
-from afterword.agents.shared_recall import recall_of_scopes
+from afterword.agents.shared_recall import facts_beside, recall_of_scopes
 from afterword.agents.store_reference import (
     SharedStore,
     StoreReference,
@@ -40,7 +40,6 @@ from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.recall.block import opening_tag, question_tag, scope_label
 from afterword.recall.layers import Layers
-from afterword.recall.matched_words import matched_words
 from afterword.recall.vectors import Embedder
 from afterword.store import entered_statements, entries
 from afterword.store.database.engine import Store, open_store
@@ -50,6 +49,7 @@ from afterword.store.reading.scope_vectors import refresh_vectors
 from afterword.telemetry import Count, Stage
 
 RANKED = 10
+ANSWERED = (RecallOutcome.FOUND, RecallOutcome.NOTHING_RELEVANT)
 
 T = TypeVar("T")
 
@@ -151,19 +151,24 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         """Return the result of `recall` as an AutoGen result with scores; with `explain` also the matched words and the
         parts of each score.
 
-        The `outcome` says whether nothing is stored, nothing stored is relevant, or the store did not answer.
+        A memory that fits the budget is returned whole, the best facts first, unless there is a limit or kinds. The
+        `outcome` says whether nothing is stored, nothing stored is relevant, or the store did not answer.
         """
         words = query if isinstance(query, str) else text_of_content(query)
         result = await self.recall(
             words, limit=limit, kinds=kinds, as_of=as_of, explain=explain, cancellation_token=cancellation_token
         )
-        results = [
-            content_of(match.fact, match.score, match.matched if explain else None, match.parts)
-            for match in result.matches
-        ]
-        results += [content_of(fact) for fact in result.former]
-        results += [content_of_turn(turn, score) for turn, score in result.turns]
+        is_for_all = limit is None and kinds is None and words.strip() and result.outcome in ANSWERED
+        others = await self._facts_beside(words, as_of, result) if is_for_all else []
+        results = contents_of(result, others, explain=explain)
         return FactQueryResult(results=results, outcome=result.outcome, stored=result.stored)
+
+    async def _facts_beside(self, query: str, as_of: datetime | str | None, result: RecallResult) -> list[Fact]:
+        """Return the facts beside those of a result, in the order of the block; none if not all fit the budget."""
+        at = instant_from(as_of, time.max) or self._clock()
+        reading = recall_of_scopes(partial(self._recall_of, query, at=at), self._scopes, self._budget_tokens)
+        recalls = await self._never_failing(self._in_time(reading, None)) or []
+        return facts_beside(recalls, result.facts)
 
     async def recall(
         self,
@@ -270,12 +275,12 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         """Return the store, opened. Raises `StoreError` where it cannot be."""
         return await self._store()
 
-    async def _recall_of(self, query: str, scope: Scope, budget_tokens: int) -> Recall:
+    async def _recall_of(self, query: str, scope: Scope, budget_tokens: int, *, at: datetime | None = None) -> Recall:
         return await recall(
             await self._store(),
             scope,
             query,
-            at=self._clock(),
+            at=at or self._clock(),
             budget_tokens=budget_tokens,
             embedder=self._embedder,
             # What was loaded last serves a turn that the store would hold up; the loading serves the next.
@@ -298,12 +303,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
                 explain=explain,
                 embedder=self._embedder,
             )
-            scored = zip(ranked.facts, ranked.scores, ranked.parts or [None] * len(ranked.facts), strict=True)
-            matches = [
-                FactMatch(fact, score, matched_words(query, fact), score_parts) for fact, score, score_parts in scored
-            ]
-            turns = list(zip(ranked.turns, ranked.turn_scores, strict=True))
-            parts.append(recall_result(matches, ranked.stored, [each.fact for each in ranked.former], turns))
+            parts.append(search_result(query, ranked))
         return merge_results(parts, limit)
 
     @property

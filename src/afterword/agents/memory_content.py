@@ -9,6 +9,7 @@ from typing import Any
 
 from autogen_core.memory import MemoryContent, MemoryMimeType
 
+from afterword.agents.recall_results import RecallResult
 from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.fact import Fact
 from afterword.facts.transcripts import SourceTurn
@@ -69,6 +70,16 @@ def content_of_turn(turn: SourceTurn, score: float) -> MemoryContent:
         "score": round(score, 4),
     }
     return MemoryContent(content=safe_line(turn.text), mime_type=MemoryMimeType.TEXT, metadata=metadata)
+
+
+def contents_of(result: RecallResult, others: Sequence[Fact] = (), *, explain: bool = False) -> list[MemoryContent]:
+    """Return a result as contents: the matching facts, the other ones with the score 0, former facts, and turns."""
+    matches = [
+        content_of(match.fact, match.score, match.matched if explain else None, match.parts) for match in result.matches
+    ]
+    beside = [content_of(fact, 0.0, () if explain else None) for fact in others]
+    turns = [content_of_turn(turn, score) for turn, score in result.turns]
+    return [*matches, *beside, *map(content_of, result.former), *turns]
 
 
 def text_of_content(content: MemoryContent) -> str:

@@ -11,6 +11,8 @@ from autogen_core.memory import MemoryQueryResult
 
 from afterword.facts.fact import Fact
 from afterword.facts.transcripts import SourceTurn
+from afterword.recall.matched_words import matched_words
+from afterword.store.reading.recall import Recall
 
 
 class RecallOutcome(StrEnum):
@@ -70,6 +72,14 @@ class FactQueryResult(MemoryQueryResult):
 
 
 UNAVAILABLE = RecallResult(RecallOutcome.UNAVAILABLE)
+
+
+def search_result(query: str, ranked: Recall) -> RecallResult:
+    """Return what the search of one scope gave, with the words of the query that each fact contains."""
+    scored = zip(ranked.facts, ranked.scores, ranked.parts or [None] * len(ranked.facts), strict=True)
+    matches = [FactMatch(fact, score, matched_words(query, fact), parts) for fact, score, parts in scored]
+    turns = list(zip(ranked.turns, ranked.turn_scores, strict=True))
+    return recall_result(matches, ranked.stored, [each.fact for each in ranked.former], turns)
 
 
 def merge_results(parts: Sequence[RecallResult], limit: int | None) -> RecallResult:
