@@ -14,6 +14,7 @@ from afterword.extractors.extractor import Extraction, Window
 from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts import statement_index
 from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Role, Transcript, Turn
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.budget import Account, Budget, CostTracker
 from afterword.pipeline.errors import TimeReached
@@ -22,7 +23,9 @@ from afterword.pipeline.memory_import import import_memories
 from afterword.pipeline.session import process_session
 from afterword.pipeline.sources.other_libraries import Memory, Origin
 from afterword.pipeline.window_grounding import NOT_EXAMINED
+from afterword.privacy.blanking import FORGOTTEN
 from afterword.privacy.policy import Privacy
+from afterword.privacy.tombstones import Forgotten, Key, Tombstone, TombstoneKind
 from afterword.store import lookup
 from afterword.store.database.engine import Store
 from batches import state
@@ -85,11 +88,27 @@ async def _import_memories(size: int) -> None:
         await import_memories(store, MIRA, Origin.MEM0, memories, at=AT, file_time=AT, judge=RulesJudge())
 
 
+async def _forget_a_session(size: int) -> None:
+    """Blank a state whose turns were all forgotten, and which holds as many other texts."""
+    number_of_turns = 20 * size
+    texts = [f"Hi {_letters(number)}{number}." for number in range(number_of_turns)]
+    turns = tuple(Turn(number, "user", Role.HUMAN, text, AT) for number, text in enumerate(texts, 1))
+    transcript = Transcript(turns, layout="made here", humans=("user",))
+    key = Key("key", b"x" * 32)
+    tombstone = Tombstone(TombstoneKind.SESSION, key.id, key.place(MIRA, "monday"), "", AT)
+    forgotten = Forgotten(MIRA, "monday", [key], [tombstone])
+    shown = forgotten.transcript(transcript, transcript)
+    others = [f"Hey {number}." for number in range(number_of_turns)]
+    state = forgotten.state({"said": texts, "others": others}, transcript, shown)
+    assert state == {"said": [FORGOTTEN] * number_of_turns, "others": others}
+
+
 WORKS: dict[str, Work] = {
     **{name: _one_turn(sentence) for name, sentence in SENTENCES.items()},
     "homes, each in a turn of its own": _many_turns(SENTENCES["homes, one after the other"]),
     "likes, each in a turn of its own": _many_turns(SENTENCES["likes"]),
     "memories of another library": _import_memories,
+    "forgotten turns beside other texts": _forget_a_session,
 }
 
 
