@@ -249,3 +249,9 @@ def test_an_assumed_speaker_whom_the_scope_names_is_the_owner() -> None:
     proposed = candidate((1, "in Oslo"), attribute="home", value="Oslo", statement="The user lives in Oslo.")
     found = ground([proposed], transcript, scope=LENA, session_id="s1", owners=("lena",))
     assert [one.subject for one in found.assertions] == ["user"]
+
+
+@pytest.mark.parametrize("quote", ["\u3164", "\u200b\u2060", " \u3164 ", "..."])
+def test_a_quote_without_a_visible_letter_is_found_nowhere(quote: str) -> None:
+    assert find_quote(quote, "I live in Bergen.") is None
+    assert find_quote(quote, f"I live in{quote}Bergen.") is None

@@ -367,12 +367,11 @@ def find_quote(quote: str, text: str) -> str | None:
     White space, invisible characters and the typographic forms of quotation marks, apostrophes and dashes may differ;
     letter case may not. A quote without a letter or digit matches nothing.
     """
-    stripped = quote.strip()
-    if not any(sign.isalnum() for sign in stripped):
+    stripped, (wanted, _) = quote.strip(), _fold(quote)
+    if not any(sign.isalnum() for sign in wanted):
         return None
     if stripped in text:
         return stripped
-    wanted, _ = _fold(quote)
     plain, places = _fold(text)
     start = plain.find(wanted)
     if start < 0:
