@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from afterword.privacy.foreign.lines import ForeignKind, ForeignStretch, Line
 
@@ -40,7 +41,8 @@ class Habit:
     turn_words: int
 
 
-def habit_of(texts: Sequence[str]) -> Habit | None:
+@lru_cache(maxsize=16)
+def habit_of(texts: tuple[str, ...]) -> Habit | None:
     """Return how the writer of these texts writes, or None if they are too short to say."""
     lengths = sorted(len(_WORD.findall(text[:_LONGEST_READ])) for text in texts)
     style = _style(" \n".join(texts)[:_LONGEST_READ])
@@ -59,7 +61,7 @@ def find_register(text: str, lines: Sequence[Line], habit: Habit | None) -> Iter
     ]
     long = [paragraph for paragraph in paragraphs if paragraph[2].words >= _FEWEST_WORDS]
     if habit is None and long:
-        habit = habit_of([text[start:end] for start, end, style in paragraphs if style.words < _FEWEST_WORDS])
+        habit = habit_of(tuple(text[start:end] for start, end, style in paragraphs if style.words < _FEWEST_WORDS))
     if habit is None:
         return
     for start, end, style in long:

@@ -77,7 +77,7 @@ def foreign_turns(turns: Sequence[Turn], only: Collection[int] | None = None) ->
         if turn.role is not Role.HUMAN or not (is_wanted or len(said) < _MOST_EARLIER_TURNS):
             by_turn.append(())
             continue
-        stretches = foreign_stretches(turn.text, (turn.speaker,), habit_of(said) if said else None)
+        stretches = foreign_stretches(turn.text, (turn.speaker,), habit_of(tuple(said)) if said else None)
         by_turn.append(stretches if is_wanted else ())
         own = without_foreign(turn.text, stretches).replace(FILLER, "").strip()
         if own and len(said) < _MOST_EARLIER_TURNS:
