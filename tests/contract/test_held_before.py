@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from afterword.facts.assertions import (
     OWNER,
     Assertion,
@@ -23,7 +25,7 @@ from afterword.store import ledger, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.erasure import erase_in_scope
 from afterword.store.proposals import Proposal, WindowReading
-from afterword.store.reading.recall import recall
+from afterword.store.reading.recall import recall, search
 
 LENA = Scope.user("lena")
 DAY = timedelta(days=1)
@@ -114,6 +116,20 @@ async def test_what_has_expired_is_told_without_a_successor(store: Store) -> Non
         "- Lena prefers seat 30.",
         "- 2026-01-11 to 2026-01-19: Lena prefers seat 1",
     ]
+
+
+@pytest.mark.parametrize("relation", [Relation.CHANGES, Relation.CORRECTS])
+async def test_a_plan_that_was_replaced_before_it_began_is_told_but_not_one_that_was_wrong(
+    store: Store, relation: Relation
+) -> None:
+    planned = replace(WINDOW, valid_from=BEGIN + 60 * DAY)
+    moved = replace(AISLE, valid_from=BEGIN + 70 * DAY)
+    await keep(store, [planned, moved], [judged(relation, planned, moved)])
+    is_told = relation is Relation.CHANGES
+    line = "- said 2026-01-11: Lena prefers seat 1; now: aisle seat"
+    assert (line in await notes(store, query="Which seat was planned?")) is is_told
+    results = await search(store, LENA, "Which window seat was planned?", at=LATER)
+    assert (planned.id in [fact.id for fact in results.facts]) is is_told
 
 
 async def test_what_was_wrong_from_the_start_is_not_told(store: Store) -> None:

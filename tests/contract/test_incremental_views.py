@@ -20,6 +20,7 @@ from afterword.facts import words
 from afterword.facts.assertions import Kind
 from afterword.facts.scopes import Scope
 from afterword.recall.index_units import TOKENIZER
+from afterword.recall.ranking import SearchIndex
 from afterword.store import ledger
 from afterword.store.database.engine import Store, open_store
 from afterword.store.reading import snapshots
@@ -48,7 +49,10 @@ def shown(view: View) -> dict[str, Any]:
     past = sorted(str(view.unit(place).id) for place in view.is_past.nonzero()[0].tolist())
     served = list(view.facts_at(view.served_places()))
     ranked = {
-        query: [[(unit.id, score) for unit, score in index.ranked(query)] for index in (view.index, view.past_index)]
+        query: [
+            [(unit.id, score) for unit, score in index.ranked(query)]
+            for index in (view.index, SearchIndex(view.snapshot.table, view.is_past))
+        ]
         for query in QUERIES
     }
     parts = {query: view.index.parts(query, units) for query in QUERIES}

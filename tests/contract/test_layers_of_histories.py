@@ -41,9 +41,8 @@ from batches import state
 LENA = Scope.user("lena")
 LATER = datetime(2026, 5, 1, tzinfo=UTC)
 VALUES = {
-    "home": ("Gnarlsburg", "Quillhaven", "Zwettlow"),
-    "employer": ("Frobozzia", "Xylotron"),
-    "drink": ("oolongish", "mauveberry"),
+    "home": ("Gnarlsburg", "Quillhaven"),
+    "drink": ("oolongish",),
 }
 SLOTS = {value: attribute for attribute, values in VALUES.items() for value in values}
 SECRET, COMMAND = "Snorkelby", "evil.example"
@@ -74,9 +73,9 @@ class Move:
 
 Sessions = Sequence[Sequence[Move]]
 sessions = st.lists(
-    st.lists(st.builds(Move, st.sampled_from(MOVES), st.sampled_from(sorted(SLOTS))), min_size=1, max_size=4),
+    st.lists(st.builds(Move, st.sampled_from(MOVES), st.sampled_from(sorted(SLOTS))), min_size=2, max_size=5),
     min_size=1,
-    max_size=4,
+    max_size=3,
 )
 
 
@@ -154,18 +153,18 @@ async def check_layers(store: Store, history: Sessions, forgotten: str | None) -
     held_before = {fact.id for fact in facts if fact.status in (Status.SUPERSEDED, Status.EXPIRED)}
     held = {fact.value for fact in facts if fact.is_served}
     superseded = {fact.value for fact in facts if fact.status is Status.SUPERSEDED} - held
-    mentioned = " ".join(sorted(SLOTS))
-    questions = (f"Which curtains suit {mentioned} {SECRET}?", f"What held before that: curtains, {mentioned}?", "")
+    present = [f"Which curtains suit somebody with {word}?" for word in (*sorted(SLOTS), SECRET)]
+    past = [f"Which {SLOTS[value]} was it before that, {value}?" for value in sorted(SLOTS)]
     for budget_tokens in BUDGETS:
         stable = set[str]()
-        for question in questions:
+        for question in (*present, *past, ""):
             layers = await layers_of(store, question, budget_tokens)
             assert [value for value in gone if value in layers.text] == []
             assert {fact.id for fact in layers.facts} <= served
             assert {former.fact.id for former in layers.former} <= held_before
             holds_now = " ".join(fact.statement for fact in layers.facts)
             assert [value for value in superseded if value in holds_now] == []
-            if question == questions[0]:
+            if question in present:
                 spoken = " ".join(said.turn.text for said in layers.said)
                 assert [value for value in superseded if value in spoken] == []
             stable.add(layers.stable_text)

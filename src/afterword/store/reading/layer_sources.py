@@ -12,15 +12,15 @@ import numpy
 from sqlalchemy import bindparam, or_, select
 from sqlmodel import Session, col
 
-from afterword.facts.assertions import SpeechAct
+from afterword.facts.assertions import Relation, SpeechAct
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn, TurnPlace
 from afterword.facts.validity.timeline import FactHistory
 from afterword.facts.words import terms
 from afterword.recall.block import FormerFact
-from afterword.recall.bm25 import Array
 from afterword.recall.named_values import NamedValues, Words
+from afterword.recall.ranking import SearchIndex
 from afterword.recall.said_index import SaidIndex
 from afterword.store.database.compiled_queries import CompiledQuery
 from afterword.store.database.engine import Store
@@ -29,7 +29,7 @@ from afterword.store.reading.fact_rows import StoredFact
 from afterword.store.reading.snapshots import plain_columns, version
 from afterword.store.reading.spoken_turns import SpokenTurns, read_spoken_turns
 from afterword.store.reading.views import View
-from afterword.store.tables import AssertionRow, FactAssertionRow, RunWindowRow, WindowAssertionRow
+from afterword.store.tables import AssertionRow, FactAssertionRow, RunWindowRow, VerdictRow, WindowAssertionRow
 
 MOST_TURNS = 300_000
 """How many turns of all scopes are kept at most."""
@@ -60,7 +60,7 @@ class Hidden:
 class LayerSource:
     """The sources of the layers at an instant.
 
-    `former` is what held before, the newest first; `is_former` marks the places of these facts. `said` are the turns
+    `former` is what held before, the newest first; `former_index` finds these facts. `said` are the turns
     that can be searched, and `hidden` says which of them are not told. `flagged` are the facts that hold and must never
     be missed, in the order of saying.
     """
@@ -70,14 +70,28 @@ class LayerSource:
     hidden: Hidden
     flagged: tuple[StoredFact, ...]
     former_by_id: Mapping[str, FormerFact]
-    is_former: Array
+    former_index: SearchIndex
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What is read of a scope besides its facts: its turns, the words of the values of statements that belong to no
+    fact, and the ids of statements that another one corrects."""
+
+    turns: SpokenTurns
+    unlinked: frozenset[Words]
+    corrected: frozenset[str]
+
+    def is_of(self, revision: int, stamp: str) -> bool:
+        """Return whether it is of this state of the scope."""
+        return (self.turns.revision, self.turns.stamp) == (revision, stamp)
 
 
 @dataclass(slots=True)
 class _SourceCache:
     """What has been read for the views of one store. It is used in the store's threads and in event loops."""
 
-    spoken: OrderedDict[Scope, tuple[SpokenTurns, frozenset[Words]]] = field(default_factory=OrderedDict)
+    spoken: OrderedDict[Scope, _Reading] = field(default_factory=OrderedDict)
     sources: WeakKeyDictionary[View, LayerSource] = field(default_factory=WeakKeyDictionary)
 
 
@@ -93,43 +107,47 @@ async def layer_source(store: Store, view: View) -> LayerSource:
     source, snapshot = cache.sources.get(view), view.snapshot
     if source is None:
         known = cache.spoken.get(snapshot.scope)
-        if known is not None and (known[0].revision, known[0].stamp) == (snapshot.revision, snapshot.stamp):
+        if known is not None and known.is_of(snapshot.revision, snapshot.stamp):
             # A view of another instant: a turn that cannot wait for the store has all that it needs.
-            source = _source(view, *known)
+            source = _source(view, known)
         else:
-            source = await store.read(lambda transaction: _source(view, *_read_spoken(transaction, view, cache)))
+            source = await store.read(lambda transaction: _source(view, _read_scope(transaction, view, cache)))
         cache.sources[view] = source
     return source
 
 
-def _read_spoken(transaction: Session, view: View, cache: _SourceCache) -> tuple[SpokenTurns, frozenset[Words]]:
-    """Return the turns of a scope, and the words of the values of statements that belong to no fact."""
+def _read_scope(transaction: Session, view: View, cache: _SourceCache) -> _Reading:
     connection, scope = transaction.connection(), view.snapshot.scope
     now, known = version(connection, scope), cache.spoken.get(scope)
-    if known is not None and (known[0].revision, known[0].stamp) == (now.revision, now.stamp):
+    if known is not None and known.is_of(now.revision, now.stamp):
         return known
-    spoken = read_spoken_turns(connection, scope, now, known[0] if known is not None else None)
+    turns = read_spoken_turns(connection, scope, now, known.turns if known is not None else None)
     unlinked = _UNLINKED.ask(connection, scope=now.key)
-    read = spoken, frozenset(frozenset(terms(value or statement)) for value, statement in unlinked)
-    cache.spoken[scope] = read
+    corrected = _CORRECTED.ask(connection, scope=now.key, corrects=str(Relation.CORRECTS))
+    reading = cache.spoken[scope] = _Reading(
+        turns,
+        frozenset(frozenset(terms(value or statement)) for value, statement in unlinked),
+        frozenset(name for (name,) in corrected),
+    )
     cache.spoken.move_to_end(scope)
-    while len(cache.spoken) > 1 and sum(each.index.count for each, _ in list(cache.spoken.values())) > MOST_TURNS:
+    while len(cache.spoken) > 1 and sum(each.turns.index.count for each in list(cache.spoken.values())) > MOST_TURNS:
         cache.spoken.popitem(last=False)
-    return read
+    return reading
 
 
-def _source(view: View, spoken: SpokenTurns, unlinked: frozenset[Words]) -> LayerSource:
+def _source(view: View, reading: _Reading) -> LayerSource:
     scope, by_order = view.snapshot.scope, view.snapshot.table.by_order
     served: list[StoredFact] = [view.snapshot.table.unit(place) for place in view.served_places().tolist()]
     others = map(view.unit, by_order[~view.is_served[by_order]].tolist())
-    gone_values, superseded_values = set(unlinked), set[Words]()
+    gone_values, superseded_values = set(reading.unlinked), set[Words]()
     gone_places, superseded_places = set(view.snapshot.unlinked), set[TurnPlace]()
     former: list[Fact] = []
     for stored in others:
         if not isinstance(stored, StoredFact):
             continue
         history = stored.history(scope)
-        is_gone = _is_gone(history)
+        is_plan = _is_replaced_plan(history, reading.corrected)
+        is_gone = not is_plan and _is_gone(history)
         (gone_places if is_gone else superseded_places).update(stored.sources)
         if is_gone and not history.may_be:
             gone_values.add(stored.value_words)
@@ -138,7 +156,7 @@ def _source(view: View, spoken: SpokenTurns, unlinked: frozenset[Words]) -> Laye
         fact = view.fact(stored)
         if fact.status is Status.SUPERSEDED:
             superseded_values.add(stored.value_words)
-        is_held = fact.status in (Status.SUPERSEDED, Status.EXPIRED) and fact.valid_from is not None
+        is_held = fact.status in (Status.SUPERSEDED, Status.EXPIRED) and (fact.valid_from is not None or is_plan)
         if is_held and not stored.is_instruction:
             former.append(fact)
     held = {stored.value_words for stored in served} if gone_values or superseded_values else frozenset[Words]()
@@ -149,12 +167,21 @@ def _source(view: View, spoken: SpokenTurns, unlinked: frozenset[Words]) -> Laye
     is_former[[place for place in places if place is not None]] = True
     return LayerSource(
         former=entries,
-        said=spoken.index,
+        said=reading.turns.index,
         hidden=Hidden(gone, NamedValues(superseded_values, held), frozenset(gone_places), frozenset(superseded_places)),
         flagged=tuple(stored for stored in served if stored.is_flagged),
         former_by_id={entry.fact.id: entry for entry in entries},
-        is_former=is_former,
+        former_index=SearchIndex(view.snapshot.table, is_former),
     )
+
+
+def _is_replaced_plan(history: FactHistory, corrected: frozenset[str]) -> bool:
+    """Return whether a fact was announced and replaced before it began: by a change of mind, not by a correction."""
+    lead = history.lead
+    was_announced = lead.valid_from is not None and lead.valid_from > lead.said_at
+    was_replaced = not history.spans and history.undone_by is not None and history.undone_as is Status.SUPERSEDED
+    is_wrong = any(member.id in corrected for member in history.members)
+    return was_announced and was_replaced and not is_wrong and not history.may_be
 
 
 def _is_gone(history: FactHistory) -> bool:
@@ -202,4 +229,11 @@ def _unlinked_statements() -> Any:
     )
 
 
+def _corrected_statements() -> Any:
+    return select(col(VerdictRow.earlier_id)).where(
+        col(VerdictRow.scope_id) == bindparam("scope"), col(VerdictRow.relation) == bindparam("corrects")
+    )
+
+
 _UNLINKED = CompiledQuery(_unlinked_statements)
+_CORRECTED = CompiledQuery(_corrected_statements)

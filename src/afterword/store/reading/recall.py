@@ -103,7 +103,7 @@ async def recall(
         ranked=[view.shown(unit) for unit, _ in units if isinstance(unit, StoredFact)],
         latest=map(view.shown, map(view.snapshot.table.unit, served[::-1])),
         former=source.former if kinds is None else (),
-        former_ranked=_former_ranked(view, source, query, most=MOST_RANKED) if kinds is None else (),
+        former_ranked=_former_ranked(source, query, most=MOST_RANKED) if kinds is None else (),
         said=_said(source, query, at, is_about_the_past=is_past) if kinds is None else (),
         is_about_the_past=is_past,
     )
@@ -119,11 +119,11 @@ async def recall(
     )
 
 
-def _former_ranked(view: View, source: LayerSource, query: str, *, most: int | None = None) -> list[FormerFact]:
+def _former_ranked(source: LayerSource, query: str, *, most: int | None = None) -> list[FormerFact]:
     """Return the former facts that match the query, best first, at most so many."""
     if not source.former or not query.strip():
         return []
-    ranked = view.past_index.ranked(query, most=most, among=source.is_former)
+    ranked = source.former_index.ranked(query, most=most)
     return [source.former_by_id[unit.id] for unit, _ in ranked]
 
 
@@ -166,9 +166,9 @@ async def search(
     source, past = await layer_source(store, view), is_about_the_past(query)
     is_asked_for_all = kinds is None and not tags and not view.snapshot.table.has_turns
     units = view.index.ranked(query, meaning=near, most=limit if is_asked_for_all else None)
-    former = [each for each in _former_ranked(view, source, query) if _is_asked_for(each.fact, kinds, tags)]
+    former = [each for each in _former_ranked(source, query) if _is_asked_for(each.fact, kinds, tags)]
     if past:
-        units = _with_former_units(view, units, query, {each.fact.id for each in former})
+        units = _with_former_units(source, units, query, {each.fact.id for each in former})
     facts = [
         fact
         for fact in _facts_and_turns(view, units, kinds)
@@ -190,7 +190,9 @@ async def search(
         former=() if past else tuple(former[:limit]),
     )
     return (
-        replace(recalled, parts=_parts(view, query, recalled.facts, past=past, meaning=near)) if explain else recalled
+        replace(recalled, parts=_parts(view, source, query, recalled.facts, past=past, meaning=near))
+        if explain
+        else recalled
     )
 
 
@@ -198,17 +200,17 @@ def _is_asked_for(fact: Fact, kinds: Collection[Kind] | None, tags: Collection[s
     return (kinds is None or fact.kind in kinds) and not set(tags).difference(fact.tags)
 
 
-def _with_former_units(view: View, units: Units, query: str, former_ids: Collection[str]) -> Units:
+def _with_former_units(source: LayerSource, units: Units, query: str, former_ids: Collection[str]) -> Units:
     """Return the units and those of the former facts that match, best first."""
-    past = [(unit, score) for unit, score in view.past_index.ranked(query) if unit.id in former_ids]
+    past = [(unit, score) for unit, score in source.former_index.ranked(query) if unit.id in former_ids]
     return sorted([*units, *past], key=lambda scored: -scored[1])
 
 
 def _parts(
-    view: View, query: str, facts: Sequence[Fact], *, past: bool, meaning: MeaningScores | None
+    view: View, source: LayerSource, query: str, facts: Sequence[Fact], *, past: bool, meaning: MeaningScores | None
 ) -> tuple[Mapping[str, float], ...]:
     names = [fact.id for fact in facts]
-    parts = view.index.parts(query, names, meaning=meaning) | (view.past_index.parts(query, names) if past else {})
+    parts = view.index.parts(query, names, meaning=meaning) | (source.former_index.parts(query, names) if past else {})
     return tuple(parts[name] for name in names)
 
 

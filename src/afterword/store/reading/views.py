@@ -155,11 +155,6 @@ class View:
         """The index over the served turns and facts."""
         return SearchIndex(self.snapshot.table, self.is_served)
 
-    @cached_property
-    def past_index(self) -> SearchIndex:
-        """The index over facts that held once."""
-        return SearchIndex(self.snapshot.table, self.is_past)
-
     def count_characters(self, places: Array) -> int:
         """Return the number of characters in the sentences of the facts at these places."""
         return int(self._lengths[places].sum())
