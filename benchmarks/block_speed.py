@@ -16,6 +16,7 @@ import os
 import platform
 import random
 import tempfile
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -69,8 +70,8 @@ def fill(store: Store, size: int) -> None:
         analyze(connection)
 
 
-async def measure(folder: Path, size: int, rounds: int) -> tuple[Times, Times, float]:
-    """Return the times of warm blocks and of those after a write, in ms, and the mean tokens of a block."""
+async def measure(folder: Path, size: int, rounds: int) -> tuple[Times, Times, float, float]:
+    """Return the times of warm blocks and of those after a write, the processor time of a warm one, and its tokens."""
     chance, tokens = random.Random(2), list[int]()
     async with await open_store(f"sqlite:///{folder}/{size}.db") as store:
         fill(store, size)
@@ -86,13 +87,15 @@ async def measure(folder: Path, size: int, rounds: int) -> tuple[Times, Times, f
 
         for _ in range(rounds):
             await tell()
+        began = time.process_time()
         warm = await timed(tell, rounds)
+        processor = (time.process_time() - began) * 1000 / rounds
         after: list[float] = []
         for _ in range(max(rounds // 10, 3)):
             await write()
             after.append((await timed(tell, 1))[0])
         after.sort()
-        return warm, (after[len(after) // 2], after[-1]), sum(tokens) / len(tokens)
+        return warm, (after[len(after) // 2], after[-1]), processor, sum(tokens) / len(tokens)
 
 
 async def main() -> None:
@@ -110,13 +113,13 @@ async def main() -> None:
         f"tokens, words alone. Load of the machine at the beginning {load:.1f} on {os.cpu_count()} cores,",
         f"{platform.machine()}, Python {platform.python_version()}.",
         "",
-        "| facts | turns | warm p50 | warm p95 | after a write p50 | slowest | tokens of the block |",
-        "|---|---|---|---|---|---|---|",
+        "| facts | turns | warm p50 | warm p95 | processor time | after a write p50 | slowest | tokens of the block |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     with tempfile.TemporaryDirectory(prefix="afterword-block-", ignore_cleanup_errors=True) as name:
         for size in options.sizes:
-            warm, after, tokens = await measure(Path(name), size, options.rounds)
-            times = " | ".join(f"{time:.1f}" for time in (*warm, *after))
+            warm, after, processor, tokens = await measure(Path(name), size, options.rounds)
+            times = " | ".join(f"{duration:.1f}" for duration in (*warm, processor, *after))
             table.append(f"| {size:,} | {size * TURNS_A_FACT:,} | {times} | {tokens:.0f} |")
     print("\n".join(table))  # noqa: T201 - a benchmark prints its result
     if options.out:
