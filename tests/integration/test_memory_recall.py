@@ -87,7 +87,7 @@ async def test_above_the_budget_the_latest_is_kept_where_the_query_says_nothing(
 async def test_what_came_too_late_serves_the_next_turn(store: Store) -> None:
     """A large memory may take longer than a turn waits, once: else it would be too late in every turn."""
     await keep(store, *(stated(f"Lena knows thing {number}.", number) for number in range(1, 1500)))
-    memory = FactMemory(user="lena", store=store, timeout_s=0.02)
+    memory = FactMemory(user="lena", store=store, timeout_s=0.001)
     assert await texts(memory) == []
     for _ in range(600):
         await asyncio.sleep(0.1)

@@ -135,40 +135,52 @@ def _read_scope(transaction: Session, view: View, cache: _SourceCache) -> _Readi
     return reading
 
 
-def _source(view: View, reading: _Reading) -> LayerSource:
-    scope, by_order = view.snapshot.scope, view.snapshot.table.by_order
-    served: list[StoredFact] = [view.snapshot.table.unit(place) for place in view.served_places().tolist()]
-    others = map(view.unit, by_order[~view.is_served[by_order]].tolist())
-    gone_values, superseded_values = set(reading.unlinked), set[Words]()
-    gone_places, superseded_places = set(view.snapshot.unlinked), set[TurnPlace]()
-    former: list[Fact] = []
-    for stored in others:
-        if not isinstance(stored, StoredFact):
-            continue
-        history = stored.history(scope)
-        is_plan = _is_replaced_plan(history, reading.corrected)
+class _Ended:
+    """What facts leave behind that hold no more: values and turns that may not be told, and what held before."""
+
+    def __init__(self, view: View, reading: _Reading) -> None:
+        self._view, self._corrected = view, reading.corrected
+        self.gone_values, self.superseded_values = set(reading.unlinked), set[Words]()
+        self.gone_places, self.superseded_places = set(view.snapshot.unlinked), set[TurnPlace]()
+        self.former: list[Fact] = []
+
+    def add(self, stored: StoredFact) -> None:
+        """Take account of one such fact."""
+        history = stored.history(self._view.snapshot.scope)
+        is_plan = _is_replaced_plan(history, self._corrected)
         is_gone = not is_plan and _is_gone(history)
-        (gone_places if is_gone else superseded_places).update(stored.sources)
+        (self.gone_places if is_gone else self.superseded_places).update(stored.sources)
         if is_gone and not history.may_be:
-            gone_values.add(stored.value_words)
-        if is_gone or history.members[0].said_at > view.since:
-            continue
-        fact = view.fact(stored)
+            self.gone_values.add(stored.value_words)
+        if not is_gone and history.members[0].said_at <= self._view.since:
+            self._add_former(stored, is_plan=is_plan)
+
+    def _add_former(self, stored: StoredFact, *, is_plan: bool) -> None:
+        fact = self._view.fact(stored)
         if fact.status is Status.SUPERSEDED:
-            superseded_values.add(stored.value_words)
+            self.superseded_values.add(stored.value_words)
         is_held = fact.status in (Status.SUPERSEDED, Status.EXPIRED) and (fact.valid_from is not None or is_plan)
         if is_held and not stored.is_instruction:
-            former.append(fact)
-    held = {stored.value_words for stored in served} if gone_values or superseded_values else frozenset[Words]()
-    gone = NamedValues(gone_values, held)
-    entries = _with_successors(view, [fact for fact in former if not _names(gone, fact)], served)
+            self.former.append(fact)
+
+
+def _source(view: View, reading: _Reading) -> LayerSource:
+    by_order, ended = view.snapshot.table.by_order, _Ended(view, reading)
+    served: list[StoredFact] = [view.snapshot.table.unit(place) for place in view.served_places().tolist()]
+    for stored in map(view.unit, by_order[~view.is_served[by_order]].tolist()):
+        if isinstance(stored, StoredFact):
+            ended.add(stored)
+    has_hidden_values = ended.gone_values or ended.superseded_values
+    held = {stored.value_words for stored in served} if has_hidden_values else frozenset[Words]()
+    gone, superseded = NamedValues(ended.gone_values, held), NamedValues(ended.superseded_values, held)
+    entries = _with_successors(view, [fact for fact in ended.former if not _names(gone, fact)], served)
     is_former = numpy.zeros(view.snapshot.table.size, dtype=bool)
     places = (view.snapshot.table.place(entry.fact.id) for entry in entries)
     is_former[[place for place in places if place is not None]] = True
     return LayerSource(
         former=entries,
         said=reading.turns.index,
-        hidden=Hidden(gone, NamedValues(superseded_values, held), frozenset(gone_places), frozenset(superseded_places)),
+        hidden=Hidden(gone, superseded, frozenset(ended.gone_places), frozenset(ended.superseded_places)),
         flagged=tuple(stored for stored in served if stored.is_flagged),
         former_by_id={entry.fact.id: entry for entry in entries},
         former_index=SearchIndex(view.snapshot.table, is_former),

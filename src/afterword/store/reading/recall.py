@@ -93,13 +93,15 @@ async def recall(
     is_past = is_about_the_past(query)
     units: Units = []
     lacking = 0
-    if query.strip() and whole is None:
-        near, lacking = await meaning(store, view, query, embedder) if embedder is not None else (None, 0)
-        units = view.index.ranked(query, meaning=near, most=MOST_RANKED, among=view.are_facts(kinds))
-    flagged = () if whole is not None else reversed(source.flagged)
+    flagged: list[Fact] = []
+    if whole is None:
+        flagged = [view.shown(fact) for fact in reversed(source.flagged) if kinds is None or fact.kind in kinds]
+        if query.strip():
+            near, lacking = await _near(store, view, query, embedder)
+            units = view.index.ranked(query, meaning=near, most=MOST_RANKED, among=view.are_facts(kinds))
     sources = LayerSources(
         all_facts=whole,
-        flagged=[view.shown(fact) for fact in flagged if kinds is None or fact.kind in kinds],
+        flagged=flagged,
         ranked=[view.shown(unit) for unit, _ in units if isinstance(unit, StoredFact)],
         latest=map(view.shown, map(view.snapshot.table.unit, served[::-1])),
         former=source.former if kinds is None else (),
@@ -117,6 +119,11 @@ async def recall(
         former=tuple(layers.former),
         layers=layers,
     )
+
+
+async def _near(store: Store, view: View, query: str, embedder: Embedder | None) -> tuple[MeaningScores | None, int]:
+    """Return how near the facts are to the query in meaning, None without an embedder, and how many lack a vector."""
+    return (None, 0) if embedder is None else await meaning(store, view, query, embedder)
 
 
 def _former_ranked(source: LayerSource, query: str, *, most: int | None = None) -> list[FormerFact]:
@@ -157,43 +164,48 @@ async def search(
     order. Raises TypeError without a scope, and `StoreError` where the store does not answer.
     """
     view = await _view(store, scope, at, views or view_cache_of(store), patience_s)
-    served = view.served_places(kinds)
-    if tags:
-        served = served[[view.snapshot.table.unit(place).tags.issuperset(tags) for place in served.tolist()]]
+    served = _served_with_tags(view, kinds, tags)
     if not query.strip():
         return _recall(in_block_order(view.facts_at(served))[:limit], [], stored=len(served))
-    near, lacking = await meaning(store, view, query, embedder) if embedder is not None else (None, 0)
+    near, lacking = await _near(store, view, query, embedder)
     source, past = await layer_source(store, view), is_about_the_past(query)
     is_asked_for_all = kinds is None and not tags and not view.snapshot.table.has_turns
     units = view.index.ranked(query, meaning=near, most=limit if is_asked_for_all else None)
     former = [each for each in _former_ranked(source, query) if _is_asked_for(each.fact, kinds, tags)]
     if past:
         units = _with_former_units(source, units, query, {each.fact.id for each in former})
-    facts = [
-        fact
-        for fact in _facts_and_turns(view, units, kinds)
-        if isinstance(fact, Fact) and _is_asked_for(fact, kinds, tags)
-    ]
-    scores = _scores({fact.id for fact in facts}, units)
-    said = (
-        list(islice(_said(source, query, at, is_about_the_past=past), limit)) if turns and not (kinds or tags) else []
-    )
-    best: list[tuple[float, Fact | SaidTurn]] = [(scores.get(fact.id, 0.0), fact) for fact in facts]
-    best += [(each.score, each) for each in said]
-    best = sorted(best, key=lambda each: -each[0])[:limit]
-    recalled = _recall([each for _, each in best if isinstance(each, Fact)], units, stored=len(served), lacking=lacking)
-    said_turns = [each for _, each in best if isinstance(each, SaidTurn)]
+    matching = _facts_and_turns(view, units, kinds)
+    facts = [fact for fact in matching if isinstance(fact, Fact) and _is_asked_for(fact, kinds, tags)]
+    said = _said(source, query, at, is_about_the_past=past) if turns and not (kinds or tags) else iter(())
+    best_facts, best_turns = _best(facts, list(islice(said, limit)), units, limit)
     recalled = replace(
-        recalled,
-        turns=tuple(each.turn for each in said_turns),
-        turn_scores=tuple(each.score for each in said_turns),
+        _recall(best_facts, units, stored=len(served), lacking=lacking),
+        turns=tuple(each.turn for each in best_turns),
+        turn_scores=tuple(each.score for each in best_turns),
         former=() if past else tuple(former[:limit]),
     )
-    return (
-        replace(recalled, parts=_parts(view, source, query, recalled.facts, past=past, meaning=near))
-        if explain
-        else recalled
-    )
+    if explain:
+        recalled = replace(recalled, parts=_parts(view, source, query, recalled.facts, past=past, meaning=near))
+    return recalled
+
+
+def _served_with_tags(view: View, kinds: Collection[Kind] | None, tags: Collection[str]) -> Array:
+    """Return the places of the facts of these kinds that hold and have all of these tags."""
+    served = view.served_places(kinds)
+    if not tags:
+        return served
+    return served[[view.snapshot.table.unit(place).tags.issuperset(tags) for place in served.tolist()]]
+
+
+def _best(
+    facts: Sequence[Fact], said: Sequence[SaidTurn], units: Units, limit: int | None
+) -> tuple[list[Fact], list[SaidTurn]]:
+    """Return the facts and turns with the highest scores, best first, at most so many of both together."""
+    scores = _scores({fact.id for fact in facts}, units)
+    scored: list[tuple[float, Fact | SaidTurn]] = [(scores.get(fact.id, 0.0), fact) for fact in facts]
+    scored += [(each.score, each) for each in said]
+    best = [each for _, each in sorted(scored, key=lambda pair: -pair[0])[:limit]]
+    return [each for each in best if isinstance(each, Fact)], [each for each in best if isinstance(each, SaidTurn)]
 
 
 def _is_asked_for(fact: Fact, kinds: Collection[Kind] | None, tags: Collection[str]) -> bool:

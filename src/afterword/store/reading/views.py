@@ -86,7 +86,13 @@ class View:
             turns |= former.unlinked ^ unlinked
             for place in (former.table.is_alive & ~table.is_alive[: former.table.size]).nonzero()[0].tolist():
                 turns.update(unit.sources if isinstance(unit := before.unit(place), StoredFact) else ())
-        for turn_id in turns if has_turns else ():
+        if has_turns:
+            self._classify_turns(turns)
+
+    def _classify_turns(self, turn_ids: Iterable[TurnPlace]) -> None:
+        """Find out whether these turns are served: those whose facts are all served."""
+        table, unlinked = self.snapshot.table, self.snapshot.unlinked
+        for turn_id in turn_ids:
             turn_place = table.place(turn_id)
             if turn_place is not None:
                 facts = table.supported_by(turn_id)
