@@ -191,8 +191,7 @@ class Check:
         calm = await self.calms.of(told, self.canonical)
         async with Store(self.chaos.url) as store:
             found = [one for of in calm for one in unlike(await held(store, of, self.canonical), calm[of])]
-            spent = await ledger_faults(store, self.chaos.model.asked, self.chaos.crashes)
-            return [*found, *await half_done(store), *spent]
+            return [*found, *await half_done(store), *await ledger_faults(store, self.chaos.model.asked)]
 
     async def leases_end(self) -> None:
         """Check that each job can be done once the leases of those that were killed are over."""

@@ -20,6 +20,7 @@ from afterword.pipeline.errors import BudgetReached, PriceUnknown
 from afterword.store import costs, migrations
 from afterword.store.database.engine import Store
 from old_stores import alembic_config
+from servers import Server
 
 LENA, JON = Scope.user("lena"), Scope.user("jon")
 PRICES = {"m": Price(Decimal(1), Decimal(10))}
@@ -65,6 +66,17 @@ async def test_an_open_question_counts_at_what_it_may_cost_until_it_is_settled(s
         assert await total(store) == costs.Spending(1, 1_000, 0, 100, 2_000, estimated_calls=1)
         bill.usage, bill.is_answered = COST, True
     assert await total(store) == costs.Spending(1, 500, 0, 50, 1_000)
+
+
+async def test_what_was_sent_stays_booked_though_the_server_crashes(
+    postgres_server: Server, postgres_store_url: str
+) -> None:
+    if postgres_server.own is None:
+        pytest.skip("AFTERWORD_TEST_POSTGRES names a server that is not this test's to crash")
+    async with Store(postgres_store_url) as store, Account(tracker(), store, LENA, "session:a").charging(QUESTION):
+        await asyncio.to_thread(postgres_server.crash)
+        async with Store(postgres_store_url) as after_the_crash:
+            assert (await total(after_the_crash)).estimated_calls == 1
 
 
 async def test_a_question_cut_short_stays_at_what_it_may_have_cost(store: Store) -> None:

@@ -102,15 +102,10 @@ async def half_done(store: Store) -> list[str]:
     return found + [one for one in await faults(store) if one not in aside | unread]
 
 
-LOST_IN_A_CRASH = 8
-"""How many questions of the last moments a database that crashes may lose: `Store.write(lasting=False)` says so."""
-
-
-async def ledger_faults(store: Store, asked: int, crashes: int = 0) -> list[str]:
+async def ledger_faults(store: Store, asked: int) -> list[str]:
     """Return what is wrong with what was spent, where a model was asked so many requests.
 
-    A question stays open where its process was killed; then it counts as two requests, and may have been four. So may
-    each question whose entry was lost in one of the `crashes` of the database.
+    A question stays open where its process was killed; then it counts as two requests, and may have been four.
     """
     with store.reading() as db:
         entries = db.exec(select(SpendingRow)).all()
@@ -121,7 +116,7 @@ async def ledger_faults(store: Store, asked: int, crashes: int = 0) -> list[str]
     settled = sum(one.calls for one in entries) - sum(one.calls for one in cut)
     found = [f"{source} was read, and no answer to it is entered" for source in sorted(read - answered)]
     found += [f"entry {one.id} is negative" for one in entries if min(one.calls, one.prompt_tokens) < 0]
-    if asked > settled + 4 * (len(cut) + LOST_IN_A_CRASH * crashes):
+    if asked > settled + 4 * len(cut):
         found.append(f"{asked} requests came, {settled} are entered, and {len(cut)} questions are open")
     return found
 

@@ -154,9 +154,10 @@ class CostTracker:
                 async with self._reserving:
                     reserved = sum(self._reserved.values(), start=self.spent)
                     self._refuse("run", self.budget.usd_per_run, self.budget.tokens_per_run, reserved, bound)
-                    # Strict: two processes that read the day's sum at once must not both find room in it.
+                    # Strict: two processes that read the day's sum at once must not both find room in it. Lasting:
+                    # what is paid for must stay booked, also where the server of the database crashes.
                     entry = await account.store.write(
-                        partial(self._store_reservation, account, request, bound), strict=True, lasting=False
+                        partial(self._store_reservation, account, request, bound), strict=True
                     )
                     account.entries.append(entry)
                     self._reserved[entry] = bound

@@ -122,8 +122,8 @@ class Store:
         `work` runs in a thread of the store, again from its beginning where another process was faster: it has no other
         side effect. Of two transactions that write the same rows one is refused and repeated. With `strict` so is one
         of two that read what the other writes; on SQLite there is one writer at a time in any case. What is not
-        `lasting` survives the end of every process, but until the next that is, it may be lost where the machine loses
-        power: nobody waits for the disk.
+        `lasting` survives the end of this process, since nobody waits for the disk. Until a lasting one follows, it may
+        be lost where the machine loses power or the PostgreSQL server crashes.
 
         Raises `Overtaken` after 20 tries, and `StoreUnreachable` where the database does not answer. Where the caller
         is cancelled, `cancellation.was_committed` tells of the CancelledError whether the transaction was committed.
