@@ -67,9 +67,13 @@ def test_a_turn_shows_its_number_role_speaker_and_weekday() -> None:
     assert "[12] human Lena (owner), Mon 2025-09-08T18:42Z: hello" in render(window(turn(12, "hello")))
 
 
-def test_times_are_shown_in_utc() -> None:
-    said = Turn(1, "Lena", Role.HUMAN, "hi", datetime(2025, 9, 9, 1, 0, tzinfo=timezone(timedelta(hours=2))))
-    assert "Mon 2025-09-08T23:00Z" in render(window(said))
+@pytest.mark.parametrize(
+    ("hours", "shown"),
+    [(11, "Mon 2026-03-02T08:00+11:00"), (0, "Sun 2026-03-01T21:00Z"), (-5, "Sun 2026-03-01T16:00-05:00")],
+)
+def test_a_turn_shows_the_day_and_time_of_its_speaker(hours: int, shown: str) -> None:
+    at = datetime(2026, 3, 1, 21, tzinfo=UTC).astimezone(timezone(timedelta(hours=hours)))
+    assert f", {shown}: hi" in render(window(Turn(1, "Lena", Role.HUMAN, "hi", at)))
 
 
 def test_a_turn_without_a_time_says_so() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from afterword.extractors.extractor import Window
 from afterword.facts.transcripts import Role, Turn
@@ -92,5 +92,6 @@ def _indented(head: str, text: str) -> str:
 def _time(said_at: datetime | None) -> str:
     if said_at is None:
         return "time unknown"
-    instant = said_at.astimezone(UTC)
-    return f"{WEEKDAYS[instant.weekday()]} {instant:%Y-%m-%dT%H:%MZ}"
+    # A relative day ("tomorrow") counts from the speaker's own day, which only the offset shows.
+    minute = said_at.isoformat(timespec="minutes").removesuffix("+00:00")
+    return f"{WEEKDAYS[said_at.weekday()]} {minute}{'' if said_at.utcoffset() else 'Z'}"
