@@ -275,11 +275,9 @@ async def in_processes(options: argparse.Namespace, folder: Path) -> list[str]:
         questions = asking.questions
         for attempt in range(options.repeats):
             seconds = await asyncio.to_thread(bare_in_processes, url, questions, count)
-            settings = Settings(  # type: ignore[arg-type]  # pydantic makes the options of them
-                store={"url": f"sqlite:///{folder}/processes{attempt}.db"},
-                model=model,
-                extractor="model",
-                concurrency=CONCURRENCY,
+            url_of_store = f"sqlite:///{folder}/processes{attempt}.db"
+            settings = Settings.model_validate(
+                {"store": {"url": url_of_store}, "model": model, "extractor": "model", "concurrency": CONCURRENCY}
             )
             resources = Resources(settings)
             await resources.store()

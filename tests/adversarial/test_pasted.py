@@ -16,6 +16,7 @@ from afterword.extractors.rules import RulesExtractor
 from afterword.extractors.rules.extractor import find_candidates
 from afterword.facts.assertions import Kind, SpeechAct
 from afterword.facts.transcripts import Role, Turn
+from afterword.pipeline.session import SessionOutcome
 from afterword.privacy.foreign.stretches import foreign_stretches
 from afterword.settings import Settings
 from pasted_cases import CLAIMS, HONEST, PastedCase, pasted_cases
@@ -97,7 +98,9 @@ async def test_a_pasted_text_changes_nothing(form: str, extractor: Extractor) ->
     assert [(fact.id, fact.value, fact.status) for fact in after] == [
         (fact.id, fact.value, fact.status) for fact in before
     ], "stored"
-    assert report.sessions[0].result.changes.hidden == 0  # type: ignore[union-attr]
+    outcome = report.sessions[0].result
+    assert isinstance(outcome, SessionOutcome)
+    assert outcome.changes.hidden == 0
     assert "Oslo" in context, "served"
     assert "nuts" in context, "served"
     assert "Moscow" not in context, "served"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import timeit
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -100,18 +100,25 @@ def test_every_candidate_stands_in_the_text_and_passes_grounding(text: str) -> N
     ["a ", "(((", '"a ', "„a ", ". ", "\n", "A. ", "Ada Berg ", "10 10 ", "I like a, ", "> a\n", "```\n", "`", "no a ",
      "I live in Oslo. ", "please ", "I like a, I like ", "said ", "translate\t", "Actually, I live in Oslo. "],
 )  # fmt: skip
-def test_ten_times_the_text_does_not_take_a_hundred_times_as_long(piece: str) -> None:
+def test_the_work_grows_in_proportion_to_the_text(piece: str) -> None:
     short, long = (seconds_for(piece * (size // len(piece))) for size in (20_000, 200_000))
-    assert long <= 60 * max(short, 0.004)
+    assert long <= 30 * max(short, 0.004), "a square takes a hundred times as long"
 
 
 def seconds_for(text: str) -> float:
-    return min(timeit.repeat(lambda: find_candidates(window(text)), number=1, repeat=2))
+    """Return the processor time, which other processes do not lengthen: the shorter of two tries."""
+
+    def measured() -> float:
+        before = time.process_time()
+        find_candidates(window(text))
+        return time.process_time() - before
+
+    return min(measured(), measured())
 
 
 @pytest.mark.parametrize("words", ["no a b ", "Ab ", "1 ", "I always a ", "the a is ", "I like and ", "now "])
 def test_no_sentence_takes_long(words: str) -> None:
-    assert timeit.timeit(lambda: find_candidates(window((words * 200)[:299] + ".")), number=1) < 0.5
+    assert seconds_for((words * 200)[:299] + ".") < 0.5
 
 
 ROLES = {"user": Role.HUMAN, "assistant": Role.AGENT, "tool_call": Role.TOOL, "tool_result": Role.TOOL} | {
@@ -162,5 +169,6 @@ def test_the_scenarios_are_read_without_a_single_thing_that_is_no_fact(shared: P
         matched += sum(any(matches(keywords, statement) for keywords in gold) for statement in statements)
         for wrong in scenario["gold"]["not_facts"]:
             assert not [statement for statement in statements if matches(wrong["keywords"], statement)], path.name
-    assert (recalled, wanted) >= (1, 161)
+    assert wanted == 161
+    assert recalled >= 1
     assert matched / stored >= 0.5

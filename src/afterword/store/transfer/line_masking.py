@@ -6,12 +6,12 @@ The store that wrote the export may have masked less, or somebody may have edite
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 from afterword.privacy.policy import Privacy
 from afterword.store.json_lines import Line
 from afterword.store.rows import pack_state, pack_transcript, turn_of, unpack_state, unpack_transcript
+from afterword.store.tables import TurnRow
 
 _ASSERTION_TEXTS = ("value", "statement", "subject", "limited_to", "outcome")
 
@@ -35,7 +35,7 @@ def mask_line(kind: str, line: Line, privacy: Privacy) -> Line:
 
 
 def _masked_session(line: Line, privacy: Privacy) -> Line:
-    turns = [turn_of(SimpleNamespace(**turn)) for turn in line["turns"]]  # type: ignore[arg-type]  # columns of a row
+    turns = [turn_of(TurnRow(**turn)) for turn in line["turns"]]
     masked = privacy.mask_turns(turns)
     shown = [{**columns, "text": turn.text} for columns, turn in zip(line["turns"], masked, strict=True)]
     state = line["state"]
