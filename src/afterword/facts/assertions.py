@@ -89,7 +89,8 @@ class Assertion:
     `said_at` is when it was said. `valid_from` and `valid_to` say when it holds, if that was said (`valid_to` is the
     last instant). All are aware UTC. `time_is_guess` marks a session whose only known time is its file's. `limited_to`
     names the project or occasion it is limited to, `outcome` how a decision turned out. `is_flagged` marks what an
-    agent must never miss, None where nobody has said. `tags` are those that the application gave it.
+    agent must never miss, None where nobody has said. `tags` are those that the application gave it. `former_name` is
+    what the subject was called before, where the words say so.
     """
 
     id: str
@@ -113,6 +114,7 @@ class Assertion:
     outcome: str | None = None
     is_flagged: bool | None = None
     tags: tuple[str, ...] = ()
+    former_name: str | None = None
 
     @property
     def slot(self) -> tuple[str, str]:

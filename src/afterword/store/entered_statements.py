@@ -30,7 +30,7 @@ _SAME_MOMENT = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A sentence and, where known, its slot, its value, when it holds (aware) and its tags."""
+    """A sentence and, where known, its slot, its value, when it holds (aware), tags and former subject name."""
 
     statement: str
     kind: Kind = Kind.ENTITY
@@ -40,14 +40,16 @@ class Entry:
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     tags: tuple[str, ...] = ()
+    former_name: str | None = None
 
 
 def masked_entry(entry: Entry, privacy: Privacy) -> Entry:
     """Return an entry without secrets."""
-    texts = map(visible_text, (entry.value or "", entry.statement, entry.subject, *entry.tags))
-    value, statement, subject, *tags = privacy.mask_fields(entry.attribute, *texts)
+    texts = map(visible_text, (entry.value or "", entry.statement, entry.subject, entry.former_name or "", *entry.tags))
+    value, statement, subject, former_name, *tags = privacy.mask_fields(entry.attribute, *texts)
     value_or_none = value if entry.value else entry.value
-    return replace(entry, statement=statement, subject=subject, value=value_or_none, tags=tuple(tags))
+    masked = replace(entry, statement=statement, subject=subject, value=value_or_none, tags=tuple(tags))
+    return replace(masked, former_name=former_name or None)
 
 
 def entered_statement(
@@ -73,6 +75,7 @@ def entered_statement(
         valid_from=entry.valid_from,
         valid_to=entry.valid_to,
         tags=entry.tags,
+        former_name=entry.former_name,
     )
 
 

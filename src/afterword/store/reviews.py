@@ -140,6 +140,8 @@ async def edit_fact(
         value, statement, subject = store.privacy.mask_fields(fact.attribute, *texts)
         edited = replace(members[0], statement=statement, value=value, subject=subject, tags=fact.tags)
         edited = replace(edited, valid_from=None, valid_to=None, cue=None, is_flagged=fact.is_flagged or None)
+        if meant.subject is not None:
+            edited = replace(edited, former_name=None)
         said = _restated_by_person(edited, SpeechAct.STATE, Authority.STATED, members, at)
         return [said], [Verdict(member.id, said.id, relation, "edited by a person", PERSON) for member in members]
 

@@ -66,6 +66,7 @@ def assertion_values(assertion: Assertion, scope_id: int, recorded_at: datetime)
         "outcome": assertion.outcome,
         "is_flagged": assertion_flag(assertion),
         "tags": "\n".join(assertion.tags) or None,
+        "former_name": assertion.former_name,
         "recorded_at": recorded_at,
     }
 
@@ -105,6 +106,7 @@ def assertion_of(row: AssertionRow, evidence: Iterable[EvidenceRow], scope: Scop
         outcome=row.outcome,
         is_flagged=row.is_flagged,
         tags=tags_of(row.tags),
+        former_name=row.former_name,
     )
 
 

@@ -198,6 +198,7 @@ class AssertionRow(SQLModel, table=True):
     outcome: str | None = None
     is_flagged: bool | None = None
     tags: str | None = None
+    former_name: str | None = None
     recorded_at: datetime
 
 

@@ -283,9 +283,11 @@ def _blank_statements(
         start = _start_of_quote(transaction, said, evidence, quote)
         _update(transaction, EvidenceRow, is_evidence, {"quote": quote, "start": start})
     for said in {said.id: said for said, _ in remaining}.values():
-        columns = ("statement", "limited_to", "outcome", "tags")
+        columns = ("statement", "limited_to", "outcome", "tags", "former_name")
         texts: dict[str, str | None] = {name: getattr(said, name) for name in columns}
         blanked = {name: text and words_of_statements.blank(text) for name, text in texts.items()}
+        if blanked["former_name"] != said.former_name:
+            blanked["former_name"] = None  # a name that was blanked would join whatever else was
         if blanked != texts:
             counts["assertions"] += 1
             _update(transaction, AssertionRow, col(AssertionRow.id) == said.id, blanked)

@@ -199,7 +199,7 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         AssertionRow,
         (
             *("subject", "attribute", "subject_key", "attribute_key", "value", "statement"),
-            *("speaker", "limited_to", "outcome", "tags"),
+            *("speaker", "limited_to", "outcome", "tags", "former_name"),
         ),
         ("id", "session_id", "act", "kind", "cue"),
         of_scope=lambda scope: col(AssertionRow.scope_id) == scope,

@@ -32,7 +32,7 @@ DETAILS: tuple[tuple[type[SQLModel], str], ...] = (
     *((FactRow, name) for name in "undone_as undone_by contested_by".split()),
     *((AssertionRow, name) for name in "session_id act kind subject attribute value statement speaker".split()),
     *((AssertionRow, name) for name in "authority said_at time_is_guess valid_from valid_to cue".split()),
-    *((AssertionRow, name) for name in "limited_to outcome is_flagged tags recorded_at".split()),
+    *((AssertionRow, name) for name in "limited_to outcome is_flagged tags former_name recorded_at".split()),
     *((EvidenceRow, name) for name in "ordinal kind quote session_id turn speaker start".split()),
 )
 """What is needed when a fact is asked for. A row holds it as one JSON array, which takes little memory."""
@@ -47,7 +47,7 @@ DETAILS: tuple[tuple[type[SQLModel], str], ...] = (
 (
     ID, UNDONE_AS, UNDONE_BY, CONTESTED_BY,
     SESSION, ACT, KIND, SUBJECT, ATTRIBUTE, VALUE, STATEMENT, SPEAKER, AUTHORITY, SAID_AT, IS_GUESS,
-    VALID_FROM, VALID_TO, CUE, LIMITED_TO, OUTCOME, IS_FLAGGED, TAGS, RECORDED_AT,
+    VALID_FROM, VALID_TO, CUE, LIMITED_TO, OUTCOME, IS_FLAGGED, TAGS, FORMER_NAME, RECORDED_AT,
     ITEM, ITEM_KIND, QUOTE, ITEM_SESSION, TURN, ITEM_SPEAKER, START,
 ) = range(len(DETAILS) + 1)
 # fmt: on
@@ -303,6 +303,7 @@ def _assertion(rows: Sequence[Details], scope: Scope) -> Assertion:
         outcome=row[OUTCOME],
         is_flagged=None if row[IS_FLAGGED] is None else bool(row[IS_FLAGGED]),
         tags=tags_of(row[TAGS]),
+        former_name=row[FORMER_NAME],
     )
 
 

@@ -13,7 +13,7 @@ from afterword.store.json_lines import Line
 from afterword.store.rows import pack_state, pack_transcript, turn_of, unpack_state, unpack_transcript
 from afterword.store.tables import TurnRow
 
-_ASSERTION_TEXTS = ("value", "statement", "subject", "limited_to", "outcome")
+_ASSERTION_TEXTS = ("value", "statement", "subject", "limited_to", "outcome", "former_name")
 
 
 def mask_line(kind: str, line: Line, privacy: Privacy) -> Line:
