@@ -6,7 +6,7 @@ LoCoMo without category 5: the turns that answer a question among all turns, and
 within a token budget (a fact counts as the turns it rests on). BEAM: the messages of the user. The settings were
 chosen on conversations 26, 30 and 41, and kept where 42 and 43 agreed. The scenario questions: is every needed fact in
 the block at 2,000 tokens, with the gold facts as the store? The data is read by path (AFTERWORD_BENCH_DATA,
-AFTERWORD_SHARED) and never copied. The lines "with vectors" need the extra `afterword[local]`.
+AFTERWORD_TEST_SHARED) and never copied. The lines "with vectors" need the extra `afterword[local]`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from afterword.recall.ranking import WEIGHTS, SearchIndex, Weights, repeats_last
 from afterword.recall.unit_table import UnitTable
 from afterword.recall.vectors import EmbeddingUnavailable, LocalEmbedder, Vectors, packed_vector
 
-SHARED = Path(os.environ.get("AFTERWORD_SHARED", Path(__file__).parent.parent.parent / "shared"))
+SHARED = Path(os.environ.get("AFTERWORD_TEST_SHARED", Path(__file__).parent.parent.parent / "shared"))
 DATA = Path(os.environ.get("AFTERWORD_BENCH_DATA", SHARED / "data/benchmarks"))
 CHOSEN_ON = frozenset({"conv-26", "conv-30", "conv-41"})
 FACT_CATEGORIES = frozenset(

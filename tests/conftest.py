@@ -66,9 +66,9 @@ def repository() -> Path:
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder with real saved states and scenarios beside the checkout; a test that needs it is skipped without."""
-    folder = Path(os.environ.get("AFTERWORD_SHARED", REPOSITORY.parent / "shared"))
+    folder = Path(os.environ.get("AFTERWORD_TEST_SHARED", REPOSITORY.parent / "shared"))
     if not folder.is_dir():
-        pytest.skip(f"{folder} is absent: set AFTERWORD_SHARED to the folder that holds data/ and tools/")
+        pytest.skip(f"{folder} is absent: set AFTERWORD_TEST_SHARED to the folder that holds data/ and tools/")
     return folder
 
 

@@ -11,8 +11,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pydantic import SecretStr
-
 from afterword import settings
 from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.embeddings import EndpointEmbedder
@@ -60,7 +58,7 @@ def model_client(options: ModelOptions) -> ModelClient:
         ModelSettings(
             model=options.name,
             base_url=options.base_url,
-            api_key=_plain_key(options.api_key),
+            api_key=options.used_key(),
             timeout_s=options.timeout_s,
             max_retries=options.max_retries,
             mode=options.mode,
@@ -87,7 +85,7 @@ def embedder(options: EmbeddingOptions | None = None) -> LocalEmbedder | Endpoin
     endpoint = ModelSettings(
         model=chosen.model,
         base_url=chosen.base_url,
-        api_key=_plain_key(chosen.api_key),
+        api_key=chosen.used_key(),
         timeout_s=chosen.timeout_s,
         max_retries=EMBEDDING_RETRIES,
     )
@@ -117,7 +115,3 @@ def configured_tracker(configured: Settings, kind: str) -> CostTracker:
     if kind == "model":
         tracker.check(configured.model.name)
     return tracker
-
-
-def _plain_key(key: SecretStr | None) -> str | None:
-    return key.get_secret_value() if key else None

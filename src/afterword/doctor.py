@@ -90,7 +90,7 @@ def _extractor(configured: Settings) -> Check:
         return Check("extractor", True, 'offline rules: English patterns, no model (extractor = "model" asks one)')
     model = configured.model
     endpoint = model.base_url or os.environ.get("OPENAI_BASE_URL") or "api.openai.com"
-    has_key = bool(model.api_key or os.environ.get("OPENAI_API_KEY"))
+    has_key = model.used_key() is not None
     finding = f"model {model.name} at {endpoint}, key {_presence(has_key)}, mode {model.mode}"
     return Check("extractor", has_key, finding, "set OPENAI_API_KEY")
 
@@ -124,7 +124,7 @@ def _embedder(configured: Settings, embedder: Embedder | None) -> tuple[str, str
     if not isinstance(embedder, EndpointEmbedder):
         return f"{LocalEmbedder.model}, {LocalEmbedder.dimension} numbers a text, on this machine", ""
     options, budget = configured.embedding, configured.budget
-    has_key = bool(options.api_key or (options.base_url is None and os.environ.get("OPENAI_API_KEY")))
+    has_key = options.used_key() is not None
     finding = f"{embedder.settings.place}, key {_presence(has_key)}, {embedder.dimension} numbers a text"
     if not has_key and options.base_url is None:
         return finding, "set AFTERWORD_EMBEDDING__API_KEY or OPENAI_API_KEY"

@@ -7,17 +7,19 @@ take plain values.
 from __future__ import annotations
 
 import os
+import tomllib
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
     TomlConfigSettingsSource,
 )
 
@@ -26,6 +28,7 @@ from afterword.facts.assertions import Kind
 from afterword.privacy.policy import FACTS_PER_SESSION, Privacy
 from afterword.privacy.record_requests import OFF, ON, Markers
 from afterword.privacy.secret_kinds import Secret
+from afterword.setting_names import DELIMITER, PREFIX, PROFILE_VARIABLE, unknown_name
 from afterword.store.database.engine import Connections
 from afterword.store.database.urls import DEFAULT_URL
 from afterword.store.forgetting.erase_requests import WAIT
@@ -124,18 +127,27 @@ class RetentionOptions(BaseModel):
         return Retention(sessions, {kind: timedelta(days=count) for kind, count in days.items() if count})
 
 
-class ModelOptions(BaseModel):
-    """The language model that extracts facts and judges pairs.
-
-    Without `api_key` the environment's `OPENAI_API_KEY` is used, without `base_url` its `OPENAI_BASE_URL`. With `mode`
-    "auto" the endpoint is tried once, and the mode that works is remembered in the file `modes_path()`.
-    """
+class EndpointOptions(BaseModel):
+    """The address of an endpoint, and the key that is sent to it."""
 
     model_config = ConfigDict(extra="forbid")
 
-    name: str = "gpt-4o-mini"
     base_url: str | None = None
     api_key: SecretStr | None = None
+
+    def used_key(self) -> str | None:
+        """Return the key that is sent: `api_key`, else the environment's `OPENAI_API_KEY`, else None."""
+        return (self.api_key.get_secret_value() if self.api_key else os.environ.get("OPENAI_API_KEY")) or None
+
+
+class ModelOptions(EndpointOptions):
+    """The language model that extracts facts and judges pairs.
+
+    Without `api_key` the environment's `OPENAI_API_KEY` is sent, without `base_url` its `OPENAI_BASE_URL` is asked.
+    With `mode` "auto" the endpoint is tried once, and the mode that works is remembered in the user's cache folder.
+    """
+
+    name: str = "gpt-4o-mini"
     mode: Literal["auto", "json_schema", "tools", "json"] = "auto"
     timeout_s: float = Field(default=60.0, gt=0)
     max_retries: int = Field(default=3, ge=0)
@@ -143,22 +155,17 @@ class ModelOptions(BaseModel):
     statement_language: str | None = Field(default=None, pattern=r"^[^\W\d_][\w -]{1,39}$")
 
 
-class EmbeddingOptions(BaseModel):
+class EmbeddingOptions(EndpointOptions):
     """The embedder, whose vectors let recall rank by meaning as well as by words.
 
     `kind` is "none", "local" (a model on this machine), "endpoint", or "auto": local where `afterword[local]` is
-    installed, else none. All other settings are for an endpoint. With
-    `shorten` the endpoint is asked for vectors of `dimension` numbers, which not every model supports. `batch` is the
-    number of texts in one request. Without `api_key` the environment's `OPENAI_API_KEY` is used, without `base_url` its
-    `OPENAI_BASE_URL`.
+    installed, else none. All other settings are for an endpoint. With `shorten` the endpoint is asked for vectors of
+    `dimension` numbers, which not every model supports. `batch` is the number of texts in one request. Without
+    `api_key` the environment's `OPENAI_API_KEY` is sent, without `base_url` its `OPENAI_BASE_URL` is asked.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     kind: Literal["auto", "none", "local", "endpoint"] = "auto"
     model: str = "text-embedding-3-small"
-    base_url: str | None = None
-    api_key: SecretStr | None = None
     dimension: int = Field(default=1536, ge=1)
     shorten: bool = False
     timeout_s: float = Field(default=30.0, gt=0)
@@ -260,7 +267,7 @@ class LogOptions(BaseModel):
 class Settings(BaseSettings):
     """All settings. Environment variables such as `AFTERWORD_STORE__URL` override the profile."""
 
-    model_config = SettingsConfigDict(env_prefix="AFTERWORD_", env_nested_delimiter="__", extra="forbid")
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter=DELIMITER, extra="forbid")
 
     store: StoreOptions = StoreOptions()
     extractor: Literal["rules", "model"] = "rules"
@@ -293,7 +300,7 @@ class Settings(BaseSettings):
 
 def profile_path() -> Path | None:
     """Return the profile in use: `AFTERWORD_PROFILE`, else `afterword.toml` in the working folder, else None."""
-    named = os.environ.get("AFTERWORD_PROFILE")
+    named = os.environ.get(PROFILE_VARIABLE)
     if named:
         return Path(named)
     return PROFILE if PROFILE.is_file() else None
@@ -305,22 +312,39 @@ def modes_path() -> Path:
     return (Path(cache) if cache else Path("~/.cache").expanduser()) / "afterword" / "modes.json"
 
 
+def read_profile() -> dict[str, Any]:
+    """Return what the profile in use holds, nothing if there is none.
+
+    Raises `SettingsInvalid` if it cannot be read.
+    """
+    profile = profile_path()
+    if profile is None:
+        return {}
+    try:
+        return tomllib.loads(profile.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SettingsInvalid(
+            f"{PROFILE_VARIABLE} names {profile}, which does not exist; create it or unset the variable"
+        ) from None
+    except OSError as error:
+        raise SettingsInvalid(f"{profile} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise SettingsInvalid(f"{profile} is not valid TOML: {error}; correct the file") from None
+
+
 def load() -> Settings:
     """Return the settings.
 
     Raises `SettingsInvalid`, which names the setting and never its value.
     """
-    profile = profile_path()
-    if profile is not None and not profile.is_file():
-        raise SettingsInvalid(
-            f"AFTERWORD_PROFILE names {profile}, which does not exist; create it or unset the variable"
-        )
+    if unknown := unknown_name(Settings, os.environ, read_profile()):
+        raise SettingsInvalid(unknown)
     try:
         return Settings()
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
-        reason = f"the setting {where} cannot be used: {first['msg']} (profile: {profile or 'none'})"
+        reason = f"the setting {where} cannot be used: {first['msg']} (profile: {profile_path() or 'none'})"
         raise SettingsInvalid(reason) from None
-    except ValueError as error:
-        raise SettingsInvalid(f"{profile} is not valid TOML: {error}; correct the file") from None
+    except SettingsError as error:
+        raise SettingsInvalid(f"an environment variable cannot be used: {error}") from None

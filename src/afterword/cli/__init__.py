@@ -14,7 +14,8 @@ from afterword.errors import AfterwordError
 
 # In the order of the help: importing a module registers its commands.
 from afterword.cli import session_commands, fact_commands, run_commands  # isort: skip
-from afterword.cli import erasure_command, transfer_commands, store_commands, evaluation_commands  # isort: skip
+from afterword.cli import erasure_command, transfer_commands, store_commands, settings_commands  # isort: skip
+from afterword.cli import evaluation_commands  # isort: skip
 
 __all__ = [
     "app",
@@ -24,6 +25,7 @@ __all__ = [
     "main",
     "run_commands",
     "session_commands",
+    "settings_commands",
     "store_commands",
     "transfer_commands",
 ]

@@ -107,7 +107,7 @@ async def ask_questions(request: EvaluationRequest, settings: Settings, folder: 
 
 def _answering_model(options: ModelOptions) -> ChatCompletionClient | None:
     """Return the configured model as AutoGen asks it, None without a key: then only recorded replies are played."""
-    key = options.api_key.get_secret_value() if options.api_key else os.environ.get("OPENAI_API_KEY")
+    key = options.used_key()
     if not key:
         return None
     from autogen_core.models import ModelFamily, ModelInfo
