@@ -18,7 +18,9 @@ if TYPE_CHECKING:
         Afterword,
         open,  # noqa: A004 - as in gzip.open
     )
+    from afterword.client.keys import NewKey
     from afterword.client.processing import ProcessingOptions
+    from afterword.client.requests import AuditPage, OpenRequest
     from afterword.client.results import (
         ConsolidatedScope,
         ConsolidationReport,
@@ -73,6 +75,8 @@ if TYPE_CHECKING:
     from afterword.pipeline.intake import Saved
     from afterword.pipeline.memory_import import MemoryImportResult
     from afterword.pipeline.session import SessionOutcome, process_session
+    from afterword.store.access.audit import AuditEntry
+    from afterword.store.access.keys import ApiKey
     from afterword.store.costs import Spending
     from afterword.store.database.engine import open_store
     from afterword.store.forgetting.erasure import Receipt
@@ -87,6 +91,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Afterword",
     "AfterwordError",
+    "ApiKey",
+    "AuditEntry",
+    "AuditPage",
     "BackupFile",
     "Budget",
     "ConsolidatedScope",
@@ -110,10 +117,12 @@ __all__ = [
     "ModelClient",
     "ModelExtractor",
     "ModelSettings",
+    "NewKey",
     "NotDue",
     "NotStarted",
     "Omission",
     "OmittedFact",
+    "OpenRequest",
     "OutdatedSession",
     "Pause",
     "Price",
@@ -159,6 +168,11 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ApiKey": "afterword.store.access.keys",
+    "AuditEntry": "afterword.store.access.audit",
+    "OpenRequest": "afterword.client.requests",
+    "AuditPage": "afterword.client.requests",
+    "NewKey": "afterword.client.keys",
     "Afterword": "afterword.client.app",
     "AfterwordError": "afterword.errors",
     "BackupFile": "afterword.client.store_results",

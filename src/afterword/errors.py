@@ -16,6 +16,20 @@ class ArgumentInvalid(AfterwordError, ValueError):
     is_usage = True
 
 
+class KeyInvalid(AfterwordError):
+    """A key of the service is unknown, was revoked, or has expired. Use another key."""
+
+
+class RequestReused(AfterwordError):
+    """An idempotency key belongs to another request. Take a new key for a new request."""
+
+    is_usage = True
+
+
+class RequestPending(AfterwordError):
+    """A request with this idempotency key is still worked on. Repeat it in a moment."""
+
+
 class StoreError(AfterwordError):
     """The base of the errors of the store. Follow the message, which says what to do next."""
 

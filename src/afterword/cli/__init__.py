@@ -15,9 +15,10 @@ from afterword.errors import AfterwordError
 # In the order of the help: importing a module registers its commands.
 from afterword.cli import session_commands, fact_commands, run_commands  # isort: skip
 from afterword.cli import erasure_command, transfer_commands, store_commands, settings_commands  # isort: skip
-from afterword.cli import evaluation_commands  # isort: skip
+from afterword.cli import access_commands, evaluation_commands  # isort: skip
 
 __all__ = [
+    "access_commands",
     "app",
     "erasure_command",
     "evaluation_commands",

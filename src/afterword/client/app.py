@@ -11,6 +11,8 @@ from sqlmodel import Session
 
 from afterword.client.arguments import Instant, Several, Source, first_page, one_more, scope_of
 from afterword.client.forgetting import ForgetTarget, forget
+from afterword.client.keys import Keys
+from afterword.client.requests import AuditPage, KeyedRequests, audit_page
 from afterword.client.resources import Resources
 from afterword.client.results import (
     ConsolidationReport,
@@ -68,6 +70,32 @@ class Afterword(StoreUpkeep):
         """The settings in use."""
         return self._resources.settings
 
+    @property
+    def keys(self) -> Keys:
+        """The keys of the service: make, list, check and revoke them."""
+        return Keys(self._resources)
+
+    @property
+    def requests(self) -> KeyedRequests:
+        """The requests of keys: begin and end them, so that they are audited and can be repeated."""
+        return KeyedRequests(self._resources)
+
+    async def audit(
+        self,
+        *,
+        tenant: str | None = None,
+        scope: Scope | str | None = None,
+        key_id: str | None = None,
+        limit: int | None = 100,
+        after: str | None = None,
+    ) -> AuditPage:
+        """Return who asked for what and when, newest first: all, or of a tenant, a scope or a key. Without words.
+
+        Only what changes or exports something is listed. Raises `ArgumentInvalid`.
+        """
+        owner = None if scope is None else scope_of(scope)
+        return await self._read(audit_page(tenant, owner, key_id, limit, after))
+
     async def store(self) -> Store:
         """Return the opened store, for functions that take one, such as `process_session`."""
         return await self._resources.store()
@@ -80,14 +108,16 @@ class Afterword(StoreUpkeep):
         """Return the memory of a scope, written tenant/kind/id. Raises `ScopeInvalid`."""
         return ScopeMemory(self._resources, scope_of(scope))
 
-    async def scopes(self, *, prefix: str = "", limit: int | None = None, after: str | None = None) -> ScopePage:
-        """Return the scopes whose id, or whose long form tenant/kind/id, begins with `prefix`.
+    async def scopes(
+        self, *, prefix: str = "", tenant: str | None = None, limit: int | None = None, after: str | None = None
+    ) -> ScopePage:
+        """Return the scopes whose id, or whose long form tenant/kind/id, begins with `prefix`; all, or of one tenant.
 
         Raises `ArgumentInvalid`, and `ScopeInvalid` for an `after` that is no cursor.
         """
         most, last = one_more(limit), None if after is None else Scope.parse(after)
         scopes, total = await self._read(
-            lambda transaction: scope_rows.find_scopes(transaction, prefix=prefix, most=most, after=last)
+            lambda transaction: scope_rows.find_scopes(transaction, prefix=prefix, tenant=tenant, most=most, after=last)
         )
         shown, cursor = first_page(scopes, str, limit=limit)
         return ScopePage(shown, total, cursor)

@@ -67,8 +67,8 @@ def run_json(run: Run) -> dict[str, Any]:
 
 
 def run_record_json(record: RunRecord) -> dict[str, Any]:
-    """Return a run with what it cost."""
-    return {**run_json(record.run), "spent": spending_json(record.spent)}
+    """Return a run with what it cost and which key asked for it."""
+    return {**run_json(record.run), "spent": spending_json(record.spent), "actor": record.actor}
 
 
 def origin_json(origin: FactOrigin) -> dict[str, Any]:

@@ -213,10 +213,11 @@ class ContextBlock:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """A run and what it cost."""
+    """A run and what it cost. `actor` is the id of the key that asked for it, None if no key did."""
 
     run: Run
     spent: Spending
+    actor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ from afterword.privacy.foreign.stretches import foreign_turns
 from afterword.recall.matched_words import matched_words
 from afterword.recall.tokens import token_count
 from afterword.store import costs, fact_ids, ledger, lookup, reviews, runs, scope_rows, sessions
+from afterword.store.access.audit import actors_of_runs
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.erase_requests import read_erase_requests
@@ -300,14 +301,15 @@ class ScopeReading:
         """
         statuses = () if status is None else tuple(choices(RunStatus, status, "status"))
 
-        def work(transaction: Session) -> tuple[list[Run], dict[int | None, Spending]]:
-            return runs.read_runs(transaction, self.scope, statuses=statuses), costs.spending_by_run(
-                transaction, self.scope
-            )
+        def work(transaction: Session) -> RunPage:
+            fitting = runs.read_runs(transaction, self.scope, statuses=statuses)
+            spent = costs.spending_by_run(transaction, self.scope)
+            shown, next_cursor = page(fitting, lambda run: run_cursor(run.id), limit=limit, after=after)
+            actors = actors_of_runs(transaction, [run.id for run in shown])
+            records = (RunRecord(run, run_cost(run, spent), actors.get(run.id)) for run in shown)
+            return RunPage(tuple(records), len(fitting), next_cursor)
 
-        fitting, spent = await self._read(work)
-        shown, next_cursor = page(fitting, lambda run: run_cursor(run.id), limit=limit, after=after)
-        return RunPage(tuple(RunRecord(run, run_cost(run, spent)) for run in shown), len(fitting), next_cursor)
+        return await self._read(work)
 
     async def review(self) -> Review:
         """Return what waits for a person's decision; `decide` carries one out."""

@@ -15,6 +15,8 @@ from afterword.pipeline.consolidation import ConsolidationResult
 from afterword.pipeline.resolution import Changes
 from afterword.pipeline.session import SessionOutcome
 from afterword.pipeline.vector_refresh import RefreshResult
+from afterword.store.access.audit import AuditEntry
+from afterword.store.access.keys import ApiKey
 from afterword.store.costs import Spending
 from afterword.store.forgetting.erasure import Receipt
 from afterword.store.reviews import Contest
@@ -23,7 +25,9 @@ from afterword.store.runs import Run
 from afterword.store.sessions import SavedSession
 
 __all__ = [
+    "ApiKey",
     "Assertion",
+    "AuditEntry",
     "Changes",
     "ConsolidationResult",
     "Contest",

@@ -22,6 +22,7 @@ from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
 from afterword.facts.validity.timeline import FactHistory, derived_histories, fact_histories
+from afterword.store.access.audit import note_run
 from afterword.store.database.inserts import insert_rows
 from afterword.store.database.statements import chunks, fetch_rows, fetch_where_in, select_columns
 from afterword.store.lookup import assertions_by_id, knowledge_after_runs, read_knowledge
@@ -141,6 +142,7 @@ def propose_run(
         raise NotFound("the run got no id")
     # SQLAlchemy refers to rows weakly. This reference saves reading the run again if it is applied at once.
     transaction.info[RunRow] = run
+    note_run(transaction, run.id, next((said.id for read in proposal.readings for said in read.assertions), None))
     window_ids = [store_window(transaction, scope_id, proposal, reading) for reading in proposal.readings]
     ties = [{"run_id": run.id, "ordinal": ordinal, "window_id": key} for ordinal, key in enumerate(window_ids)]
     insert_rows(transaction, RunWindowRow, ties)

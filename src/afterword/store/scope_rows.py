@@ -76,14 +76,18 @@ def read_scopes(transaction: Session) -> list[Scope]:
     return [scope_of_row(row) for row in rows]
 
 
-def find_scopes(transaction: Session, *, prefix: str, most: int | None, after: Scope | None) -> tuple[list[Scope], int]:
-    """Return the scopes whose id or long form begins with `prefix`, and their total number.
+def find_scopes(
+    transaction: Session, *, prefix: str, tenant: str | None = None, most: int | None, after: Scope | None
+) -> tuple[list[Scope], int]:
+    """Return the scopes, all or of one tenant, whose id or long form begins with `prefix`, and their total number.
 
     At most `most` scopes after the scope `after` are returned.
     """
     columns = (col(ScopeRow.tenant), col(ScopeRow.kind), col(ScopeRow.name))
     long_form = columns[0] + "/" + columns[1] + "/" + columns[2]
     begins = or_(*(func.substr(text, 1, len(prefix)) == prefix for text in (columns[2], long_form)))
+    if tenant is not None:
+        begins &= columns[0] == tenant
     total = transaction.exec(select(func.count()).select_from(ScopeRow).where(begins)).one()
     query = select(ScopeRow).where(begins).order_by(*columns).limit(most)
     if after is not None:

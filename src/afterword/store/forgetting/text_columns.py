@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, or_
 from sqlmodel import SQLModel, col, select
 
+from afterword.store.access.tables import ApiKeyRow, AuditedRunRow, AuditEntryRow, RepeatableRequestRow
 from afterword.store.ledger import session_source
 from afterword.store.tables import (
     AssertionRow,
@@ -113,6 +114,12 @@ def _verdicts_on(statements: Any) -> Select[Any]:
 
 def _sessions(scope_id: int) -> Select[Any]:
     return select(SessionRow.id).where(SessionRow.scope_id == scope_id)
+
+
+def _audit_entries(scope_id: int) -> Select[Any]:
+    long_form = col(ScopeRow.tenant) + "/" + col(ScopeRow.kind) + "/" + col(ScopeRow.name)
+    named = select(long_form).where(ScopeRow.id == scope_id).scalar_subquery()
+    return select(AuditEntryRow.id).where(col(AuditEntryRow.scope) == named)
 
 
 ERASABLE_TABLES: tuple[ErasableTable, ...] = (
@@ -230,6 +237,9 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         of_session=lambda session: col(ImportedRunRow.run_id).in_(_session_runs(session)),
     ),
     ErasableTable(
+        AuditedRunRow, (), ("assertion_id",), of_scope=lambda scope: col(AuditedRunRow.run_id).in_(_runs(scope))
+    ),
+    ErasableTable(
         RunRow,
         ("transcript",),
         ("source", "purpose", "status", "extractor", "judge", "counts"),
@@ -270,6 +280,16 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
     ErasableTable(ScopeRow, (), ("tenant", "kind", "name", "policy", "stamp")),
     ErasableTable(TombstoneRow, (), ("id", "key_id", "kind", "place", "mark", "spans")),
     ErasableTable(TombstoneKeyRow, (), ("id", "key")),
+    # Answers hold ids and counts, and are discarded after a day. Of a forgotten scope they go at once.
+    ErasableTable(
+        RepeatableRequestRow,
+        (),
+        ("key_id", "name", "fingerprint", "holder", "answer"),
+        of_scope=lambda scope: col(RepeatableRequestRow.entry_id).in_(_audit_entries(scope)),
+    ),
+    # Who did what to a scope, and whose keys there are, stays when the scope is forgotten, as the scope's name does.
+    ErasableTable(AuditEntryRow, (), ("key_id", "action", "tenant", "scope")),
+    ErasableTable(ApiKeyRow, (), ("id", "digest", "name", "tenant", "scope")),
     # A job belongs to no scope, and its failure holds only the type of an error.
     ErasableTable(JobRow, (), ("name", "holder", "failure")),
 )

@@ -1,0 +1,109 @@
+"""Commands for access from outside: the keys of the service, and who did what with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from afterword.cli.app import Json, ScopeName, User, app
+from afterword.cli.calls import call_store, chosen_scope
+from afterword.cli.output import console, day, print_json, table
+from afterword.client.json_forms import iso_instant
+from afterword.client.keys import key_json
+from afterword.client.requests import audit_entry_json
+
+if TYPE_CHECKING:
+    from afterword.client.values import ApiKey
+
+keys_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Make, list and revoke keys of the service.")
+app.add_typer(keys_app, name="keys")
+
+KeyId = Annotated[str, typer.Argument(metavar="ID", help="The id of a key; see `afterword keys list`.")]
+
+
+@keys_app.command(name="create")
+def create_key_command(
+    user: User = None,
+    scope: ScopeName = None,
+    name: Annotated[
+        str, typer.Option("--name", help="A name by which you recognise the key, for example laptop.")
+    ] = "",
+    read_only: Annotated[bool, typer.Option("--read-only", help="The key changes nothing.")] = False,
+    admin: Annotated[bool, typer.Option("--admin", help="The key also opens every memory of the tenant.")] = False,
+    tenant: Annotated[str | None, typer.Option("--tenant", help="The tenant of an admin key.")] = None,
+    expires: Annotated[
+        str | None, typer.Option("--expires", metavar="INSTANT", help="When the key ends, for example 2027-01-31.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Make a key and print it. It is shown once."""
+    owner = chosen_scope(user, scope)
+    made = call_store(
+        lambda store: store.keys.create(
+            scope=owner, tenant=tenant, name=name, read_only=read_only, admin=admin, expires_at=expires
+        ),
+        create=True,
+    )
+    if as_json:
+        print_json({"id": made.key.id, "key": made.secret, **key_json(made.key)})
+        return
+    console().print(made.secret)
+    console(to_errors=True).print(f"key {made.key.id} for {_opens(made.key)}; it is not shown again")
+
+
+@keys_app.command(name="list")
+def list_keys_command(as_json: Json = False) -> None:
+    """List the keys of the store, without the keys themselves."""
+    keys = call_store(lambda store: store.keys.list())
+    if as_json:
+        print_json([key_json(key) for key in keys])
+        return
+    names = ("key", "name", "opens", "rights", "made", "last used", "expires", "revoked")
+    rows = [
+        (
+            *(key.id, key.name, _opens(key), "read" if key.is_read_only else "read, write"),
+            *(day(at) for at in (key.created_at, key.last_used_at, key.expires_at, key.revoked_at)),
+        )
+        for key in keys
+    ]
+    console().print(table(f"{len(keys)} keys", names, rows))
+
+
+def _opens(key: ApiKey) -> str:
+    scopes = [str(key.scope)] if key.scope else []
+    return ", ".join([*scopes, *([f"every memory of {key.tenant}"] if key.is_admin else [])])
+
+
+@keys_app.command(name="revoke")
+def revoke_key_command(key_id: KeyId, as_json: Json = False) -> None:
+    """Revoke a key for good."""
+    key = call_store(lambda store: store.keys.revoke(key_id))
+    if as_json:
+        print_json(key_json(key))
+    else:
+        console().print(f"key {key.id} is revoked")
+
+
+@app.command(name="audit")
+def audit_command(
+    user: User = None,
+    scope: ScopeName = None,
+    key_id: Annotated[str | None, typer.Option("--key", metavar="ID", help="Only the requests of one key.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="How many entries are shown.")] = 100,
+    as_json: Json = False,
+) -> None:
+    """List which key asked the service for what and when, newest first. No words are recorded."""
+    owner = chosen_scope(user, scope)
+    page = call_store(lambda store: store.audit(scope=owner, key_id=key_id, limit=limit))
+    if as_json:
+        print_json([audit_entry_json(entry) for entry in page.entries])
+        return
+    rows: list[tuple[Any, ...]] = [
+        (
+            *(iso_instant(entry.at), entry.key_id, entry.action, entry.scope or entry.tenant),
+            *(entry.result or "no answer", ", ".join(map(str, entry.run_ids))),
+        )
+        for entry in page.entries
+    ]
+    console().print(table(f"{len(rows)} requests", ("at", "key", "action", "scope", "result", "runs"), rows))

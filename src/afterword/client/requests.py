@@ -1,0 +1,149 @@
+"""Requests of keys, for `Afterword.requests`: who asked for what, and the answers to repeated requests."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from sqlmodel import Session
+
+from afterword.client.arguments import first_page, number_after, one_more, run_cursor
+from afterword.client.resources import Resources
+from afterword.errors import AfterwordError, ArgumentInvalid
+from afterword.facts.scopes import Scope
+from afterword.store.access import audit
+from afterword.store.access.audit import AuditedRequest, AuditEntry, Repeatable
+from afterword.store.access.keys import ApiKey
+from afterword.store.transfer.fact_json import iso_instant
+
+HOLD_S = 60.0
+"""How long a request is held by the process that works on it. If that process has died, another may then repeat it."""
+LONGEST_IDEMPOTENCY_KEY = 255
+HOLDER = secrets.token_hex(8)
+"""Stands for this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPage:
+    """Audit entries, newest first. `next` is the cursor of the page after this one."""
+
+    entries: tuple[AuditEntry, ...]
+    next: str | None = None
+
+
+@dataclass(slots=True)
+class OpenRequest:
+    """A request that is worked on.
+
+    `answer` is set if it was answered before: it is the answer. `made` are the runs of an earlier try that could not
+    answer any more, each with its first statement. Set `result` and `answer` to end it; an `answer` holds ids and
+    counts only.
+    """
+
+    made: tuple[tuple[int, str | None], ...] = ()
+    answer: Mapping[str, Any] | None = None
+    result: int = 200
+    is_repeated: bool = field(default=False)
+
+
+def audit_entry_json(entry: AuditEntry) -> dict[str, Any]:
+    """Return which key asked for what, and the runs that came of it."""
+    return {
+        "id": entry.id,
+        "at": iso_instant(entry.at),
+        "key": entry.key_id,
+        "action": entry.action,
+        "tenant": entry.tenant,
+        "scope": None if entry.scope is None else str(entry.scope),
+        "result": entry.result,
+        "runs": list(entry.run_ids),
+    }
+
+
+class KeyedRequests:
+    """The requests of keys. Use it through `Afterword.requests`."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+
+    @asynccontextmanager
+    async def begin(
+        self,
+        key: ApiKey,
+        action: str,
+        *,
+        scope: Scope | None = None,
+        idempotency_key: str | None = None,
+        content: Mapping[str, Any] | None = None,
+        hold_s: float = HOLD_S,
+    ) -> AsyncIterator[OpenRequest]:
+        """Record a request of a key, and attribute the runs that are made inside to it.
+
+        With an `idempotency_key` the answer is stored, and yielded when the request is repeated with the same
+        `content`. A request that failed may be tried again. Raises `RequestReused` if the key belongs to a request with
+        another content, `RequestPending` if that request is still worked on, and `ArgumentInvalid`.
+        """
+        store, at = await self._resources.store(), self._resources.now()
+        repeatable = None
+        if idempotency_key is not None:
+            repeatable = _repeatable(action, scope, idempotency_key, content or {}, timedelta(seconds=hold_s))
+        begun = await store.write(
+            lambda transaction: audit.begin_request(
+                transaction, key.id, action, tenant=key.tenant, scope=scope, repeatable=repeatable, at=at
+            )
+        )
+        opened = OpenRequest(begun.made, begun.answer, is_repeated=begun.answer is not None)
+        if opened.is_repeated:
+            yield opened
+            return
+        try:
+            with audit.audited(begun):
+                yield opened
+        except AfterwordError:
+            await self._end(begun, opened.result if opened.result >= 400 else 400, None)
+            raise
+        await self._end(begun, opened.result, opened.answer)
+
+    async def _end(self, request: AuditedRequest, result: int, answer: Mapping[str, Any] | None) -> None:
+        store, at = await self._resources.store(), self._resources.now()
+        await store.write(
+            lambda transaction: audit.end_request(transaction, request, result=result, answer=answer, at=at),
+            lasting=False,
+        )
+
+    async def discard_old_answers(self) -> None:
+        """Discard the stored answers that are older than a day."""
+        at = self._resources.now()
+        await (await self._resources.store()).write(lambda transaction: audit.discard_old_answers(transaction, at))
+
+
+def audit_page(
+    tenant: str | None, scope: Scope | None, key_id: str | None, limit: int | None, after: str | None
+) -> Callable[[Session], AuditPage]:
+    """Return what reads a page of the audit entries. Raises `ArgumentInvalid`."""
+    most, before = one_more(limit), number_after(after)
+
+    def work(transaction: Session) -> AuditPage:
+        entries = audit.read_audit(transaction, tenant=tenant, scope=scope, key_id=key_id, most=most, before=before)
+        return AuditPage(*first_page(entries, lambda entry: run_cursor(entry.id), limit=limit))
+
+    return work
+
+
+def _repeatable(
+    action: str, scope: Scope | None, idempotency_key: str, content: Mapping[str, Any], hold: timedelta
+) -> Repeatable:
+    if not 0 < len(idempotency_key) <= LONGEST_IDEMPOTENCY_KEY:
+        raise ArgumentInvalid(f"an idempotency key is a text of 1 to {LONGEST_IDEMPOTENCY_KEY} characters")
+    request = json.dumps([action, str(scope), content], sort_keys=True, default=str)
+    return Repeatable(_sha256(idempotency_key), _sha256(request), HOLDER, hold)
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,233 @@
+"""Audit entries: which key asked for what, when, in which scope, and which runs came of it. Without words.
+
+Work that happens inside `audited` is noted in the transaction that makes the run, so that no run lacks its entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import delete, update
+from sqlmodel import Session, col, select
+
+from afterword.errors import RequestPending, RequestReused, StateConflict
+from afterword.facts.scopes import Scope
+from afterword.store.access.tables import AuditedRunRow, AuditEntryRow, RepeatableRequestRow
+from afterword.store.database.inserts import insert_rows
+
+REMEMBERED_FOR = timedelta(hours=24)
+"""How long the answer to a request with an idempotency key is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One request of a key: what it asked for and when, in which scope, and the runs that came of it.
+
+    `result` is the HTTP status of the answer, None if there was none.
+    """
+
+    id: int
+    at: datetime
+    key_id: str
+    action: str
+    tenant: str
+    scope: Scope | None
+    result: int | None
+    run_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Repeatable:
+    """What makes a request repeatable: hashes of its idempotency key and of its content, and who works on it."""
+
+    name: str
+    fingerprint: str
+    holder: str
+    hold: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedRequest:
+    """A request that has begun. Of a repeated one, `answer` is what was answered before.
+
+    `made` are the runs that an earlier try has made, each with its first statement; the server stopped before it could
+    answer.
+    """
+
+    entry_id: int
+    repeatable: Repeatable | None = None
+    answer: Mapping[str, Any] | None = None
+    made: tuple[tuple[int, str | None], ...] = ()
+
+
+_current: ContextVar[AuditedRequest | None] = ContextVar("audited_request", default=None)
+
+
+@contextmanager
+def audited(request: AuditedRequest) -> Iterator[None]:
+    """Attribute the runs that are made inside to a request."""
+    token = _current.set(request)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def note_run(transaction: Session, run_id: int, assertion_id: str | None) -> None:
+    """Attribute a new run to the request that is worked on, if there is one.
+
+    Raises `StateConflict` if another process has taken the request over: the run is rolled back.
+    """
+    request = _current.get()
+    if request is None:
+        return
+    if request.repeatable is not None:
+        holds = (
+            col(RepeatableRequestRow.entry_id) == request.entry_id,
+            col(RepeatableRequestRow.holder) == request.repeatable.holder,
+        )
+        # The update also makes two transactions of one request collide.
+        held = update(RepeatableRequestRow).where(*holds).values(holder=request.repeatable.holder)
+        if not transaction.connection().execute(held).rowcount:
+            raise StateConflict("another process works on this request by now; repeat it to get its answer")
+    row = {"run_id": run_id, "entry_id": request.entry_id, "assertion_id": assertion_id}
+    insert_rows(transaction, AuditedRunRow, [row])
+
+
+def begin_request(
+    transaction: Session,
+    key_id: str,
+    action: str,
+    *,
+    tenant: str,
+    scope: Scope | None,
+    repeatable: Repeatable | None,
+    at: datetime,
+) -> AuditedRequest:
+    """Record that a request begins; of one that was begun before, return what came of it.
+
+    Raises `RequestReused` if its idempotency key belongs to another request, and `RequestPending` if that request is
+    still worked on.
+    """
+    if repeatable is not None:
+        known = transaction.get(RepeatableRequestRow, (key_id, repeatable.name))
+        if known is not None:
+            return _repeated(transaction, known, repeatable, at)
+    long_form = None if scope is None else str(scope)
+    entry = AuditEntryRow(at=at, key_id=key_id, action=action, tenant=tenant, scope=long_form)
+    transaction.add(entry)
+    transaction.flush()
+    if entry.id is None:
+        raise StateConflict("the entry got no id")
+    if repeatable is not None:
+        transaction.add(
+            RepeatableRequestRow(
+                key_id=key_id,
+                name=repeatable.name,
+                fingerprint=repeatable.fingerprint,
+                entry_id=entry.id,
+                holder=repeatable.holder,
+                held_until=at + repeatable.hold,
+            )
+        )
+    return AuditedRequest(entry.id, repeatable)
+
+
+def _repeated(
+    transaction: Session, known: RepeatableRequestRow, repeatable: Repeatable, at: datetime
+) -> AuditedRequest:
+    if known.fingerprint != repeatable.fingerprint:
+        raise RequestReused("this idempotency key belongs to another request; take a new one")
+    if known.answer is not None:
+        return AuditedRequest(known.entry_id, repeatable, answer=known.answer)
+    if known.held_until > at:
+        raise RequestPending("this request is still worked on; repeat it in a moment")
+    known.holder, known.held_until = repeatable.holder, at + repeatable.hold
+    transaction.add(known)
+    return AuditedRequest(known.entry_id, repeatable, made=_runs_made(transaction, known.entry_id))
+
+
+def _runs_made(transaction: Session, entry_id: int) -> tuple[tuple[int, str | None], ...]:
+    query = select(AuditedRunRow).where(AuditedRunRow.entry_id == entry_id).order_by(col(AuditedRunRow.run_id))
+    return tuple((row.run_id, row.assertion_id) for row in transaction.exec(query))
+
+
+def end_request(
+    transaction: Session, request: AuditedRequest, *, result: int, answer: Mapping[str, Any] | None, at: datetime
+) -> None:
+    """Record the end of a request. Without an answer it may be tried again with the same idempotency key.
+
+    If it has made a run all the same, the next try is told which.
+    """
+    ended = update(AuditEntryRow).where(col(AuditEntryRow.id) == request.entry_id).values(result=result)
+    transaction.connection().execute(ended)
+    if request.repeatable is None:
+        return
+    holds = (
+        col(RepeatableRequestRow.entry_id) == request.entry_id,
+        col(RepeatableRequestRow.holder) == request.repeatable.holder,
+    )
+    if answer is not None:
+        values: dict[str, Any] = {"answer": dict(answer)}
+    elif _runs_made(transaction, request.entry_id):
+        values = {"held_until": at}
+    else:
+        transaction.connection().execute(delete(RepeatableRequestRow).where(*holds))
+        return
+    transaction.connection().execute(update(RepeatableRequestRow).where(*holds).values(values))
+
+
+def discard_old_answers(transaction: Session, at: datetime) -> None:
+    """Discard the answers that are kept longer than `REMEMBERED_FOR`."""
+    is_old = col(RepeatableRequestRow.held_until) < at - REMEMBERED_FOR
+    transaction.connection().execute(delete(RepeatableRequestRow).where(is_old))
+
+
+def read_audit(
+    transaction: Session, *, tenant: str | None, scope: Scope | None, key_id: str | None, most: int | None, before: int
+) -> list[AuditEntry]:
+    """Return at most `most` entries, newest first: all, or those of a tenant, a scope or a key.
+
+    With `before` above 0 only entries with a smaller id.
+    """
+    query = select(AuditEntryRow).order_by(col(AuditEntryRow.id).desc()).limit(most)
+    if tenant is not None:
+        query = query.where(AuditEntryRow.tenant == tenant)
+    if scope is not None:
+        query = query.where(AuditEntryRow.scope == str(scope))
+    if key_id is not None:
+        query = query.where(AuditEntryRow.key_id == key_id)
+    if before:
+        query = query.where(col(AuditEntryRow.id) < before)
+    rows = list(transaction.exec(query))
+    run_ids: dict[int, list[int]] = {row.id: [] for row in rows if row.id is not None}
+    made = select(AuditedRunRow).where(col(AuditedRunRow.entry_id).in_(run_ids)).order_by(col(AuditedRunRow.run_id))
+    for run in transaction.exec(made):
+        run_ids[run.entry_id].append(run.run_id)
+    return [
+        AuditEntry(
+            id=row.id,
+            at=row.at,
+            key_id=row.key_id,
+            action=row.action,
+            tenant=row.tenant,
+            scope=None if row.scope is None else Scope.parse(row.scope),
+            result=row.result,
+            run_ids=tuple(run_ids[row.id]),
+        )
+        for row in rows
+        if row.id is not None
+    ]
+
+
+def actors_of_runs(transaction: Session, run_ids: Sequence[int]) -> dict[int, str]:
+    """Return the ids of the keys that asked for these runs; runs that no key asked for are missing."""
+    query = select(AuditedRunRow.run_id, AuditEntryRow.key_id).where(
+        col(AuditedRunRow.entry_id) == col(AuditEntryRow.id), col(AuditedRunRow.run_id).in_(run_ids)
+    )
+    return dict(transaction.exec(query).all())

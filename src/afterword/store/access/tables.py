@@ -1,0 +1,71 @@
+"""The tables of keys, audit entries, and requests that may be repeated. None of them holds a user's words."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON
+from sqlmodel import Field, SQLModel
+
+
+class ApiKeyRow(SQLModel, table=True):
+    """A key for the service. Of the key itself only the SHA-256 is stored.
+
+    `scope` is the memory that it opens, in its long form; None for a key that only administers `tenant`."""
+
+    __tablename__ = "api_keys"
+
+    id: str = Field(primary_key=True)
+    digest: str = Field(unique=True)
+    name: str = ""
+    tenant: str
+    scope: str | None = None
+    is_read_only: bool = False
+    is_admin: bool = False
+    created_at: datetime
+    last_used_at: datetime | None = None
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+
+class AuditEntryRow(SQLModel, table=True):
+    """One request that changes or exports something: which key asked for what, when, and in which scope.
+
+    `result` is the HTTP status of the answer, None while the request runs or if the server stopped before its end."""
+
+    __tablename__ = "audit_entries"
+
+    id: int | None = Field(default=None, primary_key=True)
+    at: datetime
+    key_id: str = Field(index=True)
+    action: str
+    tenant: str
+    scope: str | None = Field(default=None, index=True)
+    result: int | None = None
+
+
+class AuditedRunRow(SQLModel, table=True):
+    """A run that a request made, and the first statement in it."""
+
+    __tablename__ = "audited_runs"
+
+    run_id: int = Field(primary_key=True)
+    entry_id: int = Field(foreign_key="audit_entries.id", index=True)
+    assertion_id: str | None = None
+
+
+class RepeatableRequestRow(SQLModel, table=True):
+    """A request with an idempotency key. `name` is a hash of that key, `fingerprint` one of the request.
+
+    `holder` is the process that works on it, `held_until` for how long. `answer` holds ids and counts only."""
+
+    __tablename__ = "repeatable_requests"
+
+    key_id: str = Field(primary_key=True)
+    name: str = Field(primary_key=True)
+    fingerprint: str
+    entry_id: int = Field(foreign_key="audit_entries.id", index=True)
+    holder: str
+    held_until: datetime
+    answer: dict[str, Any] | None = Field(default=None, sa_type=JSON)
