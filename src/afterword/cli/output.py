@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def print_pairs(pairs: dict[str, Any], *, as_json: bool) -> None:
 
 
 def day(instant: datetime | None) -> str:
-    """Return the day of an instant in UTC, an empty text for none."""
-    return instant.astimezone(UTC).date().isoformat() if instant else ""
+    """Return the day of an instant where it was said (else in UTC), an empty text for none."""
+    return instant.date().isoformat() if instant else ""
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> ResponsiveTable:

@@ -24,6 +24,7 @@ from afterword.facts.assertions import (
     digest,
 )
 from afterword.facts.fact import Status
+from afterword.facts.local_time import at_offset, offset_seconds
 from afterword.facts.safety import assertion_flag
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import LARGEST_STATE_BYTES, Role, TimeBasis, Transcript, Turn
@@ -67,6 +68,7 @@ def assertion_values(assertion: Assertion, scope_id: int, recorded_at: datetime)
         "is_flagged": assertion_flag(assertion),
         "tags": "\n".join(assertion.tags) or None,
         "former_name": assertion.former_name,
+        "utc_offset_s": offset_seconds(assertion.said_at),
         "recorded_at": recorded_at,
     }
 
@@ -81,6 +83,7 @@ def evidence_values(assertion: Assertion) -> list[Values]:
 
 def assertion_of(row: AssertionRow, evidence: Iterable[EvidenceRow], scope: Scope) -> Assertion:
     """Return the assertion of a row and the rows of its evidence."""
+    valid_from, valid_to = (at and at_offset(at, row.utc_offset_s) for at in (row.valid_from, row.valid_to))
     return Assertion(
         id=row.id,
         scope=scope,
@@ -93,14 +96,14 @@ def assertion_of(row: AssertionRow, evidence: Iterable[EvidenceRow], scope: Scop
         statement=row.statement,
         speaker=row.speaker,
         authority=Authority(row.authority),
-        said_at=row.said_at,
+        said_at=at_offset(row.said_at, row.utc_offset_s),
         evidence=tuple(
             Evidence(EvidenceKind(piece.kind), piece.quote, piece.session_id, piece.turn, piece.speaker, piece.start)
             for piece in sorted(evidence, key=lambda piece: piece.ordinal)
         ),
         time_is_guess=row.time_is_guess,
-        valid_from=row.valid_from,
-        valid_to=row.valid_to,
+        valid_from=valid_from,
+        valid_to=valid_to,
         cue=Cue(row.cue) if row.cue else None,
         limited_to=row.limited_to,
         outcome=row.outcome,
@@ -202,7 +205,8 @@ def history_of(row: FactRow, members: Sequence[FactAssertionRow], assertions: Ma
 
 def turn_values(turn: Turn, session_pk: int) -> Values:
     """Return the columns of a turn."""
-    return {"session_pk": session_pk, **asdict(turn), "role": str(turn.role), "search_terms": turn_search_terms(turn)}
+    derived = {"utc_offset_s": offset_seconds(turn.said_at), "search_terms": turn_search_terms(turn)}
+    return {"session_pk": session_pk, **asdict(turn), "role": str(turn.role), **derived}
 
 
 def turn_search_terms(turn: Turn) -> str | None:
@@ -213,7 +217,8 @@ def turn_search_terms(turn: Turn) -> str | None:
 
 def turn_of(row: TurnRow) -> Turn:
     """Return the turn of a row."""
-    return Turn(row.number, row.speaker, Role(row.role), row.text, row.said_at, row.message_id, row.time_is_guess)
+    said_at = row.said_at and at_offset(row.said_at, row.utc_offset_s)
+    return Turn(row.number, row.speaker, Role(row.role), row.text, said_at, row.message_id, row.time_is_guess)
 
 
 def pack_state(state: Mapping[str, Any]) -> bytes:
