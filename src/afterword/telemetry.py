@@ -68,6 +68,7 @@ class Count(StrEnum):
     ASSERTIONS = "afterword.assertions"
     REFUSED = "afterword.candidates.refused"
     VERDICTS = "afterword.verdicts"
+    REMAINDERS_IGNORED = "afterword.remainders.ignored"
     CALLS = "afterword.calls"
     TOKENS = "afterword.tokens"
     COST = "afterword.cost"
@@ -91,6 +92,7 @@ _UNITS: Mapping[Count | Measure, str] = {
     Count.ASSERTIONS: "{assertion}",
     Count.REFUSED: "{candidate}",
     Count.VERDICTS: "{verdict}",
+    Count.REMAINDERS_IGNORED: "{remainder}",
     Count.CALLS: "{request}",
     Count.TOKENS: "{token}",
     Count.COST: "{USD}",

@@ -23,6 +23,7 @@ from afterword.facts.assertions import (
     Cue,
     Evidence,
     EvidenceKind,
+    Extent,
     Kind,
     Relation,
     SpeechAct,
@@ -264,3 +265,17 @@ async def test_what_a_judge_that_fails_has_cost_is_on_its_error() -> None:
                 await model.judge(PAIRS)
     assert caught.value.usage.calls == 2
     assert caught.value.usage.prompt_tokens > 0
+
+
+async def test_the_third_version_says_what_is_left_and_for_how_long() -> None:
+    told = {**finding(1, "changes"), "extent": "days", "remainder": " The user wants \n a seat. "}
+    beside = {**finding(2, "beside"), "extent": "days", "remainder": "The user."}
+    other = said("train", 6, "The user takes trains.")
+    with ScriptedEndpoint([findings(told, beside)]) as endpoint:
+        async with ModelClient(ModelSettings("scripted", endpoint.base_url, max_retries=0)) as client:
+            verdicts, _ = await ModelJudge(client, prompt="judge-3").judge([(WINDOW, AISLE), (WINDOW, other)])
+    assert [(verdict.extent, verdict.remainder) for verdict in verdicts] == [
+        (Extent.DAYS, "The user wants a seat."),
+        (None, None),
+    ]
+    assert {verdict.judge for verdict in verdicts} == {"model:scripted:judge-3"}

@@ -154,7 +154,7 @@ class Judge:
         draw = self.drawn(earlier.id, later.id)
         if earlier.act is not SpeechAct.STATE or (earlier.slot != later.slot and draw % 11):
             return None
-        relation = (*Relation, Relation.SAME, None)[draw // 11 % 8]
+        relation = (*Relation, Relation.SAME, None)[draw // 11 % 10]
         if later.act is not SpeechAct.STATE and draw % 3:
             relation = Relation.RETRACTS
         who = PERSON if draw // 97 % 13 == 0 else self.version
@@ -163,7 +163,17 @@ class Judge:
         if relation is None:
             return None
         extent = (None, None, *Extent)[self.drawn("extent", earlier.id, later.id) % 4]
-        return Verdict(earlier.id, later.id, relation, "as drawn", who, joins, is_parted, extent)
+        return Verdict(
+            *(earlier.id, later.id, relation, "as drawn", who, joins, is_parted, extent),
+            remainder=self._remainder(earlier, later, relation),
+        )
+
+    def _remainder(self, earlier: Assertion, later: Assertion, relation: Relation) -> str | None:
+        """Return what is left of the earlier sentence, for one change or correction in three."""
+        is_partial = relation in (Relation.CHANGES, Relation.CORRECTS) and later.act is SpeechAct.STATE
+        if not is_partial or self.drawn("remainder", earlier.id, later.id) % 3:
+            return None
+        return f"The {earlier.attribute} of {earlier.subject}."
 
     def drawn(self, *parts: object) -> int:
         """Return a number that these parts always get."""
@@ -302,7 +312,7 @@ def dumped(courses: Iterable[FactHistory]) -> Dump:
     return sorted(
         (
             *(one.id, one.lead.id, tuple(each.id for each in one.members), one.spans),
-            *(one.undone_as, one.undone_by, one.contested_by),
+            *(one.undone_as, one.undone_by, one.contested_by, one.exceptions, one.rewordings),
         )
         for one in courses
     )

@@ -125,7 +125,7 @@ def beside_means_nothing(history: History) -> None:
 
 def _not_inherited(idle: Sequence[Verdict], book: Book) -> list[Verdict]:
     """Leave out the pairs of which something is inherited: there, a verdict that they stand beside outweighs that."""
-    passing_on = (Relation.SAME, Relation.CORRECTS)
+    passing_on = (Relation.SAME, Relation.CONTINUES, Relation.CORRECTS)
     sides = {side for one in book.verdicts if one.relation in passing_on for side in (one.earlier_id, one.later_id)}
     return [one for one in idle if not {one.earlier_id, one.later_id} & sides]
 
@@ -133,7 +133,8 @@ def _not_inherited(idle: Sequence[Verdict], book: Book) -> list[Verdict]:
 def time_is_cut_as_said(history: History) -> None:
     """Where nothing is repeated, the spans are those of a plain definition, worked out instant by instant."""
     book = history.at_once()
-    verdicts = [one for one in book.verdicts if one.relation is not Relation.SAME and not one.joins_subjects]
+    joining = (Relation.SAME, Relation.CONTINUES)
+    verdicts = [one for one in book.verdicts if one.relation not in joining and not one.joins_subjects]
     plain = _Plain(book.assertions, verdicts)
     courses = {course.id: course for course in timeline.fact_histories(book.assertions, verdicts)}
     for one in book.assertions:
@@ -142,6 +143,17 @@ def time_is_cut_as_said(history: History) -> None:
             at = day(number) + timedelta(hours=12)
             held = any(span.holds_at(at) for span in courses[one.id].spans)
             assert held == plain.holds(one, at), f"{one.id} on day {number}"
+            if held:
+                words = courses[one.id].words_at(at) or one.statement
+                assert words == plain.words(one, at), f"{one.id} on day {number}"
+        for at in (day(number) for number in range(-10, LAST_DAY) if one.id in courses):
+            expected = {
+                verdict.later_id
+                for verdict in plain.counting.values()
+                if verdict.earlier_id == one.id and verdict.relation is Relation.EXCEPTS and verdict.later_id in courses
+            }
+            assert set(courses[one.id].exceptions) == expected, f"{one.id} at {at}"
+            break
 
 
 class _Plain:
@@ -151,6 +163,9 @@ class _Plain:
         self.said = {one.id: one for one in assertions}
         self.takes = effective(self.said, verdicts)
         self.extents = said_extents(self.said, self.takes, verdicts)
+        by_judge = sorted(verdicts, key=lambda verdict: verdict.judge == PERSON)
+        self.counting = {verdict.pair: verdict for verdict in by_judge}
+        self.remainders = said_remainders(self.said, self.takes, self.counting)
         self.wrong: dict[str, bool] = {}
         self.erased = {
             old
@@ -164,7 +179,11 @@ class _Plain:
     def was_wrong(self, name: str) -> bool:
         """Whether something corrects it that was not wrong itself."""
         if name not in self.wrong:
-            corrections = [new for (old, new), how in self.takes.items() if old == name and how is Relation.CORRECTS]
+            corrections = [
+                new
+                for (old, new), how in self.takes.items()
+                if old == name and how is Relation.CORRECTS and (old, new) not in self.remainders
+            ]
             self.wrong[name] = any(not self.was_wrong(new) for new in corrections)
         return self.wrong[name]
 
@@ -180,12 +199,28 @@ class _Plain:
         """Whether it holds at an instant that is no boundary."""
         if self.was_wrong(one.id) or not _within(self.claim(one), at):
             return False
+        return not any(_within(self.taken(one, taker), at) for taker in self.takers(one, in_part=False))
+
+    def takers(self, one: Assertion, *, in_part: bool) -> list[Assertion]:
+        """Return what takes something of its time, or (`in_part`) of its words."""
         takers = [self.said[new] for old, new in self.takes if old == one.id and not self.was_wrong(new)]
-        return not any(
-            _within(self.taken(one, taker), at)
+        return [
+            taker
             for taker in takers
-            if self.took_effect(taker.id) or self.takes_whole(one, taker)
-        )
+            if (self.took_effect(taker.id) or self.takes_whole(one, taker))
+            and ((one.id, taker.id) in self.remainders) == in_part
+        ]
+
+    def words(self, one: Assertion, at: datetime) -> str:
+        """Return in which words it is told at an instant: all remainders of these histories are the same words."""
+        start = self.claim(one)[0]
+        for taker in self.takers(one, in_part=True):
+            interval = self.taken(one, taker)
+            if self.takes[one.id, taker.id] is Relation.CORRECTS:
+                interval = min(start, interval[0]), interval[1]
+            if _within(interval, at):
+                return self.remainders[one.id, taker.id]
+        return one.statement
 
     def takes_whole(self, one: Assertion, taker: Assertion) -> bool:
         """Whether a change leaves no other days of an earlier statement: as the judge says, or else by the dates."""
@@ -216,6 +251,7 @@ class _Plain:
         one = self.said[name]
         return one.valid_from is not None and any(
             self.takes_whole(one, self.said[new])
+            and (old, new) not in self.remainders
             and not self.was_wrong(new)
             and self.said[new].said_at.date() <= self.claim(one)[0].date()
             for old, new in self.takes
@@ -271,6 +307,19 @@ def said_extents(
                 if (old, right) in takes and (old, right) not in counting:
                     extents.setdefault((old, right), extents[old, wrong])
     return extents
+
+
+def said_remainders(
+    said: Mapping[str, Assertion], takes: Effective, counting: Mapping[tuple[str, str], Verdict]
+) -> dict[tuple[str, str], str]:
+    """Return what is left of the words; what puts a change right leaves as much."""
+    remainders = {pair: verdict.remainder for pair, verdict in counting.items() if verdict.remainder and pair in takes}
+    for wrong, right in sorted(takes, key=lambda pair: said[pair[0]].order):
+        if takes[wrong, right] is Relation.CORRECTS and said[right].act is SpeechAct.STATE:
+            for old in [old for old, by in takes if by == wrong and (old, wrong) in remainders]:
+                if (old, right) in takes and (old, right) not in counting:
+                    remainders.setdefault((old, right), remainders[old, wrong])
+    return remainders
 
 
 def may_retire(old: Assertion, new: Assertion) -> bool:

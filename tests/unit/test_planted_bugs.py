@@ -12,8 +12,8 @@ import pytest
 import promises
 from afterword.facts.assertions import RETIRING, Assertion, Relation, SpeechAct
 from afterword.facts.fact import Status
-from afterword.facts.validity import judged_pairs, timeline
-from afterword.facts.validity.timeline import ValidityPeriod
+from afterword.facts.validity import judged_pairs, periods, stated_intervals, timeline
+from afterword.facts.validity.periods import ValidityPeriod
 from histories import History, Pair, every_pair, histories, holds_for
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -69,22 +69,22 @@ def the_last_instant_is_outside(patch: pytest.MonkeyPatch) -> None:
 
 def an_interval_has_no_end(patch: pytest.MonkeyPatch) -> None:
     """What was said for a while takes the time after it as well."""
-    subtract = timeline._subtract
+    subtract = periods.subtracted
 
     def endless(spans: list[ValidityPeriod], interval: Any, ending: Status, by: str) -> list[ValidityPeriod]:
         return subtract(spans, (interval[0], None), ending, by)
 
-    patch.setattr(timeline, "_subtract", endless)
+    patch.setattr(timeline, "subtracted", endless)
 
 
 def the_past_retires(patch: pytest.MonkeyPatch) -> None:
     """What was said to hold from some day on takes over when it was said."""
-    intervals = timeline._stated_intervals
+    intervals = stated_intervals.stated_intervals
 
     def since_saying(pairs: Any, corrected_by: Any) -> Any:
         return {name: (pairs.by_id[name].said_at, end) for name, (_, end) in intervals(pairs, corrected_by).items()}
 
-    patch.setattr(timeline, "_stated_intervals", since_saying)
+    patch.setattr(timeline, "stated_intervals", since_saying)
 
 
 def restatements_are_dropped(patch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ RELEASED = {
     "extract-2": "299014f50fde2f53",
     "judge-1": "fcb455cd7d367c2a",
     "judge-2": "f1ddcd89a169274a",
+    "judge-3": "34598354f770ef43",
     "opinion-1": "b58e640b8853433e",
     "repair-1": "3b7ae968476c274e",
 }

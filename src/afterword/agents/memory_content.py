@@ -56,7 +56,8 @@ def content_of(
         metadata["parts"] = {part: round(share, 4) for part, share in parts.items()}
     if matched is not None:
         metadata["matched"] = list(matched)
-    return MemoryContent(content=safe_line(fact.statement), mime_type=MemoryMimeType.TEXT, metadata=metadata)
+    content = "; except: ".join(safe_line(each.statement) for each in (fact, *fact.exceptions))
+    return MemoryContent(content=content, mime_type=MemoryMimeType.TEXT, metadata=metadata)
 
 
 def content_of_turn(turn: SourceTurn, score: float) -> MemoryContent:

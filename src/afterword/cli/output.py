@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
-    from afterword.cli.tables import ResponsiveTable
     from afterword.client.values import Fact, Spending
 
 PIPED_WIDTH = 160
@@ -26,7 +25,7 @@ def console(*, to_errors: bool = False) -> Console:
     from rich.console import Console
 
     plain = Console(stderr=to_errors, markup=False, highlight=False, soft_wrap=True)
-    if not plain.is_terminal and "COLUMNS" not in os.environ:
+    if not plain.is_terminal:
         plain.width = PIPED_WIDTH
     return plain
 
@@ -47,15 +46,22 @@ def print_pairs(pairs: dict[str, Any], *, as_json: bool) -> None:
 
 
 def day(instant: datetime | None) -> str:
-    """Return the day of an instant where it was said (else in UTC), an empty text for none."""
-    return instant.date().isoformat() if instant else ""
+    """Return the day of an instant in UTC, an empty text for none."""
+    return instant.astimezone(UTC).date().isoformat() if instant else ""
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> ResponsiveTable:
-    """Return a plain table, which becomes a list where the terminal is too narrow for it."""
-    from afterword.cli.tables import ResponsiveTable
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+    """Return a plain table."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
 
-    return ResponsiveTable(title, columns, rows)
+    plain = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for name in columns:
+        plain.add_column(name, overflow="fold")
+    for row in rows:
+        plain.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+    return plain
 
 
 def status_text(fact: Fact) -> str:
@@ -63,25 +69,22 @@ def status_text(fact: Fact) -> str:
     return "withdrawn" if fact.status == "retracted" else str(fact.status)
 
 
-def fact_table(facts: Sequence[Fact], *, title: str) -> ResponsiveTable:
+def fact_table(facts: Sequence[Fact], *, title: str) -> Table:
     """Return a table of facts, coloured by status."""
-    from afterword.cli.tables import ResponsiveTable
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
 
-    columns = ("id", "kind", "status", "statement", "since", "until", "times", "tags")
-    rows = [
-        (
-            fact.id[:8],
-            fact.kind,
-            status_text(fact),
-            fact.statement,
-            day(fact.valid_from),
-            day(fact.valid_to),
-            fact.support,
-            ", ".join(fact.tags),
-        )
-        for fact in facts
-    ]
-    return ResponsiveTable(title, columns, rows, [STYLES.get(fact.status, "dim") for fact in facts])
+    coloured = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    has_tags = any(fact.tags for fact in facts)
+    for name in ("id", "kind", "status", "statement", "since", "until", "support", *(("tags",) if has_tags else ())):
+        coloured.add_column(name, overflow="fold", no_wrap=name not in ("statement", "tags"))
+    for fact in facts:
+        style = STYLES.get(fact.status, "dim")
+        cells = [fact.id[:8], fact.kind, status_text(fact), fact.statement, day(fact.valid_from), day(fact.valid_to)]
+        cells += [str(fact.support), *([", ".join(fact.tags)] if has_tags else [])]
+        coloured.add_row(*(Text(str(cell), style=style) for cell in cells))
+    return coloured
 
 
 def skipped_text(reason: str, count: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, tzinfo
+from datetime import UTC, date, datetime, time
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from afterword.errors import ArgumentInvalid
 from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.fact import Fact, Status
-from afterword.facts.local_time import at_offset, offset_seconds
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
 
@@ -20,7 +19,7 @@ Row = TypeVar("Row")
 Choice = TypeVar("Choice", bound=StrEnum)
 
 Instant = datetime | date | str
-"""An instant: aware, or a local time of the scope. A date stands for its last instant there. A text is ISO 8601."""
+"""An instant: aware, or naive in UTC. A date stands for its last instant. A text is ISO 8601."""
 Several = Collection[str] | str
 Source = str | Path | Sequence[str | Path] | Mapping[str, Any] | bytes | None
 """What is processed: paths, a saved state (a mapping, or the bytes of its JSON), or None."""
@@ -35,8 +34,8 @@ def scope_of(scope: Scope | str) -> Scope:
     return scope if isinstance(scope, Scope) else Scope.parse(scope)
 
 
-def instant(value: Instant, *, day_time: time = time.max, zone: tzinfo = UTC) -> datetime:
-    """Return an instant; of a date the one at `day_time` in `zone`. Raises `ArgumentInvalid`."""
+def instant(value: Instant, *, day_time: time = time.max) -> datetime:
+    """Return an instant as aware UTC; of a date the instant at `day_time`. Raises `ArgumentInvalid`."""
     try:
         if isinstance(value, str):
             is_day = len(value) == len("2026-01-01")
@@ -44,12 +43,13 @@ def instant(value: Instant, *, day_time: time = time.max, zone: tzinfo = UTC) ->
     except ValueError:
         raise ArgumentInvalid(f"{value!r} is no instant; write 2026-01-31 or 2026-01-31T18:00:00Z") from None
     if not isinstance(value, datetime):
-        value = datetime.combine(value, day_time)
-    local = value if value.tzinfo else value.replace(tzinfo=zone)
-    try:
-        return at_offset(local, offset_seconds(local))
-    except OverflowError:
-        raise ArgumentInvalid(f"{value} lies outside of the calendar") from None
+        return datetime.combine(value, day_time, tzinfo=UTC)
+    return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+def start_of(value: Instant) -> datetime:
+    """Return an instant as aware UTC; of a date its first instant. Raises `ArgumentInvalid`."""
+    return instant(value, day_time=time.min)
 
 
 def choices(kind: type[Choice], value: Several, argument: str) -> frozenset[Choice]:

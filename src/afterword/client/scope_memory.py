@@ -6,11 +6,11 @@ import asyncio
 import json
 from collections.abc import Collection, Sequence
 from contextlib import AbstractAsyncContextManager
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from afterword.client.arguments import EVERY_STATUS, Instant, Source
+from afterword.client.arguments import EVERY_STATUS, Instant, Source, start_of
 from afterword.client.forgetting import ForgetTarget, forget, retain
 from afterword.client.results import ProcessingReport
 from afterword.client.scope_changes import ScopeChanges
@@ -72,7 +72,7 @@ class ScopeMemory(ScopeChanges):
             manifest=None if manifest is None else Path(manifest),
             trust_manifest=trust_manifest,
             humans=humans,
-            started_at=None if started_at is None else await self._instant(started_at, time.min),
+            started_at=None if started_at is None else start_of(started_at),
             at=self._resources.now(),
         )
         return await process(self._resources, selection, options or ProcessingOptions())

@@ -87,8 +87,7 @@ class Assertion:
     """One grounded statement from one session (or from the application, a person, an import).
 
     `said_at` is when it was said. `valid_from` and `valid_to` say when it holds, if that was said (`valid_to` is the
-    last instant). All are aware, with the offset of the speaker, whose
-    days they are. `time_is_guess` marks a session whose only known time is its file's. `limited_to`
+    last instant). All are aware UTC. `time_is_guess` marks a session whose only known time is its file's. `limited_to`
     names the project or occasion it is limited to, `outcome` how a decision turned out. `is_flagged` marks what an
     agent must never miss, None where nobody has said. `tags` are those that the application gave it. `former_name` is
     what the subject was called before, where the words say so.
@@ -141,6 +140,8 @@ class Relation(StrEnum):
     CHANGES = "changes"
     CORRECTS = "corrects"
     RETRACTS = "retracts"
+    CONTINUES = "continues"
+    EXCEPTS = "excepts"
     BESIDE = "beside"
 
 
@@ -160,7 +161,8 @@ class Verdict:
 
     `judge` names who decided. A person's decision outranks every other judge's. `joins_subjects` says that the two
     subjects are one under two names, `parts_subjects` that they are two under one name. `extent` says how much a change
-    takes of the earlier assertion; None leaves it to the dates.
+    takes of the earlier assertion; None leaves it to the dates. `remainder` is the sentence of the earlier assertion
+    without the part that a change or a correction ends; None if nothing of it stays.
     """
 
     earlier_id: str
@@ -171,6 +173,7 @@ class Verdict:
     joins_subjects: bool = False
     parts_subjects: bool = False
     extent: Extent | None = None
+    remainder: str | None = None
 
     @property
     def pair(self) -> tuple[str, str]:

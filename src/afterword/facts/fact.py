@@ -36,6 +36,7 @@ class Fact:
     about where its subject is a name that fits several: it is pending then, and no agent is told it. `former` is the
     value that it replaced, where a block has room to show it. `is_flagged` marks what an agent must never miss: health,
     allergies, safety and standing instructions. `tags` are those that the application gave any of its assertions.
+    `exceptions` are the facts that set a case of it apart: it is told together with them.
     """
 
     id: str
@@ -63,6 +64,7 @@ class Fact:
     former: str | None = None
     is_flagged: bool = False
     tags: tuple[str, ...] = ()
+    exceptions: tuple[Fact, ...] = ()
 
     @property
     def is_served(self) -> bool:

@@ -16,6 +16,7 @@ from afterword.facts.assertions import Relation, Verdict
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.validity.timeline import derived_histories, facts_at
+from afterword.facts.validity.wording import remainder_fault
 from afterword.pipeline import session_telemetry
 from afterword.pipeline.errors import BudgetReached
 from afterword.privacy.normalisation import storable_text
@@ -89,7 +90,7 @@ class PairJudging:
             except ExtractionError as error:
                 self.usage += error.usage
                 raise
-            self._add(verdicts)
+            self._add(verdicts, batch)
             self.usage += usage
         return self._result(to_judge, sum(map(len, batches[calls:])))
 
@@ -97,7 +98,7 @@ class PairJudging:
         """Return the verdicts on these pairs that need no call. For use inside a transaction."""
         open_pairs = self._open_pairs(to_judge)
         if self._judge.pairs_a_call is None and open_pairs:
-            self._add(judged_at_once(self._judge, open_pairs)[0])
+            self._add(judged_at_once(self._judge, open_pairs)[0], open_pairs)
             open_pairs = []
         return self._result(to_judge, len(open_pairs))
 
@@ -108,13 +109,26 @@ class PairJudging:
         count(Count.CACHE, len(open_pairs), cache="verdict", hit=False)
         return open_pairs
 
-    def _add(self, judged: Sequence[Verdict]) -> None:
+    def _add(self, judged: Sequence[Verdict], pairs: Sequence[Pair]) -> None:
+        by_ids = {pair_ids(pair): pair for pair in pairs}
         masked = {
             reason: self._privacy.mask_text(storable_text(reason)) for reason in {verdict.reason for verdict in judged}
         }
         verdicts = [replace(verdict, reason=masked[verdict.reason]) for verdict in judged]
+        verdicts = [self._with_checked_remainder(verdict, by_ids) for verdict in verdicts]
         self._verdicts |= {(verdict.earlier_id, verdict.later_id): verdict for verdict in verdicts}
         session_telemetry.count_verdicts(verdicts)
+
+    def _with_checked_remainder(self, verdict: Verdict, by_ids: Mapping[tuple[str, str], Pair]) -> Verdict:
+        """Return the verdict without a remainder that code does not let be told."""
+        if verdict.remainder is None:
+            return verdict
+        pair, remainder = by_ids.get(verdict.pair), storable_text(verdict.remainder)
+        fault = remainder_fault(remainder, *pair) if pair else "it is of no such pair"
+        if fault is not None:
+            session_telemetry.count_ignored_remainder(fault)
+            return replace(verdict, remainder=None)
+        return replace(verdict, remainder=self._privacy.mask_text(remainder))
 
     def _result(self, to_judge: PairsToJudge, unjudged: int) -> JudgingResult:
         ids = map(pair_ids, to_judge.pairs)

@@ -61,6 +61,11 @@ def count_grounding(grounding: Grounding) -> None:
         count(Count.REFUSED, reason=str(rejection.reason))
 
 
+def count_ignored_remainder(reason: str) -> None:
+    """Count a remainder that code did not let be told, by the reason."""
+    count(Count.REMAINDERS_IGNORED, reason=reason)
+
+
 def count_verdicts(verdicts: Sequence[Verdict]) -> None:
     """Count verdicts by relation."""
     for verdict in verdicts:

@@ -112,13 +112,23 @@ def render_part(
         return ""
     lines: list[str] = []
     heading = ""
-    for entry in entries:
+    for entry in _without_told_exceptions(entries):
         if entry_heading(entry) != heading:
             heading = entry_heading(entry)
             lines.append(heading)
         lines.append(line_of(entry) if line_of is not None else entry_line(entry))
     *opening, closing = frame(label, is_for_question=is_for_question, has_preface=has_preface)
     return "\n".join([*opening, *lines, *([missing_line(missing)] if missing else ()), closing])
+
+
+def _without_told_exceptions(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the entries without the facts that the line of another one tells as its exceptions."""
+    facts = [entry for entry in entries if isinstance(entry, Fact)]
+    exception_ids = {exception.id for fact in facts for exception in fact.exceptions}
+    if not exception_ids:
+        return list(entries)
+    exception_ids -= {fact.id for fact in facts if fact.exceptions}
+    return [entry for entry in entries if not (isinstance(entry, Fact) and entry.id in exception_ids)]
 
 
 def render_block(
@@ -165,9 +175,13 @@ def entry_line(entry: Entry) -> str:
 
 
 def _fact_line(fact: Fact) -> str:
+    return f"- {'; except: '.join(map(_with_notes, (fact, *fact.exceptions)))}"
+
+
+def _with_notes(fact: Fact) -> str:
     statement = safe_line(fact.statement)
     notes = "; ".join(filter(None, _notes(fact, statement)))
-    return f"- {statement} ({notes})" if notes else f"- {statement}"
+    return f"{statement} ({notes})" if notes else statement
 
 
 def _former_line(former: FormerFact) -> str:

@@ -24,11 +24,12 @@ from afterword.facts.assertions import (
     digest,
 )
 from afterword.facts.fact import Status
-from afterword.facts.local_time import at_offset, offset_seconds
 from afterword.facts.safety import assertion_flag
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import LARGEST_STATE_BYTES, Role, TimeBasis, Transcript, Turn
-from afterword.facts.validity.timeline import FactHistory, ValidityPeriod
+from afterword.facts.validity.periods import ValidityPeriod
+from afterword.facts.validity.timeline import FactHistory
+from afterword.facts.validity.wording import Rewording
 from afterword.recall.index_units import TOKENIZER, fact_terms, turn_terms
 from afterword.store.tables import AssertionRow, EvidenceRow, FactAssertionRow, FactRow, TurnRow, VerdictRow
 
@@ -68,7 +69,6 @@ def assertion_values(assertion: Assertion, scope_id: int, recorded_at: datetime)
         "is_flagged": assertion_flag(assertion),
         "tags": "\n".join(assertion.tags) or None,
         "former_name": assertion.former_name,
-        "utc_offset_s": offset_seconds(assertion.said_at),
         "recorded_at": recorded_at,
     }
 
@@ -83,7 +83,6 @@ def evidence_values(assertion: Assertion) -> list[Values]:
 
 def assertion_of(row: AssertionRow, evidence: Iterable[EvidenceRow], scope: Scope) -> Assertion:
     """Return the assertion of a row and the rows of its evidence."""
-    valid_from, valid_to = (at and at_offset(at, row.utc_offset_s) for at in (row.valid_from, row.valid_to))
     return Assertion(
         id=row.id,
         scope=scope,
@@ -96,14 +95,14 @@ def assertion_of(row: AssertionRow, evidence: Iterable[EvidenceRow], scope: Scop
         statement=row.statement,
         speaker=row.speaker,
         authority=Authority(row.authority),
-        said_at=at_offset(row.said_at, row.utc_offset_s),
+        said_at=row.said_at,
         evidence=tuple(
             Evidence(EvidenceKind(piece.kind), piece.quote, piece.session_id, piece.turn, piece.speaker, piece.start)
             for piece in sorted(evidence, key=lambda piece: piece.ordinal)
         ),
         time_is_guess=row.time_is_guess,
-        valid_from=valid_from,
-        valid_to=valid_to,
+        valid_from=row.valid_from,
+        valid_to=row.valid_to,
         cue=Cue(row.cue) if row.cue else None,
         limited_to=row.limited_to,
         outcome=row.outcome,
@@ -145,6 +144,7 @@ def verdict_of(row: VerdictRow) -> Verdict:
         row.joins_subjects,
         row.parts_subjects,
         Extent(row.extent) if row.extent else None,
+        row.remainder,
     )
 
 
@@ -165,6 +165,11 @@ def fact_values(history: FactHistory, scope_id: int) -> Values:
         "undone_by": history.undone_by,
         "contested_by": list(history.contested_by),
         "may_be": list(history.may_be),
+        "exceptions": list(history.exceptions),
+        "rewordings": [
+            {"start": _iso(each.start), "end": _iso(each.end), "statement": each.statement}
+            for each in history.rewordings
+        ],
     }
 
 
@@ -200,13 +205,26 @@ def history_of(row: FactRow, members: Sequence[FactAssertionRow], assertions: Ma
         undone_by=row.undone_by,
         contested_by=tuple(row.contested_by),
         may_be=tuple(row.may_be),
+        exceptions=tuple(row.exceptions),
+        rewordings=rewordings_of(row.rewordings),
+    )
+
+
+def rewordings_of(stored: Iterable[Mapping[str, Any]]) -> tuple[Rewording, ...]:
+    """Return the periods in which a fact is told in other words."""
+    return tuple(
+        Rewording(
+            datetime.fromisoformat(each["start"]),
+            datetime.fromisoformat(each["end"]) if each["end"] else None,
+            each["statement"],
+        )
+        for each in stored
     )
 
 
 def turn_values(turn: Turn, session_pk: int) -> Values:
     """Return the columns of a turn."""
-    derived = {"utc_offset_s": offset_seconds(turn.said_at), "search_terms": turn_search_terms(turn)}
-    return {"session_pk": session_pk, **asdict(turn), "role": str(turn.role), **derived}
+    return {"session_pk": session_pk, **asdict(turn), "role": str(turn.role), "search_terms": turn_search_terms(turn)}
 
 
 def turn_search_terms(turn: Turn) -> str | None:
@@ -217,8 +235,7 @@ def turn_search_terms(turn: Turn) -> str | None:
 
 def turn_of(row: TurnRow) -> Turn:
     """Return the turn of a row."""
-    said_at = row.said_at and at_offset(row.said_at, row.utc_offset_s)
-    return Turn(row.number, row.speaker, Role(row.role), row.text, said_at, row.message_id, row.time_is_guess)
+    return Turn(row.number, row.speaker, Role(row.role), row.text, row.said_at, row.message_id, row.time_is_guess)
 
 
 def pack_state(state: Mapping[str, Any]) -> bytes:

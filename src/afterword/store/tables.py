@@ -25,7 +25,7 @@ SQLModel.metadata.naming_convention = NAMING
 class ScopeRow(SQLModel, table=True):
     """A scope. `revision` grows with every change of what is known, so that caches notice it. `policy` says which runs
     wait for a person's approval. Since `paused_at` no session is stored; `sessions_not_kept` counts those. `derivation`
-    is the version of the rules that derived its facts. `zone` is the time zone of sources without offsets."""
+    is the version of the rules that derived its facts."""
 
     __tablename__ = "scopes"
     __table_args__ = (UniqueConstraint("tenant", "kind", "name"),)
@@ -40,7 +40,6 @@ class ScopeRow(SQLModel, table=True):
     paused_at: datetime | None = None
     sessions_not_kept: int = 0
     derivation: int = 0
-    zone: str | None = None
 
 
 class ScopeChangeRow(SQLModel, table=True):
@@ -91,8 +90,7 @@ class StateRow(SQLModel, table=True):
 
 
 class TurnRow(SQLModel, table=True):
-    """One turn of a session as it was read. `search_terms` are the words that find a person's turn. `utc_offset_s` is
-    how many seconds the speaker's local time is ahead of UTC, None for UTC."""
+    """One turn of a session as it was read. `search_terms` are the words that find a person's turn."""
 
     __tablename__ = "turns"
 
@@ -102,7 +100,6 @@ class TurnRow(SQLModel, table=True):
     role: str
     text: str
     said_at: datetime | None = None
-    utc_offset_s: int | None = None
     message_id: str | None = None
     time_is_guess: bool = False
     search_terms: str | None = None
@@ -174,8 +171,7 @@ class RunWindowRow(SQLModel, table=True):
 
 
 class AssertionRow(SQLModel, table=True):
-    """One grounded statement. Written once; only forgetting removes it. `tags` holds one tag a line. `utc_offset_s`
-    is how many seconds the speaker's local time is ahead of UTC, None for UTC: the days it names are local."""
+    """One grounded statement. Written once; only forgetting removes it. `tags` holds one tag a line."""
 
     __tablename__ = "assertions"
     __table_args__ = (Index(None, "scope_id", "subject_key", "attribute_key"),)
@@ -194,7 +190,6 @@ class AssertionRow(SQLModel, table=True):
     speaker: str | None = None
     authority: int
     said_at: datetime
-    utc_offset_s: int | None = None
     time_is_guess: bool = False
     valid_from: datetime | None = None
     valid_to: datetime | None = None
@@ -259,6 +254,7 @@ class VerdictRow(SQLModel, table=True):
     joins_subjects: bool = False
     parts_subjects: bool = False
     extent: str | None = None
+    remainder: str | None = None
     recorded_at: datetime
 
 
@@ -289,6 +285,8 @@ class FactRow(SQLModel, table=True):
     undone_by: str | None = None
     contested_by: list[str] = Field(default_factory=list, sa_type=JSON)
     may_be: list[str] = Field(default_factory=list, sa_type=JSON)
+    exceptions: list[str] = Field(default_factory=list, sa_type=JSON)
+    rewordings: list[dict[str, Any]] = Field(default_factory=list, sa_type=JSON)
     search_terms: str | None = None
 
 

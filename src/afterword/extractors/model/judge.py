@@ -14,15 +14,16 @@ from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import Pair
 from afterword.extractors.model.answer_shape import Shape
 from afterword.extractors.model.client import Message, ModelClient
+from afterword.extractors.model.judge_2_schema import FORMER_JUDGE, FormerFindings
 from afterword.extractors.model.prompts import load_prompt
 from afterword.extractors.model.prompts.rendering import WEEKDAYS, as_data
-from afterword.facts.assertions import OWNER, Assertion, Cue, Relation, SpeechAct, Verdict
+from afterword.facts.assertions import OWNER, Assertion, Cue, Extent, Relation, SpeechAct, Verdict
 from afterword.facts.words import folded
 
 PAIRS_A_CALL = 40
 """How many pairs one request may hold."""
 
-JUDGE = "judge-2"
+JUDGE = FORMER_JUDGE
 OPENING, CLOSING = "<statements>", "</statements>"
 LONGEST_QUOTE = 120
 TAKING_BACK = frozenset({Relation.RETRACTS, Relation.BESIDE})
@@ -41,7 +42,9 @@ class Finding(BaseModel):
     pair: int = Field(description="The number of the pair.")
     reason: str = Field(description="Why, in at most twelve words.")
     relation: Relation = Field(description="How the later-said statement relates to the earlier-said one.")
-    same_subject: bool = Field(description="Whether both are about one and the same person, place or thing.")
+    same_subject: bool = Field(description="Whether both are about one and the same person, place, project or thing.")
+    extent: Extent | None = Field(None, description="How much of the earlier a change with days of its own takes.")
+    remainder: str | None = Field(None, description="What stays of an earlier sentence of which one part is out.")
 
 
 class Findings(Shape):
@@ -70,6 +73,7 @@ class ModelJudge:
     def __init__(self, client: ModelClient, *, prompt: str = JUDGE) -> None:
         self._client = client
         self._prompt = load_prompt(prompt)
+        self._shape: type[Shape] = FormerFindings if prompt == FORMER_JUDGE else Findings
 
     @property
     def version(self) -> str:
@@ -124,12 +128,12 @@ class ModelJudge:
 
     async def _ask(self, messages: Sequence[Message], usage_so_far: _RunningUsage) -> Findings:
         try:
-            answer, usage = await self._client.ask(messages, Findings, purpose="judging")
+            answer, usage = await self._client.ask(messages, self._shape, purpose="judging")
         except ExtractionError as error:
             usage_so_far.usage += error.usage
             raise
         usage_so_far.usage += usage
-        return answer
+        return Findings.model_validate(answer.model_dump(exclude_unset=True))
 
     def _verdicts(self, answer: Findings, numbered: Mapping[int, Pair]) -> list[Verdict]:
         verdicts = []
@@ -139,8 +143,19 @@ class ModelJudge:
             is_one_label = folded(earlier.subject) == label
             joins = finding.same_subject and not is_one_label
             parts = is_one_label and label != OWNER and not finding.same_subject and finding.relation is Relation.BESIDE
-            reason = " ".join(finding.reason.split())
-            verdicts.append(Verdict(earlier.id, later.id, finding.relation, reason, self.version, joins, parts))
+            verdicts.append(
+                Verdict(
+                    earlier.id,
+                    later.id,
+                    finding.relation,
+                    " ".join(finding.reason.split()),
+                    self.version,
+                    joins,
+                    parts,
+                    finding.extent if finding.relation is Relation.CHANGES else None,
+                    _remainder(finding),
+                )
+            )
         return verdicts
 
 
@@ -186,6 +201,12 @@ def _side(assertion: Assertion, *, with_quotes: bool) -> str:
     return "; ".join(part for part in (f"{label}: {as_data(assertion.statement)}", *marks, words) if part)
 
 
+def _remainder(finding: Finding) -> str | None:
+    """Return what stays of the earlier sentence, where the relation leaves room for that."""
+    text = " ".join((finding.remainder or "").split())
+    return text if text and finding.relation in (Relation.CHANGES, Relation.CORRECTS) else None
+
+
 def _day(at: datetime) -> str:
     return f"{WEEKDAYS[at.weekday()]} {at:%Y-%m-%d}"
 
@@ -212,7 +233,7 @@ def _faults(answer: Findings, numbered: Mapping[int, Pair]) -> list[str]:
 def _objection(answer: Findings, faults: Sequence[str]) -> list[Message]:
     fault_lines = "\n".join(f"- {fault}" for fault in faults)
     return [
-        {"role": "assistant", "content": answer.model_dump_json()},
+        {"role": "assistant", "content": answer.model_dump_json(exclude_unset=True)},
         {
             "role": "user",
             "content": f"Some numbers are wrong:\n{fault_lines}\nAnswer again, with every pair exactly once.",

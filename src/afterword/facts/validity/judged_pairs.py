@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from afterword.facts.assertions import PERSON, RETIRING, Assertion, Extent, Relation, SpeechAct, Verdict
 from afterword.facts.subjects import SubjectNames, Subjects
 from afterword.facts.validity.retirement_guard import refusal_reason
+from afterword.facts.validity.wording import remainder_fault
 from afterword.facts.words import folded
 
 IdPair = tuple[str, str]
@@ -24,7 +25,7 @@ def deciding_verdict(verdicts: Iterable[Verdict]) -> Verdict:
 
 def _verdict_order(verdict: Verdict) -> tuple[object, ...]:
     names = verdict.joins_subjects, verdict.parts_subjects
-    return verdict.rank, verdict.relation, verdict.reason, *names, verdict.extent or ""
+    return verdict.rank, verdict.relation, verdict.reason, *names, verdict.extent or "", verdict.remainder or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,9 @@ class JudgedPairs:
     to the first-said one that it repeats, `members` each root to all assertions that repeat it. `retirements` maps each
     assertion to the later ones that retire it, with their relation. `contests` holds the pairs of roots between which a
     retirement was refused, `broader` the pairs (restatement, narrower statement) where the restatement says again what
-    was narrowed before. `extents` holds how much of the earlier assertion a change takes, where a judge has said so.
+    was narrowed before. `extents` holds how much of the earlier assertion a change takes, where a judge has said so,
+    `remainders` what the earlier sentence says without the part that ends. `continued_by` maps an assertion to the
+    later ones that continue it, which have the same root. `exceptions` maps a root to the roots of its exceptions.
 
     Raises ValueError if a verdict's pair is not in order of saying.
     """
@@ -56,6 +59,7 @@ class JudgedPairs:
         self.decided = self._deciding_verdicts(verdicts)
         self.relations = {pair: verdict.relation for pair, verdict in self.decided.items()}
         self.subjects = Subjects(self.by_id, self.decided.values(), names)
+        self.continued_by: dict[str, list[str]] = defaultdict(list)
         self.roots = self._roots()
         self.members: dict[str, list[Assertion]] = defaultdict(list)
         for assertion in self.ordered:
@@ -68,6 +72,8 @@ class JudgedPairs:
         self.contests: set[frozenset[str]] = set()
         self.broader: list[IdPair] = []
         self.extents: dict[IdPair, Extent] = {}
+        self.remainders: dict[IdPair, str] = {}
+        self.exceptions = self._exceptions()
         self.retirements: dict[str, list[tuple[str, Relation]]] = defaultdict(list)
         for (earlier, later), relation in self._retiring_relations().items():
             self.retirements[earlier].append((later, relation))
@@ -96,15 +102,39 @@ class JudgedPairs:
         return decided
 
     def _roots(self) -> dict[str, str]:
-        """Return the root of each assertion. One that repeats several joins the latest-said of them."""
+        """Return the root of each assertion. One that repeats or continues several joins the latest-said of them."""
         repeated: dict[str, str] = {}
         for (earlier, later), relation in self.relations.items():
-            if relation is Relation.SAME and self.by_id[earlier].act is SpeechAct.STATE is self.by_id[later].act:
+            if not self._are_statements(earlier, later):
+                continue
+            if relation is Relation.CONTINUES and self._may_continue(earlier, later):
+                self.continued_by[earlier].append(later)
+            if relation is Relation.SAME or later in self.continued_by.get(earlier, ()):
                 repeated[later] = max(earlier, repeated.get(later, earlier), key=self.position.__getitem__)
         roots: dict[str, str] = {}
         for assertion in self.ordered:
             roots[assertion.id] = roots[repeated[assertion.id]] if assertion.id in repeated else assertion.id
         return roots
+
+    def _are_statements(self, earlier: str, later: str) -> bool:
+        return self.by_id[earlier].act is SpeechAct.STATE is self.by_id[later].act
+
+    def _may_continue(self, earlier: str, later: str) -> bool:
+        """Whether code lets `later` set the end of `earlier`. If not, the two stay beside each other."""
+        old, new = self.by_id[earlier], self.by_id[later]
+        if self.decided[earlier, later].judge == PERSON:
+            return True
+        if new.limited_to and folded(old.limited_to or "") != folded(new.limited_to):
+            return False
+        return refusal_reason(old, new, is_same_subject=self.subjects.are_same(old, new)) is None
+
+    def _exceptions(self) -> dict[str, set[str]]:
+        exceptions: dict[str, set[str]] = defaultdict(set)
+        for (earlier, later), relation in self.relations.items():
+            is_between_facts = self._are_statements(earlier, later) and self.roots[earlier] != self.roots[later]
+            if relation is Relation.EXCEPTS and is_between_facts:
+                exceptions[self.roots[earlier]].add(self.roots[later])
+        return exceptions
 
     def _outer_restatements(self) -> list[IdPair]:
         """Return the pairs of restatements between which both sides are said again and judged.
@@ -136,8 +166,9 @@ class JudgedPairs:
         for (earlier, later), relation in self.relations.items():
             if relation in RETIRING and not self._is_overruled(earlier, later):
                 # Another such verdict between the same restatements means nothing more for them.
-                extent, is_slip = self.decided[earlier, later].extent, self._is_slip(earlier, later)
-                meaning = self.roots[earlier], self.roots[later], relation, extent, is_slip
+                verdict, is_slip = self.decided[earlier, later], self._is_slip(earlier, later)
+                words = verdict.extent, verdict.remainder
+                meaning = self.roots[earlier], self.roots[later], relation, words, is_slip
                 is_new = meaning not in expanded
                 expanded.add(meaning)
                 inherited_pairs = self._inherited(earlier, later, relation) if is_new else ()
@@ -145,6 +176,7 @@ class JudgedPairs:
                     if pair == (earlier, later) or pair not in self.relations:
                         relations[pair] = max(relations.get(pair, inherited), inherited, key=_STRENGTH.__getitem__)
                         self._note_extent(pair, (earlier, later))
+                        self._note_remainder(pair, (earlier, later))
         self.broader = [pair for pair in self.broader if self._is_allowed(*pair)]
         allowed = {pair: relation for pair, relation in relations.items() if self._is_allowed(*pair)}
         return allowed | self._retired_by_corrections(allowed)
@@ -166,6 +198,8 @@ class JudgedPairs:
                     inherited[old, right] = Relation.CHANGES
                     if (old, wrong) in self.extents:
                         self.extents[old, right] = self.extents[old, wrong]
+                    if (old, wrong) in self.remainders:
+                        self.remainders[old, right] = self.remainders[old, wrong]
                     retired_by[right].add(old)
         return inherited
 
@@ -175,6 +209,16 @@ class JudgedPairs:
         is_forward = self.roots[pair[0]] == self.roots[judged_pair[0]]
         if extent is not None and is_forward and (pair == judged_pair or pair not in self.relations):
             self.extents[pair] = min(extent, self.extents.get(pair, extent))
+
+    def _note_remainder(self, pair: IdPair, judged_pair: IdPair) -> None:
+        """Note what the sentence of the judged pair says without the part that ends, if code lets that be told."""
+        verdict, (earlier, later) = self.decided[judged_pair], judged_pair
+        is_forward = self.roots[pair[0]] == self.roots[earlier]
+        if not verdict.remainder or verdict.relation not in (Relation.CHANGES, Relation.CORRECTS) or not is_forward:
+            return
+        is_open = pair == judged_pair or pair not in self.relations
+        if is_open and remainder_fault(verdict.remainder, self.by_id[earlier], self.by_id[later]) is None:
+            self.remainders[pair] = min(verdict.remainder, self.remainders.get(pair, verdict.remainder))
 
     def _inherited(self, earlier: str, later: str, relation: Relation) -> Iterable[tuple[IdPair, Relation]]:
         """Yield what one verdict means for all restatements of its two sides."""

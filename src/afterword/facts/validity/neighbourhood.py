@@ -12,7 +12,9 @@ from typing import Protocol
 
 from afterword.facts.assertions import RETIRING, Assertion, Relation, Verdict
 
-_BINDING = frozenset({Relation.SAME, Relation.NARROWS, Relation.CORRECTS})
+_BINDING = frozenset({Relation.SAME, Relation.CONTINUES, Relation.NARROWS, Relation.CORRECTS})
+_ACTING = RETIRING | {Relation.EXCEPTS}
+"""The relations by which a statement changes another fact: when that holds, or what is told with it."""
 _UNDOING = frozenset({Relation.RETRACTS, Relation.CORRECTS})
 
 
@@ -44,14 +46,18 @@ def affected_ids(
             moved.add(id_)
         for verdict in {*_effective(before, id_)} ^ {*_effective(after, id_)}:
             changed.update(verdict.pair)
-            if verdict.relation is Relation.SAME or verdict.joins_subjects or verdict.parts_subjects:
+            if (
+                verdict.relation in (Relation.SAME, Relation.CONTINUES)
+                or verdict.joins_subjects
+                or verdict.parts_subjects
+            ):
                 moved.update(verdict.pair)
-    changed |= _neighbours(sides, _closure(sides, moved), _retires)
+    changed |= _neighbours(sides, _closure(sides, moved), _acts)
     for id_ in changed - moved:
         if any(_may_lose_effect(sides, bound) for bound in _closure(sides, (id_,))):
             moved.add(id_)
     own = _closure(sides, changed | moved)
-    beyond = _neighbours(sides, _closure(sides, moved), _retires)
+    beyond = _neighbours(sides, _closure(sides, moved), _acts)
     return _closure(sides, own | beyond)
 
 
@@ -59,9 +65,9 @@ def context_ids(known: JudgedStatements, ids: Iterable[str]) -> set[str]:
     """Return these statements and all on which the histories of their facts depend."""
     sides = (known,)
     own = _closure(sides, ids)
-    judged = _closure(sides, own | _neighbours(sides, own, _retires))
+    judged = _closure(sides, own | _neighbours(sides, own, _acts))
     plans = _closure(sides, (id_ for id_ in judged if id_ in known.by_id and _is_plan(known.by_id[id_])))
-    deciding = _neighbours(sides, judged, _retracts) | _neighbours(sides, plans, _retires)
+    deciding = _neighbours(sides, judged, _retracts) | _neighbours(sides, plans, _acts)
     context = _closure(sides, judged | deciding)
     return context | _neighbours(sides, context, _names_subjects)
 
@@ -114,8 +120,8 @@ def _is_plan(assertion: Assertion) -> bool:
     return assertion.valid_from is not None and assertion.valid_from.date() >= assertion.said_at.date()
 
 
-def _retires(verdict: Verdict) -> bool:
-    return verdict.relation in RETIRING
+def _acts(verdict: Verdict) -> bool:
+    return verdict.relation in _ACTING
 
 
 def _binds(verdict: Verdict) -> bool:

@@ -41,7 +41,7 @@ def replacement_starts(
     starts = [
         by_id[later_id].said_at
         for later_id, on_pair in judged.items()
-        if deciding_verdict(on_pair).relation is Relation.CHANGES and _replaces(by_id[id_], by_id[later_id])
+        if _is_full_change(deciding_verdict(on_pair)) and _replaces(by_id[id_], by_id[later_id])
     ]
     return tuple(sorted(starts)[: REPLACEMENTS + 1]) or None
 
@@ -55,6 +55,10 @@ def is_replaced_before(earlier: Assertion, later: Assertion, starts: tuple[datet
         return False
     begins_after = starts[count - 1] < min(later.said_at, later.valid_from or later.said_at)
     return begins_after and folded(earlier.value) != folded(later.value)
+
+
+def _is_full_change(verdict: Verdict) -> bool:
+    return verdict.relation is Relation.CHANGES and verdict.remainder is None
 
 
 def _replaces(earlier: Assertion, later: Assertion) -> bool:

@@ -40,6 +40,7 @@ def replaced_plans(
         earlier
         for (earlier, later), extent in extents.items()
         if extent is Extent.WHOLE
+        and (earlier, later) not in pairs.remainders
         and later not in corrected_ids
         and _is_announced(pairs.by_id[earlier], intervals[earlier])
         and _has_not_begun(intervals[earlier], pairs.by_id[later])

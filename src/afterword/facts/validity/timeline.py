@@ -6,7 +6,6 @@ decides over which interval. The order of arrival decides nothing.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -16,27 +15,16 @@ from afterword.facts.fact import ENDED_STATUSES, Fact, Status
 from afterword.facts.safety import assertion_flag, is_flagged
 from afterword.facts.subjects import SubjectNames
 from afterword.facts.validity.judged_pairs import JudgedPairs, RefusedRetirement
+from afterword.facts.validity.periods import ValidityPeriod, merged, subtracted
+from afterword.facts.validity.stated_intervals import stated_intervals
 from afterword.facts.validity.takeover import Interval, change_extents, replaced_plans, taken_interval
-
-
-@dataclass(frozen=True, slots=True)
-class ValidityPeriod:
-    """A period in which a fact holds.
-
-    `end` is None while it is open. `ending` is the status after the end, `by` the assertion that ended it (None where
-    its own validity ended it).
-    """
-
-    start: datetime
-    end: datetime | None = None
-    ending: Status = Status.EXPIRED
-    by: str | None = None
-
-    def holds_at(self, at: datetime) -> bool:
-        """Whether the fact holds at `at`: at the last instant too, unless another assertion ended the period."""
-        if self.end is None or at < self.end:
-            return at >= self.start
-        return at == self.end and self.by is None and at >= self.start
+from afterword.facts.validity.wording import (
+    OmittedPart,
+    Rewording,
+    fact_rewordings,
+    reworded_value,
+    split_at_omissions,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +33,8 @@ class FactHistory:
 
     `lead` is the assertion that gives the fact its words. Where no period is left, `undone_by` names the assertion that
     took the last of it and `undone_as` the status since. `may_be` names the people it may be about, where that is open.
-    `recorded_at` is when it was learned, where a store knows that.
+    `exceptions` are the ids of the facts that set a case of it apart. `rewordings` are the periods in which a part of
+    its sentence is out. `recorded_at` is when it was learned, where a store knows that.
     """
 
     lead: Assertion
@@ -55,6 +44,8 @@ class FactHistory:
     undone_by: str | None = None
     contested_by: tuple[str, ...] = ()
     may_be: tuple[str, ...] = ()
+    exceptions: tuple[str, ...] = ()
+    rewordings: tuple[Rewording, ...] = ()
     recorded_at: datetime | None = field(default=None, compare=False)
 
     @property
@@ -62,10 +53,58 @@ class FactHistory:
         """The id of the first-said assertion."""
         return self.members[0].id
 
+    def words_at(self, at: datetime) -> str | None:
+        """Return the words in which it is told at an instant, None for those of its leading assertion."""
+        rewording = self.rewording_at(at)
+        return rewording.statement if rewording else None
+
+    def rewording_at(self, at: datetime) -> Rewording | None:
+        """Return the period of the words in which it is told at an instant, None for those of its leading assertion.
+
+        Before it holds they are the first ones, after it holds the last ones.
+        """
+        if not self.rewordings:
+            return None
+        holding = [span for span in self.spans if span.start <= at]
+        last = holding[-1] if holding else self.spans[0] if self.spans else None
+        if last is None:
+            return None
+        moment = max(at, last.start) if last.end is None else min(max(at, last.start), last.end)
+        is_over = last.end is not None and moment == last.end
+        return next(
+            (each for each in self.rewordings if each.covers(moment) or (is_over and each.ends_at(moment))),
+            None,
+        )
+
     @property
     def is_flagged(self) -> bool:
         """Whether an agent must never miss it: as a person decided last, else if any assertion is flagged."""
         return is_flagged([(_is_entered_by_person(member), assertion_flag(member)) for member in self.members])
+
+
+@dataclass(slots=True)
+class _Validity:
+    """When each assertion holds, when a part of its sentence is out, and of those that never hold, the status and the
+    assertion that undid them."""
+
+    spans: dict[str, list[ValidityPeriod]]
+    undone: dict[str, tuple[Status, str]]
+    rewordings: dict[str, list[Rewording]]
+
+    def end(self, id_: str, taken: Interval, ending: Status, by: str) -> None:
+        """Take an interval from an assertion."""
+        self.spans[id_] = subtracted(self.spans[id_], taken, ending, by)
+        if not self.spans[id_]:
+            self.undone.setdefault(id_, (ending, by))
+
+    def omit(self, assertion: Assertion, omissions: list[OmittedPart]) -> None:
+        """Leave parts of an assertion's sentence out. Where nothing of it stays, it ends."""
+        periods = split_at_omissions(assertion, omissions)
+        for period in periods:
+            if not period.statement:
+                last = max((each for each in omissions if each.covers(period.start)), key=lambda each: each.order)
+                self.end(assertion.id, (period.start, period.end), Status.SUPERSEDED, last.later_id)
+        self.rewordings[assertion.id] = [period for period in periods if period.statement]
 
 
 def timeline(assertions: Iterable[Assertion], verdicts: Iterable[Verdict], at: datetime) -> list[Fact]:
@@ -82,8 +121,17 @@ def timeline(assertions: Iterable[Assertion], verdicts: Iterable[Verdict], at: d
 def facts_at(histories: Sequence[FactHistory], at: datetime) -> list[Fact]:
     """Return the facts of these histories with their status at `at`, in order of saying."""
     not_holding = {history.id for history in histories if not any(span.holds_at(at) for span in history.spans)}
-    facts = [_fact(history, at, not_holding) for history in histories]
-    return [fact for fact in facts if fact is not None]
+    facts = [fact for fact in (_fact(history, at, not_holding) for history in histories) if fact is not None]
+    if not any(history.exceptions for history in histories):
+        return facts
+    served = {fact.id: fact for fact in facts if fact.is_served}
+    exceptions = {history.id: history.exceptions for history in histories if history.exceptions}
+    return [
+        replace(fact, exceptions=tuple(served[id_] for id_ in exceptions.get(fact.id, ()) if id_ in served))
+        if fact.id in served
+        else fact
+        for fact in facts
+    ]
 
 
 def fact_histories(
@@ -105,16 +153,16 @@ def derived_histories(pairs: JudgedPairs, ids: Collection[str] | None = None) ->
     With `ids`, only those of the facts to which these assertions belong.
     """
     corrected_by = _corrected_by(pairs)
-    intervals = _stated_intervals(pairs, corrected_by)
-    spans, undone = _validity(pairs, corrected_by, intervals)
-    _remove_broader_restatements(pairs, spans, undone)
+    intervals = stated_intervals(pairs, corrected_by)
+    validity = _validity(pairs, corrected_by, intervals)
+    _remove_broader_restatements(pairs, validity)
     erased = pairs.erased()
     remaining = {
         root: [assertion for assertion in members if assertion.id not in erased]
         for root, members in pairs.members.items()
     }
     return [
-        _history(pairs, members, spans, undone, corrected_by, remaining)
+        _history(pairs, members, validity, corrected_by, remaining)
         for members in remaining.values()
         if members and (ids is None or members[0].id in ids)
     ]
@@ -142,50 +190,18 @@ def _corrected_by(pairs: JudgedPairs) -> dict[str, str]:
         corrections = [
             later
             for later, relation in pairs.retirements[assertion.id]
-            if relation is Relation.CORRECTS and later not in corrected_by
+            if relation is Relation.CORRECTS
+            and later not in corrected_by
+            and (assertion.id, later) not in pairs.remainders
         ]
         if corrections:
             corrected_by[assertion.id] = max(corrections, key=pairs.position.__getitem__)
     return corrected_by
 
 
-def _stated_intervals(pairs: JudgedPairs, corrected_by: Mapping[str, str]) -> dict[str, Interval]:
-    """Return the interval that each assertion is about.
-
-    It is the interval that was said. A correction without a start begins where the corrected assertion began, and a
-    restatement takes over the bounds of what it repeats.
-    """
-    intervals: dict[str, Interval] = {}
-    corrected_starts: dict[str, list[datetime]] = defaultdict(list)
-    for assertion in pairs.ordered:
-        start, end = assertion.valid_from or assertion.said_at, assertion.valid_to
-        if assertion.valid_from is None and assertion.act is SpeechAct.STATE:
-            start = min([start, *corrected_starts[assertion.id]])
-        for repeated in pairs.members.get(pairs.roots[assertion.id], []):
-            if repeated.id in intervals and repeated.id not in corrected_by:
-                start, end = _restated_interval(assertion, repeated, start, end)
-        intervals[assertion.id] = (start if end is None else min(start, end), end)
-        for later, relation in pairs.retirements[assertion.id] if assertion.id in corrected_by else ():
-            if relation is Relation.CORRECTS:
-                corrected_starts[later].append(intervals[assertion.id][0])
-    return intervals
-
-
-def _restated_interval(assertion: Assertion, repeated: Assertion, start: datetime, end: datetime | None) -> Interval:
-    """Return the interval of a restatement: a start or end that was announced before still applies."""
-    if assertion.valid_from is None and repeated.valid_from is not None and repeated.valid_from > assertion.said_at:
-        start = max(start, repeated.valid_from)
-    if assertion.valid_to is None and repeated.valid_to is not None:
-        end = repeated.valid_to
-    return start, end
-
-
-def _validity(
-    pairs: JudgedPairs, corrected_by: Mapping[str, str], intervals: Mapping[str, Interval]
-) -> tuple[dict[str, list[ValidityPeriod]], dict[str, tuple[Status, str]]]:
-    """Return when each assertion holds; and of those that never hold, the status and the assertion that undid them."""
-    spans: dict[str, list[ValidityPeriod]] = {}
-    undone: dict[str, tuple[Status, str]] = {}
+def _validity(pairs: JudgedPairs, corrected_by: Mapping[str, str], intervals: Mapping[str, Interval]) -> _Validity:
+    """Return when each assertion holds, and in which words."""
+    validity = _Validity({}, {}, {})
     extents = change_extents(pairs, intervals)
     never_ended_anything = _withdrawn_in_advance(pairs, corrected_by, intervals)
     never_ended_anything |= replaced_plans(pairs, intervals, extents, corrected_by)
@@ -193,9 +209,10 @@ def _validity(
         if assertion.id in corrected_by:
             correction = pairs.by_id[corrected_by[assertion.id]]
             status = Status.SUPERSEDED if correction.act is SpeechAct.STATE else Status.RETRACTED
-            spans[assertion.id], undone[assertion.id] = [], (status, correction.id)
+            validity.spans[assertion.id], validity.undone[assertion.id] = [], (status, correction.id)
             continue
-        remaining = [ValidityPeriod(*intervals[assertion.id])]
+        validity.spans[assertion.id] = [ValidityPeriod(*intervals[assertion.id])]
+        omissions: list[OmittedPart] = []
         retirements = sorted(pairs.retirements[assertion.id], key=lambda retirement: pairs.position[retirement[0]])
         for later, relation in retirements:
             extent = extents.get((assertion.id, later))
@@ -204,11 +221,15 @@ def _validity(
                 continue
             ending = Status.RETRACTED if relation is Relation.RETRACTS else Status.SUPERSEDED
             taken = taken_interval(pairs.by_id[later], intervals[later], intervals[assertion.id], extent)
-            remaining = _subtract(remaining, taken, ending, later)
-            if not remaining:
-                undone.setdefault(assertion.id, (ending, later))
-        spans[assertion.id] = remaining
-    return spans, undone
+            remainder = pairs.remainders.get((assertion.id, later))
+            if remainder is None:
+                validity.end(assertion.id, taken, ending, later)
+                continue
+            if relation is Relation.CORRECTS:
+                taken = (min(taken[0], intervals[assertion.id][0]), taken[1])
+            omissions.append(OmittedPart(taken, pairs.position[later], remainder, later))
+        validity.omit(assertion, omissions)
+    return validity
 
 
 def _withdrawn_in_advance(
@@ -225,43 +246,23 @@ def _withdrawn_in_advance(
     }
 
 
-def _subtract(spans: list[ValidityPeriod], interval: Interval, ending: Status, by: str) -> list[ValidityPeriod]:
-    """Return what is left of the periods outside the interval."""
-    start, end = interval
-    remaining: list[ValidityPeriod] = []
-    for span in spans:
-        if (span.end is not None and span.end <= start) or (end is not None and end <= span.start):
-            remaining.append(span)
-            continue
-        if span.start < start:
-            remaining.append(ValidityPeriod(span.start, start, ending, by))
-        if end is not None and (span.end is None or end < span.end):
-            remaining.append(replace(span, start=end))
-    return remaining
-
-
-def _remove_broader_restatements(
-    pairs: JudgedPairs, spans: dict[str, list[ValidityPeriod]], undone: dict[str, tuple[Status, str]]
-) -> None:
+def _remove_broader_restatements(pairs: JudgedPairs, validity: _Validity) -> None:
     """Remove a restatement of something broader from the periods in which the narrower statement still holds."""
-    before = dict(spans)
+    before = dict(validity.spans)
     for broad, narrow in sorted(pairs.broader, key=lambda pair: (pairs.position[pair[0]], pairs.position[pair[1]])):
         for span in before[narrow]:
             if span.holds_at(pairs.by_id[broad].said_at):
-                spans[broad] = _subtract(spans[broad], (span.start, span.end), Status.SUPERSEDED, narrow)
-        if not spans[broad]:
-            undone.setdefault(broad, (Status.SUPERSEDED, narrow))
+                validity.end(broad, (span.start, span.end), Status.SUPERSEDED, narrow)
 
 
 def _history(
     pairs: JudgedPairs,
     members: list[Assertion],
-    spans: Mapping[str, list[ValidityPeriod]],
-    undone: Mapping[str, tuple[Status, str]],
+    validity: _Validity,
     corrected_by: Mapping[str, str],
     remaining: Mapping[str, list[Assertion]],
 ) -> FactHistory:
-    endings = [undone[assertion.id] for assertion in members if assertion.id in undone]
+    endings = [validity.undone[assertion.id] for assertion in members if assertion.id in validity.undone]
     undone_as, undone_by = endings[-1] if endings else (Status.SUPERSEDED, None)
     root = pairs.roots[members[0].id]
     rival_roots = (rival for contest in pairs.contests if root in contest for rival in contest - {root})
@@ -269,29 +270,26 @@ def _history(
     rivals = sorted(
         remaining[rival][0].id if remaining.get(rival) else rival for rival in rival_roots if remaining.get(rival, True)
     )
+    exceptions = [remaining[other][0] for other in pairs.exceptions.get(root, ()) if remaining.get(other)]
+    lead = next((assertion for assertion in members if assertion.id not in corrected_by), members[0])
+    spans = {member.id: validity.spans[member.id] for member in members}
     people = [pairs.subjects.possible_people(assertion) for assertion in members]
     return FactHistory(
-        lead=next((assertion for assertion in members if assertion.id not in corrected_by), members[0]),
+        lead=lead,
         members=tuple(members),
-        spans=tuple(_merged([span for assertion in members for span in spans[assertion.id]])),
+        spans=tuple(merged([span for periods in spans.values() for span in periods])),
         undone_as=undone_as,
         undone_by=undone_by,
         contested_by=tuple(rivals),
         # One assertion that tells who is meant tells it for all that repeat it.
         may_be=people[0] if all(people) else (),
+        exceptions=tuple(said.id for said in sorted(exceptions, key=lambda said: said.order)),
+        rewordings=fact_rewordings(
+            lead.id,
+            {id_: [(span.start, span.end) for span in periods] for id_, periods in spans.items()},
+            validity.rewordings,
+        ),
     )
-
-
-def _merged(spans: list[ValidityPeriod]) -> list[ValidityPeriod]:
-    """Return the union of the periods in order."""
-    merged: list[ValidityPeriod] = []
-    for span in sorted(spans, key=lambda span: (span.start, span.end is None, span.end or span.start)):
-        last = merged[-1] if merged else None
-        if last is None or (last.end is not None and last.end < span.start):
-            merged.append(span)
-        elif last.end is not None and (span.end is None or span.end > last.end):
-            merged[-1] = replace(span, start=last.start)
-    return merged
 
 
 def _open_status(history: FactHistory, rivals: tuple[str, ...]) -> Status:
@@ -310,14 +308,18 @@ def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | N
     if status is Status.CURRENT:
         status = _open_status(history, rivals)
     lead, members = history.lead, history.members
+    statement, value = lead.statement, lead.value
+    reworded = history.words_at(at)
+    if reworded is not None:
+        statement, value = reworded, reworded_value(value, reworded)
     return Fact(
         id=history.id,
         scope=lead.scope,
         kind=lead.kind,
         subject=lead.subject,
         attribute=lead.attribute,
-        value=lead.value,
-        statement=lead.statement,
+        value=value,
+        statement=statement,
         status=status,
         said_at=members[0].said_at,
         valid_from=span.start if span else None,
@@ -331,11 +333,15 @@ def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | N
         may_be=history.may_be if status is Status.PENDING else (),
         limited_to=lead.limited_to,
         outcome=lead.outcome,
-        dated=lead.valid_from is not None or lead.valid_to is not None,
+        dated=lead.valid_from is not None or lead.valid_to is not None or _has_own_end(span),
         last_said_at=members[-1].said_at,
         is_flagged=history.is_flagged,
         tags=tuple(dict.fromkeys(tag for assertion in members for tag in assertion.tags)),
     )
+
+
+def _has_own_end(span: ValidityPeriod | None) -> bool:
+    return span is not None and span.end is not None and span.by is None
 
 
 def _is_entered_by_person(assertion: Assertion) -> bool:

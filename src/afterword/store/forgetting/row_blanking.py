@@ -318,10 +318,11 @@ def _blank_notes(transaction: Session, session: SessionKeys, words: _Words, coun
     )
     is_about_session = col(VerdictRow.earlier_id).in_(said) | col(VerdictRow.later_id).in_(said)
     for verdict in transaction.exec(select(VerdictRow).where(is_about_session)).all():
-        reason = words.blank(verdict.reason)
-        if reason != verdict.reason:
+        reason, remainder = words.blank(verdict.reason), verdict.remainder and words.blank(verdict.remainder)
+        if (reason, remainder) != (verdict.reason, verdict.remainder):
             counts["verdicts"] += 1
-            _update(transaction, VerdictRow, col(VerdictRow.key) == verdict.key, {"reason": reason})
+            notes = {"reason": reason, "remainder": remainder}
+            _update(transaction, VerdictRow, col(VerdictRow.key) == verdict.key, notes)
     session_row = transaction.get(SessionRow, session.key)
     if session_row is not None and session_row.failure and words.spans(session_row.failure):
         counts["sessions"] += 1

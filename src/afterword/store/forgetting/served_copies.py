@@ -181,7 +181,8 @@ class CopySweep:
             AssertionRow.scope_id == self.session.scope_id, AssertionRow.session_id == self.session.session_id
         )
         for verdict in self.transaction.exec(select(VerdictRow).where(col(VerdictRow.later_id).in_(said))).all():
-            self._blank_note("verdicts", VerdictRow, col(VerdictRow.key) == verdict.key, reason=verdict.reason)
+            notes = {"reason": verdict.reason, "remainder": verdict.remainder or ""}
+            self._blank_note("verdicts", VerdictRow, col(VerdictRow.key) == verdict.key, **notes)
         session = self.transaction.get(SessionRow, self.session.key)
         if session is not None and session.failure:
             self._blank_note("sessions", SessionRow, col(SessionRow.id) == session.id, failure=session.failure)

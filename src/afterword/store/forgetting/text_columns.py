@@ -139,8 +139,8 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
     ),
     ErasableTable(
         FactRow,
-        ("subject_key", "attribute_key", "may_be", "search_terms"),
-        ("id", "lead_id", "spans", "undone_as", "undone_by", "contested_by"),
+        ("subject_key", "attribute_key", "may_be", "rewordings", "search_terms"),
+        ("id", "lead_id", "spans", "undone_as", "undone_by", "contested_by", "exceptions"),
         of_scope=lambda scope: col(FactRow.scope_id) == scope,
         derived=True,
     ),
@@ -160,7 +160,7 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
     ),
     ErasableTable(
         VerdictRow,
-        ("reason",),
+        ("reason", "remainder"),
         ("key", "earlier_id", "later_id", "relation", "judge", "extent"),
         # A merge that was undone leaves verdicts on statements of two scopes.
         of_scope=lambda scope: or_(col(VerdictRow.scope_id) == scope, _judges_any(_assertions(scope))),
@@ -277,7 +277,7 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         derived=True,
     ),
     # The name of a scope stays: its tombstones need it, and other processes must notice that the scope has changed.
-    ErasableTable(ScopeRow, (), ("tenant", "kind", "name", "policy", "stamp", "zone")),
+    ErasableTable(ScopeRow, (), ("tenant", "kind", "name", "policy", "stamp")),
     ErasableTable(TombstoneRow, (), ("id", "key_id", "kind", "place", "mark", "spans")),
     ErasableTable(TombstoneKeyRow, (), ("id", "key")),
     # Answers hold ids and counts, and are discarded after a day. Of a forgotten scope they go at once.

@@ -155,6 +155,17 @@ class _Ended:
         if not is_gone and history.members[0].said_at <= self._view.since:
             self._add_former(stored, is_plan=is_plan)
 
+    def add_parts(self, stored: StoredFact) -> None:
+        """Take account of a fact that holds, but of whose sentence a part is out."""
+        history = stored.history(self._view.snapshot.scope)
+        rewording = history.rewording_at(self._view.since)
+        if rewording is None:
+            return
+        was_never_so = all(rewording.start <= span.start for span in history.spans)
+        (self.gone_places if was_never_so else self.superseded_places).update(stored.sources)
+        words = frozenset(terms(history.lead.statement)) - frozenset(terms(rewording.statement))
+        (self.gone_values if was_never_so else self.superseded_values).add(words)
+
     def _add_former(self, stored: StoredFact, *, is_plan: bool) -> None:
         fact = self._view.fact(stored)
         if fact.status is Status.SUPERSEDED:
@@ -170,6 +181,9 @@ def _source(view: View, reading: _Reading) -> LayerSource:
     for stored in map(view.unit, by_order[~view.is_served[by_order]].tolist()):
         if isinstance(stored, StoredFact):
             ended.add(stored)
+    for stored in served:
+        if stored.has_rewordings:
+            ended.add_parts(stored)
     has_hidden_values = ended.gone_values or ended.superseded_values
     held = {stored.value_words for stored in served} if has_hidden_values else frozenset[Words]()
     gone, superseded = NamedValues(ended.gone_values, held), NamedValues(ended.superseded_values, held)

@@ -169,7 +169,8 @@ class View:
         """Return the fact as it is at this instant."""
         if stored.id not in self._facts:
             table, scope = self.snapshot.table, self.snapshot.scope
-            places = [place for rival in stored.contested_by if (place := table.place(rival)) is not None]
+            beside = (*stored.contested_by, *stored.exceptions)
+            places = [place for id_ in beside if (place := table.place(id_)) is not None]
             laid_out = facts_at([each.history(scope) for each in (stored, *map(table.unit, places))], self.since)
             self._facts[stored.id] = next(fact for fact in laid_out if fact.id == stored.id)
         return self._facts[stored.id]

@@ -26,7 +26,7 @@ def mask_line(kind: str, line: Line, privacy: Privacy) -> Line:
         rejections = [_masked_values(row, privacy, "statement", "detail") for row in line["rejections"]]
         return {**line, "rejections": rejections}
     if kind == "verdict":
-        return {**line, "columns": _masked_values(line["columns"], privacy, "reason")}
+        return {**line, "columns": _masked_values(line["columns"], privacy, "reason", "remainder")}
     if kind == "run" and line["columns"]["transcript"] is not None:
         transcript = unpack_transcript(line["columns"]["transcript"])
         masked = pack_transcript(replace(transcript, turns=privacy.mask_turns(transcript.turns)))

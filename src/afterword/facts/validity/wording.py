@@ -1,0 +1,168 @@
+"""What a fact says once a part of its sentence is out: the remainder that a judge names, and when it is told. Pure.
+
+A judge may only leave words out. A remainder that says anything else is ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from afterword.facts.assertions import Assertion
+from afterword.facts.words import folded, plain_words, terms, word_set
+
+_CONNECTIVES = word_set("and or und oder et ou y o e en of i a")
+"""Words that may move: "A, B and C" without C is "A and B"."""
+_NEGATIONS = word_set(
+    """no not never none nothing without cannot nor neither nicht kein keine keinen keinem keiner nie ohne weder ne pas
+    jamais sans non nunca sin ni nao nem sem niet geen nooit zonder inte aldrig nie bez don doesn didn isn t aren wasn
+    weren won cant couldn shouldn wouldn hasn haven hadn ain"""
+)
+
+Interval = tuple[datetime, datetime | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewording:
+    """A period in which a fact is told in other words than those of its leading assertion. `end` None: it is open."""
+
+    start: datetime
+    end: datetime | None
+    statement: str
+
+    def covers(self, at: datetime) -> bool:
+        """Whether these words are told at an instant."""
+        return self.start <= at and (self.end is None or at < self.end)
+
+    def ends_at(self, at: datetime) -> bool:
+        """Whether these words were the last ones before an instant."""
+        return self.start < at == self.end
+
+
+@dataclass(frozen=True, slots=True)
+class OmittedPart:
+    """What a later statement leaves of an earlier one in an interval. `order` is the place of the later in the order of
+    saying."""
+
+    interval: Interval
+    order: int
+    remainder: str
+    later_id: str
+
+    def covers(self, at: datetime) -> bool:
+        """Whether the part is out at an instant."""
+        return _spans(self.interval, at)
+
+
+def remainder_fault(remainder: str, earlier: Assertion, later: Assertion) -> str | None:
+    """Return why a remainder of the earlier sentence may not be told, or None where it may."""
+    said, words = _words(earlier.statement), _words(remainder)
+    if len(words) >= len(said):
+        return "it is not shorter"
+    places = _places(words, said)
+    if places is None:
+        return "it has other words, or another order"
+    omitted = [place for place in range(len(said)) if place not in places]
+    if any(said[place] in _NEGATIONS and place + 1 in places for place in omitted):
+        return "it drops a negation"
+    stems, left_out = {*terms(remainder)}, {*terms(earlier.statement)} - {*terms(remainder)}
+    if not left_out or not stems - {*terms(earlier.subject)}:
+        return "it leaves out nothing, or everything"
+    values = [later.value]
+    if folded(earlier.attribute) == folded(later.attribute):
+        values.append(earlier.value)
+    if any(value_stems and value_stems <= stems for value_stems in map(set, map(terms, values))):
+        return "it has the value that changed"
+    return None
+
+
+def combined_remainder(earlier: Assertion, omissions: Iterable[OmittedPart]) -> str | None:
+    """Return what several omissions leave of a sentence, None where nothing is left of it.
+
+    The result is the remainder that was said last, without the words that the others leave out.
+    """
+    in_order = sorted(set(omissions), key=lambda omission: (omission.order, omission.remainder))
+    last = in_order[-1].remainder
+    gone = {*_words(earlier.statement)}.difference(
+        frozenset.intersection(*(frozenset(_words(omission.remainder)) for omission in in_order))
+    )
+    words = [word for word in last.split() if gone.isdisjoint(_words(word))]
+    if len(words) == len(last.split()):
+        return last
+    text = " ".join(words).rstrip(" .,;:")
+    return f"{text}." if {*terms(text)} - {*terms(earlier.subject)} else None
+
+
+def split_at_omissions(earlier: Assertion, omissions: Sequence[OmittedPart]) -> list[Rewording]:
+    """Return the periods of a statement in which parts of it are out, with the words that are left.
+
+    The words are empty where nothing is left.
+    """
+    bounds = sorted({bound for each in omissions for bound in each.interval if bound is not None})
+    rewordings: list[Rewording] = []
+    for start, end in zip(bounds, [*bounds[1:], None], strict=False):
+        active = [each for each in omissions if each.covers(start)]
+        if active:
+            rewordings.append(Rewording(start, end, combined_remainder(earlier, active) or ""))
+    return rewordings
+
+
+def fact_rewordings(
+    lead_id: str, spans: Mapping[str, Sequence[Interval]], own: Mapping[str, Sequence[Rewording]]
+) -> tuple[Rewording, ...]:
+    """Return when a fact is told in other words, and in which.
+
+    A part of it is out while it is out of every statement of the fact that holds. `spans` says when each statement of
+    the fact holds, in the order of saying.
+    """
+    if not any(own.get(id_) for id_ in spans):
+        return ()
+    bounds = {bound for id_ in spans for each in own.get(id_, ()) for bound in (each.start, each.end)}
+    bounds |= {bound for periods in spans.values() for period in periods for bound in period}
+    ordered = sorted(bound for bound in bounds if bound is not None)
+    rewordings: list[Rewording] = []
+    for start, end in zip(ordered, [*ordered[1:], None], strict=False):
+        holding = [id_ for id_, periods in spans.items() if any(_spans(period, start) for period in periods)]
+        texts = {id_: _text_at(own.get(id_, ()), start) for id_ in holding}
+        if not holding or not all(texts.values()):
+            continue
+        text = texts.get(lead_id) or texts[holding[-1]] or ""
+        last = rewordings[-1] if rewordings else None
+        if last is not None and last.end == start and last.statement == text:
+            rewordings[-1] = Rewording(last.start, end, text)
+        else:
+            rewordings.append(Rewording(start, end, text))
+    return tuple(rewordings)
+
+
+def reworded_value(value: str, statement: str) -> str:
+    """Return the value of a fact that is told in other words: its value if they still have it, else the words."""
+    return value if {*terms(value)} <= {*terms(statement)} else statement.rstrip(".")
+
+
+def _words(text: str) -> list[str]:
+    return plain_words(folded(text))
+
+
+def _places(words: Sequence[str], said: Sequence[str]) -> set[int] | None:
+    """Return the places of the words in a sentence, in which they stand in the same order; None if they do not."""
+    places: set[int] = set()
+    start = 0
+    for word in words:
+        if word in _CONNECTIVES and word in said:
+            continue
+        place = next((place for place in range(start, len(said)) if said[place] == word), None)
+        if place is None:
+            return None
+        places.add(place)
+        start = place + 1
+    return places
+
+
+def _text_at(rewordings: Sequence[Rewording], at: datetime) -> str | None:
+    return next((each.statement for each in rewordings if each.covers(at)), None)
+
+
+def _spans(interval: Interval, at: datetime) -> bool:
+    return interval[0] <= at and (interval[1] is None or at < interval[1])

@@ -1,0 +1,94 @@
+"""What stays of a sentence, and exceptions: stored, told, undone, exported and forgotten."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlmodel import select
+
+from afterword.facts.assertions import Assertion, Relation, Verdict
+from afterword.store import ledger, scope_rows
+from afterword.store.database.engine import Store
+from afterword.store.forgetting import erasure
+from afterword.store.proposals import Proposal, WindowReading
+from afterword.store.reading.recall import recall
+from afterword.store.tables import FactRow, VerdictRow
+from afterword.store.transfer import exports, imports
+from kept import LENA, SAID_AT, facts_of, stated
+
+POTTER = stated("Lena is a potter with a workshop in Freiburg.", 1)
+WORKSHOP = stated("Lena's workshop is in Emmendingen.", 2)
+HOURS = stated("The shop is open 9 to 6.", 3)
+LATE = stated("On Wednesdays the shop is open until 8.", 4)
+SHOP = "Lena is a potter with a workshop."
+VERDICTS = (
+    Verdict(POTTER.id, WORKSHOP.id, Relation.CHANGES, "moved", "test", remainder=SHOP),
+    Verdict(HOURS.id, LATE.id, Relation.EXCEPTS, "one day", "test"),
+)
+
+
+def run(store: Store, source: str, assertions: tuple[Assertion, ...], verdicts: tuple[Verdict, ...] = ()) -> int:
+    with store.writing() as transaction:
+        revision = scope_rows.revision_of(transaction, LENA)
+        reading = WindowReading(source, 1, 9, assertions)
+        proposal = Proposal(LENA, source, "session", "test", "test", SAID_AT, revision, (reading,), verdicts)
+        run_id = ledger.propose_run(transaction, proposal)
+        ledger.apply_run(transaction, LENA, run_id, SAID_AT)
+        return run_id
+
+
+async def block(store: Store, budget: int = 2000) -> str:
+    recalled = await recall(store, LENA, "shop", at=datetime.now(UTC), budget_tokens=budget)
+    return recalled.layers.text if recalled.layers else ""
+
+
+async def told(store: Store) -> set[str]:
+    return {fact.statement for fact in await facts_of(store) if fact.is_served}
+
+
+async def test_the_rest_of_a_sentence_and_an_exception_are_told_and_an_undo_restores_both(store: Store) -> None:
+    run(store, "session:a", (POTTER, HOURS))
+    later = run(store, "session:b", (WORKSHOP, LATE), VERDICTS)
+    assert await told(store) == {SHOP, WORKSHOP.statement, HOURS.statement, LATE.statement}
+    text = await block(store)
+    assert SHOP in text
+    assert "Freiburg" not in text
+    assert f"- {HOURS.statement}; except: {LATE.statement}" in text
+    assert text.count(LATE.statement) == 1
+    with store.writing() as transaction:
+        ledger.revert_run(transaction, LENA, later, SAID_AT)
+    assert await told(store) == {POTTER.statement, HOURS.statement}
+    assert "except" not in await block(store)
+    with store.writing() as transaction:
+        ledger.reinstate_run(transaction, LENA, later, SAID_AT)
+    assert SHOP in await told(store)
+
+
+async def test_no_budget_takes_the_rule_without_its_exception(store: Store) -> None:
+    run(store, "session:a", (HOURS, LATE), VERDICTS[1:])
+    for budget in range(40, 200, 5):
+        text = await block(store, budget)
+        assert (HOURS.statement in text) <= (LATE.statement in text), budget
+
+
+async def test_an_export_carries_both(store: Store, tmp_path: Path) -> None:
+    run(store, "session:a", (POTTER, HOURS, WORKSHOP, LATE), VERDICTS)
+    expected = await facts_of(store)
+    await exports.export_scopes(store, tmp_path / "all.jsonl")
+    async with Store(f"sqlite:///{tmp_path}/other.db") as other:
+        await other.migrate()
+        await imports.import_file(other, tmp_path / "all.jsonl")
+        assert await facts_of(other) == expected
+        assert await block(other) == await block(store)
+
+
+async def test_the_words_that_stay_go_with_the_statement_that_is_forgotten(store: Store) -> None:
+    run(store, "session:a", (POTTER, HOURS, WORKSHOP, LATE), VERDICTS)
+    await erasure.erase_in_scope(
+        store, LENA, lambda erasing: erasing.forget_statements([POTTER.id]), at=datetime.now(UTC)
+    )
+    with store.reading() as transaction:
+        assert [row.remainder for row in transaction.exec(select(VerdictRow))] == [None]
+        assert all(row.rewordings == [] for row in transaction.exec(select(FactRow)))
+    assert await told(store) == {WORKSHOP.statement, HOURS.statement, LATE.statement}
