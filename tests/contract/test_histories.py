@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Usage, Window
 from afterword.extractors.testing import OracleExtractor
 from afterword.facts.assertions import Assertion, Verdict, digest
+from afterword.facts.knowledge import Knowledge
 from afterword.facts.validity.timeline import fact_histories
 from afterword.pipeline.intake import Saved
+from afterword.pipeline.resolution import comparison_partners, required_pairs
 from afterword.pipeline.session import process_session
 from afterword.pipeline.undoing import redo_run, undo_run
 from afterword.store import ledger, lookup, runs, scope_rows
@@ -55,12 +58,13 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def in_a_store(empty: Path, work: Callable[[Store], Any]) -> None:
-    """Do the work in a store of its own."""
+def in_a_store(empty: Path, *works: Callable[[Store], Any]) -> None:
+    """Do each work in a store object of its own, all on one new store."""
 
     async def opened(path: Path) -> None:
-        async with Store(f"sqlite:///{path}") as store:
-            await work(store)
+        for work in works:
+            async with Store(f"sqlite:///{path}") as store:
+                await work(store)
 
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(opened(Path(shutil.copy(empty, folder))))
@@ -74,7 +78,32 @@ async def kept(store: Store) -> Dump:
     assert set(held.assertions) == set(live.assertions)
     assert set(held.verdicts) == set(live.verdicts)
     assert dumped(laid_out) == dumped(fact_histories(live.assertions, live.verdicts))
+    check_that_made_on_demand_is_whole(live)
     return dumped(laid_out)
+
+
+def check_that_made_on_demand_is_whole(stored: Knowledge) -> None:
+    """Check that what a store gives on demand leads to the same as knowledge that was built from all statements."""
+    everything = stored.assertions
+    whole = Knowledge.of(0, everything, stored.verdicts)
+    assert required_pairs(everything, stored) == required_pairs(everything, whole)
+    assert comparison_partners(everything, stored) == comparison_partners(everything, whole)
+    assert stored.last_said_at == whole.last_said_at
+    assert (stored.names.spellings, stored.names.ambiguous) == (whole.names.spellings, whole.names.ambiguous)
+    assert [stored.replacement_starts.get(said.id) for said in everything] == [
+        whole.replacement_starts.get(said.id) for said in everything
+    ]
+    for said in everything:
+        near, expected = (
+            {o.said.id for o in known.index.near(known.index.by_id[said.id])} for known in (stored, whole)
+        )
+        assert near == expected
+    half = everything[::2]
+    rest, whole_rest = (known.revised(1, removed=half) for known in (stored, whole))
+    again = rest.revised(2, added=half)
+    assert rest.names.spellings == whole_rest.names.spellings
+    assert required_pairs(rest.assertions, rest) == required_pairs(rest.assertions, whole_rest)
+    assert required_pairs(everything, again) == required_pairs(everything, whole)
 
 
 async def written(store: Store, run: Run) -> int:
@@ -194,6 +223,24 @@ def test_a_session_processed_as_it_grows_is_as_if_processed_once(empty: Path, sh
         in_a_store(empty, lambda store: keep(store, [*growing, *wholes]))
         in_a_store(empty, lambda store: keep(store, wholes))
         assert found[0] == found[1]
+
+    holds_for(10 * share, histories(CoherentJudge, least=4, is_trusted=True), check)
+
+
+@share
+def test_a_session_gives_the_same_in_a_process_that_knows_nothing_yet(empty: Path, share: int) -> None:
+    """Each session in a store object of its own, which reads what is known on demand, or all in one."""
+
+    def check(history: History) -> None:
+        wholes = [(told.id, len(told.whole)) for told in history.shuffled()]
+        dumps: list[Dump] = []
+
+        async def keep(store: Store, lengths: Sequence[tuple[str, int]]) -> None:
+            dumps.append(await processed(store, history, lengths))
+
+        in_a_store(empty, partial(keep, lengths=wholes))
+        in_a_store(empty, *(partial(keep, lengths=[session]) for session in wholes))
+        assert dumps[0] == dumps[-1]
 
     holds_for(10 * share, histories(CoherentJudge, least=4, is_trusted=True), check)
 

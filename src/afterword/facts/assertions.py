@@ -67,6 +67,10 @@ class EvidenceKind(StrEnum):
     IMPORT = "import"
 
 
+Order = tuple[datetime, str, int, int, str]
+"""A place in the order of saying: the time, the session, the turn, the position in the turn, and the id."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What supports an assertion. For a turn, `quote` holds the words exactly as they stand in it.
@@ -122,7 +126,7 @@ class Assertion:
         return folded(self.subject), folded(self.attribute)
 
     @property
-    def order(self) -> tuple[datetime, str, int, int, str]:
+    def order(self) -> Order:
         """The order of saying: by time, session, turn, and position in the turn. It is total."""
         turn, start = max(((evidence.turn or 0, evidence.start or 0) for evidence in self.evidence), default=(0, 0))
         return self.said_at, self.session_id or "", turn, start, self.id

@@ -8,12 +8,13 @@ the version it started with.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
 from afterword.facts.assertions import Assertion, Verdict
-from afterword.facts.persistent_map import PersistentMap, group_ids, regroup_ids
+from afterword.facts.persistent_map import LazyMap, PersistentMap, group_ids, regroup_ids
 from afterword.facts.statement_index import StatementIndex
 from afterword.facts.subjects import LabelPair, SubjectNames, joined_labels
 from afterword.facts.validity.judged_pairs import JudgedPairs, deciding_verdict
@@ -22,6 +23,25 @@ from afterword.facts.validity.replacements import replacement_starts
 from afterword.facts.words import folded
 
 Excerpt = tuple[list[Assertion], list[Verdict], SubjectNames]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKnowledge:
+    """The live assertions and verdicts of a scope as a store holds them: each is made when it is needed.
+
+    `spellings` holds all spellings of each subject with several words. `replaced_ids` are the assertions that may have
+    been replaced, `joined` the pairs whose verdicts join their subjects. `index` returns the index of the assertions.
+    """
+
+    assertions: LazyMap[str, Assertion]
+    verdicts: LazyMap[str, tuple[Verdict, ...]]
+    ids_by_subject: PersistentMap[str, tuple[str, ...]]
+    ids_by_session: PersistentMap[str, tuple[str, ...]]
+    spellings: Mapping[str, set[str]]
+    replaced_ids: Iterable[str]
+    joined: Iterable[tuple[str, str]]
+    last_said_at: datetime | None
+    index: Callable[[], StatementIndex]
 
 
 class Knowledge:
@@ -46,6 +66,7 @@ class Knowledge:
         self.replacement_starts: PersistentMap[str, tuple[datetime, ...]] = PersistentMap({})
         self.names = SubjectNames({}, ())
         self._joins: Mapping[tuple[str, str], LabelPair] = {}
+        self._make_index: Callable[[], StatementIndex] | None = None
 
     @classmethod
     def of(cls, revision: int, assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> Knowledge:
@@ -74,10 +95,27 @@ class Knowledge:
         knowledge.names = SubjectNames(spellings, knowledge._joins.values())
         return knowledge
 
+    @classmethod
+    def of_stored(cls, revision: int, stored: StoredKnowledge) -> Knowledge:
+        """Return the knowledge that a store holds."""
+        by_id, verdicts_by_id = PersistentMap(stored.assertions), PersistentMap(stored.verdicts)
+        groups = stored.ids_by_subject, stored.ids_by_session
+        knowledge = cls(revision, by_id, verdicts_by_id, *groups, stored.last_said_at)
+        starts = LazyMap(dict.fromkeys(stored.replaced_ids), knowledge._replacement_starts)
+        knowledge.replacement_starts = PersistentMap(starts)
+        knowledge._joins = knowledge._joins_of(stored.joined)
+        several = (label for label, spellings in stored.spellings.items() if len(spellings) > 1)
+        spellings = {label: label for label in stored.ids_by_subject}
+        spellings |= {label: spelling for label, (spelling, *_) in stored.spellings.items()}
+        spellings |= {label: knowledge._spelling(label) for label in several}
+        knowledge.names = SubjectNames(spellings, knowledge._joins.values())
+        knowledge._make_index = stored.index
+        return knowledge
+
     @cached_property
     def index(self) -> StatementIndex:
         """The index that finds the statements that may affect another one."""
-        return StatementIndex.of(self.assertions)
+        return self._make_index() if self._make_index else StatementIndex.of(self.assertions)
 
     @property
     def assertions(self) -> tuple[Assertion, ...]:
@@ -122,7 +160,7 @@ class Knowledge:
             None,
         )
         after.last_said_at = self._last_said_at(after, removed, added)
-        if "index" in self.__dict__:
+        if "index" in self.__dict__ or self._make_index is not None:
             after.index = self.index.revised(removed, added)
         rejudged = {verdict.earlier_id for verdict in changed_verdicts}
         for changed in (*removed, *added):

@@ -1,16 +1,51 @@
-"""An immutable mapping that is updated without copying all of its entries."""
+"""Mappings for large scopes: one is updated without copying all of its entries, one makes its values on demand."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 MAX_CHANGES = 4_000
 """With more changes than this, the base and the changes are merged into a new base."""
+
+
+class LazyMap(Mapping[K, V]):
+    """Values that are made from their keys when they are first asked for. A key whose value is None has no value."""
+
+    def __init__(self, keys: Mapping[K, Any], make: Callable[[K], V | None], values: dict[K, V] | None = None) -> None:
+        self._keys, self._make, self._values = keys, make, values or {}
+
+    def updated(self, changes: Mapping[K, V | None]) -> LazyMap[K, V]:
+        """Return a copy with these changes. A value of None removes the key."""
+        keys, values = {**self._keys, **changes}, dict(self._values)
+        for key, value in changes.items():
+            if value is None:
+                del keys[key]
+                values.pop(key, None)
+            else:
+                values[key] = value
+        return LazyMap(keys, self._make, values)
+
+    def __getitem__(self, key: K) -> V:
+        value = self._values.get(key)
+        if value is None:
+            value = self._make(key) if key in self._keys else None
+            if value is None:
+                raise KeyError(key)
+            self._values[key] = value
+        return value
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
 
 
 class PersistentMap(Mapping[K, V]):
@@ -20,7 +55,11 @@ class PersistentMap(Mapping[K, V]):
     """
 
     def __init__(
-        self, base: dict[K, V], changes: dict[K, V | None] | None = None, *, max_changes: int = MAX_CHANGES
+        self,
+        base: dict[K, V] | LazyMap[K, V],
+        changes: dict[K, V | None] | None = None,
+        *,
+        max_changes: int = MAX_CHANGES,
     ) -> None:
         self._base, self._changes, self._max_changes = base, changes or {}, max_changes
 
@@ -29,8 +68,11 @@ class PersistentMap(Mapping[K, V]):
         if not changes:
             return self
         version = PersistentMap(self._base, {**self._changes, **changes}, max_changes=self._max_changes)
-        is_small = len(version._changes) <= self._max_changes
-        return version if is_small else PersistentMap(version.as_dict(), max_changes=self._max_changes)
+        if len(version._changes) <= self._max_changes:
+            return version
+        lazy = self._base if isinstance(self._base, LazyMap) else None
+        base = version.as_dict() if lazy is None else lazy.updated(version._changes)
+        return PersistentMap(base, max_changes=self._max_changes)
 
     def as_dict(self) -> dict[K, V]:
         """Return a new dict of all entries."""
@@ -60,10 +102,20 @@ class PersistentMap(Mapping[K, V]):
 
 def group_ids(pairs: Iterable[tuple[K, str]]) -> PersistentMap[K, tuple[str, ...]]:
     """Return the ids of each key, given (key, id) pairs."""
-    ids_by_key: dict[K, list[str]] = defaultdict(list)
+    ids_by_key: dict[K, Any] = {}
+    repeated: set[K] = set()
     for key, id_ in pairs:
-        ids_by_key[key].append(id_)
-    return PersistentMap({key: tuple(ids) for key, ids in ids_by_key.items()})
+        ids = ids_by_key.get(key)
+        if ids is None:
+            ids_by_key[key] = (id_,)  # most keys have one id, and a tuple needs no conversion
+        elif key in repeated:
+            ids.append(id_)
+        else:
+            repeated.add(key)
+            ids_by_key[key] = [*ids, id_]
+    for key in repeated:
+        ids_by_key[key] = tuple(ids_by_key[key])
+    return PersistentMap(ids_by_key)
 
 
 def regroup_ids(

@@ -48,6 +48,11 @@ def statement_stems(assertion: Assertion) -> StatementStems:
     return StatementStems(subject, attribute, value, subject | attribute | value | sentence)
 
 
+def is_compared(stem: str) -> bool:
+    """Return whether a stem tells what a statement is about."""
+    return stem not in _GENERIC_STEMS and (len(stem) != len("2000") or not _YEAR.fullmatch(stem))
+
+
 def similarity(first: StatementStems, second: StatementStems) -> float:
     """Return how similar the two are: 0 for no common word, around 5 for the same words.
 
@@ -86,4 +91,4 @@ def _cosine(stems: frozenset[str], others: frozenset[str]) -> float:
 
 @lru_cache(maxsize=10_000)
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(stem for stem in terms(text) if stem not in _GENERIC_STEMS and not _YEAR.fullmatch(stem))
+    return frozenset(filter(is_compared, terms(text)))

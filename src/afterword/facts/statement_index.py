@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right, insort
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from itertools import product
+from typing import Any
 
-from afterword.facts.assertions import EVERYTHING, OWNER, Assertion, Authority, SpeechAct
-from afterword.facts.persistent_map import PersistentMap, group_ids, regroup_ids
+from afterword.facts.assertions import EVERYTHING, OWNER, Assertion, Authority, Order, SpeechAct
+from afterword.facts.persistent_map import LazyMap, PersistentMap, group_ids, regroup_ids
 from afterword.facts.similarity import StatementStems, statement_stems
 
 _SUBJECT, _VAGUE_RETRACTION, _CLEARING, _SAME_WEIGHT, _SAME_SPEAKER, _VALUE_WORD = range(1, 7)
@@ -20,8 +20,8 @@ The first is for a slot. The second is for a word, a subject, and the vague retr
 statements that take everything back. Without a limit the number of pairs would grow with the square of the statements.
 """
 
-Order = tuple[datetime, str, int, int, str]
-_WEIGHTS = tuple(product(Authority, (True, False), (True, False), (True, False)))
+Ordered = list[tuple[Order, str]]
+"""The statements of an index key in the order of saying."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,35 +57,87 @@ class IndexedStatement:
     @property
     def keys(self) -> list[Hashable]:
         """The index keys that lead to it."""
-        keys: list[Hashable] = [self.slot, *self.words.said, (_SUBJECT, self.slot[0])]
-        keys += [(_SAME_WEIGHT, self.slot, self.weight), (_SAME_SPEAKER, self.slot, self.said.speaker)]
-        keys += [(_VALUE_WORD, self.slot, word) for word in self.words.value]
-        if self.is_vague:
-            keys.append((_VAGUE_RETRACTION, self.slot[0]))
-        return [*keys, (_CLEARING, self.slot[0])] if self.is_clearing else keys
+        return [self.slot, *self.words.said, (_SUBJECT, self.slot[0]), *self.retraction_keys]
+
+    @property
+    def retraction_keys(self) -> list[Hashable]:
+        """The index keys that lead to it because it may take back much."""
+        subject = self.slot[0]
+        keys: list[Hashable] = [(_VAGUE_RETRACTION, subject)] if self.is_vague else []
+        return [*keys, (_CLEARING, subject)] if self.is_clearing else keys
+
+    @property
+    def slot_keys(self) -> list[Hashable]:
+        """The keys that lead to it among the statements of its slot."""
+        words = ((_VALUE_WORD, word) for word in self.words.value)
+        return [(_SAME_WEIGHT, self.weight), (_SAME_SPEAKER, self.said.speaker), *words]
 
 
 class StatementIndex:
-    """The statements of a scope under their keys. Immutable."""
+    """The statements of a scope under their keys. Immutable.
+
+    The statements of a key are put in order when that is first needed. So are those of a slot that has many.
+    """
 
     def __init__(
-        self, by_id: PersistentMap[str, IndexedStatement], ids: PersistentMap[Hashable, tuple[str, ...]]
+        self,
+        by_id: PersistentMap[str, IndexedStatement],
+        orders: PersistentMap[str, Order],
+        ids: PersistentMap[Hashable, tuple[str, ...]],
     ) -> None:
-        self.by_id, self._ids = by_id, ids
-        self._sorted: dict[Hashable, list[tuple[Order, str]]] = {}
+        self.by_id, self._orders, self._ids = by_id, orders, ids
+        self._sorted: dict[Hashable, Ordered] = {}
+        self._slots: dict[tuple[str, str], dict[Hashable, Ordered]] = {}
 
     @classmethod
     def of(cls, assertions: Iterable[Assertion]) -> StatementIndex:
         """Return the index of these statements."""
         by_id = {assertion.id: IndexedStatement.of(assertion) for assertion in assertions}
-        return cls(PersistentMap(by_id), group_ids(_key_id_pairs(by_id)))
+        orders = {id_: statement.order for id_, statement in by_id.items()}
+        return cls(PersistentMap(by_id), PersistentMap(orders), group_ids(_key_id_pairs(by_id)))
+
+    @classmethod
+    def of_groups(
+        cls,
+        by_id: LazyMap[str, Assertion],
+        orders: LazyMap[str, Order],
+        groups: Iterable[Mapping[Any, tuple[str, ...]]],
+        ids_by_subject: PersistentMap[str, tuple[str, ...]],
+        retraction_ids: Iterable[str],
+    ) -> StatementIndex:
+        """Return the index of statements that are grouped already: by slot and by stem (`groups`), and by subject.
+
+        `retraction_ids` are those that state nothing.
+        """
+        statements = LazyMap(by_id, lambda id_: IndexedStatement.of(by_id[id_]))
+        retractions = group_ids((key, id_) for id_ in retraction_ids for key in statements[id_].retraction_keys)
+        subjects: dict[Hashable, tuple[str, ...]] = {
+            (_SUBJECT, label): ids for label, ids in ids_by_subject.as_dict().items()
+        }
+        ids = {**subjects, **retractions.as_dict()}
+        for ids_by_key in groups:
+            ids |= ids_by_key
+        return cls(PersistentMap(statements), PersistentMap(orders), PersistentMap(ids))
 
     def revised(self, removed: Sequence[Assertion], added: Sequence[Assertion]) -> StatementIndex:
         """Return the index without the removed statements, which must be in it, and with the added ones."""
         old = {assertion.id: self.by_id[assertion.id] for assertion in removed}
         new = {assertion.id: IndexedStatement.of(assertion) for assertion in added}
-        by_id = self.by_id.updated({**dict.fromkeys(old), **new})
-        return StatementIndex(by_id, regroup_ids(self._ids, _key_id_pairs(old), _key_id_pairs(new)))
+        after = StatementIndex(
+            self.by_id.updated({**dict.fromkeys(old), **new}),
+            self._orders.updated({**dict.fromkeys(old), **{id_: statement.order for id_, statement in new.items()}}),
+            regroup_ids(self._ids, _key_id_pairs(old), _key_id_pairs(new)),
+        )
+        after._sorted, after._slots = dict(self._sorted), dict(self._slots)
+        _update_sorted(after._sorted, _entries_by_key(old, _keys), _entries_by_key(new, _keys))
+        for slot in {statement.slot for statement in (*old.values(), *new.values())} & after._slots.keys():
+            groups = after._slots[slot] = dict(after._slots[slot])
+            sides = ({id_: said for id_, said in side.items() if said.slot == slot} for side in (old, new))
+            gone, come = (_entries_by_key(side, _slot_keys) for side in sides)
+            for key in come:
+                groups.setdefault(key, [])
+            _update_sorted(groups, gone, come)
+        return after
 
     def near(self, statement: IndexedStatement) -> list[IndexedStatement]:
         """Return the other statements that may affect this one. For each key only the nearest ones are returned."""
@@ -94,7 +146,7 @@ class StatementIndex:
         if subject != OWNER:
             ids.update(self._nearest((_SUBJECT, subject), order, WORD_REACH))
         # Through their words alone, statements of one slot would still be too many.
-        ids = {id_ for id_ in ids if self.by_id[id_].slot != statement.slot}
+        ids.difference_update(self._ids.get(statement.slot, ()))
         ids.update(self._nearest_of_slot(statement))
         for key, reach in (((_VAGUE_RETRACTION, subject), WORD_REACH), ((_CLEARING, subject), CLEARING_REACH)):
             ids.update(self._nearest(key, order, reach))
@@ -110,23 +162,28 @@ class StatementIndex:
         Many statements may be unable to replace it, and must not crowd out one that can. The value that it repeats or
         withdraws may have been said long ago.
         """
-        slot, order = statement.slot, statement.order
-        if len(ids := self._ids.get(slot, ())) <= SLOT_REACH:
+        if len(ids := self._ids.get(statement.slot, ())) <= SLOT_REACH:
             return ids
-        keys: list[Hashable] = [(_SAME_WEIGHT, slot, weight) for weight in _WEIGHTS]
-        keys.append((_SAME_SPEAKER, slot, statement.said.speaker))
-        keys += [(_VALUE_WORD, slot, word) for word in statement.words.value]
-        return (id_ for key in keys for id_ in self._nearest(key, order, SLOT_REACH))
+        groups = self._groups_of_slot(statement.slot)
+        keys: list[Hashable] = [key for key in tuple(groups) if isinstance(key, tuple) and key[0] == _SAME_WEIGHT]
+        keys.append((_SAME_SPEAKER, statement.said.speaker))
+        keys += [(_VALUE_WORD, word) for word in statement.words.value]
+        return (id_ for key in keys for id_ in _nearest_in(groups.get(key, []), statement.order, SLOT_REACH))
+
+    def _groups_of_slot(self, slot: tuple[str, str]) -> dict[Hashable, Ordered]:
+        """Return the statements of a slot under the keys that they have within it."""
+        if slot not in self._slots:
+            groups: dict[Hashable, Ordered] = defaultdict(list)
+            statements = {id_: self.by_id[id_] for id_ in self._ids.get(slot, ())}
+            for key, entries in _entries_by_key(statements, _slot_keys).items():
+                groups[key] = sorted(entries)
+            self._slots[slot] = dict(groups)
+        return self._slots[slot]
 
     def _nearest(self, key: Hashable, order: Order, reach: int) -> Sequence[str]:
         """Return the statements of a key that were said at most `reach` places before or after."""
         ids = self._ids.get(key, ())
-        if len(ids) <= reach:
-            return ids
-        ordered = self._in_order(key)
-        first = max(0, bisect_left(ordered, (order, "")) - reach)
-        last = bisect_right(ordered, (order, "\uffff")) + reach
-        return [id_ for _, id_ in ordered[first:last]]
+        return ids if len(ids) <= reach else _nearest_in(self._in_order(key), order, reach)
 
     def _said_since(self, key: Hashable, retraction: IndexedStatement, reach: int) -> Sequence[str]:
         """Return what was said about the subject of a retraction after the `reach`-th retraction of this kind before
@@ -138,11 +195,47 @@ class StatementIndex:
         last = bisect_left(ordered, (retraction.order, ""))
         return [id_ for _, id_ in ordered[first:last]]
 
-    def _in_order(self, key: Hashable) -> list[tuple[Order, str]]:
+    def _in_order(self, key: Hashable) -> Ordered:
         """Return the statements of a key in the order of saying, sorted once."""
         if key not in self._sorted:
-            self._sorted[key] = sorted((self.by_id[id_].order, id_) for id_ in self._ids.get(key, ()))
+            self._sorted[key] = sorted([(self._orders[id_], id_) for id_ in self._ids.get(key, ())])
         return self._sorted[key]
+
+
+def _nearest_in(ordered: Ordered, order: Order, reach: int) -> Sequence[str]:
+    if len(ordered) > reach:
+        first = max(0, bisect_left(ordered, (order, "")) - reach)
+        ordered = ordered[first : bisect_right(ordered, (order, "\uffff")) + reach]
+    return [id_ for _, id_ in ordered]
+
+
+def _keys(statement: IndexedStatement) -> list[Hashable]:
+    return statement.keys
+
+
+def _slot_keys(statement: IndexedStatement) -> list[Hashable]:
+    return statement.slot_keys
+
+
+def _entries_by_key(
+    by_id: Mapping[str, IndexedStatement], keys_of: Callable[[IndexedStatement], list[Hashable]]
+) -> dict[Hashable, Ordered]:
+    entries: dict[Hashable, Ordered] = defaultdict(list)
+    for id_, statement in by_id.items():
+        for key in keys_of(statement):
+            entries[key].append((statement.order, id_))
+    return entries
+
+
+def _update_sorted(
+    groups: dict[Hashable, Ordered], removed: Mapping[Hashable, Ordered], added: Mapping[Hashable, Ordered]
+) -> None:
+    """Replace the lists that change. Other versions of the index share the old ones."""
+    for key in (removed.keys() | added.keys()) & groups.keys():
+        gone = set(removed.get(key, ()))
+        groups[key] = [entry for entry in groups[key] if entry not in gone] if gone else list(groups[key])
+        for entry in added.get(key, ()):
+            insort(groups[key], entry)
 
 
 def _key_id_pairs(by_id: Mapping[str, IndexedStatement]) -> Iterator[tuple[Hashable, str]]:

@@ -11,6 +11,7 @@ TOKENIZER = "1:"
 """The version of `terms`, which stored words begin with. Those of another version are not used."""
 
 _MONTHS = "January February March April May June July August September October November December".split()
+_MONTH_STEMS = frozenset(stem for month in _MONTHS for stem in terms(month))
 
 
 def fact_text(said_at: datetime, subject: str, statement: str, attribute: str, value: str) -> str:
@@ -26,6 +27,14 @@ def turn_text(said_at: datetime | None, name: str, text: str) -> str:
 def fact_terms(said_at: datetime, subject: str, statement: str, attribute: str, value: str) -> str:
     """Return the words that find a fact, first those of its subject, which a tab ends; none for the owner."""
     return _words(_about(subject), fact_text(said_at, OWNER, statement, attribute, value))
+
+
+def words_without_date(found_by: str) -> set[str]:
+    """Return the words that find a fact (`fact_terms`) without those of its date: of its subject and its texts."""
+    name, _, text = found_by.partition("\t")
+    words = text.split()
+    # The date comes first: a day, a month unless its name is a stop word, and a year.
+    return {*name.split(), *words[3 if words[1] in _MONTH_STEMS else 2 :]}
 
 
 def turn_terms(said_at: datetime | None, speaker: str, text: str) -> str:

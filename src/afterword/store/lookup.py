@@ -21,6 +21,7 @@ from afterword.facts.validity.timeline import FactHistory, erased_ids, fact_hist
 from afterword.store.database.cache import Cache, Draft
 from afterword.store.database.statements import CHUNK as CHUNK
 from afterword.store.database.statements import fetch_rows, fetch_where_in, select_columns
+from afterword.store.reading.knowledge_rows import stored_knowledge
 from afterword.store.rows import assertion_of, history_of, verdict_of
 from afterword.store.scope_rows import scope_key, scope_row, version_of
 from afterword.store.tables import (
@@ -135,10 +136,7 @@ def _load_knowledge(
     runs = live_runs(scope_id, known_at)
     ids = select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(_windows_of(runs)))
     keys = select(RunVerdictRow.verdict_key).where(col(RunVerdictRow.run_id).in_(runs))
-    rows = transaction.exec(select_columns(AssertionRow).where(col(AssertionRow.id).in_(ids))).all()
-    evidence = transaction.exec(select_columns(EvidenceRow).where(col(EvidenceRow.assertion_id).in_(ids))).all()
-    verdicts = transaction.exec(select_columns(VerdictRow).where(col(VerdictRow.key).in_(keys))).all()
-    return Knowledge.of(revision, _with_evidence(rows, evidence, scope), map(verdict_of, verdicts))
+    return Knowledge.of_stored(revision, stored_knowledge(transaction, scope, ids, keys))
 
 
 def _windows_of(runs: Select[Any]) -> Any:

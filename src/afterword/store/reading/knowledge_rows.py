@@ -1,0 +1,183 @@
+"""The live assertions and verdicts of a scope, read as plain columns. Each is made when it is needed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import Select
+from sqlmodel import Session, SQLModel, col, select
+
+from afterword.facts.assertions import (
+    Assertion,
+    Authority,
+    Cue,
+    Evidence,
+    EvidenceKind,
+    Extent,
+    Kind,
+    Order,
+    Relation,
+    SpeechAct,
+    Verdict,
+)
+from afterword.facts.knowledge import StoredKnowledge
+from afterword.facts.persistent_map import LazyMap, PersistentMap, group_ids
+from afterword.facts.scopes import Scope
+from afterword.facts.similarity import is_compared, statement_stems
+from afterword.facts.statement_index import StatementIndex
+from afterword.facts.words import terms
+from afterword.recall.index_units import TOKENIZER, words_without_date
+from afterword.store.database.compiled_queries import CompiledQuery, Plain, moment, moment_or_none
+from afterword.store.rows import tags_of
+from afterword.store.tables import AssertionRow, EvidenceRow, FactRow, VerdictRow
+
+_COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
+    *((AssertionRow, name) for name in "id session_id act kind subject attribute value statement speaker".split()),
+    *((AssertionRow, name) for name in "authority said_at time_is_guess valid_from valid_to cue".split()),
+    *((AssertionRow, name) for name in "limited_to outcome is_flagged tags subject_key attribute_key".split()),
+    *((EvidenceRow, name) for name in "ordinal kind quote session_id turn speaker start".split()),
+    *((FactRow, name) for name in "lead_id search_terms".split()),
+)
+"""The columns of a row. There is one row for each piece of evidence of each assertion."""
+# fmt: off
+(
+    _ID, _SESSION, _ACT, _KIND, _SUBJECT, _ATTRIBUTE, _VALUE, _STATEMENT, _SPEAKER,
+    _AUTHORITY, _SAID_AT, _IS_GUESS, _VALID_FROM, _VALID_TO, _CUE,
+    _LIMITED_TO, _OUTCOME, _IS_FLAGGED, _TAGS, _SUBJECT_KEY, _ATTRIBUTE_KEY,
+    _ORDINAL, _QUOTE_KIND, _QUOTE, _QUOTE_SESSION, _TURN, _QUOTE_SPEAKER, _START,
+    _LEAD, _TERMS,
+) = range(len(_COLUMNS))
+# fmt: on
+_VERDICT = "earlier_id later_id relation reason judge joins_subjects parts_subjects extent".split()
+_EARLIER, _LATER, _RELATION, _REASON, _JUDGE, _JOINS, _PARTS, _EXTENT = range(len(_VERDICT))
+
+
+class _Statements:
+    """The rows of the live assertions of a scope."""
+
+    def __init__(self, rows: Iterable[Plain], scope: Scope) -> None:
+        self.first: dict[str, Plain] = {}
+        self._further: dict[str, list[Plain]] = defaultdict(list)
+        for row in rows:
+            if self.first.setdefault(row[_ID], row) is not row:
+                self._further[row[_ID]].append(row)
+        self.assertions: LazyMap[str, Assertion] = LazyMap(self.first, lambda id_: _assertion(self._rows(id_), scope))
+        self.ids_by_subject: PersistentMap[str, tuple[str, ...]] = self.grouped(_SUBJECT_KEY)
+
+    def _rows(self, id_: str) -> list[Plain]:
+        return [self.first[id_], *self._further.get(id_, ())]
+
+    def grouped(self, column: int) -> PersistentMap[str, tuple[str, ...]]:
+        """Return the ids of each value of a column."""
+        return group_ids((row[column], id_) for id_, row in self.first.items() if row[column] is not None)
+
+    def spellings(self) -> dict[str, set[str]]:
+        """Return all spellings of each subject that has several words."""
+        spellings: dict[str, set[str]] = defaultdict(set)
+        for row in self.first.values():
+            if " " in row[_SUBJECT_KEY]:
+                spellings[row[_SUBJECT_KEY]].add(row[_SUBJECT])
+        return spellings
+
+    def index(self) -> StatementIndex:
+        """Return the index of the assertions."""
+        rows = self.first.items()
+        by_slot = group_ids(((row[_SUBJECT_KEY], row[_ATTRIBUTE_KEY]), id_) for id_, row in rows)
+        by_stem = group_ids((stem, id_) for id_, row in rows for stem in self._stems(row)).as_dict()
+        return StatementIndex.of_groups(
+            self.assertions,
+            LazyMap(self.first, lambda id_: _order(self._rows(id_))),
+            (by_slot.as_dict(), {stem: ids for stem, ids in by_stem.items() if is_compared(stem)}),
+            self.ids_by_subject,
+            [id_ for id_, row in rows if row[_ACT] != SpeechAct.STATE],
+        )
+
+    def _stems(self, row: Plain) -> Iterable[str]:
+        """Return the stems of an assertion. A fact was stored with those of the assertion that leads it."""
+        if row[_LEAD] != row[_ID] or not row[_TERMS] or not row[_TERMS].startswith(TOKENIZER):
+            return statement_stems(self.assertions[row[_ID]]).said
+        stems = words_without_date(row[_TERMS][len(TOKENIZER) :])
+        return stems.union(terms(row[_LIMITED_TO])) if row[_LIMITED_TO] else stems
+
+
+def stored_knowledge(transaction: Session, scope: Scope, ids: Select[Any], keys: Select[Any]) -> StoredKnowledge:
+    """Return the assertions with these ids and the verdicts with these keys."""
+    connection = transaction.connection()
+    query = (
+        select(*(getattr(table, name) for table, name in _COLUMNS))
+        .select_from(AssertionRow)
+        .outerjoin(EvidenceRow, col(EvidenceRow.assertion_id) == col(AssertionRow.id))
+        .outerjoin(FactRow, col(FactRow.id) == col(AssertionRow.id))
+        .where(col(AssertionRow.id).in_(ids))
+    )
+    statements = _Statements(CompiledQuery(lambda: query).ask(connection), scope)
+    columns = [getattr(VerdictRow, name) for name in _VERDICT]
+    verdicts = CompiledQuery(lambda: select(*columns).where(col(VerdictRow.key).in_(keys))).ask(connection)
+    judged: dict[str, list[Plain]] = defaultdict(list)
+    for row in verdicts:
+        judged[row[_EARLIER]].append(row)
+        judged[row[_LATER]].append(row)
+    return StoredKnowledge(
+        assertions=statements.assertions,
+        verdicts=LazyMap(judged, lambda id_: tuple(map(_verdict, judged[id_]))),
+        ids_by_subject=statements.ids_by_subject,
+        ids_by_session=statements.grouped(_SESSION),
+        spellings=statements.spellings(),
+        replaced_ids={row[_EARLIER] for row in verdicts if row[_RELATION] == Relation.CHANGES}
+        & statements.first.keys(),
+        joined={(row[_EARLIER], row[_LATER]) for row in verdicts if row[_JOINS]},
+        last_said_at=moment_or_none(max((row[_SAID_AT] for row in statements.first.values()), default=None)),
+        index=statements.index,
+    )
+
+
+def _order(rows: Sequence[Plain]) -> Order:
+    row = rows[0]
+    turn, start = max((row[_TURN] or 0, row[_START] or 0) for row in rows)
+    return moment(row[_SAID_AT]), row[_SESSION] or "", turn, start, row[_ID]
+
+
+def _assertion(rows: Sequence[Plain], scope: Scope) -> Assertion:
+    row = rows[0]
+    return Assertion(
+        id=row[_ID],
+        scope=scope,
+        session_id=row[_SESSION],
+        act=SpeechAct(row[_ACT]),
+        kind=Kind(row[_KIND]),
+        subject=row[_SUBJECT],
+        attribute=row[_ATTRIBUTE],
+        value=row[_VALUE],
+        statement=row[_STATEMENT],
+        speaker=row[_SPEAKER],
+        authority=Authority(row[_AUTHORITY]),
+        said_at=moment(row[_SAID_AT]),
+        evidence=tuple(
+            Evidence(EvidenceKind(quoted[_QUOTE_KIND]), *quoted[_QUOTE : _START + 1])
+            for quoted in sorted(rows, key=lambda quoted: quoted[_ORDINAL] or 0)
+            if quoted[_ORDINAL] is not None
+        ),
+        time_is_guess=bool(row[_IS_GUESS]),
+        valid_from=moment_or_none(row[_VALID_FROM]),
+        valid_to=moment_or_none(row[_VALID_TO]),
+        cue=Cue(row[_CUE]) if row[_CUE] else None,
+        limited_to=row[_LIMITED_TO],
+        outcome=row[_OUTCOME],
+        is_flagged=None if row[_IS_FLAGGED] is None else bool(row[_IS_FLAGGED]),
+        tags=tags_of(row[_TAGS]),
+    )
+
+
+def _verdict(row: Plain) -> Verdict:
+    return Verdict(
+        row[_EARLIER],
+        row[_LATER],
+        Relation(row[_RELATION]),
+        row[_REASON],
+        row[_JUDGE],
+        bool(row[_JOINS]),
+        bool(row[_PARTS]),
+        Extent(row[_EXTENT]) if row[_EXTENT] else None,
+    )
