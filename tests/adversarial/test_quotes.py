@@ -168,7 +168,7 @@ def grounded(case: Case, act: SpeechAct = SpeechAct.STATE, **more: Any) -> str |
         statement=statement,
         evidence=[Citation(turn=turn, quote=quote) for turn, quote in cited],
         act=act,
-        **more,
+        **{"accepted_in": cited[-1][0], **more},
     )
     transcript = Transcript(turns, "test", humans=("user",))
     outcome = ground([proposed], transcript, scope=MIRA, session_id="s", owners=("user",))
@@ -186,6 +186,41 @@ def test_an_agents_words_count_only_if_a_person_accepts_them() -> None:
             case = ((A, proposal), (P, answer)), ((1, "Casa Alta"), (2, answer.rstrip(" ."))), "Casa Alta", "Casa Alta."
             expected = None if answer in ANSWERS_THAT_ACCEPT else Reason.NOT_ACCEPTED
             assert grounded(case) == expected, answer
+
+
+@pytest.mark.parametrize("accepted_in", [None, 0, 1, 2, 4, 99])
+def test_an_acceptance_that_is_not_named_or_stands_elsewhere_is_none(accepted_in: int | None) -> None:
+    said = ((A, "Shall I book Casa Alta for you?"), (P, "Hm."), (P, "Yes, do it."), (P, "Lovely weather."))
+    case = said, ((1, "Casa Alta"), (3, "Yes, do it")), "Casa Alta", "Casa Alta."
+    assert grounded(case, accepted_in=3) is None
+    assert grounded(case, accepted_in=accepted_in) == Reason.NOT_ACCEPTED
+
+
+def test_a_named_acceptance_that_does_not_agree_is_none() -> None:
+    for answer in ANSWERS_THAT_ACCEPT_NOTHING:
+        case = (
+            ((A, "Your bank is Casa Alta."), (P, answer)),
+            ((1, "Casa Alta"), (2, answer.rstrip(" ."))),
+            "Casa Alta",
+            "",
+        )
+        assert grounded((*case[:3], "Casa Alta."), accepted_in=2) == Reason.NOT_ACCEPTED, answer
+
+
+def test_a_person_may_accept_first_and_say_more_later() -> None:
+    said = ((A, "Shall I book Casa Alta for you?"), (P, "Yes, do it."), (P, "It must have no stairs."))
+    case = said, ((1, "Casa Alta"), (2, "Yes, do it"), (3, "no stairs")), "Casa Alta, no stairs", "Casa Alta."
+    assert grounded(case, accepted_in=2) is None
+    assert grounded(case, accepted_in=3) == Reason.UNSUPPORTED
+
+
+def test_an_agents_figures_complete_an_answer_but_no_other_words() -> None:
+    words = (1, "340 euro"), (2, "the walnut table and the walnut bench")
+    value = "walnut table and walnut bench, 340 euro"
+    asked = (A, "The set is 340 euro, which one?"), (P, "I bought the walnut table and the walnut bench.")
+    told = (A, "The set is 340 euro."), asked[1]
+    assert grounded((asked, words, value, f"{value}."), accepted_in=None) is None
+    assert grounded((told, words, value, f"{value}."), accepted_in=None) == Reason.UNSUPPORTED
 
 
 def test_honest_words_are_kept() -> None:

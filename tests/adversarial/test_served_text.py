@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import afterword
 from afterword.extractors.candidates import Candidate, Citation
-from afterword.extractors.grounding import find_quote, ground
+from afterword.extractors.grounding import ground
+from afterword.extractors.quote_search import find_quote
 from afterword.extractors.testing import OracleExtractor
 from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.scopes import Scope

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afterword.extractors.candidates import Candidate, Citation, Modality
-from afterword.extractors.grounding import Grounding, Reason, find_quote, ground, snake_case
+from afterword.extractors.grounding import Grounding, Reason, ground, snake_case
+from afterword.extractors.quote_search import find_quote
 from afterword.facts.assertions import Authority, Kind, SpeechAct
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
@@ -93,12 +94,49 @@ def test_one_quote_that_is_not_there_spoils_the_candidate() -> None:
 
 def test_what_an_agent_proposed_counts_once_a_person_has_accepted_it() -> None:
     booked = {"value": "Casa Alta", "attribute": "hotel", "statement": "The user books Casa Alta."}
-    [assertion] = grounded(candidate((3, "Yes please"), (2, "Casa Alta"), **booked)).assertions
+    [assertion] = grounded(candidate((3, "Yes please"), (2, "Casa Alta"), accepted_in=3, **booked)).assertions
     assert [(item.turn, item.quote, item.speaker) for item in assertion.evidence] == [
         (2, "Casa Alta", "assistant"),
         (3, "Yes please", "user"),
     ]
     assert (assertion.said_at, assertion.speaker) == (NINE, "user")
+
+
+def test_an_acceptance_that_is_not_named_is_none() -> None:
+    booked = {"value": "Casa Alta", "attribute": "hotel", "statement": "The user books Casa Alta."}
+    [rejection] = grounded(candidate((3, "Yes please"), (2, "Casa Alta"), **booked)).rejections
+    assert (rejection.reason, rejection.detail.split(":")[0]) == (Reason.NOT_ACCEPTED, "accepted_in")
+
+
+def test_a_fact_is_flagged_where_the_extractor_says_so() -> None:
+    plain, flagged = (grounded(candidate(flagged=flag)).assertions[0] for flag in (False, True))
+    assert (plain.is_flagged, flagged.is_flagged) == (None, True)
+    assert plain.id != flagged.id
+
+
+RENAMED = (
+    Turn(1, "user", Role.HUMAN, "Our ledgerd is called billing-core now, Lena and I decided. It uses Go.", EIGHT),
+)
+
+
+def renamed(former_name: str | None, subject: str = "billing-core") -> Candidate:
+    words = {"attribute": "name", "value": "billing-core", "statement": f"{subject} is the new name."}
+    return candidate((1, "is called billing-core now"), subject=subject, former_name=former_name, **words)
+
+
+def test_a_former_name_must_stand_in_the_cited_words() -> None:
+    for former, expected in {"ledgerd": "ledgerd", " ledgerd ": "ledgerd", "Billing-Core": None, "": None}.items():
+        [assertion] = grounded(renamed(former), turns=RENAMED).assertions
+        assert assertion.former_name == expected
+    for former in ("postgresd", "Go service", "x" * 101):
+        assert refusal(renamed(former), turns=RENAMED) in (Reason.UNSUPPORTED, Reason.TOO_LONG), former
+
+
+@pytest.mark.parametrize("former", ["user", "I", "Lena", "lena.a"])
+def test_nobody_else_was_called_like_the_owner(former: str) -> None:
+    """A model that lies could otherwise hang a stranger's facts on the owner."""
+    turns = (replace(RENAMED[0], speaker="Lena", text=f"{RENAMED[0].text[:-1]} user lena.a."),)
+    assert refusal(renamed(former), turns=turns, owners=("Lena",)) == Reason.UNSUPPORTED
 
 
 def test_an_acceptance_before_the_proposal_is_none() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afterword.extractors.extractor import Window
-from afterword.extractors.model.extractor import EXTRACT
+from afterword.extractors.model.extractor import EXTRACT, extraction_messages
 from afterword.extractors.model.prompts import load_prompt, render
 from afterword.facts.transcripts import Role, Turn
 
@@ -22,6 +22,7 @@ HEAD = re.compile(r"^\[(\d+)(, already read)?\] (\w+) ")
 RELEASED = {
     "extract-1": "98808ff26df3eec4",
     "extract-2": "299014f50fde2f53",
+    "extract-3": "6771d1b649c1250d",
     "judge-1": "fcb455cd7d367c2a",
     "judge-2": "f1ddcd89a169274a",
     "judge-3": "34598354f770ef43",
@@ -55,8 +56,9 @@ def test_an_unknown_prompt_is_refused_by_name(name: str) -> None:
         load_prompt(name)
 
 
-def test_the_fixed_prompt_stays_small() -> None:
-    assert len(load_prompt(EXTRACT).text.encode()) / 4 < 1500
+@pytest.mark.parametrize("name", [EXTRACT, "extract-3"])
+def test_the_fixed_prompt_stays_small(name: str) -> None:
+    assert len(load_prompt(name).text.encode()) / 4 < 1500
 
 
 def test_no_prompt_names_a_day_of_today() -> None:
@@ -79,6 +81,15 @@ def test_a_turn_shows_the_day_and_time_of_its_speaker(hours: int, shown: str) ->
 
 def test_a_turn_without_a_time_says_so() -> None:
     assert "time unknown: hi" in render(window(Turn(1, "Lena", Role.HUMAN, "hi")))
+
+
+def test_a_prompt_that_knows_no_pasted_role_is_shown_none() -> None:
+    pasted = turn(1, "Read this:\n> Hi all,\n> I live in Linz.\n> Jon")
+    assert "[1] pasted by Lena" in render(window(pasted))
+    assert "pasted" not in render(window(pasted), shows_pasted=False)
+    for name, is_shown in {"extract-2": False, "extract-3": True}.items():
+        shown = extraction_messages(load_prompt(name), window(pasted))[1]["content"]
+        assert ("[1] pasted by Lena" in shown) is is_shown, name
 
 
 def test_context_is_marked_as_already_read() -> None:

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afterword.extractors.extractor import Window
-from afterword.extractors.grounding import find_quote, ground
+from afterword.extractors.grounding import ground
+from afterword.extractors.quote_search import find_quote
 from afterword.extractors.rules.extractor import find_candidates
 from afterword.extractors.windows import cut_windows
 from afterword.facts.assertions import Assertion, SpeechAct

@@ -14,12 +14,14 @@ from pydantic import BaseModel
 from afterword.evaluation.scoring.opinions import Opinions
 from afterword.extractors.candidates import Answer
 from afterword.extractors.model.answer_shape import wrapped
+from afterword.extractors.model.former_answer import FormerAnswer
 from afterword.extractors.model.judge import Findings
 from afterword.extractors.model.judge_2_schema import FormerFindings
 from afterword.extractors.model.modes import Probe
 
 SENT = {
-    "Answer": "d70dd21b90ddd188",
+    "Answer": "2a5ad1ff599f267c",
+    "FormerAnswer": "d70dd21b90ddd188",
     "Findings": "7a8aca6e492d6000",
     "FormerFindings": "762d37d8585a9d8e",
     "Opinions": "10ba9e84ec42e4e1",
@@ -31,6 +33,7 @@ SENT = {
     ("name", "answer"),
     [
         ("Answer", Answer),
+        ("FormerAnswer", FormerAnswer),
         ("Findings", Findings),
         ("FormerFindings", FormerFindings),
         ("Opinions", Opinions),
@@ -40,3 +43,8 @@ SENT = {
 def test_the_schema_of_an_answer_stays_as_it_was_released(name: str, answer: type[BaseModel]) -> None:
     sent = json.dumps(wrapped(answer).openai_schema)
     assert hashlib.sha256(sent.encode()).hexdigest()[:16] == SENT[name]
+
+
+def test_the_schema_of_an_extraction_stays_small() -> None:
+    """It is sent with every window."""
+    assert len(json.dumps(Answer.model_json_schema())) / 4 < 850

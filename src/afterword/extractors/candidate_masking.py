@@ -20,11 +20,14 @@ def _mask(candidate: Candidate, privacy: Privacy) -> Candidate:
         candidate.subject,
         candidate.limited_to or "",
         candidate.outcome or "",
+        candidate.former_name or "",
     )
     quotes = [citation.quote for citation in candidate.evidence]
-    value, statement, subject, limited_to, outcome, *quotes = privacy.mask_fields(candidate.attribute, *texts, *quotes)
+    masked_texts = privacy.mask_fields(candidate.attribute, *texts, *quotes)
+    value, statement, subject, limited_to, outcome, former_name, *quotes = masked_texts
     evidence = [
         Citation(turn=citation.turn, quote=quote) for citation, quote in zip(candidate.evidence, quotes, strict=True)
     ]
     masked = {"value": value, "statement": statement, "subject": subject, "evidence": evidence}
-    return candidate.model_copy(update={**masked, "limited_to": limited_to or None, "outcome": outcome or None})
+    optional = {"limited_to": limited_to or None, "outcome": outcome or None, "former_name": former_name or None}
+    return candidate.model_copy(update={**masked, **optional})

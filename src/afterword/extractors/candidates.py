@@ -57,6 +57,9 @@ class Candidate(BaseModel):
     valid_to: date | None = None
     limited_to: str | None = None
     outcome: str | None = None
+    accepted_in: int | None = Field(None, description="The turn in which a person says yes to a cited agent's words.")
+    flagged: bool = False
+    former_name: str | None = None
 
     @field_validator("valid_from", "valid_to", mode="wrap")
     @classmethod
@@ -74,3 +77,4 @@ class Answer(Shape):
     model_config = ConfigDict(extra="ignore")
 
     facts: list[Candidate]
+    secrets: list[Citation] = Field([], description="Secrets that stand in the turns, unmasked.")

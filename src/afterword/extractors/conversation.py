@@ -25,16 +25,18 @@ class Conversation:
         self._cited = [number for number in cited if number in turns]
         self._words_by_text: dict[str, SaidWords] = {}
 
-    def quoted(self, evidence: Sequence[Evidence]) -> Quoted:
-        """Return the words that the evidence of a candidate cites."""
+    def quoted(self, evidence: Sequence[Evidence], accepted_in: int | None = None) -> Quoted:
+        """Return the words that a candidate cites. A person accepts those of an agent in turn `accepted_in`."""
         person: list[str] = []
         agent: list[str] = []
+        acceptance: list[str] = []
         around: dict[int, dict[str, None]] = {}
         for cited in evidence:
             turn, start = self._turns[cited.turn or 0], cited.start or 0
             sentences = quoted_sentences(turn.text, start, start + len(cited.quote))
             if turn.role is Role.HUMAN:
                 person.append(sentences)
+                acceptance += [sentences] if turn.number == accepted_in else []
                 around.setdefault(turn.number, {})[_around_quote(turn.text, start, start + len(cited.quote))] = None
             else:
                 agent.append(sentences)
@@ -46,6 +48,7 @@ class Conversation:
             agent=SaidWords("\n".join(agent)),
             answered=self._words("\n".join(self._answered(number) for number in around)),
             last=person[-1],
+            acceptance="\n".join(acceptance),
             people=self._people,
             everybody=self._everybody,
         )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from afterword.extractors.candidates import Candidate
+from afterword.extractors.candidates import Candidate, Citation
 from afterword.facts.transcripts import Turn
 
 
@@ -44,10 +44,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The candidates that an extractor proposes for one window, and what they cost."""
+    """The candidates that an extractor proposes for one window, the `secrets` that it saw there, and the cost."""
 
     candidates: tuple[Candidate, ...]
     usage: Usage = field(default_factory=Usage)
+    secrets: tuple[Citation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

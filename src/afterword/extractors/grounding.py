@@ -16,23 +16,24 @@ from enum import StrEnum
 from afterword.extractors.candidates import Candidate, Citation, Modality
 from afterword.extractors.conversation import Conversation
 from afterword.extractors.extractor import Rejection
-from afterword.extractors.quote_support import Support, statement_support, withdrawal_support
+from afterword.extractors.quote_search import find_quote
+from afterword.extractors.quote_support import Quoted, Support, statement_support, withdrawal_support
 from afterword.facts.assertions import OWNER, Assertion, Authority, Evidence, EvidenceKind, SpeechAct, assertion_id
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import Role, Transcript, Turn
 from afterword.facts.words import folded
 from afterword.privacy.foreign.stretches import FILLER, foreign_turns, without_foreign
-from afterword.privacy.normalisation import is_invisible, visible_text
+from afterword.privacy.normalisation import visible_text
 from afterword.privacy.prompt_injection import is_instruction, is_pasted_with_instruction
 from afterword.privacy.redaction import is_masked
 
 LONGEST = {"statement": 400, "value": 200, "subject": 100, "attribute": 60, "limited_to": 200, "outcome": 200}
+LONGEST["former_name"] = LONGEST["subject"]
 FIRST_PERSON = frozenset({"user", "the user", "owner", "the owner", "i", "me", "myself"})
 FIRST_YEAR, LAST_YEAR = 1000, 2999
 """The years in which a fact may begin and end. Instants outside of them overflow where they are converted."""
 
 _LAST_SECOND = time(23, 59, 59)
-_TYPOGRAPHIC = str.maketrans("‘’‚‛′‹›“”„‟″«»‐‑‒–—―−", "'" * 7 + '"' * 7 + "-" * 7)
 
 
 class Reason(StrEnum):
@@ -190,12 +191,15 @@ def _assertion(candidate: Candidate, session: _CheckedSession) -> Assertion:
         _optional_text(candidate.outcome, "outcome"),
     )
     _check_harmless(evidence, session, subject, value, statement, limited_to, outcome)
-    _check_support(candidate.act, evidence, session, value, statement, limited_to, outcome)
+    quoted = session.conversation.quoted(evidence, _acceptance_turn(candidate, evidence, session))
+    _check_support(candidate.act, quoted, value, statement, limited_to, outcome)
+    former_name = _former_name(candidate, subject, quoted, session)
     times = [at.isoformat() if at else None for at in (valid_from, valid_to, last.said_at)]
     content = (candidate.act, candidate.kind, subject, attribute, value, statement, *times)
     marks = (candidate.cue, limited_to, outcome, last.time_is_guess)
+    newer_marks = (candidate.flagged, former_name) if candidate.flagged or former_name else ()
     return Assertion(
-        id=assertion_id(session.scope, session.session_id, (*content, *marks), evidence),
+        id=assertion_id(session.scope, session.session_id, (*content, *marks, *newer_marks), evidence),
         scope=session.scope,
         session_id=session.session_id,
         act=candidate.act,
@@ -214,6 +218,8 @@ def _assertion(candidate: Candidate, session: _CheckedSession) -> Assertion:
         cue=candidate.cue,
         limited_to=limited_to,
         outcome=outcome,
+        is_flagged=candidate.flagged or None,
+        former_name=former_name,
     )
 
 
@@ -243,11 +249,31 @@ def _check_harmless(evidence: tuple[Evidence, ...], session: _CheckedSession, *t
         raise _RefusedError(Reason.QUARANTINED)
 
 
-def _check_support(
-    act: SpeechAct, evidence: tuple[Evidence, ...], session: _CheckedSession, value: str, *texts: str | None
-) -> None:
+def _acceptance_turn(candidate: Candidate, evidence: tuple[Evidence, ...], session: _CheckedSession) -> int | None:
+    """Return the turn that the candidate names as the acceptance, None unless it is a person's after all agents'."""
+    turns = [session.turns[cited.turn or 0] for cited in evidence]
+    last_of_agents = max((turn.number for turn in turns if turn.role is Role.AGENT), default=0)
+    is_possible = candidate.accepted_in is not None and candidate.accepted_in > last_of_agents
+    return candidate.accepted_in if is_possible else None
+
+
+def _former_name(candidate: Candidate, subject: str, quoted: Quoted, session: _CheckedSession) -> str | None:
+    """Return what the subject was called before, None if the candidate names nothing else than the subject.
+
+    Rejects a name that the quoted sentences do not say, and the owner's name as that of anybody else.
+    """
+    name = _optional_text(candidate.former_name, "former_name")
+    if name is None or folded(name) == folded(subject):
+        return None
+    is_owner = _subject(name, "", session) == OWNER or folded(name) in FIRST_PERSON
+    is_said = quoted.person.contains(name) or (quoted.is_accepted and quoted.agent.contains(name))
+    if (is_owner and subject != OWNER) or not is_said:
+        raise _RefusedError(Reason.UNSUPPORTED, f"former_name {name}")
+    return name
+
+
+def _check_support(act: SpeechAct, quoted: Quoted, value: str, *texts: str | None) -> None:
     """Reject a candidate whose quoted sentences do not say it, and an agent's words that no person has accepted."""
-    quoted = session.conversation.quoted(evidence)
     if act is SpeechAct.STATE:
         support = statement_support(value, "\n".join(filter(None, texts)), quoted)
     else:
@@ -255,7 +281,8 @@ def _check_support(
     if support is Support.UNSAID:
         raise _RefusedError(Reason.UNSUPPORTED, value)
     if support is Support.NOT_ACCEPTED:
-        raise _RefusedError(Reason.NOT_ACCEPTED, quoted.last)
+        is_named = bool(quoted.acceptance) or act is not SpeechAct.STATE
+        raise _RefusedError(Reason.NOT_ACCEPTED, quoted.last if is_named else "accepted_in")
 
 
 def _evidence(candidate: Candidate, session: _CheckedSession) -> tuple[Evidence, ...]:
@@ -359,39 +386,3 @@ def _optional_text(text: str | None, field: str) -> str | None:
 def snake_case(text: str) -> str:
     """Return the words of a text in lower case, joined by underscores."""
     return re.sub(r"[\W_]+", "_", text.casefold()).strip("_")
-
-
-def find_quote(quote: str, text: str) -> str | None:
-    """Return the exact words of `text` that `quote` copies, or None.
-
-    White space, invisible characters and the typographic forms of quotation marks, apostrophes and dashes may differ;
-    letter case may not. A quote without a letter or digit matches nothing.
-    """
-    stripped, (wanted, _) = quote.strip(), _fold(quote)
-    if not any(sign.isalnum() for sign in wanted):
-        return None
-    if stripped in text:
-        return stripped
-    plain, places = _fold(text)
-    start = plain.find(wanted)
-    if start < 0:
-        return None
-    return text[places[start] : places[start + len(wanted) - 1] + 1]
-
-
-def _fold(text: str) -> tuple[str, list[int]]:
-    """Return the text folded for comparison, and the position in `text` of each of its characters."""
-    signs: list[str] = []
-    places: list[int] = []
-    for place, sign in enumerate(text.translate(_TYPOGRAPHIC)):
-        if sign > "~" and is_invisible(sign):
-            continue
-        if sign.isspace():
-            if not signs or signs[-1] == " ":
-                continue
-            sign = " "
-        signs.append(sign)
-        places.append(place)
-    if signs and signs[-1] == " ":
-        signs.pop()
-    return "".join(signs), places

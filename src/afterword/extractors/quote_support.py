@@ -19,7 +19,7 @@ FEWEST_SAID = 1 / 3
 """The share of a value's content that must be said. Measured on recorded extractions: none of them lies below it."""
 
 _FEWEST_TO_COMPLETE = 0.6
-"""If the person said this share, an agent's quoted sentence may add names and numbers: the price of what was chosen."""
+"""If the person said this share, the agent's sentence that they answer may add names and numbers: a price, a date."""
 
 _FEWEST_OF_SENTENCE = 0.25
 """The share of a statement's content words that must be said if its value has none, as in "none"."""
@@ -292,8 +292,9 @@ class Quoted:
     """The words that a candidate cites, and the conversation around them.
 
     `person` and `agent` are the quoted sentences, `turns` what the person said around them, and `answered` what
-    an agent said just before them. `last` is the last quoted sentence of a person. `people` is what people said in the
-    conversation, `everybody` what anyone said in it.
+    an agent said just before them. `last` is the last quoted sentence of a person. `acceptance` is the quoted sentence
+    in which, by the candidate, a person accepts the agent's words: empty if it names none. `people` is what people said
+    in the conversation, `everybody` what anyone said in it.
     """
 
     person: SaidWords
@@ -301,8 +302,14 @@ class Quoted:
     agent: SaidWords
     answered: SaidWords
     last: str
+    acceptance: str
     people: SaidWords
     everybody: SaidWords
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether a person accepts the agent's quoted words: the candidate names the turn, and its sentence agrees."""
+        return bool(self.agent.text) and bool(self.acceptance) and accepts(self.acceptance)
 
 
 def statement_support(value: str, sentences: str, quoted: Quoted) -> Support:
@@ -310,14 +317,15 @@ def statement_support(value: str, sentences: str, quoted: Quoted) -> Support:
     if not has_content(value):
         return _sentence_support(value, sentences, quoted)
     share = said_share(value, quoted.person, quoted.turns)
-    is_accepted = bool(quoted.agent.text) and accepts(quoted.last)
+    is_accepted = quoted.is_accepted
     if share < FEWEST_SAID:
         both = SaidWords(f"{quoted.person.text}\n{quoted.agent.text}")
         if said_share(value, both) < FEWEST_SAID:
             return Support.UNSAID
         if not is_accepted:
             return Support.NOT_ACCEPTED
-    may_complete = is_accepted or share >= _FEWEST_TO_COMPLETE
+    may_answer = bool(quoted.acceptance) or "?" in quoted.agent.text
+    may_complete = is_accepted or (may_answer and share >= _FEWEST_TO_COMPLETE)
     own = SaidWords(f"{quoted.people.text}\n{quoted.agent.text}") if may_complete else quoted.people
     is_unsaid = not quoted.person.contains(value) and unsaid_names(value, own, quoted.everybody)
     if is_unsaid or unsaid_names(sentences, quoted.everybody):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from afterword.extractors.candidates import Answer
 from afterword.extractors.extractor import Extraction, Rejection, Window
 from afterword.extractors.model.client import Message, ModelClient
+from afterword.extractors.model.former_answer import FORMER_PROMPTS, FormerAnswer, without_newer_fields
 from afterword.extractors.model.metering import ModelRequest
 from afterword.extractors.model.prompts import Prompt, load_prompt, render
 from afterword.extractors.model.prompts.rendering import neutralised
@@ -54,25 +56,37 @@ class ModelExtractor:
             return Extraction(())
         messages = [
             *extraction_messages(self._extract, window, self._language),
-            *repair_messages(self._repair, rejections),
+            *repair_messages(self._repair, self._as_answered(rejections)),
         ]
         return await self._ask(messages, purpose="repair")
 
     def planned_request(self, window: Window) -> ModelRequest:
         """Return the request for the facts of the window, without sending it."""
         return self._client.planned_request(
-            extraction_messages(self._extract, window, self._language), Answer, "extraction"
+            extraction_messages(self._extract, window, self._language), self._answer, "extraction"
         )
 
+    @property
+    def _answer(self) -> type[Answer]:
+        return FormerAnswer if self._extract.id in FORMER_PROMPTS else Answer
+
+    def _as_answered(self, rejections: Sequence[Rejection]) -> Sequence[Rejection]:
+        if self._answer is not FormerAnswer:
+            return rejections
+        return [replace(each, candidate=without_newer_fields(each.candidate)) for each in rejections]
+
     async def _ask(self, messages: Sequence[Message], purpose: str = "extraction") -> Extraction:
-        answer, usage = await self._client.ask(messages, Answer, purpose=purpose)
-        return Extraction(tuple(answer.facts), usage)
+        answer, usage = await self._client.ask(messages, self._answer, purpose=purpose)
+        if isinstance(answer, FormerAnswer):
+            return Extraction(tuple(answer.candidates()), usage)
+        return Extraction(tuple(answer.facts), usage, tuple(answer.secrets))
 
 
 def extraction_messages(prompt: Prompt, window: Window, language: str | None = None) -> list[Message]:
     """Return the messages that ask for the facts of a window, in the session's language or in `language`."""
     instructions = f"{prompt.text}\n\n{IN_ONE_LANGUAGE.format(language)}" if language else prompt.text
-    return [{"role": "system", "content": instructions}, {"role": "user", "content": render(window)}]
+    shown = render(window, shows_pasted=prompt.id not in FORMER_PROMPTS)
+    return [{"role": "system", "content": instructions}, {"role": "user", "content": shown}]
 
 
 def repair_messages(prompt: Prompt, rejections: Sequence[Rejection]) -> list[Message]:

@@ -1,0 +1,43 @@
+"""Find the words that a model copied from a turn, although their form may differ. Pure."""
+
+from __future__ import annotations
+
+from afterword.privacy.normalisation import is_invisible
+
+_TYPOGRAPHIC = str.maketrans("‘’‚‛′‹›“”„‟″«»‐‑‒–—―−", "'" * 7 + '"' * 7 + "-" * 7)
+
+
+def find_quote(quote: str, text: str) -> str | None:
+    """Return the exact words of `text` that `quote` copies, or None.
+
+    White space, invisible characters and the typographic forms of quotation marks, apostrophes and dashes may differ;
+    letter case may not. A quote without a letter or digit matches nothing.
+    """
+    stripped, (wanted, _) = quote.strip(), _fold(quote)
+    if not any(sign.isalnum() for sign in wanted):
+        return None
+    if stripped in text:
+        return stripped
+    plain, places = _fold(text)
+    start = plain.find(wanted)
+    if start < 0:
+        return None
+    return text[places[start] : places[start + len(wanted) - 1] + 1]
+
+
+def _fold(text: str) -> tuple[str, list[int]]:
+    """Return the text folded for comparison, and the position in `text` of each of its characters."""
+    signs: list[str] = []
+    places: list[int] = []
+    for place, sign in enumerate(text.translate(_TYPOGRAPHIC)):
+        if sign > "~" and is_invisible(sign):
+            continue
+        if sign.isspace():
+            if not signs or signs[-1] == " ":
+                continue
+            sign = " "
+        signs.append(sign)
+        places.append(place)
+    if signs and signs[-1] == " ":
+        signs.pop()
+    return "".join(signs), places
