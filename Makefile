@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint check soak scorecard constraints clean
+MCP1 = $(VENV)/mcp1
+
+.PHONY: demo test mcp1 lint check soak scorecard constraints clean
 
 demo: $(VENV)/.installed
 	$(BIN)/afterword demo
@@ -16,6 +18,10 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Version 1 of mcp, which AutoGen's McpWorkbench needs, beside version 2: the test of the example is skipped without it.
+mcp1: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(MCP1) 'mcp>=1.11,<2'
 
 check: lint test
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from afterword.agents.memory import FactMemory
     from afterword.agents.recorder import Recordable
     from afterword.agents.tools import ToolOfAgent
+    from afterword.client.agent_access.access import AgentAccess
     from afterword.client.processing import ProcessingOptions
     from afterword.pipeline.consolidation import ConsolidationResult
     from afterword.pipeline.memory_import import MemoryImportResult
@@ -272,6 +273,12 @@ class ScopeMemory(ScopeChanges):
             clock=self._resources.now,
             embedder=self._resources.embedder(),
         )
+
+    def for_agent(self) -> AgentAccess:
+        """Return this memory as an agent may use it: it reads what a block could tell, and asks for changes."""
+        from afterword.client.agent_access.access import AgentAccess
+
+        return AgentAccess(self, self._resources)
 
     def tools(self, *, humans: Collection[str] | None = None) -> list[ToolOfAgent]:
         """Return the tools `remember`, `recall` and `withdraw` of this scope, for `AssistantAgent(..., tools=...)`.

@@ -1,12 +1,12 @@
 """Re-exports of the values that `Afterword` and `ScopeMemory` take and return, for callers that name their types; and
 `dollars`, which formats an amount."""
 
-from afterword.facts.assertions import Assertion
+from afterword.facts.assertions import Assertion, Evidence
 from afterword.facts.dependents import Dependent
 from afterword.facts.fact import Fact, Status
 from afterword.facts.fact_changes import FactChange
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import TimeBasis, Transcript, Turn
+from afterword.facts.transcripts import SourceTurn, TimeBasis, Transcript, Turn
 from afterword.pipeline.background.halt import Halt
 from afterword.pipeline.background.leases import Ending, Job
 from afterword.pipeline.batch import Failure, NotDue, NotStarted
@@ -19,6 +19,7 @@ from afterword.store.access.audit import AuditEntry
 from afterword.store.access.keys import ApiKey
 from afterword.store.costs import Spending
 from afterword.store.forgetting.erasure import Receipt
+from afterword.store.requests import RequestOutcome, RequestStatus
 from afterword.store.reviews import Contest
 from afterword.store.run_effects import RunEffect
 from afterword.store.runs import Run
@@ -33,6 +34,7 @@ __all__ = [
     "Contest",
     "Dependent",
     "Ending",
+    "Evidence",
     "Fact",
     "FactChange",
     "Failure",
@@ -42,11 +44,14 @@ __all__ = [
     "NotStarted",
     "Receipt",
     "RefreshResult",
+    "RequestOutcome",
+    "RequestStatus",
     "Run",
     "RunEffect",
     "SavedSession",
     "Scope",
     "SessionOutcome",
+    "SourceTurn",
     "Spending",
     "Status",
     "TimeBasis",

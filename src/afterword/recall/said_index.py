@@ -63,6 +63,19 @@ class SaidIndex:
             if shown is not None:
                 yield SaidTurn(shown, self._context(turn, words, at, is_hidden), score)
 
+    def shown_turns(
+        self, session_id: str, *, at: datetime, is_hidden: Callable[[SourceTurn, frozenset[str]], bool]
+    ) -> Iterator[SourceTurn]:
+        """Yield the turns of a session as an agent is shown them, in order.
+
+        Left out is what `bearing_on` leaves out.
+        """
+        places = self.table.turns_of(session_id)
+        for place in sorted(places, key=lambda place: self.table.unit(place).number):
+            shown = self._shown(self.table.unit(place).turn, self._words_of(place), at, is_hidden)
+            if shown is not None:
+                yield shown
+
     @property
     def count(self) -> int:
         """The number of turns."""

@@ -7,7 +7,7 @@ request is one run, which can be undone. Nothing is erased.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
@@ -51,7 +51,7 @@ from afterword.store.ledger import RunStatus
 from afterword.store.proposals import Proposal, WindowReading, read_proposal
 from afterword.store.scope_rows import policy_of
 
-REMEMBER, WITHDRAW = "remember", "withdraw"
+REMEMBER, CORRECT, WITHDRAW = "remember", "correct", "withdraw"
 AGENT = "agent"
 """The extractor of a run that an agent asked for."""
 MAX_HELD_REQUESTS = 100
@@ -106,10 +106,14 @@ class RequestStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RequestOutcome:
-    """What became of a request, and the id of its run; None if no run was made."""
+    """What became of a request, and the id of its run; None if no run was made.
+
+    `is_command` is set if it reads like an instruction to an assistant.
+    """
 
     answer: RequestStatus
     run_id: int | None = None
+    is_command: bool = False
 
 
 async def request_statement(
@@ -146,7 +150,44 @@ async def request_statement(
         counts = {"quarantined": 1} if is_command else {}
         return _propose(transaction, known, said, verdicts, purpose=REMEMBER, key=key, word=word, at=at, counts=counts)
 
-    return await store.write(work)
+    return replace(await store.write(work), is_command=is_command)
+
+
+async def request_correction(
+    store: Store, scope: Scope, fact: Fact, entry: Entry, *, is_change: bool, at: datetime
+) -> RequestOutcome:
+    """Hold a statement for review that is to take the place of a fact. It does not count before a person approves it.
+
+    With `is_change` the fact held until now, otherwise it was wrong from the start. Raises `NotFound` if nothing is
+    left of the fact, and otherwise like `request_statement`, with the same statuses.
+    """
+
+    if masked_entry(entry, store.privacy) != entry:
+        return RequestOutcome(RequestStatus.SECRET)
+    is_command = is_instruction(entry.subject, entry.attribute, entry.value, entry.statement)
+    relation = Relation.CHANGES if is_change else Relation.CORRECTS
+
+    def work(transaction: Session) -> RequestOutcome:
+        if read_pause(transaction, scope) is not None:
+            return RequestOutcome(RequestStatus.PAUSED)
+        known = lookup.read_knowledge(transaction, scope)
+        members = _members(known, fact)
+        said = entered_statement(
+            scope,
+            entry,
+            _evidence(entry.statement, None),
+            # A person who approves it decides like one who edits the fact.
+            authority=Authority.STATED,
+            said_at=moment_after(at, members),
+        )
+        said = replace(said, limited_to=fact.limited_to, is_flagged=fact.is_flagged or None)
+        reason = "corrected, approved by a person"
+        verdicts = [Verdict(member.id, said.id, relation, reason, PERSON) for member in members]
+        key = digest(CORRECT, fact.id, relation, entry.statement, entry.value)
+        counts = {"quarantined": 1} if is_command else {}
+        return _propose(transaction, known, said, verdicts, purpose=CORRECT, key=key, word=None, at=at, counts=counts)
+
+    return replace(await store.write(work), is_command=is_command)
 
 
 async def request_withdrawal(
@@ -159,9 +200,7 @@ async def request_withdrawal(
 
     def work(transaction: Session) -> RequestOutcome:
         known = lookup.read_knowledge(transaction, scope)
-        members = [said for said in known.assertions if said.id in fact.assertion_ids]
-        if not members:
-            raise NotFound(f"nothing is left of the fact {fact.id!r} in {scope}")
+        members = _members(known, fact)
         statement = f"Withdrawn: {fact.statement}"
         said = entered_withdrawal(
             scope,
@@ -178,6 +217,13 @@ async def request_withdrawal(
         return _propose(transaction, known, said, [verdict], purpose=WITHDRAW, key=key, word=word, at=at)
 
     return await store.write(work)
+
+
+def _members(known: Knowledge, fact: Fact) -> list[Assertion]:
+    members = [said for said in known.assertions if said.id in fact.assertion_ids]
+    if not members:
+        raise NotFound(f"nothing is left of the fact {fact.id!r} in {fact.scope}")
+    return members
 
 
 def _propose(

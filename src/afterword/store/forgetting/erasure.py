@@ -52,7 +52,7 @@ from afterword.telemetry import Stage
 FORGOTTEN_SOURCE = "forgotten"
 """The source of what was spent on a forgotten session."""
 _TICK = timedelta(microseconds=1)
-_PURPOSES_WITHOUT_SESSION = ("application", "remember", "withdraw", "review", "clear", "import")
+_PURPOSES_WITHOUT_SESSION = ("application", "remember", "correct", "withdraw", "review", "clear", "import")
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,10 @@ class Hidden:
             return False
         return turn.place in self.superseded_places or self.superseded.are_named_in(words)
 
+    def covers_now(self, turn: SourceTurn, words: frozenset[str]) -> bool:
+        """Return whether a turn is not told where nobody asks about the past."""
+        return self.covers(turn, words, is_about_the_past=False)
+
 
 @dataclass(frozen=True, slots=True)
 class LayerSource:

@@ -1,0 +1,1 @@
+"""Services over the Python interface. They import `afterword.client`, and nothing below it."""

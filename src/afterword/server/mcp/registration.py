@@ -1,0 +1,66 @@
+"""The tools, resources and the prompt of a server, with what clients are told about each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from mcp.server.auth.provider import TokenVerifier
+from mcp.server.auth.settings import AuthSettings
+from mcp.server.mcpserver import ResourceSecurity
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, ToolAnnotations
+from pydantic import Field
+
+from afterword.errors import AfterwordError
+from afterword.server.mcp.answers import HistoryAnswer, TranscriptAnswer
+from afterword.server.mcp.reading_tools import READING_TOOLS
+from afterword.server.mcp.server import Caller, CallerContext, MemoryServer, memory_of, resource_errors
+from afterword.server.mcp.writing_tools import ASKING_TOOLS, forget_for_good
+
+READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+ASKS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+ERASES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
+JSON = "application/json"
+NOTHING_KNOWN = "Nothing is known from earlier conversations yet."
+
+
+def memory_server(
+    caller: Callable[[], Caller], *, token_verifier: TokenVerifier | None = None, auth: AuthSettings | None = None
+) -> MemoryServer:
+    """Return the server whose calls use the memory that `caller` returns."""
+    server = MemoryServer(caller, token_verifier=token_verifier, auth=auth)
+    for name, tool in READING_TOOLS.items():
+        server.add_tool(tool, name, annotations=READS)
+    for name, tool in ASKING_TOOLS.items():
+        server.add_tool(tool, name, annotations=ASKS)
+    server.add_tool(forget_for_good, "forget", annotations=ERASES)
+    server.resource("memory://facts/{fact_id}", name="fact", mime_type=JSON)(_fact)
+    # The id of a session is a key of the store and never a path.
+    security = ResourceSecurity(exempt_params={"session_id"})
+    server.resource("memory://sessions/{session_id}", name="session", mime_type=JSON, security=security)(_session)
+    server.prompt("memory", title="Load the memory")(_context)
+    return server
+
+
+async def _fact(fact_id: str, ctx: CallerContext) -> str:
+    """A fact with its evidence and its history."""
+    with resource_errors():
+        return HistoryAnswer.of(await memory_of(ctx).history(fact_id)).model_dump_json()
+
+
+async def _session(session_id: str, ctx: CallerContext) -> str:
+    """A session: what its person said, and the facts that it supports."""
+    with resource_errors():
+        return TranscriptAnswer.of(await memory_of(ctx).session(session_id)).model_dump_json()
+
+
+async def _context(
+    ctx: CallerContext, question: Annotated[str, Field(description="What the conversation will be about.")] = ""
+) -> str:
+    """Load what is known from earlier conversations into this one."""
+    try:
+        block = await memory_of(ctx).context(question)
+    except AfterwordError as error:
+        raise MCPError(INTERNAL_ERROR, str(error)) from error
+    return block.text or NOTHING_KNOWN

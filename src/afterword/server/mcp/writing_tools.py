@@ -1,0 +1,221 @@
+"""The tools that ask for changes. An agent's word alone decides nothing: the person is asked, or a review waits."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated
+
+from mcp.server.mcpserver import AcceptedElicitation, Elicit, ElicitationResult, Resolve
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import BaseModel, Field
+
+from afterword.client.agent_access.access import AgentAccess
+from afterword.client.values import RequestOutcome, RequestStatus
+from afterword.server.mcp.answers import ForgetAnswer, RequestAnswer
+from afterword.server.mcp.confirmation import (
+    ApprovalForm,
+    ErasureForm,
+    NotAsked,
+    PersonAnswer,
+    approval_of,
+    can_ask,
+    is_open,
+)
+from afterword.server.mcp.reading_tools import FactId, Kinds
+from afterword.server.mcp.server import CallerContext, memory_of, tool_errors
+
+Statement = Annotated[
+    str, Field(min_length=1, max_length=400, description="One sentence, for example 'The user lives in Bergen.'")
+]
+About = Annotated[str, Field(max_length=100, description="Whom or what it is about; empty for the memory's owner.")]
+Attribute = Annotated[str, Field(max_length=60, description="What it is about in one or two words, such as 'home'.")]
+Value = Annotated[str, Field(max_length=200, description="The value alone, for example 'Bergen'.")]
+Tags = Annotated[list[str] | None, Field(max_length=20, description="Words to find it by.")]
+Changed = Annotated[bool, Field(description="True if the fact held until now; false if it was wrong from the start.")]
+
+
+async def ask_to_remember(
+    statement: str, kind: Kinds, about: str, attribute: str, value: str, tags: list[str] | None, ctx: CallerContext
+) -> Elicit[ApprovalForm] | NotAsked:
+    """Return the question whether to remember a sentence, or what became of the request without one."""
+    memory = memory_of(ctx)
+    with tool_errors():
+        outcome = await _remember(memory, statement, kind, about, attribute, value, tags)
+    return _question(ctx, outcome, f"May the memory keep this for later conversations? “{_shown(statement)}”")
+
+
+async def propose_memory(
+    statement: Statement,
+    ctx: CallerContext,
+    answer: Annotated[ElicitationResult[PersonAnswer], Resolve(ask_to_remember)],
+    kind: Kinds = "entity",
+    about: About = "",
+    attribute: Attribute = "",
+    value: Value = "",
+    tags: Tags = None,
+) -> RequestAnswer:
+    """Ask to keep something the person has just said, for later conversations.
+
+    It counts once the person agrees: in a question that your client shows, or later in a review.
+    """
+    memory = memory_of(ctx)
+    with tool_errors():
+        outcome = _outcome_before(answer) or await _remember(memory, statement, kind, about, attribute, value, tags)
+        return await _settled(memory, outcome, answer, done="It is remembered.")
+
+
+async def ask_to_correct(
+    fact_id: str, statement: str, value: str, changed: bool, ctx: CallerContext
+) -> Elicit[ApprovalForm] | NotAsked:
+    """Return the question whether to correct a fact, or what became of the request without one."""
+    memory = memory_of(ctx)
+    with tool_errors():
+        fact = await memory.fact(fact_id)
+        outcome = await memory.correct(fact_id, statement, value=value, changed=changed)
+    reason = "It held until now." if changed else "The old sentence was wrong."
+    question = f"May the memory replace “{fact.statement}” by “{_shown(statement)}”? {reason}"
+    return _question(ctx, outcome, question)
+
+
+async def propose_correction(
+    fact_id: FactId,
+    statement: Statement,
+    ctx: CallerContext,
+    answer: Annotated[ElicitationResult[PersonAnswer], Resolve(ask_to_correct)],
+    value: Value = "",
+    changed: Changed = False,
+) -> RequestAnswer:
+    """Ask to replace a fact by the right sentence, because the person has said that it is wrong or has changed.
+
+    The old one stays in the history. It counts once the person agrees, or later in a review.
+    """
+    memory = memory_of(ctx)
+    with tool_errors():
+        outcome = _outcome_before(answer)
+        outcome = outcome or await memory.correct(fact_id, statement, value=value, changed=changed)
+        return await _settled(memory, outcome, answer, done="It is corrected.")
+
+
+async def ask_to_withdraw(fact_id: str, ctx: CallerContext) -> Elicit[ApprovalForm] | NotAsked:
+    """Return the question whether to withdraw a fact, or what became of the request without one."""
+    memory = memory_of(ctx)
+    with tool_errors():
+        fact = await memory.fact(fact_id)
+        outcome = await memory.withdraw(fact_id)
+    return _question(ctx, outcome, f"Is this no longer true? The memory would withdraw “{fact.statement}”")
+
+
+async def propose_withdrawal(
+    fact_id: FactId,
+    ctx: CallerContext,
+    answer: Annotated[ElicitationResult[PersonAnswer], Resolve(ask_to_withdraw)],
+) -> RequestAnswer:
+    """Ask to withdraw a fact that the person has just said is no longer true. Nothing is erased.
+
+    It counts once the person agrees, or later in a review.
+    """
+    memory = memory_of(ctx)
+    with tool_errors():
+        outcome = _outcome_before(answer) or await memory.withdraw(fact_id)
+        return await _settled(memory, outcome, answer, done="It is withdrawn.")
+
+
+async def ask_to_forget(fact_id: str | None, session_id: str | None, ctx: CallerContext) -> Elicit[ErasureForm]:
+    """Return the question whether to erase. Raises `ToolError` if the client cannot ask it."""
+    if (fact_id is None) == (session_id is None):
+        raise ToolError("Name exactly one of fact_id and session_id.")
+    if not can_ask(ctx):
+        raise ToolError(
+            "Nothing was erased: only the person may erase, and this client cannot ask them. They can run "
+            "`afterword forget`. To ask that a fact is no longer used, call withdraw_fact."
+        )
+    memory = memory_of(ctx)
+    with tool_errors():
+        if session_id is not None:
+            await memory.session(session_id)
+            subject = f"the session “{_shown(session_id)}” and everything that rests on it alone"
+        else:
+            subject = f"“{(await memory.fact(fact_id or '')).statement}”, with the words it rests on"
+        receipt = await memory.preview_forget(fact=fact_id, session=session_id)
+    counts = receipt.erased if receipt else {}
+    extent = f"{counts.get('assertions', 0)} statements and {counts.get('turns', 0)} turns are erased"
+    return Elicit(f"Erase {subject} for good? {extent}, and the words elsewhere. It cannot be undone.", ErasureForm)
+
+
+async def forget_for_good(
+    ctx: CallerContext,
+    answer: Annotated[ElicitationResult[PersonAnswer], Resolve(ask_to_forget)],
+    fact_id: Annotated[str | None, Field(min_length=6, description="The fact to erase.")] = None,
+    session_id: Annotated[str | None, Field(description="The session to erase.")] = None,
+) -> ForgetAnswer:
+    """Erase a fact or a session for good, because the person asks for that. The person is asked to confirm it."""
+    if not approval_of(answer):
+        return ForgetAnswer(status="declined", message="The person did not confirm it. Nothing was erased.")
+    with tool_errors():
+        receipt = await memory_of(ctx).forget(fact=fact_id, session=session_id)
+    if receipt is None:
+        raise ToolError("There was nothing to erase.")
+    return ForgetAnswer.of(receipt)
+
+
+ASKING_TOOLS: Mapping[str, Callable[..., Awaitable[BaseModel]]] = {
+    "remember": propose_memory,
+    "correct_fact": propose_correction,
+    "withdraw_fact": propose_withdrawal,
+}
+
+
+async def _remember(
+    memory: AgentAccess,
+    statement: str,
+    kind: Kinds,
+    about: str,
+    attribute: str,
+    value: str,
+    tags: list[str] | None,
+) -> RequestOutcome:
+    return await memory.remember(statement, kind=kind, about=about, attribute=attribute, value=value, tags=tags or ())
+
+
+def _question(ctx: CallerContext, outcome: RequestOutcome, question: str) -> Elicit[ApprovalForm] | NotAsked:
+    return Elicit(question, ApprovalForm) if is_open(outcome) and can_ask(ctx) else NotAsked(outcome=outcome)
+
+
+def _outcome_before(answer: ElicitationResult[PersonAnswer]) -> RequestOutcome | None:
+    """Return what became of a request about which the person was not asked."""
+    if isinstance(answer, AcceptedElicitation) and isinstance(answer.data, NotAsked):
+        return answer.data.outcome
+    return None
+
+
+async def _settled(
+    memory: AgentAccess, outcome: RequestOutcome, answer: ElicitationResult[PersonAnswer], *, done: str
+) -> RequestAnswer:
+    """Carry out the person's answer, and return what became of the request."""
+    approved = approval_of(answer)
+    if approved is not None and is_open(outcome):
+        await memory.decide(outcome, approved=approved)
+        if approved:
+            return RequestAnswer(status="done", message=f"{done} The person has agreed.")
+        return RequestAnswer(status="declined", message="The person has declined. Do not ask for it again.")
+    request = None if outcome.run_id is None else f"run:{outcome.run_id}"
+    waits = "Use it in this conversation. It counts later if a person approves it in `afterword review`."
+    return {
+        RequestStatus.DONE: RequestAnswer(status="done", message="The memory says so already."),
+        RequestStatus.HELD: RequestAnswer(status="waits for review", message=waits, request=request),
+        RequestStatus.WAITING: RequestAnswer(status="waits for review", message=waits, request=request),
+        RequestStatus.DECLINED: RequestAnswer(
+            status="declined", message="A person has declined it before. Do not ask for it again."
+        ),
+        RequestStatus.FULL: RequestAnswer(
+            status="not kept", message="Too many requests wait for review; a person can decide them first."
+        ),
+        RequestStatus.PAUSED: RequestAnswer(status="not kept", message="This memory is paused, and keeps nothing now."),
+        RequestStatus.SECRET: RequestAnswer(
+            status="not kept", message="It contains a secret. Say it without the secret, or not at all."
+        ),
+    }[outcome.answer]
+
+
+def _shown(text: str) -> str:
+    return " ".join(text.split())
