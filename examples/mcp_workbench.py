@@ -4,8 +4,8 @@
     uv tool install 'afterword[server]'
     python examples/mcp_workbench.py mira "Which seat do I prefer?"
 
-It runs offline: the model is scripted and calls the tool `recall`, as a real model would. AFTERWORD_STORE__URL names the
-store, by default afterword.db in the working folder.
+It runs offline: the model is scripted and calls the tool `recall`, as a real model would. AFTERWORD_STORE__URL names
+the store, by default afterword.db in the working folder.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ async def main(user: str, question: str) -> None:
         result = await agent.run(task=question)
         for message in result.messages:
             if isinstance(message, ToolCallExecutionEvent):
-                for fact in json.loads(json.loads(message.content[0].content)[0]["text"])["facts"]:
-                    print(f"{fact['statement']} ({fact['status']}; session {fact['sources'][0]['session_id']})")
+                for fact in json.loads(message.content[0].content)["facts"]:
+                    source = fact["sources"][0]["session_id"]
+                    sys.stdout.write(f"{fact['statement']} ({fact['status']}; session {source})\n")
 
 
 if __name__ == "__main__":

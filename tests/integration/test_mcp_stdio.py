@@ -76,15 +76,12 @@ async def test_the_lines_of_the_docs_start_a_server(repository: Path, store_url:
     servers = [server for block in blocks for server in (block.get("mcpServers") or block["servers"]).values()]
     local = [server for server in servers if "command" in server]
     assert len(local) == 2
-    for server in local:
-        assert server["command"] == "afterword"
-        assert server["env"].keys() == {"AFTERWORD_STORE__URL"}
-        async with Client(stdio_client(process_of(server["args"], {"AFTERWORD_STORE__URL": store_url}))) as client:
-            assert (await call(client, "list_facts"))["total"] == 1
+    assert {(server["command"], *server["env"]) for server in local} == {("afterword", "AFTERWORD_STORE__URL")}
+    (arguments,) = {tuple(server["args"]) for server in local}
     documented = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
-    async with Client(
-        stdio_client(process_of(["mcp", "--user", "mira"], {"AFTERWORD_STORE__URL": store_url}))
-    ) as client:
+    process = process_of(list(arguments), {"AFTERWORD_STORE__URL": store_url})
+    async with Client(stdio_client(process)) as client:
+        assert (await call(client, "list_facts"))["total"] == 1
         assert documented == {tool.name for tool in (await client.list_tools()).tools}
 
 

@@ -138,7 +138,10 @@ def test_the_contributors_page_names_modules_and_functions_that_exist(repository
 OUTSIDE: dict[str, frozenset[str]] = {
     # The command line renders the door; some commands have a package of their own.
     "cli": frozenset({"afterword.cli", "afterword.client", "afterword.errors", "afterword.settings",
-                      "afterword.setting_list", "afterword.server", "afterword.evaluation", "afterword.doctor", "afterword.demo"}),
+                      "afterword.setting_list", "afterword.server", "afterword.evaluation", "afterword.doctor",
+                      "afterword.demo"}),
+    # The services render it too.
+    "server": frozenset({"afterword.server", "afterword.client", "afterword.errors", "afterword.settings"}),
     "examples": frozenset(),
 }  # fmt: skip
 """What may be imported besides the public names of `afterword`, by module or package."""
@@ -167,6 +170,6 @@ def _is_allowed(name: str, allowed: frozenset[str]) -> bool:
 @pytest.mark.parametrize("folder", OUTSIDE)
 def test_what_stands_outside_imports_the_door_alone(repository: Path, folder: str) -> None:
     """Programs need nothing below the public names, and the command line nothing below the door."""
-    root = repository / "src" / "afterword" / folder if folder == "cli" else repository / folder
+    root = repository / "src" / "afterword" / folder if folder in ("cli", "server") else repository / folder
     found = {path.name: names for path in root.rglob("*.py") if (names := imports_outside(path, OUTSIDE[folder]))}
     assert not found

@@ -1,0 +1,140 @@
+"""Clients of different users never see each other's facts, whatever ids and words they give."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+
+import afterword
+from afterword import Afterword, ScopeMemory
+from afterword.settings import EmbeddingOptions, Settings
+from mcp_clients import Person, client_of, server_of
+
+USERS = ("mira", "mira2", "Mira", "mi%72a", "mira.mira", "noor")
+"""Look-alike ids of users. Their sessions have the same ids."""
+MARKERS = dict(zip(USERS, ("Quito", "Lima", "Oslo", "Rome", "Bern", "Cairo"), strict=True))
+SESSIONS = ("monday", "mira/monday", "default/user/noor")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A call by a user. `victim` is whose ids and words it gives."""
+
+    caller: str
+    victim: str
+    tool: str
+    number: int
+    prefix: int
+
+
+ATTEMPTS = st.builds(
+    Attempt,
+    st.sampled_from(USERS),
+    st.sampled_from(USERS),
+    st.sampled_from(
+        (
+            *("recall", "list_facts", "get_fact", "get_context", "list_sessions", "remember", "correct_fact"),
+            *("withdraw_fact", "forget", "forget session", "read fact", "read session", "prompt"),
+        )
+    ),
+    st.integers(0, 2),
+    st.sampled_from((6, 8, 20)),
+)
+
+
+@asynccontextmanager
+async def clients(app: Afterword) -> AsyncIterator[Mapping[str, Client]]:
+    """Yield a client of each user, whose person agrees to everything."""
+    async with AsyncExitStack() as stack:
+        yield {
+            name: await stack.enter_async_context(client_of(server_of(app.user(name)), person=Person("accept")))
+            for name in USERS
+        }
+
+
+async def remembered(memory: ScopeMemory) -> tuple[object, ...]:
+    facts = await memory.facts(status="all")
+    sessions = await memory.sessions()
+    return facts.facts, [session.session_id for session in sessions.sessions], len((await memory.review()).held)
+
+
+async def answer_to(client: Client, attempt: Attempt, fact_id: str, session_id: str) -> str:
+    """Return everything that the caller reads, without the words of the call itself."""
+    city = MARKERS[attempt.victim]
+    arguments: dict[str, dict[str, Any]] = {
+        "recall": {"query": f"{attempt.victim} {city}"},
+        "list_facts": {"status": "all", "about": attempt.victim},
+        "get_fact": {"fact_id": fact_id},
+        "get_context": {"question": f"What does {attempt.victim} own in {city}?"},
+        "list_sessions": {},
+        "remember": {"statement": "The user likes tea.", "about": attempt.victim},
+        "correct_fact": {"fact_id": fact_id, "statement": "The user likes tea."},
+        "withdraw_fact": {"fact_id": fact_id},
+        "forget": {"fact_id": fact_id},
+    }
+    try:
+        if attempt.tool == "read fact":
+            return (await client.read_resource(f"memory://facts/{fact_id}")).model_dump_json()
+        if attempt.tool == "read session":
+            return (await client.read_resource(f"memory://sessions/{quote(session_id, safe='')}")).model_dump_json()
+        if attempt.tool == "prompt":
+            return (await client.get_prompt("memory", {"question": city})).model_dump_json()
+        if attempt.tool == "forget session":
+            return (await client.call_tool("forget", {"session_id": session_id})).model_dump_json()
+        return (await client.call_tool(attempt.tool, arguments[attempt.tool])).model_dump_json()
+    except MCPError as error:
+        return json.dumps(str(error))
+
+
+async def check(attempts: list[Attempt]) -> None:
+    quiet = Settings(embedding=EmbeddingOptions(kind="none"))
+    async with afterword.open("sqlite://", settings=quiet) as app:
+        fact_ids = {}
+        for name in USERS:
+            for number, session_id in enumerate(SESSIONS):
+                words = f"I live in {MARKERS[name]}." if not number else f"I own boat {number} in {MARKERS[name]}."
+                state = {"content": words, "source": "user", "type": "UserMessage"}
+                saved = {"type": "AssistantAgentState", "llm_context": {"messages": [state]}}
+                await app.user(name).process(saved, session_id=session_id, started_at="2026-03-02")
+            await app.user(name).remember(f"The user keeps a lamp in {MARKERS[name]}.")
+            fact_ids[name] = [fact.id for fact in (await app.user(name).facts()).facts]
+        async with clients(app) as opened:
+            for attempt in attempts:
+                known = fact_ids[attempt.victim]
+                fact_id = known[attempt.number % len(known)][: attempt.prefix]
+                before = {name: await remembered(app.user(name)) for name in USERS if name != attempt.caller}
+                answer = await answer_to(opened[attempt.caller], attempt, fact_id, SESSIONS[attempt.number])
+                after = {name: await remembered(app.user(name)) for name in USERS if name != attempt.caller}
+                assert after == before, attempt
+                seen = {name for name, city in MARKERS.items() if city in answer}
+                assert seen <= {attempt.caller}, attempt
+        assert {scope.id for scope in (await app.scopes()).scopes} == set(USERS)
+
+
+@settings(max_examples=4)
+@given(st.lists(ATTEMPTS, min_size=15, max_size=15))
+def test_users_never_see_each_other(attempts: list[Attempt]) -> None:
+    asyncio.run(check(attempts))
+
+
+@pytest.mark.soak
+@settings(max_examples=200)
+@given(st.lists(ATTEMPTS, min_size=30, max_size=60))
+def test_users_never_see_each_other_for_long(attempts: list[Attempt]) -> None:
+    asyncio.run(check(attempts))
+
+
+@pytest.mark.parametrize("tool", ["get_fact", "withdraw_fact", "correct_fact", "forget", "read fact", "read session"])
+def test_every_call_with_the_id_of_another_user(tool: str) -> None:
+    asyncio.run(check([Attempt("mira", victim, tool, 0, 20) for victim in USERS[1:]]))
