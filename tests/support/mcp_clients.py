@@ -23,12 +23,12 @@ class Person:
         self.questions: list[str] = []
         self._action, self._ticked = action, ticked
 
-    async def answer(self, context: ClientRequestContext, question: ElicitRequestParams) -> ElicitResult:
+    async def answer(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         """Fill in the form, or not."""
-        self.questions.append(question.message)
+        self.questions.append(params.message)
         if self._action != "accept":
             return ElicitResult(action=self._action)
-        names = question.model_dump()["requested_schema"]["properties"]
+        names = params.model_dump()["requested_schema"]["properties"]
         return ElicitResult(action="accept", content=dict.fromkeys(names, self._ticked))
 
 
@@ -48,7 +48,7 @@ async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     """Return the structured result of a call that succeeds."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
-    assert result.structured_content is not None
+    assert isinstance(result.structured_content, dict)
     return result.structured_content
 
 
