@@ -7,15 +7,14 @@ from pathlib import Path
 
 from sqlmodel import select
 
-from afterword.facts.assertions import Assertion, Relation, Verdict
-from afterword.store import ledger, scope_rows
+from afterword.facts.assertions import Relation, Verdict
+from afterword.store import ledger
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
-from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.reading.recall import recall
 from afterword.store.tables import FactRow, VerdictRow
 from afterword.store.transfer import exports, imports
-from kept import LENA, SAID_AT, facts_of, stated
+from kept import LENA, SAID_AT, facts_of, run, stated
 
 POTTER = stated("Lena is a potter with a workshop in Freiburg.", 1)
 WORKSHOP = stated("Lena's workshop is in Emmendingen.", 2)
@@ -26,16 +25,6 @@ VERDICTS = (
     Verdict(POTTER.id, WORKSHOP.id, Relation.CHANGES, "moved", "test", remainder=SHOP),
     Verdict(HOURS.id, LATE.id, Relation.EXCEPTS, "one day", "test"),
 )
-
-
-def run(store: Store, source: str, assertions: tuple[Assertion, ...], verdicts: tuple[Verdict, ...] = ()) -> int:
-    with store.writing() as transaction:
-        revision = scope_rows.revision_of(transaction, LENA)
-        reading = WindowReading(source, 1, 9, assertions)
-        proposal = Proposal(LENA, source, "session", "test", "test", SAID_AT, revision, (reading,), verdicts)
-        run_id = ledger.propose_run(transaction, proposal)
-        ledger.apply_run(transaction, LENA, run_id, SAID_AT)
-        return run_id
 
 
 async def block(store: Store, budget: int = 2000) -> str:

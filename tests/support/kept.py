@@ -8,7 +8,7 @@ from typing import Any
 from autogen_core.memory import Memory, MemoryContent, MemoryMimeType
 from sqlmodel import select
 
-from afterword.facts.assertions import OWNER, Assertion, Authority, Evidence, EvidenceKind, Kind, SpeechAct
+from afterword.facts.assertions import OWNER, Assertion, Authority, Evidence, EvidenceKind, Kind, SpeechAct, Verdict
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.store import ledger, lookup, scope_rows
@@ -65,3 +65,14 @@ async def run_ids(store: Store, purpose: str) -> list[int]:
     with store.reading() as db:
         rows = db.exec(select(RunRow).where(RunRow.purpose == purpose)).all()
     return [row.id for row in rows if row.id is not None]
+
+
+def run(store: Store, source: str, assertions: tuple[Assertion, ...], verdicts: tuple[Verdict, ...] = ()) -> int:
+    """Store and apply one run with these statements and verdicts; return its number."""
+    with store.writing() as transaction:
+        revision = scope_rows.revision_of(transaction, LENA)
+        reading = WindowReading(source, 1, 9, assertions)
+        proposal = Proposal(LENA, source, "session", "test", "test", SAID_AT, revision, (reading,), verdicts)
+        run_id = ledger.propose_run(transaction, proposal)
+        ledger.apply_run(transaction, LENA, run_id, SAID_AT)
+        return run_id

@@ -36,7 +36,8 @@ class Fact:
     about where its subject is a name that fits several: it is pending then, and no agent is told it. `former` is the
     value that it replaced, where a block has room to show it. `is_flagged` marks what an agent must never miss: health,
     allergies, safety and standing instructions. `tags` are those that the application gave any of its assertions.
-    `exceptions` are the facts that set a case of it apart: it is told together with them.
+    `exceptions` are the facts that set a case of it apart: it is told together with them. `former_name` is what it says
+    that its subject was called before.
     """
 
     id: str
@@ -65,6 +66,7 @@ class Fact:
     is_flagged: bool = False
     tags: tuple[str, ...] = ()
     exceptions: tuple[Fact, ...] = ()
+    former_name: str | None = None
 
     @property
     def is_served(self) -> bool:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from afterword.facts.assertions import Assertion, Verdict
+from afterword.facts.assertions import Assertion, Relation, Verdict
 from afterword.facts.persistent_map import LazyMap, PersistentMap, group_ids, regroup_ids
 from afterword.facts.statement_index import StatementIndex
-from afterword.facts.subjects import LabelPair, SubjectNames, joined_labels
+from afterword.facts.subjects import LabelPair, SubjectNames, joined_labels, renamed_labels
 from afterword.facts.validity.judged_pairs import JudgedPairs, deciding_verdict
 from afterword.facts.validity.neighbourhood import affected_ids, context_ids
 from afterword.facts.validity.replacements import replacement_starts
@@ -30,7 +30,8 @@ class StoredKnowledge:
     """The live assertions and verdicts of a scope as a store holds them: each is made when it is needed.
 
     `spellings` holds all spellings of each subject with several words. `replaced_ids` are the assertions that may have
-    been replaced, `joined` the pairs whose verdicts join their subjects. `index` returns the index of the assertions.
+    been replaced, `joined` the pairs whose verdicts join their subjects, `renaming_ids` the assertions that say what
+    their subject was called before. `index` returns the index of the assertions.
     """
 
     assertions: LazyMap[str, Assertion]
@@ -40,6 +41,7 @@ class StoredKnowledge:
     spellings: Mapping[str, set[str]]
     replaced_ids: Iterable[str]
     joined: Iterable[tuple[str, str]]
+    renaming_ids: Iterable[str]
     last_said_at: datetime | None
     index: Callable[[], StatementIndex]
 
@@ -67,6 +69,7 @@ class Knowledge:
         self.names = SubjectNames({}, ())
         self._joins: Mapping[tuple[str, str], LabelPair] = {}
         self._make_index: Callable[[], StatementIndex] | None = None
+        self._renames: Mapping[str, LabelPair] = {}
 
     @classmethod
     def of(cls, revision: int, assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> Knowledge:
@@ -92,7 +95,8 @@ class Knowledge:
         )
         knowledge._joins = knowledge._joins_of(pairs)
         spellings = {label: knowledge._spelling(label) for label in knowledge.ids_by_subject}
-        knowledge.names = SubjectNames(spellings, knowledge._joins.values())
+        knowledge._renames = knowledge._renames_of(by_id)
+        knowledge.names = SubjectNames(spellings, [*knowledge._joins.values(), *knowledge._renames.values()])
         return knowledge
 
     @classmethod
@@ -108,7 +112,8 @@ class Knowledge:
         spellings = {label: label for label in stored.ids_by_subject}
         spellings |= {label: spelling for label, (spelling, *_) in stored.spellings.items()}
         spellings |= {label: knowledge._spelling(label) for label in several}
-        knowledge.names = SubjectNames(spellings, knowledge._joins.values())
+        knowledge._renames = knowledge._renames_of(stored.renaming_ids)
+        knowledge.names = SubjectNames(spellings, [*knowledge._joins.values(), *knowledge._renames.values()])
         knowledge._make_index = stored.index
         return knowledge
 
@@ -168,7 +173,7 @@ class Knowledge:
         after.replacement_starts = self.replacement_starts.updated(
             {id_: after._replacement_starts(id_) for id_ in rejudged}
         )
-        after.names, after._joins = self.names, self._joins
+        after.names, after._joins, after._renames = self.names, self._joins, self._renames
         after._update_names([*removed, *added], changed_verdicts)
         return after
 
@@ -219,6 +224,22 @@ class Knowledge:
                     joins[pair] = labels
         return joins
 
+    def _renames_of(self, ids: Iterable[str]) -> dict[str, LabelPair]:
+        """Return the former and the new name of each of these statements that renames its subject.
+
+        A renaming that was taken back or corrected does not count.
+        """
+        labels = {id_: renamed_labels(self.by_id[id_]) for id_ in ids if id_ in self.by_id}
+        return {id_: pair for id_, pair in labels.items() if pair is not None and not self._is_undone(id_)}
+
+    def _is_undone(self, id_: str) -> bool:
+        return any(
+            verdict.earlier_id == id_
+            and verdict.later_id in self.by_id
+            and verdict.relation in (Relation.RETRACTS, Relation.CORRECTS)
+            for verdict in self.verdicts_by_id.get(id_, ())
+        )
+
     def _update_names(self, changed: list[Assertion], changed_verdicts: list[Verdict]) -> None:
         """Derive the names again where changed assertions or verdicts may have changed them."""
         verdicts_on_changed = [verdict for said in changed for verdict in self.verdicts_by_id.get(said.id, ())]
@@ -229,8 +250,11 @@ class Knowledge:
             spellings.pop(label, None)
             if label in self.ids_by_subject:
                 spellings[label] = self._spelling(label)
-        if joins != self._joins or spellings != self.names.spellings:
-            self.names, self._joins = SubjectNames(spellings, joins.values()), joins
+        ids = {*(said.id for said in changed), *(id_ for pair in pairs for id_ in pair)}
+        renames = {id_: labels for id_, labels in self._renames.items() if id_ not in ids} | self._renames_of(ids)
+        if joins != self._joins or renames != self._renames or spellings != self.names.spellings:
+            self.names = SubjectNames(spellings, [*joins.values(), *renames.values()])
+            self._joins, self._renames = joins, renames
 
     def _spelling(self, label: str) -> str:
         """Return the latest spelling of a label. A single word stays folded, since it is nobody's full name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from afterword.facts.assertions import OWNER, PERSON, Assertion, Relation, Verdict
+from afterword.facts.assertions import OWNER, PERSON, Assertion, Authority, Relation, SpeechAct, Verdict
 from afterword.facts.words import folded, plain_words
 
 LabelPair = tuple[str, str]
@@ -18,6 +18,17 @@ def joined_labels(verdict: Verdict, by_id: Mapping[str, Assertion]) -> LabelPair
         return None
     labels = folded(by_id[verdict.earlier_id].subject), folded(by_id[verdict.later_id].subject)
     return None if OWNER in labels else labels
+
+
+def renamed_labels(said: Assertion) -> LabelPair | None:
+    """Return the folded former name and the folded new name that a statement gives its subject, None if it has none.
+
+    The owner is never renamed, and an agent's word renames nothing.
+    """
+    if said.former_name is None or said.act is not SpeechAct.STATE or said.authority is Authority.AGENT:
+        return None
+    labels = folded(said.former_name), folded(said.subject)
+    return None if OWNER in labels or labels[0] == labels[1] or not labels[0] else labels
 
 
 def _may_join(verdict: Verdict, by_id: Mapping[str, Assertion]) -> bool:
@@ -105,9 +116,9 @@ class Subjects:
                     self._parted[id_].add(other_id)
                 if verdict.joins_subjects and _may_join(verdict, by_id):
                     self._joined[id_].add(folded(by_id[other_id].subject))
-        self._names = names or SubjectNames(
-            latest_spellings(by_id.values()), filter(None, (joined_labels(verdict, by_id) for verdict in verdicts))
-        )
+        joins = (joined_labels(verdict, by_id) for verdict in verdicts)
+        renames = map(renamed_labels, by_id.values())
+        self._names = names or SubjectNames(latest_spellings(by_id.values()), filter(None, (*joins, *renames)))
 
     def are_same(self, earlier: Assertion, later: Assertion) -> bool:
         """Whether both statements are known to be about one subject."""

@@ -16,6 +16,7 @@ from sqlmodel import Session, SQLModel, col, select
 from afterword.facts.assertions import Assertion, Verdict
 from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
+from afterword.facts.renames import told_under_current_names
 from afterword.facts.scopes import Scope
 from afterword.facts.validity.timeline import FactHistory, erased_ids, fact_histories, facts_at
 from afterword.store.database.cache import Cache, Draft
@@ -169,11 +170,11 @@ def read_facts(transaction: Session, scope: Scope, *, at: datetime, known_at: da
     With `known_at`, return what was believed then. That is derived anew; otherwise the stored facts are read.
     """
     if known_at is None:
-        return facts_at(read_fact_histories(transaction, scope), at)
+        return told_under_current_names(facts_at(read_fact_histories(transaction, scope), at))
     now, then = read_knowledge(transaction, scope), read_knowledge(transaction, scope, known_at)
     erased = erased_ids(now.assertions, now.verdicts)
     assertions = [said for said in then.assertions if said.id not in erased]
-    return facts_at(fact_histories(assertions, then.verdicts), at)
+    return told_under_current_names(facts_at(fact_histories(assertions, then.verdicts), at))
 
 
 def read_fact_histories(transaction: Session, scope: Scope) -> list[FactHistory]:

@@ -13,7 +13,7 @@ from datetime import datetime
 from afterword.facts.assertions import Assertion, EvidenceKind, Extent, Relation, SpeechAct, Verdict
 from afterword.facts.fact import ENDED_STATUSES, Fact, Status
 from afterword.facts.safety import assertion_flag, is_flagged
-from afterword.facts.subjects import SubjectNames
+from afterword.facts.subjects import SubjectNames, renamed_labels
 from afterword.facts.validity.judged_pairs import JudgedPairs, RefusedRetirement
 from afterword.facts.validity.periods import ValidityPeriod, merged, subtracted
 from afterword.facts.validity.stated_intervals import stated_intervals
@@ -333,6 +333,7 @@ def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | N
         may_be=history.may_be if status is Status.PENDING else (),
         limited_to=lead.limited_to,
         outcome=lead.outcome,
+        former_name=lead.former_name if renamed_labels(lead) else None,
         dated=lead.valid_from is not None or lead.valid_to is not None or _has_own_end(span),
         last_said_at=members[-1].said_at,
         is_flagged=history.is_flagged,

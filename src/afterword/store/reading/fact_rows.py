@@ -43,8 +43,8 @@ DETAILS: tuple[tuple[type[SQLModel], str], ...] = (
 # fmt: off
 (
     _SAID_AT, _SESSION, _TURN, _PLACE, _FACT, _ORDINAL, _ITEM, _SAID, _IS_LEAD, _KIND, _LENGTH, _SPANS, _MAY_BE,
-    _TERMS, _SOURCE, _SOURCE_TURN, _DETAILS,
-) = range(17)
+    _TERMS, _SOURCE, _SOURCE_TURN, _IS_RENAMING, _DETAILS,
+) = range(18)
 (
     ID, UNDONE_AS, UNDONE_BY, CONTESTED_BY, EXCEPTIONS, REWORDINGS,
     SESSION, ACT, KIND, SUBJECT, ATTRIBUTE, VALUE, STATEMENT, SPEAKER, AUTHORITY, SAID_AT, IS_GUESS,
@@ -199,6 +199,11 @@ class StoredFact:
         """The ids of the facts that contest it."""
         contested: Sequence[str] = json.loads(self._read(self._rows[0])[CONTESTED_BY])
         return contested
+
+    @property
+    def is_renaming(self) -> bool:
+        """Whether it says what its subject was called before."""
+        return bool(self._lead[_IS_RENAMING])
 
     @property
     def exceptions(self) -> Sequence[str]:

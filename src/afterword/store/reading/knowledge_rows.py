@@ -36,7 +36,10 @@ from afterword.store.tables import AssertionRow, EvidenceRow, FactRow, VerdictRo
 _COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
     *((AssertionRow, name) for name in "id session_id act kind subject attribute value statement speaker".split()),
     *((AssertionRow, name) for name in "authority said_at time_is_guess valid_from valid_to cue".split()),
-    *((AssertionRow, name) for name in "limited_to outcome is_flagged tags subject_key attribute_key".split()),
+    *(
+        (AssertionRow, name)
+        for name in "limited_to outcome is_flagged tags former_name subject_key attribute_key".split()
+    ),
     *((EvidenceRow, name) for name in "ordinal kind quote session_id turn speaker start".split()),
     *((FactRow, name) for name in "lead_id search_terms".split()),
 )
@@ -45,13 +48,13 @@ _COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
 (
     _ID, _SESSION, _ACT, _KIND, _SUBJECT, _ATTRIBUTE, _VALUE, _STATEMENT, _SPEAKER,
     _AUTHORITY, _SAID_AT, _IS_GUESS, _VALID_FROM, _VALID_TO, _CUE,
-    _LIMITED_TO, _OUTCOME, _IS_FLAGGED, _TAGS, _SUBJECT_KEY, _ATTRIBUTE_KEY,
+    _LIMITED_TO, _OUTCOME, _IS_FLAGGED, _TAGS, _FORMER_NAME, _SUBJECT_KEY, _ATTRIBUTE_KEY,
     _ORDINAL, _QUOTE_KIND, _QUOTE, _QUOTE_SESSION, _TURN, _QUOTE_SPEAKER, _START,
     _LEAD, _TERMS,
 ) = range(len(_COLUMNS))
 # fmt: on
-_VERDICT = "earlier_id later_id relation reason judge joins_subjects parts_subjects extent".split()
-_EARLIER, _LATER, _RELATION, _REASON, _JUDGE, _JOINS, _PARTS, _EXTENT = range(len(_VERDICT))
+_VERDICT = "earlier_id later_id relation reason judge joins_subjects parts_subjects extent remainder".split()
+_EARLIER, _LATER, _RELATION, _REASON, _JUDGE, _JOINS, _PARTS, _EXTENT, _REMAINDER = range(len(_VERDICT))
 
 
 class _Statements:
@@ -128,6 +131,7 @@ def stored_knowledge(transaction: Session, scope: Scope, ids: Select[Any], keys:
         replaced_ids={row[_EARLIER] for row in verdicts if row[_RELATION] == Relation.CHANGES}
         & statements.first.keys(),
         joined={(row[_EARLIER], row[_LATER]) for row in verdicts if row[_JOINS]},
+        renaming_ids=[id_ for id_, row in statements.first.items() if row[_FORMER_NAME]],
         last_said_at=moment_or_none(max((row[_SAID_AT] for row in statements.first.values()), default=None)),
         index=statements.index,
     )
@@ -167,6 +171,7 @@ def _assertion(rows: Sequence[Plain], scope: Scope) -> Assertion:
         outcome=row[_OUTCOME],
         is_flagged=None if row[_IS_FLAGGED] is None else bool(row[_IS_FLAGGED]),
         tags=tags_of(row[_TAGS]),
+        former_name=row[_FORMER_NAME],
     )
 
 
@@ -180,4 +185,5 @@ def _verdict(row: Plain) -> Verdict:
         bool(row[_JOINS]),
         bool(row[_PARTS]),
         Extent(row[_EXTENT]) if row[_EXTENT] else None,
+        row[_REMAINDER],
     )

@@ -91,6 +91,7 @@ async def recall(
         whole = None
     source = await layer_source(store, view)
     is_past = is_about_the_past(query)
+    query = view.names.with_other_names(query)
     units: Units = []
     lacking = 0
     flagged: list[Fact] = []
@@ -167,6 +168,7 @@ async def search(
     served = _served_with_tags(view, kinds, tags)
     if not query.strip():
         return _recall(in_block_order(view.facts_at(served))[:limit], [], stored=len(served))
+    query = view.names.with_other_names(query)
     near, lacking = await _near(store, view, query, embedder)
     source, past = await layer_source(store, view), is_about_the_past(query)
     is_asked_for_all = kinds is None and not tags and not view.snapshot.table.has_turns

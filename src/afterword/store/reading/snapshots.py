@@ -245,6 +245,7 @@ def _facts() -> Select[Any]:
         *(func.length(col(AssertionRow.statement)), _plain_column(FactRow, "spans")),
         *(func.nullif(_plain_column(FactRow, "may_be"), "[]"), stored_terms(FactRow)),
         *(func.nullif(col(EvidenceRow.session_id), session_id), col(EvidenceRow.turn)),
+        case((col(AssertionRow.former_name).is_not(None), 1)),
         _JsonRow(*(_plain_column(table, name) for table, name in DETAILS)),
     )
     return (

@@ -12,6 +12,7 @@ import numpy
 
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
+from afterword.facts.renames import CurrentNames, current_names
 from afterword.facts.transcripts import TurnPlace
 from afterword.facts.validity.timeline import facts_at
 from afterword.recall.bm25 import Array
@@ -56,10 +57,12 @@ class View:
         self._lengths = numpy.zeros(table.size, dtype=numpy.int32)
         # The places of the facts of which something begins, ends or is said later, and when that is next.
         self._next_changes: dict[int, datetime] = {}
+        self._renaming: set[int] = set()
         if before is not None:
             self.is_served[:size] = before.is_served & table.is_alive[:size]
             self.is_past[:size] = before.is_past & table.is_alive[:size]
             self._kinds[:size], self._lengths[:size] = before._kinds, before._lengths
+            self._renaming = {place for place in before._renaming if table.is_alive[place]}
             self._next_changes = {place: then for place, then in before._next_changes.items() if table.is_alive[place]}
         due = [(place, table.unit(place)) for place, then in self._next_changes.items() if then <= at]
         self._classify(chain(due, table.units_from(size)), before)
@@ -77,6 +80,8 @@ class View:
             if has_turns:
                 turns.update(unit.sources)
             self.is_served[place], self.is_past[place] = is_served, is_past
+            if unit.is_renaming:
+                self._renaming.add(place)
             self._kinds[place], self._lengths[place] = unit.kind_and_length
             self._next_changes.pop(place, None)
             if next_change is not None:
@@ -172,5 +177,12 @@ class View:
             beside = (*stored.contested_by, *stored.exceptions)
             places = [place for id_ in beside if (place := table.place(id_)) is not None]
             laid_out = facts_at([each.history(scope) for each in (stored, *map(table.unit, places))], self.since)
-            self._facts[stored.id] = next(fact for fact in laid_out if fact.id == stored.id)
+            fact = next(fact for fact in laid_out if fact.id == stored.id)
+            self._facts[stored.id] = self.names.told(fact) if self._renaming else fact
         return self._facts[stored.id]
+
+    @cached_property
+    def names(self) -> CurrentNames:
+        """The names that hold now for subjects that were renamed."""
+        scope, table = self.snapshot.scope, self.snapshot.table
+        return current_names(facts_at([table.unit(place).history(scope) for place in self._renaming], self.since))

@@ -1,0 +1,81 @@
+"""Subjects that were renamed: facts are told under the name that holds now, and both names find them. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from afterword.facts.fact import Fact, Status
+from afterword.facts.words import folded, plain_words
+
+_FORMER_STATUSES = (Status.SUPERSEDED, Status.EXPIRED)
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentNames:
+    """The name that holds now for each former name, which is folded."""
+
+    by_former: Mapping[str, str]
+
+    def told(self, fact: Fact) -> Fact:
+        """Return the fact under the names that hold now. The fact that tells of a renaming keeps the former name."""
+        names = self.by_former
+        own = folded(fact.former_name) if fact.former_name else None
+        replaced = [former for former in names if former != own]
+        statement, value = (_with_names(text, names, replaced) for text in (fact.statement, fact.value))
+        if own and own in names and own not in folded(statement):
+            statement = f"{statement.rstrip('.')} (formerly {fact.former_name})."
+        subject = names.get(folded(fact.subject), fact.subject)
+        exceptions = tuple(map(self.told, fact.exceptions))
+        return replace(fact, subject=subject, statement=statement, value=value, exceptions=exceptions)
+
+    def with_other_names(self, query: str) -> str:
+        """Return the query with the other names of what it names."""
+        words = _padded(query)
+        named = {folded(name) for pair in self.by_former.items() for name in pair if _padded(name) in words}
+        others = [
+            other
+            for former, current in self.by_former.items()
+            for name, other in ((former, current), (folded(current), former))
+            if name in named and folded(other) not in named
+        ]
+        return " ".join([query, *dict.fromkeys(others)])
+
+
+def current_names(facts: Iterable[Fact]) -> CurrentNames:
+    """Return the names that hold now, as the facts that tell of renamings say. Later ones win."""
+    names: dict[str, str] = {}
+    for fact in sorted(filter(_renames, facts), key=lambda fact: (fact.said_at, fact.id)):
+        former = folded(fact.former_name or "")
+        for earlier in [earlier for earlier, name in names.items() if folded(name) == former]:
+            names[earlier] = fact.subject
+        names[former] = fact.subject
+        names.pop(folded(fact.subject), None)
+    return CurrentNames(names)
+
+
+def told_under_current_names(facts: Sequence[Fact]) -> list[Fact]:
+    """Return all facts of a scope under the names that hold now."""
+    names = current_names(facts)
+    return list(map(names.told, facts)) if names.by_former else list(facts)
+
+
+def _renames(fact: Fact) -> bool:
+    has_held = fact.is_served or (fact.status in _FORMER_STATUSES and fact.valid_from is not None)
+    return fact.former_name is not None and has_held
+
+
+def _with_names(text: str, names: Mapping[str, str], replaced: Iterable[str]) -> str:
+    for former in sorted(replaced, key=len, reverse=True):
+        # A single name is not replaced in a longer one: "Max" is not "Max Weber".
+        longer = "" if " " in former else r"(?! (?-i:[A-Z]))"
+        spaced = r"\s+".join(map(re.escape, former.split()))
+        pattern = rf"(?<!\w){spaced}(?!\w){longer}"
+        text = re.sub(pattern, lambda _, name=names[former]: name, text, flags=re.IGNORECASE)  # type: ignore[misc]
+    return text
+
+
+def _padded(text: str) -> str:
+    """Return the words of a text between single spaces, so that whole words are found in it."""
+    return f" {' '.join(plain_words(folded(text)))} "
