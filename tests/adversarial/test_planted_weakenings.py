@@ -27,7 +27,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 @pytest.fixture(autouse=True)
 def without_caches() -> Iterator[None]:
-    caches = (stretches._stretches, served_turns.served_turn, record_requests._expressions)
+    caches = (stretches._stretches, record_requests._expressions)
     for cache in caches:
         cache.cache_clear()
     yield
@@ -85,7 +85,6 @@ def test_a_served_turn_passes_each_guard(
 ) -> None:
     turn = SourceTurn("s", 1, "mira", NOON, text)
     before = served_turns.served_turn(turn)
-    served_turns.served_turn.cache_clear()
     monkeypatch.setattr(served_turns, guard, weakened)
     after = served_turns.served_turn(turn)
     assert after is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -14,12 +15,12 @@ from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.grounding import ground
 from afterword.extractors.quote_search import find_quote
 from afterword.extractors.testing import OracleExtractor
-from afterword.facts.assertions import OWNER, Kind
+from afterword.facts.assertions import OWNER, Kind, digest
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, SourceTurn, Transcript, Turn
 from afterword.privacy.normalisation import visible_text
 from afterword.recall.block import SaidTurn, entry_line, safe_line
-from afterword.recall.served_turns import served_turn
+from afterword.recall.served_turns import CHECKS, served_turn, stored_verdict
 from afterword.settings import Settings
 from pasted_cases import pasted_cases
 
@@ -166,3 +167,25 @@ def test_a_quote_is_found_without_its_invisible_characters(text: str) -> None:
 
 def test_a_quote_without_the_invisible_characters_of_the_turn_is_found() -> None:
     assert find_quote("I live in Oslo", "Well, I li\u200bve in Os\ufe0flo!") == "I li\u200bve in Os\ufe0flo"
+
+
+CHECKED = [*COMMANDS, *(case.text for case in pasted_cases())]
+
+
+def test_what_is_stored_of_a_turn_gives_what_is_computed() -> None:
+    for text in (*CHECKED, "I live in Oslo.", "I live in Os\u200blo.", "…"):
+        stored = stored_verdict("mira", text)
+        assert served_turn(replace(source(text), shown=stored)) == served_turn(source(text))
+
+
+@pytest.mark.parametrize("outdated", ["0:=", "0:", "0:+I live in Rome.", "", "="])
+def test_what_other_checks_have_stored_is_not_used(outdated: str) -> None:
+    assert served_turn(replace(source(COMMANDS[0]), shown=outdated)) is None
+    assert served_turn(replace(source("I live in Oslo."), shown=outdated)) == source("I live in Oslo.")
+
+
+def test_checks_that_decide_otherwise_have_another_version() -> None:
+    verdicts = [stored_verdict("mira", text).removeprefix(CHECKS) for text in CHECKED]
+    assert (CHECKS, digest(verdicts)) == ("1:", "73b83306a6aeaaac2979"), (
+        "raise `CHECKS` in recall/served_turns.py, and adapt this line"
+    )

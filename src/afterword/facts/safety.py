@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from functools import lru_cache
 
 from afterword.facts.assertions import Assertion, Kind
 
@@ -66,13 +65,11 @@ _HEALTH_OR_SAFETY = _any_word(*_HEALTH, *_SAFETY)
 _STANDING_INSTRUCTION = _any_word(*_INSTRUCTION)
 
 
-@lru_cache(maxsize=20_000)
 def concerns_health_or_safety(text: str) -> bool:
     """Return whether a text names a matter of health, of an allergy or of safety."""
     return bool(_HEALTH_OR_SAFETY.search(_plain(text)))
 
 
-@lru_cache(maxsize=20_000)
 def is_standing_instruction(kind: Kind, text: str) -> bool:
     """Return whether a fact tells an assistant how to behave from now on. It is a preference or a decision."""
     return kind is not Kind.ENTITY and bool(_STANDING_INSTRUCTION.search(_plain(text)))

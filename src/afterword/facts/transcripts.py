@@ -86,7 +86,10 @@ TurnPlace = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class SourceTurn:
-    """A person's turn that is evidence of a fact. `in_company` says that several people speak in its session."""
+    """A person's turn that is evidence of a fact. `in_company` says that several people speak in its session.
+
+    `shown` is what is stored about what an agent is shown of it (see `recall.served_turns`), None if nothing is.
+    """
 
     session_id: str
     number: int
@@ -94,6 +97,7 @@ class SourceTurn:
     said_at: datetime | None
     text: str
     in_company: bool = False
+    shown: str | None = field(default=None, compare=False, repr=False)
 
     @property
     def place(self) -> TurnPlace:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
-from afterword.facts.transcripts import SourceTurn
+from afterword.facts.transcripts import SourceTurn, TurnPlace
 from afterword.facts.words import terms
 from afterword.recall.block import SaidTurn
 from afterword.recall.bm25 import WordScores
@@ -40,6 +40,7 @@ class SaidIndex:
         self.table, self.before = table, before
         self._scores = WordScores(table.counts, table.lengths, table.is_alive)
         self._words: dict[int, frozenset[str]] = {}
+        self._served: dict[TurnPlace, SourceTurn | None] = {}
 
     def bearing_on(
         self, question: str, *, at: datetime, is_hidden: Callable[[SourceTurn, frozenset[str]], bool]
@@ -118,7 +119,9 @@ class SaidIndex:
         """Return a turn as an agent is shown it, None if it must not be shown."""
         if (turn.said_at is not None and turn.said_at > at) or is_hidden(turn, words):
             return None
-        return served_turn(turn)
+        if turn.place not in self._served:
+            self._served[turn.place] = served_turn(turn)
+        return self._served[turn.place]
 
     def _context(
         self,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import lru_cache
 
 from afterword.facts.transcripts import SourceTurn
 from afterword.privacy.foreign.stretches import FILLER, foreign_stretches, without_foreign
@@ -15,14 +14,29 @@ _LEFT_OUT = "[…]"
 _FILLED = re.compile(f"{FILLER}+")
 
 
-@lru_cache(maxsize=20_000)
+CHECKS = "1:"
+"""The version of what decides, which a stored verdict begins with. Verdicts of another version are not used."""
+_WHOLE, _CHANGED = "=", "+"
+
+
+def stored_verdict(speaker: str, text: str) -> str:
+    """Return what is stored with a turn: whether an agent is shown it, and its text where that is another."""
+    own = _FILLED.sub(_LEFT_OUT, without_foreign(text, foreign_stretches(text, (speaker,))))
+    if commands_assistant(own) or not any(sign.isalnum() for sign in own):
+        return CHECKS
+    shown = visible_text(own)
+    return f"{CHECKS}{_WHOLE}" if shown == text else f"{CHECKS}{_CHANGED}{shown}"
+
+
 def served_turn(turn: SourceTurn) -> SourceTurn | None:
     """Return a turn as an agent is shown it, or None if nothing of it may be shown.
 
     Pasted stretches become `[…]`. A turn with a command to an assistant is not shown at all.
     """
-    own = _FILLED.sub(_LEFT_OUT, without_foreign(turn.text, foreign_stretches(turn.text, (turn.speaker,))))
-    if commands_assistant(own) or not any(sign.isalnum() for sign in own):
-        return None
-    shown = visible_text(own)
-    return turn if shown == turn.text else replace(turn, text=shown)
+    stored = turn.shown
+    if stored is None or not stored.startswith(CHECKS):
+        stored = stored_verdict(turn.speaker, turn.text)
+    verdict = stored[len(CHECKS) :]
+    if verdict == _WHOLE:
+        return turn
+    return replace(turn, text=verdict[len(_CHANGED) :], shown=None) if verdict else None

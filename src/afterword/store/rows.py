@@ -31,6 +31,7 @@ from afterword.facts.validity.periods import ValidityPeriod
 from afterword.facts.validity.timeline import FactHistory
 from afterword.facts.validity.wording import Rewording
 from afterword.recall.index_units import TOKENIZER, fact_terms, turn_terms
+from afterword.recall.served_turns import stored_verdict
 from afterword.store.tables import AssertionRow, EvidenceRow, FactAssertionRow, FactRow, TurnRow, VerdictRow
 
 Values = dict[str, Any]
@@ -224,13 +225,18 @@ def rewordings_of(stored: Iterable[Mapping[str, Any]]) -> tuple[Rewording, ...]:
 
 def turn_values(turn: Turn, session_pk: int) -> Values:
     """Return the columns of a turn."""
-    return {"session_pk": session_pk, **asdict(turn), "role": str(turn.role), "search_terms": turn_search_terms(turn)}
+    return {"session_pk": session_pk, **asdict(turn), "role": str(turn.role), **derived_turn_values(turn)}
 
 
-def turn_search_terms(turn: Turn) -> str | None:
-    """Return the words that find a turn: only the turns of people are found."""
-    is_found = turn.role is Role.HUMAN
-    return f"{TOKENIZER}{turn_terms(turn.said_at, turn.speaker, turn.text)}" if is_found else None
+def derived_turn_values(turn: Turn) -> Values:
+    """Return the columns that follow from a turn: the words that find it, and what an agent is shown of it.
+
+    Only the turns of people have them.
+    """
+    if turn.role is not Role.HUMAN:
+        return {"search_terms": None, "shown": None}
+    words = turn_terms(turn.said_at, turn.speaker, turn.text)
+    return {"search_terms": f"{TOKENIZER}{words}", "shown": stored_verdict(turn.speaker, turn.text)}
 
 
 def turn_of(row: TurnRow) -> Turn:

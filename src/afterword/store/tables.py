@@ -90,7 +90,8 @@ class StateRow(SQLModel, table=True):
 
 
 class TurnRow(SQLModel, table=True):
-    """One turn of a session as it was read. `search_terms` are the words that find a person's turn."""
+    """One turn of a session as it was read. Of a person's turn, `search_terms` are the words that find it, and `shown`
+    says what of it an agent is shown (`recall.served_turns.stored_verdict`)."""
 
     __tablename__ = "turns"
 
@@ -103,6 +104,7 @@ class TurnRow(SQLModel, table=True):
     message_id: str | None = None
     time_is_guess: bool = False
     search_terms: str | None = None
+    shown: str | None = None
 
 
 class RunRow(SQLModel, table=True):

@@ -27,10 +27,10 @@ from afterword.privacy.tombstones import Forgotten, Key, Tombstone, TombstoneKin
 from afterword.store.database.statements import fetch_where_in
 from afterword.store.forgetting.text_columns import SessionKeys
 from afterword.store.rows import (
+    derived_turn_values,
     pack_state,
     pack_transcript,
     turn_of,
-    turn_search_terms,
     unpack_state,
     unpack_transcript,
 )
@@ -231,8 +231,8 @@ def _blank_turn_rows(transaction: Session, session: SessionKeys, blank: BlankTex
         if text != row.text:
             counts["turns"] += 1
             is_turn = (col(TurnRow.session_pk) == session.key) & (col(TurnRow.number) == row.number)
-            terms = turn_search_terms(replace(turn_of(row), text=text))
-            _update(transaction, TurnRow, is_turn, {"text": text, "search_terms": terms})
+            derived = derived_turn_values(replace(turn_of(row), text=text))
+            _update(transaction, TurnRow, is_turn, {"text": text, **derived})
 
 
 def _blank_state(

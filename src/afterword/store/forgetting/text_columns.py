@@ -255,7 +255,7 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
     ),
     ErasableTable(
         TurnRow,
-        ("text", "speaker", "search_terms"),
+        ("text", "speaker", "search_terms", "shown"),
         ("role", "message_id"),
         of_scope=lambda scope: col(TurnRow.session_pk).in_(_sessions(scope)),
         of_session=lambda session: col(TurnRow.session_pk) == session.key,

@@ -73,11 +73,13 @@ def _spoken(rows: Iterable[Plain], scope: Scope) -> tuple[list[StoredTurn], dict
     before: dict[str, dict[int, SourceTurn]] = {}
     former: Plain | None = None
     for row in rows:
-        key, session_id, humans, assumed, number, speaker, _, _, _, role = row
+        key, session_id, humans, assumed, number, speaker, *_, role = row
         if role == Role.HUMAN and speaker in _owners(humans, assumed, scope):
             turns.append(StoredTurn(row[:-1]))
             if former is not None and (former[0], former[4]) == (key, number - 1):
-                turn = SourceTurn(former[1], former[4], former[5], moment_or_none(former[6]), former[7])
+                turn = SourceTurn(
+                    former[1], former[4], former[5], moment_or_none(former[6]), former[7], shown=former[8]
+                )
                 before.setdefault(session_id, {})[number] = turn
         former = row
     return turns, before

@@ -14,7 +14,7 @@ from afterword.store.tables import SessionRow, TurnRow
 
 TURN_COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
     *((SessionRow, name) for name in "id session_id humans assumed".split()),
-    *((TurnRow, name) for name in "number speaker said_at text".split()),
+    *((TurnRow, name) for name in "number speaker said_at text shown".split()),
 )
 """The columns of a row, in order. Behind them are the words that find the turn, None where they are not stored."""
 
@@ -26,9 +26,9 @@ class StoredTurn:
     sources, successor = (), None
 
     def __init__(self, row: Plain) -> None:
-        key, session_id, humans, assumed, number, speaker, said_at, text, terms = row
+        key, session_id, humans, assumed, number, speaker, said_at, text, shown, terms = row
         in_company = _count_people(humans, assumed) > 1
-        self.turn = SourceTurn(session_id, number, speaker, moment_or_none(said_at), text, in_company=in_company)
+        self.turn = SourceTurn(session_id, number, speaker, moment_or_none(said_at), text, in_company, shown)
         self.id = self.turn.place
         self.order = 0, (key, number)
         if terms is None:

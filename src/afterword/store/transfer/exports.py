@@ -127,7 +127,7 @@ def _session_lines(transaction: Session, scope: ScopeRow) -> Iterator[Line]:
         state_values = {state.session_pk: _values(state, "session_pk") for state in states}
         for row in rows:
             values = {"row": "session", **_values(row, "id", "scope_id"), "state": state_values.get(row.id)}
-            yield {**values, "turns": [_values(turn, "session_pk", "search_terms") for turn in turns[row.id]]}
+            yield {**values, "turns": [_values(turn, "session_pk", "search_terms", "shown") for turn in turns[row.id]]}
 
 
 def _assertion_lines(transaction: Session, scope: ScopeRow) -> Iterator[Line]:

@@ -19,10 +19,9 @@ from sqlmodel import Session, col, select
 from afterword import telemetry
 from afterword.errors import FileInvalid
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import Role, Transcript
+from afterword.facts.transcripts import Transcript
 from afterword.privacy.blanking import FORGOTTEN, has_blanked_words
 from afterword.privacy.tombstones import Forgotten
-from afterword.recall.index_units import TOKENIZER, turn_terms
 from afterword.store import ledger, scope_rows
 from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Store
@@ -37,7 +36,7 @@ from afterword.store.forgetting.tombstone_rows import (
     read_forgotten_by_session,
 )
 from afterword.store.json_lines import Line, damaged
-from afterword.store.rows import assertion_of, pack_state, turn_of, unpack_state
+from afterword.store.rows import assertion_of, derived_turn_values, pack_state, turn_of, unpack_state
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -266,10 +265,8 @@ class _Import:
 
 
 def _turn_row(turn: Line, session_pk: int) -> Line:
-    """Return the columns of a turn. What finds it is made here, whatever the file says."""
-    is_found = turn["role"] == Role.HUMAN
-    words = f"{TOKENIZER}{turn_terms(turn['said_at'], turn['speaker'], turn['text'])}" if is_found else None
-    return {**turn, "session_pk": session_pk, "search_terms": words}
+    """Return the columns of a turn. What follows from its text is made here, whatever the file says."""
+    return {**turn, "session_pk": session_pk, **derived_turn_values(turn_of(TurnRow(**turn)))}
 
 
 def _as_row(values: Line) -> Any:
