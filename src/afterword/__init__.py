@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     )
     from afterword.client.keys import NewKey
     from afterword.client.processing import ProcessingOptions
-    from afterword.client.requests import AuditPage, OpenRequest
+    from afterword.client.requests import OpenRequest
     from afterword.client.results import (
         ConsolidatedScope,
         ConsolidationReport,
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     )
     from afterword.client.scope_memory import ScopeMemory
     from afterword.client.store_results import (
+        AuditPage,
         BackupFile,
         CostEstimate,
         CostRange,
@@ -171,7 +172,7 @@ _HOMES = {
     "ApiKey": "afterword.store.access.keys",
     "AuditEntry": "afterword.store.access.audit",
     "OpenRequest": "afterword.client.requests",
-    "AuditPage": "afterword.client.requests",
+    "AuditPage": "afterword.client.store_results",
     "NewKey": "afterword.client.keys",
     "Afterword": "afterword.client.app",
     "AfterwordError": "afterword.errors",

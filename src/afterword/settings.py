@@ -264,6 +264,24 @@ class LogOptions(BaseModel):
     level: LogLevel = "warning"
 
 
+class ServerOptions(BaseModel):
+    """How `afterword serve` listens, and what it allows.
+
+    It answers for `host`, the names of this machine and `allowed_hosts`; "*" is any. Pages of `cors_origins` may call
+    it. A key may make `requests_per_minute`; a body has at most `longest_body_bytes`, sent within `body_timeout_s`.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=8321, ge=0, le=65535)
+    allowed_hosts: list[str] = []
+    cors_origins: list[str] = []
+    requests_per_minute: int = Field(default=1200, ge=1)
+    longest_body_bytes: int = Field(default=8_000_000, ge=1000)
+    body_timeout_s: float = Field(default=30.0, gt=0)
+
+
 class Settings(BaseSettings):
     """All settings. Environment variables such as `AFTERWORD_STORE__URL` override the profile."""
 
@@ -282,6 +300,7 @@ class Settings(BaseSettings):
     schedule: ScheduleOptions = ScheduleOptions()
     retention: RetentionOptions = RetentionOptions()
     log: LogOptions = LogOptions()
+    server: ServerOptions = ServerOptions()
 
     @classmethod
     def settings_customise_sources(

@@ -18,7 +18,7 @@ from afterword.settings import Settings
 from afterword.store.forgetting.text_columns import ERASABLE_TABLES
 from commands import Commands
 
-LONGEST_MODULE, LONGEST_FUNCTION, BROAD_EXCEPTS = 400, 60, 2
+LONGEST_MODULE, LONGEST_FUNCTION, BROAD_EXCEPTS = 400, 60, 3
 
 
 @pytest.fixture(scope="module")

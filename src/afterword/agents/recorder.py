@@ -18,6 +18,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript
 from afterword.privacy.policy import Privacy, with_privacy_counts
 from afterword.store import sessions
+from afterword.store.database.engine import Store
 from afterword.store.forgetting import pauses
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.telemetry import Stage
@@ -138,40 +139,55 @@ class _Recording:
 
     async def _save(self) -> None:
         with telemetry.stage(Stage.RECORD, scope=self.scope, session_id=self.session_id):
-            from afterword.extractors.transcript_union import unite_readings
-            from afterword.extractors.turn_times import date_turns
-
-            scope, session_id, component = self.scope, self.session_id, _component(self.recorded)
-            raw_state = await self.recorded.save_state()
-            at = datetime.now(UTC)
+            component, state = _component(self.recorded), await self.recorded.save_state()
             async with opened_store(self.store) as store:
-                private_state, transcript = _private(raw_state, self.humans, session_id, store.privacy)
-                fresh = transcript or Transcript((), layout="")
+                await queue_state(store, self.scope, self.session_id, state, component=component, humans=self.humans)
 
-                def work(transaction: Session) -> None:
-                    forgotten = read_forgotten(transaction, scope, session_id)
-                    before = store.privacy.mask_turns(sessions.read_turns(transaction, scope, session_id))
-                    # The new turns were said no later than now.
-                    timed = forgotten.transcript(fresh, date_turns(fresh, saves=[(at, len(fresh.turns))]), before)
-                    is_paused = pauses.read_pause(transaction, scope) is not None
-                    if is_paused:
-                        pauses.count_session_not_kept(transaction, scope)
-                        timed = pauses.leave_out_new_turns(transaction, scope, session_id, timed, before, at)
-                    else:
-                        state = forgotten.state(private_state, fresh, timed)
-                        sessions.save_state(
-                            transaction, scope, session_id, component=component, state=state, at=at, humans=self.humans
-                        )
-                    if transcript is None or (is_paused and not before):
-                        return
-                    row = sessions.find_session(transaction, scope, session_id)
-                    basis = TimeBasis(row.time_basis) if row and row.time_basis else None
-                    joined = unite_readings(before, basis, timed, assumed=row.assumed if row else ())
-                    sessions.save_transcript(
-                        transaction, scope, session_id, with_privacy_counts(joined), at, is_done=False
-                    )
 
-                await store.write(work)
+async def queue_state(
+    store: Store,
+    scope: Scope,
+    session_id: str,
+    raw_state: Mapping[str, Any],
+    *,
+    component: str,
+    humans: Collection[str] = (),
+    started_at: datetime | None = None,
+) -> None:
+    """Store a state without what is private, and queue its session for processing.
+
+    `started_at` is when the session began; by default the new turns were said no later than now. Raises `StateConflict`
+    if another kind of component saved this session.
+    """
+    from afterword.extractors.transcript_union import unite_readings
+    from afterword.extractors.turn_times import date_turns
+
+    at = datetime.now(UTC)
+    private_state, transcript = _private(raw_state, humans, session_id, store.privacy)
+    fresh = transcript or Transcript((), layout="")
+    saves = [(at, len(fresh.turns))] if started_at is None else []
+
+    def work(transaction: Session) -> None:
+        forgotten = read_forgotten(transaction, scope, session_id)
+        before = store.privacy.mask_turns(sessions.read_turns(transaction, scope, session_id))
+        timed = forgotten.transcript(fresh, date_turns(fresh, saves=saves, started_at=started_at), before)
+        is_paused = pauses.read_pause(transaction, scope) is not None
+        if is_paused:
+            pauses.count_session_not_kept(transaction, scope)
+            timed = pauses.leave_out_new_turns(transaction, scope, session_id, timed, before, at)
+        else:
+            state = forgotten.state(private_state, fresh, timed)
+            sessions.save_state(
+                transaction, scope, session_id, component=component, state=state, at=at, humans=tuple(humans)
+            )
+        if transcript is None or (is_paused and not before):
+            return
+        row = sessions.find_session(transaction, scope, session_id)
+        basis = TimeBasis(row.time_basis) if row and row.time_basis else None
+        joined = unite_readings(before, basis, timed, assumed=row.assumed if row else ())
+        sessions.save_transcript(transaction, scope, session_id, with_privacy_counts(joined), at, is_done=False)
+
+    await store.write(work)
 
 
 def _private(

@@ -1,4 +1,4 @@
-"""Commands for access from outside: the keys of the service, and who did what with them."""
+"""Commands for access from outside: the service, its keys, and who did what with them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from afterword.cli.output import console, day, print_json, table
 from afterword.client.json_forms import iso_instant
 from afterword.client.keys import key_json
 from afterword.client.requests import audit_entry_json
+from afterword.errors import ArgumentInvalid
 
 if TYPE_CHECKING:
+    from afterword import Afterword
     from afterword.client.values import ApiKey
 
 keys_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Make, list and revoke keys of the service.")
@@ -99,6 +101,9 @@ def audit_command(
     if as_json:
         print_json([audit_entry_json(entry) for entry in page.entries])
         return
+    if not page.entries:
+        console().print("no requests")
+        return
     rows: list[tuple[Any, ...]] = [
         (
             *(iso_instant(entry.at), entry.key_id, entry.action, entry.scope or entry.tenant),
@@ -107,3 +112,23 @@ def audit_command(
         for entry in page.entries
     ]
     console().print(table(f"{len(rows)} requests", ("at", "key", "action", "scope", "result", "runs"), rows))
+
+
+@app.command(name="serve")
+def serve_command(
+    host: Annotated[str | None, typer.Option("--host", help="The address to listen on (127.0.0.1).")] = None,
+    port: Annotated[int | None, typer.Option("--port", min=0, max=65535, help="The port (8321); 0 takes any.")] = None,
+) -> None:
+    """Serve the memory over HTTP, to whoever has a key, until stopped."""
+    try:
+        from afterword.server.listener import serve
+    except ModuleNotFoundError as error:
+        raise ArgumentInvalid(f"the service needs the extra ({error.name}): pip install 'afterword[server]'") from None
+
+    async def work(store: Afterword) -> None:
+        named = {"host": host, "port": port}
+        changed = {name: setting for name, setting in named.items() if setting is not None}
+        options = store.settings.server.model_copy(update=changed)
+        await serve(store, options, on_begin=lambda address: typer.echo(f"serving {store.shown_url} at {address}"))
+
+    call_store(work, create=True)

@@ -12,7 +12,8 @@ from sqlmodel import Session
 from afterword.client.arguments import Instant, Several, Source, first_page, one_more, scope_of
 from afterword.client.forgetting import ForgetTarget, forget
 from afterword.client.keys import Keys
-from afterword.client.requests import AuditPage, KeyedRequests, audit_page
+from afterword.client.pages import audit_page, session_page
+from afterword.client.requests import KeyedRequests
 from afterword.client.resources import Resources
 from afterword.client.results import (
     ConsolidationReport,
@@ -22,8 +23,8 @@ from afterword.client.results import (
     SessionPage,
 )
 from afterword.client.scope_memory import ScopeMemory
-from afterword.client.scope_reading import session_page
 from afterword.client.store_results import (
+    AuditPage,
     CostEstimate,
     OutdatedSession,
     ScopePage,
@@ -71,6 +72,11 @@ class Afterword(StoreUpkeep):
         return self._resources.settings
 
     @property
+    def shown_url(self) -> str:
+        """The address of the store without a password."""
+        return self._resources.shown_url
+
+    @property
     def keys(self) -> Keys:
         """The keys of the service: make, list, check and revoke them."""
         return Keys(self._resources)
@@ -95,6 +101,10 @@ class Afterword(StoreUpkeep):
         """
         owner = None if scope is None else scope_of(scope)
         return await self._read(audit_page(tenant, owner, key_id, limit, after))
+
+    async def check(self) -> None:
+        """Raise a `StoreError` if the store does not answer, or its tables are not those of this program."""
+        await (await self.store()).check()
 
     async def store(self) -> Store:
         """Return the opened store, for functions that take one, such as `process_session`."""
@@ -127,14 +137,15 @@ class Afterword(StoreUpkeep):
         *,
         state: Several | None = None,
         session_id: str | None = None,
+        tenant: str | None = None,
         limit: int | None = None,
         after: str | None = None,
     ) -> SessionPage:
-        """Return the sessions of all scopes, oldest first: those of these states, or of this id.
+        """Return the sessions of all scopes, oldest first: those of these states, of this id, or of this tenant.
 
         `state` is one or several of pending, done, failed and "set aside". Raises `ArgumentInvalid`.
         """
-        return await self._read(session_page(None, session_id, state, limit, after))
+        return await self._read(session_page(None, session_id, state, limit, after, tenant=tenant))
 
     async def session(self, session_id: str) -> SessionDetails:
         """Return the one session of this id, as `ScopeMemory.session` does.

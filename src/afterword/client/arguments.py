@@ -26,6 +26,8 @@ Source = str | Path | Sequence[str | Path] | Mapping[str, Any] | bytes | None
 
 EVERY_STATUS = "all"
 LONGEST_TAG = 100
+LONGEST_NUMBER = 18
+"""How many digits a number of 64 bits can always have."""
 SERVED = frozenset({Status.CURRENT, Status.CONTESTED})
 
 
@@ -40,11 +42,11 @@ def instant(value: Instant, *, day_time: time = time.max) -> datetime:
         if isinstance(value, str):
             is_day = len(value) == len("2026-01-01")
             value = date.fromisoformat(value) if is_day else datetime.fromisoformat(value)
-    except ValueError:
+        if not isinstance(value, datetime):
+            return datetime.combine(value, day_time, tzinfo=UTC)
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         raise ArgumentInvalid(f"{value!r} is no instant; write 2026-01-31 or 2026-01-31T18:00:00Z") from None
-    if not isinstance(value, datetime):
-        return datetime.combine(value, day_time, tzinfo=UTC)
-    return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
 
 
 def start_of(value: Instant) -> datetime:
@@ -151,6 +153,6 @@ def run_cursor(run_id: int) -> str:
 
 def number_after(cursor: str | None) -> int:
     """Return the number in a cursor of `run_cursor`, 0 for none. Raises `ArgumentInvalid`."""
-    if cursor is not None and not cursor.isdecimal():
+    if cursor is not None and not (cursor.isascii() and cursor.isdecimal() and len(cursor) <= LONGEST_NUMBER):
         raise ArgumentInvalid(f"after={cursor!r} is no cursor; give the `next` of the page before")
     return int(cursor or 0)

@@ -5,15 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from sqlmodel import Session
-
-from afterword.client.arguments import first_page, number_after, one_more, run_cursor
 from afterword.client.resources import Resources
 from afterword.errors import AfterwordError, ArgumentInvalid
 from afterword.facts.scopes import Scope
@@ -27,14 +24,6 @@ HOLD_S = 60.0
 LONGEST_IDEMPOTENCY_KEY = 255
 HOLDER = secrets.token_hex(8)
 """Stands for this process."""
-
-
-@dataclass(frozen=True, slots=True)
-class AuditPage:
-    """Audit entries, newest first. `next` is the cursor of the page after this one."""
-
-    entries: tuple[AuditEntry, ...]
-    next: str | None = None
 
 
 @dataclass(slots=True)
@@ -121,19 +110,6 @@ class KeyedRequests:
         """Discard the stored answers that are older than a day."""
         at = self._resources.now()
         await (await self._resources.store()).write(lambda transaction: audit.discard_old_answers(transaction, at))
-
-
-def audit_page(
-    tenant: str | None, scope: Scope | None, key_id: str | None, limit: int | None, after: str | None
-) -> Callable[[Session], AuditPage]:
-    """Return what reads a page of the audit entries. Raises `ArgumentInvalid`."""
-    most, before = one_more(limit), number_after(after)
-
-    def work(transaction: Session) -> AuditPage:
-        entries = audit.read_audit(transaction, tenant=tenant, scope=scope, key_id=key_id, most=most, before=before)
-        return AuditPage(*first_page(entries, lambda entry: run_cursor(entry.id), limit=limit))
-
-    return work
 
 
 def _repeatable(

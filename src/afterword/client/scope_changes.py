@@ -9,6 +9,7 @@ from afterword.client.arguments import Instant, Several, choices, instant, tag_n
 from afterword.client.scope_reading import ScopeReading
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import OWNER, Kind
+from afterword.facts.owners import is_about_somebody
 from afterword.store import entries, ledger, reviews, runs, scope_rows
 from afterword.store.entered_statements import Entry
 from afterword.store.forgetting import pauses
@@ -18,6 +19,8 @@ from afterword.store.run_effects import RunEffect
 from afterword.store.runs import Run
 from afterword.store.scope_rows import Policy
 
+NOTE = "note"
+"""The subject of texts that are about nobody."""
 HELD_RUN, ERASE_REQUEST = "run:", "erase:"
 """How the ids of a held run and of a request to erase begin, where a person decides."""
 
@@ -61,6 +64,16 @@ class ScopeChanges(ScopeReading):
         return await self._with_vectors_made(
             await entries.add_entry(await self._store(), self.scope, entry, at=self._now())
         )
+
+    async def remember_text(self, text: str, *, tags: Several = ()) -> RunEffect:
+        """Store a text that the application states, and return its run with the changes.
+
+        A sentence about somebody counts as `remember` says. Any other text, such as a finding or a result, is kept as
+        it is, under a subject of its own: recall finds it, and nothing that a person says ever replaces it or is
+        replaced by it. Raises as `remember` does.
+        """
+        subject = OWNER if is_about_somebody(text, self.scope.id) else NOTE
+        return await self.remember(text, subject=subject, tags=tags)
 
     async def edit(
         self,

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from afterword.client.arguments import EVERY_STATUS, Instant, Source, start_of
 from afterword.client.forgetting import ForgetTarget, forget, retain
 from afterword.client.results import ProcessingReport
 from afterword.client.scope_changes import ScopeChanges
 from afterword.client.store_results import ExportedFile, OutdatedSession
-from afterword.errors import ArgumentInvalid, NotFound
+from afterword.errors import ArgumentInvalid, NotFound, StateConflict
 from afterword.facts.scopes import Scope
 from afterword.store import scope_rows
 from afterword.store.database.private_files import opened_private
@@ -77,6 +77,35 @@ class ScopeMemory(ScopeChanges):
             at=self._resources.now(),
         )
         return await process(self._resources, selection, options or ProcessingOptions())
+
+    async def queue(
+        self,
+        state: Mapping[str, Any],
+        *,
+        session_id: str,
+        humans: Collection[str] = (),
+        started_at: Instant | None = None,
+    ) -> None:
+        """Store a saved state and queue its session: `process(session_id)` or `run_pending` extracts the facts.
+
+        `humans` and `started_at` are what is known of it: names of people, and when it began (by default, now). Raises
+        `StateConflict` for an empty session id, or if another kind of agent saved this session.
+        """
+        from afterword.agents.recorder import queue_state
+
+        if not session_id.strip():
+            raise StateConflict("the session id is empty; give each conversation an id of its own")
+        component = str(state.get("type", "state")).removesuffix("State")
+        began_at = None if started_at is None else start_of(started_at)
+        await queue_state(
+            await self._store(),
+            self.scope,
+            session_id,
+            state,
+            component=component,
+            humans=tuple(humans),
+            started_at=began_at,
+        )
 
     async def reprocess(self, session_id: str, *, options: ProcessingOptions | None = None) -> ProcessingReport:
         """Read the stored turns of a session again, by the present extractor.

@@ -18,14 +18,12 @@ from afterword.client.arguments import (
     Several,
     choices,
     fact_cursor,
-    first_page,
     instant,
-    number_after,
-    one_more,
     page,
     run_cursor,
     tag_names,
 )
+from afterword.client.pages import session_page
 from afterword.client.resources import Resources
 from afterword.client.results import (
     ContextBlock,
@@ -67,7 +65,6 @@ from afterword.store.proposals import read_proposal
 from afterword.store.reading import recall
 from afterword.store.runs import Run
 from afterword.store.scope_rows import Policy
-from afterword.store.sessions import Progress
 
 T = TypeVar("T")
 
@@ -353,23 +350,6 @@ class ScopeReading:
 
 def _joined(texts: Iterable[str]) -> str:
     return "\n".join(text for text in texts if text)
-
-
-def session_page(
-    scope: Scope | None, session_id: str | None, state: Several | None, limit: int | None, after: str | None
-) -> Callable[[Session], SessionPage]:
-    """Return what reads a page of the sessions in these states. Raises `ArgumentInvalid`."""
-    states = None if state is None else choices(Progress, state, "state")
-    most, last = one_more(limit), number_after(after)
-
-    def work(transaction: Session) -> SessionPage:
-        saved, total = sessions.list_sessions(
-            transaction, scope=scope, session_id=session_id, states=states, most=most, after=last
-        )
-        shown, cursor = first_page(saved, lambda session: run_cursor(session.key), limit=limit)
-        return SessionPage(shown, total, cursor)
-
-    return work
 
 
 def run_cost(run: Run, spent: dict[int | None, Spending]) -> Spending:

@@ -8,6 +8,7 @@ from datetime import date, datetime
 from pathlib import Path
 
 from afterword.facts.scopes import Scope
+from afterword.store.access.audit import AuditEntry
 from afterword.store.costs import Spending
 from afterword.store.forgetting.pauses import Pause
 from afterword.store.jobs import JobState
@@ -151,3 +152,11 @@ class TombstoneReplay:
     tombstones: int
     erased: Mapping[str, int]
     is_clean: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPage:
+    """Audit entries, newest first. `next` is the cursor of the page after this one."""
+
+    entries: tuple[AuditEntry, ...]
+    next: str | None = None

@@ -1,6 +1,7 @@
 """Re-exports of the values that `Afterword` and `ScopeMemory` take and return, for callers that name their types; and
 `dollars`, which formats an amount."""
 
+from afterword.extractors.errors import ReadError
 from afterword.facts.assertions import Assertion, Evidence
 from afterword.facts.dependents import Dependent
 from afterword.facts.fact import Fact, Status
@@ -12,6 +13,7 @@ from afterword.pipeline.background.leases import Ending, Job
 from afterword.pipeline.batch import Failure, NotDue, NotStarted
 from afterword.pipeline.budget import dollars
 from afterword.pipeline.consolidation import ConsolidationResult
+from afterword.pipeline.errors import ProposalOutdated
 from afterword.pipeline.resolution import Changes
 from afterword.pipeline.session import SessionOutcome
 from afterword.pipeline.vector_refresh import RefreshResult
@@ -42,6 +44,8 @@ __all__ = [
     "Job",
     "NotDue",
     "NotStarted",
+    "ProposalOutdated",
+    "ReadError",
     "Receipt",
     "RefreshResult",
     "RequestOutcome",

@@ -53,3 +53,17 @@ def _named_by(scope_id: str, people: set[str]) -> set[str]:
 def _parts(person: str) -> set[str]:
     """Return the words of a name, or the name itself if it has none, because an empty set would fit every id."""
     return {part for part in re.split(r"[\W_]+", person) if part} or {person}
+
+
+PERSONAL_WORDS = frozenset(
+    "i i'm i've i'll i'd me my mine myself we we're our ours us user user's he he's him his she she's her hers they "
+    "they're their them ich mir mich mein meine meinen meiner meinem wir uns unser unsere er sie sein seine ihr ihre "
+    "nutzer nutzerin".split()
+)
+"""Words by which a text speaks of somebody."""
+
+
+def is_about_somebody(text: str, owner: str) -> bool:
+    """Whether a text speaks of its writer, of the owner, or of a person that it calls he, she or they."""
+    words = {word.strip('.,;:!?"()[]').replace("\u2019", "'") for word in folded(text).split()}
+    return bool(words & PERSONAL_WORDS) or folded(owner) in words

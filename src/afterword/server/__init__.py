@@ -1,1 +1,1 @@
-"""Services over the Python interface. They import `afterword.client`, and nothing below it."""
+"""Services over the Python interface: HTTP and MCP. They import `afterword.client`, and nothing below it."""

@@ -141,6 +141,7 @@ def list_sessions(
     transaction: Session,
     *,
     scope: Scope | None,
+    tenant: str | None = None,
     session_id: str | None,
     states: Collection[Progress] | None,
     most: int | None,
@@ -148,12 +149,14 @@ def list_sessions(
 ) -> tuple[list[SavedSession], int]:
     """Return at most `most` sessions after the one with this key, oldest first, and how many there are in all.
 
-    They are those of a scope, with an id, and in one of the states; None is no limit. For operators.
+    They are those of a scope, of a tenant, with an id, and in one of the states; None is no limit. For operators.
     """
     of_scope = () if scope is None else (col(SessionRow.scope_id) == scope_key(transaction, scope),)
+    scopes_of_tenant = select(ScopeRow.id).where(ScopeRow.tenant == tenant)
+    of_tenant = () if tenant is None else (col(SessionRow.scope_id).in_(scopes_of_tenant),)
     of_id = () if session_id is None else (col(SessionRow.session_id) == session_id,)
     in_state = () if states is None else (col(SessionRow.progress).in_(states),)
-    fitting = (*of_scope, *of_id, *in_state)
+    fitting = (*of_scope, *of_tenant, *of_id, *in_state)
     total = transaction.exec(select(func.count()).select_from(SessionRow).where(*fitting)).one()
     query = _select_sessions().where(*fitting, col(SessionRow.id) > after)
     return _saved_sessions(transaction, query.order_by(col(SessionRow.id)).limit(most)), total

@@ -1,0 +1,81 @@
+"""What a key of an administrator sees of its tenant: scopes, the queue, failures, and the audit."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse
+
+from afterword import Scope
+from afterword.client.json_forms import saved_session_json
+from afterword.client.requests import audit_entry_json
+from afterword.errors import NothingSelected
+from afterword.server.access import Admin, Caller
+from afterword.server.changes import Answer, IdempotencyKey, change
+from afterword.server.contents import Cursor, Limit, RetryBody
+
+router = APIRouter(prefix="/v1/admin", tags=["administration"])
+
+FAILED = ("failed", "set aside")
+
+
+@router.get("/scopes")
+async def list_scopes(
+    who: Admin,
+    prefix: Annotated[str, Query(max_length=600)] = "",
+    limit: Limit = 50,
+    after: Cursor = None,
+) -> JSONResponse:
+    """List the memories of the tenant whose id begins with `prefix`."""
+    page = await who.app.scopes(prefix=prefix, tenant=who.key.tenant, limit=limit, after=after)
+    return JSONResponse({"scopes": [str(scope) for scope in page.scopes], "total": page.total, "next": page.next})
+
+
+@router.get("/queue")
+async def list_queue(who: Admin, limit: Limit = 50, after: Cursor = None) -> JSONResponse:
+    """List the sessions of the tenant that wait to be processed, oldest first."""
+    return await _sessions(who, ("pending",), limit, after)
+
+
+@router.get("/failures")
+async def list_failures(who: Admin, limit: Limit = 50, after: Cursor = None) -> JSONResponse:
+    """List the sessions of the tenant that failed or were set aside, with the reason."""
+    return await _sessions(who, FAILED, limit, after)
+
+
+async def _sessions(who: Caller, states: tuple[str, ...], limit: int, after: str | None) -> JSONResponse:
+    page = await who.app.sessions(state=states, tenant=who.key.tenant, limit=limit, after=after)
+    sessions = [saved_session_json(session) for session in page.sessions]
+    return JSONResponse({"sessions": sessions, "total": page.total, "next": page.next})
+
+
+@router.post("/retry")
+async def retry_sessions(body: RetryBody, who: Admin, idempotency_key: IdempotencyKey = None) -> JSONResponse:
+    """Queue sessions again that failed or were set aside."""
+
+    async def work() -> Answer:
+        if body.scope is not None:
+            scopes = {who.memory(Scope.parse(body.scope)).scope}
+        else:
+            failed = await who.app.sessions(state=FAILED, tenant=who.key.tenant, session_id=body.session_id)
+            scopes = {session.scope for session in failed.sessions}
+        if not scopes:
+            raise NothingSelected("no such session failed")
+        queued = [await who.app.retry(body.session_id, scope=scope) for scope in sorted(scopes)]
+        return {"queued": sum(map(len, queued))}
+
+    return await change(who, "retry", work, idempotency_key=idempotency_key, content=body.model_dump())
+
+
+@router.get("/audit")
+async def list_audit(
+    who: Admin,
+    scope: Annotated[str | None, Query(max_length=600)] = None,
+    key: Annotated[str | None, Query(max_length=100)] = None,
+    limit: Limit = 50,
+    after: Cursor = None,
+) -> JSONResponse:
+    """List which key asked for what and when, newest first. No words are recorded."""
+    page = await who.app.audit(tenant=who.key.tenant, scope=scope, key_id=key, limit=limit, after=after)
+    return JSONResponse({"entries": [audit_entry_json(entry) for entry in page.entries], "next": page.next})

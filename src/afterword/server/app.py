@@ -1,0 +1,160 @@
+"""The application: its routes, and what surrounds them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from fastapi import APIRouter, Depends, FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from starlette.middleware.cors import CORSMiddleware
+
+import afterword
+from afterword import Afterword
+from afterword.errors import AfterwordError
+from afterword.server import (
+    admin_routes,
+    fact_routes,
+    forget_routes,
+    memory_routes,
+    run_routes,
+    session_routes,
+)
+from afterword.server.access import Service, caller, memory_in_path, own_memory
+from afterword.server.background import Background
+from afterword.server.contents import ProblemDetails
+from afterword.server.guard import Guard
+from afterword.server.problems import MEDIA_TYPE, UNAVAILABLE, add_handlers, problem
+from afterword.settings import ServerOptions
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+PROBLEMS = {
+    400: "The request cannot be carried out as it is.",
+    401: "No key, or one that is unknown, revoked or expired.",
+    403: "The key lacks the right.",
+    404: "There is nothing of this name, or the key does not open it.",
+    405: "The method is not allowed here.",
+    408: "The body took too long.",
+    409: "It conflicts with the present state, or the same request is still worked on.",
+    413: "The body is too long.",
+    422: "The body or a parameter does not fit, or the idempotency key belongs to another request.",
+    429: "Too many requests with this key.",
+    503: "The store or a model does not answer now.",
+}
+
+Lifespan = Callable[[], AbstractAsyncContextManager[Any]]
+
+
+def create_app(app: Afterword, options: ServerOptions | None = None) -> FastAPI:
+    """Return the application that serves a store. The caller opens and closes the store.
+
+    What is mounted later may append what it runs meanwhile to `state.lifespans`.
+    """
+    options = options or app.settings.server
+    service = FastAPI(
+        title="afterword",
+        version=afterword.__version__,
+        summary="What agents remember after a session ends.",
+        lifespan=_lifespan,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=_operation_id,
+        strict_content_type=False,
+    )
+    service.state.service = Service.of(app, options.requests_per_minute)
+    service.state.background = Background(app)
+    service.state.lifespans = list[Lifespan]()
+    add_handlers(service)
+    if options.cors_origins:
+        service.add_middleware(
+            CORSMiddleware,
+            allow_origins=options.cors_origins,
+            allow_methods=["GET", "POST", "PATCH"],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "X-Request-ID"],
+            expose_headers=["ETag", "Location", "Idempotency-Replayed", "Retry-After", "X-Request-ID"],
+        )
+    service.add_middleware(
+        Guard,
+        hosts=(*LOOPBACK, options.host, *options.allowed_hosts),
+        longest_body_bytes=options.longest_body_bytes,
+        body_timeout_s=options.body_timeout_s,
+    )
+    _add_probes(service)
+    described: dict[int | str, dict[str, Any]] = {status: _described(text) for status, text in PROBLEMS.items()}
+    service.include_router(memory_routes.router, responses=described)
+    of_memory = APIRouter()
+    for routes in (fact_routes, session_routes, run_routes, forget_routes):
+        of_memory.include_router(routes.router)
+    service.include_router(
+        of_memory, prefix="/v1/me", tags=["own memory"], dependencies=[Depends(own_memory)], responses=described
+    )
+    service.include_router(
+        of_memory,
+        prefix="/v1/scopes/{tenant}/{scope_kind}/{scope_id}",
+        tags=["a memory by its name"],
+        dependencies=[Depends(memory_in_path)],
+        responses=described,
+    )
+    service.include_router(admin_routes.router, responses=described)
+    _add_document(service, described)
+    return service
+
+
+@asynccontextmanager
+async def _lifespan(service: FastAPI) -> AsyncIterator[None]:
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(service.state.background.running())
+        for lifespan in service.state.lifespans:
+            await stack.enter_async_context(lifespan())
+        yield
+
+
+def _add_probes(service: FastAPI) -> None:
+    """Add what asks whether the process runs, and whether it can answer. Both need no key and tell nothing else."""
+
+    @service.get("/healthz", tags=["probes"])
+    async def healthz() -> dict[str, str]:
+        """Return that the process runs."""
+        return {"status": "ok"}
+
+    @service.get("/readyz", tags=["probes"], responses={503: _described(PROBLEMS[503])})
+    async def readyz() -> JSONResponse:
+        """Return whether the store answers."""
+        try:
+            await service.state.service.app.check()
+        except AfterwordError:
+            return problem(503, UNAVAILABLE)
+        return JSONResponse({"status": "ok"})
+
+
+def _add_document(service: FastAPI, described: dict[int | str, dict[str, Any]]) -> None:
+    def document() -> dict[str, Any]:
+        if service.openapi_schema is None:
+            service.openapi_schema = get_openapi(
+                title=service.title, version=service.version, summary=service.summary, routes=service.routes
+            )
+            schemas = service.openapi_schema.setdefault("components", {}).setdefault("schemas", {})
+            schemas["ProblemDetails"] = ProblemDetails.model_json_schema()
+        return service.openapi_schema
+
+    service.openapi = document  # type: ignore[method-assign]  # as FastAPI's documentation says
+
+    @service.get("/openapi.json", tags=["document"], dependencies=[Depends(caller)], responses=described)
+    async def openapi_document() -> JSONResponse:
+        """Return this document."""
+        return JSONResponse(service.openapi())
+
+
+def _described(text: str) -> dict[str, Any]:
+    schema = {"$ref": "#/components/schemas/ProblemDetails"}
+    return {"description": text, "content": {MEDIA_TYPE: {"schema": schema}}}
+
+
+def _operation_id(route: APIRoute) -> str:
+    prefix = "my_" if route.path.startswith("/v1/me/") else ""
+    return prefix + route.name

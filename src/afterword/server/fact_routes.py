@@ -1,0 +1,173 @@
+"""The facts of one memory: read, remember, correct, confirm, withdraw, flag; and recall."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Query
+from fastapi.responses import JSONResponse, Response
+
+from afterword import Scope
+from afterword.client.json_forms import context_json, fact_json, origin_json, search_json
+from afterword.server.access import AnyCaller, Memory
+from afterword.server.changes import IdempotencyKey, change_fact
+from afterword.server.contents import Change, Cursor, EditBody, FactBody, FlagBody, Limit, Names, QueryMoment
+from afterword.server.paths import path_part
+
+router = APIRouter()
+
+FactId = Annotated[str, Path(max_length=200, description="The id of a fact, or its first 6 digits or more.")]
+
+
+def with_etag(content: dict[str, Any], known: str | None) -> Response:
+    """Return an answer with its ETag, or 304 if the caller has it already."""
+    body = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
+    if known is not None and tag in [each.strip().removeprefix("W/") for each in known.split(",")]:
+        return Response(status_code=304, headers=headers)
+    return Response(body, media_type="application/json", headers=headers)
+
+
+@router.get("/facts", responses={304: {"description": "Nothing has changed."}})
+async def list_facts(
+    memory: Memory,
+    status: Names = None,
+    kind: Names = None,
+    about: Annotated[str | None, Query(max_length=255)] = None,
+    tag: Annotated[list[str], Query(max_length=20)] = [],  # noqa: B006
+    as_of: QueryMoment = None,
+    known_at: QueryMoment = None,
+    limit: Limit = 50,
+    after: Cursor = None,
+    if_none_match: Annotated[str | None, Header(max_length=1000)] = None,
+) -> Response:
+    """List facts in the order of saying: by default those that hold. `status=all` lists all."""
+    statuses = "all" if status == ["all"] else status
+    page = await memory.facts(
+        status=statuses, kind=kind, about=about, tags=tag, as_of=as_of, known_at=known_at, limit=limit, after=after
+    )
+    content = {
+        "facts": [fact_json(fact) for fact in page.facts],
+        "total": page.total,
+        "other_statuses": page.other_statuses,
+        "next": page.next,
+    }
+    return with_etag(content, if_none_match)
+
+
+@router.post("/facts", response_model=Change)
+async def remember_fact(
+    body: FactBody, who: AnyCaller, memory: Memory, idempotency_key: IdempotencyKey = None
+) -> JSONResponse:
+    """Remember a sentence that the application states."""
+    content = body.model_dump()
+    return await change_fact(
+        who,
+        memory,
+        "remember",
+        lambda: memory.remember(**content),
+        idempotency_key=idempotency_key,
+        content=content,
+    )
+
+
+@router.get("/facts/{fact_id}", responses={304: {"description": "Nothing has changed."}})
+async def read_one_fact(
+    memory: Memory,
+    fact_id: FactId,
+    if_none_match: Annotated[str | None, Header(max_length=1000)] = None,
+) -> Response:
+    """Return a fact with its history: every assertion, quote and verdict."""
+    return with_etag(origin_json(await memory.history(path_part(fact_id))), if_none_match)
+
+
+@router.patch("/facts/{fact_id}", response_model=Change)
+async def edit_one_fact(
+    fact_id: FactId, body: EditBody, who: AnyCaller, memory: Memory, idempotency_key: IdempotencyKey = None
+) -> JSONResponse:
+    """Correct a fact on behalf of a person."""
+    content = body.model_dump()
+    return await change_fact(
+        who,
+        memory,
+        "edit",
+        lambda: memory.edit(path_part(fact_id), **content),
+        idempotency_key=idempotency_key,
+        content={**content, "fact": fact_id},
+    )
+
+
+@router.post("/facts/{fact_id}/confirm", response_model=Change)
+async def confirm_one_fact(
+    fact_id: FactId, who: AnyCaller, memory: Memory, idempotency_key: IdempotencyKey = None
+) -> JSONResponse:
+    """Mark a fact as confirmed by a person."""
+    return await change_fact(
+        who,
+        memory,
+        "confirm",
+        lambda: memory.confirm(path_part(fact_id)),
+        idempotency_key=idempotency_key,
+        content={"fact": fact_id},
+    )
+
+
+@router.post("/facts/{fact_id}/withdraw", response_model=Change)
+async def withdraw_one_fact(
+    fact_id: FactId, who: AnyCaller, memory: Memory, idempotency_key: IdempotencyKey = None
+) -> JSONResponse:
+    """Withdraw a fact on behalf of a person: it no longer holds. Nothing is erased."""
+    return await change_fact(
+        who,
+        memory,
+        "withdraw",
+        lambda: memory.withdraw(path_part(fact_id)),
+        idempotency_key=idempotency_key,
+        content={"fact": fact_id},
+    )
+
+
+@router.post("/facts/{fact_id}/flag", response_model=Change)
+async def flag_one_fact(
+    fact_id: FactId, body: FlagBody, who: AnyCaller, memory: Memory, idempotency_key: IdempotencyKey = None
+) -> JSONResponse:
+    """Say whether an agent must never miss a fact."""
+    return await change_fact(
+        who,
+        memory,
+        "flag",
+        lambda: memory.flag(path_part(fact_id), flagged=body.flagged),
+        idempotency_key=idempotency_key,
+        content={"fact": fact_id, "flagged": body.flagged},
+    )
+
+
+@router.get("/recall")
+async def recall_all_layers(
+    memory: Memory,
+    q: Annotated[str, Query(max_length=2000)] = "",
+    limit: Limit = 10,
+    kind: Names = None,
+    tag: Annotated[list[str], Query(max_length=20)] = [],  # noqa: B006
+    turns: bool = True,
+    as_of: QueryMoment = None,
+) -> JSONResponse:
+    """Return what matches a question, in all layers: what holds, what held before, what was said."""
+    results = await memory.search(q, limit=limit, kind=kind, tags=tag, turns=turns, as_of=as_of)
+    return JSONResponse(search_json(results))
+
+
+@router.get("/context")
+async def context_for_agent(
+    who: AnyCaller,
+    memory: Memory,
+    q: Annotated[str, Query(max_length=2000)] = "",
+    budget_tokens: Annotated[int | None, Query(ge=1, le=200_000)] = None,
+    also: Annotated[list[str], Query(max_length=10, description="Other memories, as tenant/kind/id.")] = [],  # noqa: B006
+) -> JSONResponse:
+    """Return the block that an agent is told for a question, and what is left out of it and why."""
+    others = [who.memory(Scope.parse(scope)).scope for scope in also]
+    return JSONResponse(context_json(await memory.context(q, budget_tokens=budget_tokens, also=others)))

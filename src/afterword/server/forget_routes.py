@@ -1,0 +1,94 @@
+"""Forgetting in one memory, in two steps; and its export."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse, Response
+
+from afterword.client.json_forms import receipt_json
+from afterword.server.access import AnyCaller, Caller, Memory
+from afterword.server.changes import Answer, IdempotencyKey, change
+from afterword.server.contents import ConfirmedForgetBody, ForgetBody
+from afterword.server.problems import Refused
+
+router = APIRouter()
+
+CONFIRMED_FOR_S = 600
+"""How long a confirmation may be used."""
+
+
+@router.post("/forget/preview")
+async def preview_forgetting(body: ForgetBody, who: AnyCaller, memory: Memory) -> JSONResponse:
+    """Return what would be erased, in counts, and the confirmation that `forget` needs. Nothing is changed."""
+    receipt = await memory.preview_forget(**body.target())
+    expires = int(time.time()) + CONFIRMED_FOR_S
+    confirmation = f"{expires}.{_signature(who, str(memory.scope), body.target(), expires)}"
+    return JSONResponse(
+        {
+            "preview": None if receipt is None else receipt_json(receipt),
+            "confirmation": confirmation,
+            "valid_s": CONFIRMED_FOR_S,
+        }
+    )
+
+
+@router.post("/forget")
+async def forget_for_good(
+    body: ConfirmedForgetBody, who: AnyCaller, memory: Memory, idempotency_key: IdempotencyKey = None
+) -> JSONResponse:
+    """Erase for good what was previewed, and return counts. It cannot be undone."""
+    _check_confirmation(who, str(memory.scope), body)
+
+    async def work() -> Answer:
+        receipt = await memory.forget(**body.target())
+        return {"receipt": None if receipt is None else receipt_json(receipt)}
+
+    return await change(
+        who,
+        "forget",
+        work,
+        scope=memory.scope,
+        idempotency_key=idempotency_key,
+        content=body.target(),
+    )
+
+
+@router.get("/export")
+async def export_memory(who: AnyCaller, memory: Memory, readable: bool = False, even_asked: bool = False) -> Response:
+    """Return the whole memory: a file for `afterword import`, or with `readable` the facts as Markdown."""
+
+    async def work() -> Answer:
+        return {}
+
+    with tempfile.TemporaryDirectory(prefix="afterword-export-") as folder:
+        path = Path(folder) / ("memory.md" if readable else "memory.jsonl")
+        await memory.export(path, readable=readable, even_asked=even_asked)
+        content = path.read_bytes()
+    await change(who, "export", work, scope=memory.scope)
+    media_type = "text/markdown; charset=utf-8" if readable else "application/jsonl"
+    headers = {"Content-Disposition": f'attachment; filename="{path.name}"'}
+    return Response(content, media_type=media_type, headers=headers)
+
+
+def _signature(who: Caller, scope: str, target: dict[str, Any], expires: int) -> str:
+    """Return what only the holder of the key gets, for this scope and this target."""
+    signed = json.dumps([scope, target, expires], sort_keys=True).encode()
+    return hmac.new(who.secret.encode(), signed, hashlib.sha256).hexdigest()
+
+
+def _check_confirmation(who: Caller, scope: str, body: ConfirmedForgetBody) -> None:
+    expires, _, signature = body.confirmation.partition(".")
+    is_number = expires.isascii() and expires.isdecimal() and len(expires) < 12
+    if not is_number or int(expires) < time.time():
+        raise Refused(403, "this confirmation has expired; ask for a preview again")
+    expected = _signature(who, scope, body.target(), int(expires))
+    if not hmac.compare_digest(expected.encode(), signature.encode()):
+        raise Refused(403, "this confirmation belongs to something else; ask for a preview first")

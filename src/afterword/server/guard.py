@@ -1,0 +1,143 @@
+"""What every request passes before the application: Host, request id, limits of the body; and every answer after it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import secrets
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from afterword.server.paths import routable_path
+from afterword.server.problems import problem
+
+_log = logging.getLogger(__name__)
+
+REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+SECURITY_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
+"""Headers of every answer that does not set them itself."""
+
+
+class _BodyTooLargeError(Exception):
+    """The body is longer than allowed."""
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """One request with its answer."""
+
+    request_id: str
+    status: int = 0
+    began: float = field(default_factory=time.perf_counter)
+
+
+class Guard:
+    """ASGI middleware around the whole application."""
+
+    def __init__(self, app: ASGIApp, *, hosts: Collection[str], longest_body_bytes: int, body_timeout_s: float) -> None:
+        self._app, self._hosts = app, frozenset(host.lower() for host in hosts)
+        self._longest_body_bytes, self._body_timeout_s = longest_body_bytes, body_timeout_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        asked_id = headers.get("x-request-id", "")
+        exchange = _Exchange(asked_id if REQUEST_ID.fullmatch(asked_id) else secrets.token_hex(8))
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                exchange.status = message["status"]
+                answered = MutableHeaders(scope=message)
+                answered["X-Request-ID"] = exchange.request_id
+                for name, text in SECURITY_HEADERS.items():
+                    answered.setdefault(name, text)
+            await send(message)
+
+        try:
+            await self._answer(scope, headers, receive, send_with_headers)
+        except Exception as error:  # noqa: BLE001 - a message may hold a user's words: its type alone is logged
+            _log.error("request %s failed (%s, %s)", exchange.request_id, type(error).__name__, _place(error))
+            if not exchange.status:
+                fault = problem(500, "the service failed; the request id says which request")
+                await fault(scope, receive, send_with_headers)
+        finally:
+            took_ms = (time.perf_counter() - exchange.began) * 1000
+            route = getattr(scope.get("route"), "path", "-")
+            key = scope.get("state", {}).get("key_id", "-")
+            # The path is not logged, since it names people, and neither is the query.
+            _log.info(
+                "%s %s %s %.0f ms %s %s", scope["method"], route, exchange.status, took_ms, key, exchange.request_id
+            )
+
+    async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+        if "*" not in self._hosts and _host_name(headers.get("host", "")) not in self._hosts:
+            await problem(421, "this service does not answer for this host")(scope, receive, send)
+            return
+        scope["path"] = routable_path(scope)
+        try:
+            receive = await self._with_body(headers, receive)
+        except _BodyTooLargeError:
+            refusal = problem(413, f"a body may have {self._longest_body_bytes} bytes", headers={"Connection": "close"})
+            await refusal(scope, receive, send)
+            return
+        except TimeoutError:
+            refusal = problem(408, "the body took too long", headers={"Connection": "close"})
+            await refusal(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    async def _with_body(self, headers: Headers, receive: Receive) -> Receive:
+        """Read the body, and return what hands it out and then waits for the end of the connection."""
+        length = headers.get("content-length", "0")
+        if length.isdecimal() and int(length) > self._longest_body_bytes:
+            raise _BodyTooLargeError
+        if length == "0" and "transfer-encoding" not in headers:
+            return receive
+        body, is_gone = bytearray(), False
+        async with asyncio.timeout(self._body_timeout_s):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    is_gone = True
+                    break
+                body += message.get("body", b"")
+                if len(body) > self._longest_body_bytes:
+                    raise _BodyTooLargeError
+                if not message.get("more_body", False):
+                    break
+        waiting: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+        if is_gone:
+            waiting = [{"type": "http.disconnect"}]
+
+        async def receive_again() -> Message:
+            return waiting.pop() if waiting else await receive()
+
+        return receive_again
+
+
+def _host_name(host: str) -> str:
+    if host.startswith("["):
+        return host.partition("]")[0].removeprefix("[").lower()
+    return host.partition(":")[0].lower()
+
+
+def _place(error: BaseException) -> str:
+    """Return the file and the line that raised an error."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else "-"

@@ -1,0 +1,67 @@
+"""Listening: the socket, and the HTTP server on it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from ipaddress import ip_address
+
+import uvicorn
+
+from afterword import Afterword
+from afterword.errors import ArgumentInvalid
+from afterword.server.app import create_app
+from afterword.settings import ServerOptions
+
+MOST_CONNECTIONS = 1000
+KEEP_ALIVE_S = 30
+GRACE_S = 10
+
+
+async def serve(app: Afterword, options: ServerOptions, *, on_begin: Callable[[str], None] = lambda _: None) -> None:
+    """Serve a store over HTTP until the process is told to stop. `on_begin` is told the address.
+
+    Raises `ArgumentInvalid` if the address cannot be used, or if it can be reached from other machines and there is no
+    key.
+    """
+    await app.store()  # a store that cannot be opened is told before anything listens
+    if not is_loopback(options.host) and not await _has_key(app):
+        raise ArgumentInvalid(
+            f"{options.host} can be reached from other machines, and there is no key; make one with `afterword keys "
+            "create`, or serve 127.0.0.1"
+        )
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    try:
+        listening = socket.create_server((options.host, options.port), family=family, backlog=512)
+    except OSError as error:
+        raise ArgumentInvalid(f"{options.host}:{options.port} cannot be used: {error.strerror}") from None
+    config = uvicorn.Config(
+        create_app(app, options),
+        access_log=False,  # it would log paths and queries, which hold people's names and words
+        log_config=None,
+        server_header=False,
+        proxy_headers=False,
+        lifespan="on",
+        ws="none",
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=GRACE_S,
+        limit_concurrency=MOST_CONNECTIONS,
+    )
+    shown_host = f"[{options.host}]" if ":" in options.host else options.host
+    with listening:
+        on_begin(f"http://{shown_host}:{listening.getsockname()[1]}")
+        await uvicorn.Server(config).serve(sockets=[listening])
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only programs on this machine reach a host."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+async def _has_key(app: Afterword) -> bool:
+    return any(key.revoked_at is None for key in await app.keys.list())

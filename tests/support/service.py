@@ -1,0 +1,53 @@
+"""A client of the service in the test's own process, and the keys of its users."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from afterword import Afterword
+from afterword.server.app import create_app
+from afterword.settings import ServerOptions
+
+
+@dataclass
+class ServiceClient:
+    """Calls the service with the keys of several users, by their names."""
+
+    http: httpx.AsyncClient
+    app: Afterword
+    secrets: dict[str, str] = field(default_factory=dict)
+
+    async def secret(self, user: str, **rights: Any) -> str:
+        """Return a key of a user, made at first use."""
+        name = f"{user} {rights}"
+        if name not in self.secrets:
+            self.secrets[name] = (await self.app.keys.create(user=user, **rights)).secret
+        return self.secrets[name]
+
+    async def __call__(self, method: str, path: str, *, user: str = "mira", **arguments: Any) -> httpx.Response:
+        """Send a request with the key of a user."""
+        headers = {"Authorization": f"Bearer {await self.secret(user)}", **arguments.pop("headers", {})}
+        return await self.http.request(method, path, headers=headers, **arguments)
+
+
+@asynccontextmanager
+async def serving(app: Afterword, **options: Any) -> AsyncIterator[ServiceClient]:
+    """Yield a client of a service of this store."""
+    service = create_app(app, ServerOptions(**options))
+    transport = httpx.ASGITransport(service, raise_app_exceptions=False)
+    async with (
+        service.router.lifespan_context(service),
+        httpx.AsyncClient(transport=transport, base_url="http://localhost") as http,
+    ):
+        yield ServiceClient(http, app)
+
+
+def said(*texts: str) -> dict[str, Any]:
+    """Return the saved state of an agent to which a person said these texts."""
+    messages = [{"content": text, "source": "user", "type": "UserMessage"} for text in texts]
+    return {"type": "AssistantAgentState", "llm_context": {"messages": messages}}
