@@ -5,6 +5,7 @@ The property tests run them on the code as it is, and the planted bugs on code t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
@@ -325,12 +326,17 @@ def said_remainders(
 def may_retire(old: Assertion, new: Assertion) -> bool:
     """Whether code lets one assertion retire another, subjects joined by a verdict aside."""
     return (
-        folded(old.subject) == folded(new.subject)
+        (folded(old.subject) == folded(new.subject) or _speaks_of(new, old.subject))
         and _reaches(old, new)
         and new.authority >= old.authority
         and not (new.time_is_guess and old.session_id != new.session_id)
         and not (old.kind is Kind.PREFERENCE and old.speaker != new.speaker)
     )
+
+
+def _speaks_of(new: Assertion, subject: str) -> bool:
+    """Whether a statement has the name of another subject, which is not the owner, among its words."""
+    return subject != "user" and re.search(rf"\b{re.escape(subject)}\b", new.statement, re.IGNORECASE) is not None
 
 
 def _reaches(old: Assertion, new: Assertion) -> bool:

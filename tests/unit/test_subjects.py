@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -20,6 +21,7 @@ from afterword.facts.assertions import (
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.facts.validity.timeline import timeline
+from afterword.recall.block import render_block
 
 LENA = Scope.user("lena")
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -138,3 +140,28 @@ def test_a_person_who_says_who_is_meant_settles_it() -> None:
     meant = Verdict(JAN.id, named.id, Relation.CORRECTS, "edited by a person", PERSON)
     held = facts([PETRIK, ODUYA, JAN, named], meant)
     assert (held[named.id].status, held[JAN.id].status) == (Status.CURRENT, Status.SUPERSEDED)
+
+
+def test_what_names_the_subject_of_an_earlier_statement_may_end_it() -> None:
+    """A company's fact and a person's were judged with two subjects: the owner that was became contested."""
+    owned = replace(about("Larkfield", "Ada Moss", 1, attribute="owner"), statement="Larkfield belongs to Ada Moss.")
+    sold = replace(about("Ben Ito", "Larkfield", 2, attribute="owns"), statement="Ben Ito bought Larkfield.")
+    ended = facts([owned, sold], judged(owned, sold, Relation.CHANGES))
+    assert (ended[owned.id].status, ended[sold.id].status) == (Status.SUPERSEDED, Status.CURRENT)
+
+
+def test_two_subjects_that_do_not_name_each_other_stay_contested_and_both_are_told() -> None:
+    owned = replace(about("Larkfield", "Ada Moss", 1, attribute="owner"), statement="Larkfield belongs to Ada Moss.")
+    other = replace(about("Ben Ito", "the firm", 2, attribute="owns"), statement="Ben Ito bought the firm.")
+    both = facts([owned, other], judged(owned, other, Relation.CHANGES))
+    assert {fact.status for fact in both.values()} == {Status.CONTESTED}
+    block = render_block(both.values(), label="user-1")
+    assert owned.statement in block
+    assert other.statement in block
+    assert block.count("contested") == 2
+
+
+def test_the_owner_is_ended_by_no_statement_that_has_the_word_user() -> None:
+    mine = replace(about("user", "Oslo", 1, attribute="home"), statement="The user lives in Oslo.")
+    other = replace(about("Ben Ito", "Rome", 2, attribute="home"), statement="Ben Ito, a user, lives in Rome.")
+    assert facts([mine, other], judged(mine, other, Relation.CHANGES))[mine.id].is_served

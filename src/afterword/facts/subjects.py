@@ -31,6 +31,15 @@ def renamed_labels(said: Assertion) -> LabelPair | None:
     return None if OWNER in labels or labels[0] == labels[1] or not labels[0] else labels
 
 
+def names_subject(later: Assertion, earlier: Assertion) -> bool:
+    """Whether a later statement names the subject of an earlier one, and so speaks of it under a subject of its own.
+
+    The owner is nobody's name.
+    """
+    label = folded(earlier.subject)
+    return label != OWNER and f" {' '.join(_words(label))} " in f" {' '.join(_words(later.statement))} "
+
+
 def _may_join(verdict: Verdict, by_id: Mapping[str, Assertion]) -> bool:
     """Whether a verdict may join its two subjects for the judged pair.
 
@@ -122,11 +131,15 @@ class Subjects:
 
     def are_same(self, earlier: Assertion, later: Assertion) -> bool:
         """Whether both statements are known to be about one subject."""
-        if later.id in self._parted.get(earlier.id, ()):
+        if self.are_parted(earlier, later):
             return False
         label, other_label = folded(earlier.subject), folded(later.subject)
         is_judged = other_label in self._joined.get(earlier.id, ()) and label in self._joined.get(later.id, ())
         return is_judged or self._names.canonical(label) == self._names.canonical(other_label)
+
+    def are_parted(self, earlier: Assertion, later: Assertion) -> bool:
+        """Whether a verdict says that the two are about two subjects of one name."""
+        return later.id in self._parted.get(earlier.id, ())
 
     def possible_people(self, assertion: Assertion) -> tuple[str, ...]:
         """Return the names of all whom a statement may be about, or nothing where that is known."""

@@ -194,6 +194,7 @@ def _side(assertion: Assertion, *, with_quotes: bool) -> str:
         f"holds from {assertion.valid_from:%Y-%m-%d}" if assertion.valid_from else "",
         f"holds until {assertion.valid_to:%Y-%m-%d}" if assertion.valid_to else "",
         f"limited to {as_data(assertion.limited_to)}" if assertion.limited_to else "",
+        f"also called {as_data(assertion.former_name)}" if assertion.former_name else "",
     ]
     label = f"({_day(assertion.said_at)}, {assertion.kind.value}) {as_data(assertion.subject)}, {assertion.attribute}"
     quotes = [as_data(evidence.quote[:LONGEST_QUOTE]) for evidence in assertion.evidence if evidence.quote]

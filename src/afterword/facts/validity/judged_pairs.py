@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from afterword.facts.assertions import PERSON, RETIRING, Assertion, Extent, Relation, SpeechAct, Verdict
-from afterword.facts.subjects import SubjectNames, Subjects
+from afterword.facts.subjects import SubjectNames, Subjects, names_subject
 from afterword.facts.validity.retirement_guard import refusal_reason
 from afterword.facts.validity.wording import remainder_fault
 from afterword.facts.words import folded
@@ -255,13 +255,24 @@ class JudgedPairs:
             return True
         if new.limited_to and folded(old.limited_to or "") != folded(new.limited_to):
             return False  # a statement about one occasion does not change the general one
-        reason = refusal_reason(old, new, is_same_subject=self.subjects.are_same(old, new))
+        reason = refusal_reason(old, new, is_same_subject=self._concern_one_subject(old, new))
         if reason is None:
             return True
         self.contests.add(contest)
         if (earlier, later) in self.decided:
             self.refused.append(RefusedRetirement(self.decided[earlier, later], reason))
         return False
+
+    def _concern_one_subject(self, old: Assertion, new: Assertion) -> bool:
+        """Whether both are about one subject, or the later one names the subject of the earlier one.
+
+        "Ada sold the bakery to Ben" is about Ada, and yet it ends what was said of the bakery.
+        """
+        if self.subjects.are_same(old, new):
+            return True
+        if self.subjects.are_parted(old, new):
+            return False
+        return any(names_subject(said, old) for said in self.members.get(self.roots[new.id]) or [new])
 
     def _is_overruled(self, earlier: str, later: str) -> bool:
         """Whether a person has decided between the two facts, and this verdict is another judge's."""
