@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
+import zlib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import inspect, text
+from sqlmodel import select
 
 from afterword import ModelClient, ModelExtractor, ModelSettings, Saved, Scope, SessionOutcome, process_session
-from afterword.extractors.candidates import Candidate, Citation
+from afterword.extractors.candidates import Answer, Candidate, Citation
+from afterword.extractors.named_secrets import MOST_NAMED, NamedSecrets, masked_again
 from afterword.extractors.testing import Reply, ScriptedEndpoint, facts_reply
 from afterword.facts.assertions import Assertion, Kind
-from afterword.store import lookup
+from afterword.facts.transcripts import Role, Turn
+from afterword.store import lookup, runs
 from afterword.store.database.engine import Store
+from afterword.store.tables import RunRow
 
 MIRA = Scope.user("mira")
 MONDAY = datetime(2026, 3, 2, 10, tzinfo=UTC)
@@ -110,3 +117,111 @@ async def test_a_former_name_is_stored_if_it_was_said(store: Store, former: str,
     outcome = await process(store, facts_reply(name), said)
     assert [each.former_name for each in await assertions(store)] == ([stored] if stored else [])
     assert outcome.rejected == ({} if stored else {"unsupported": 1})
+
+
+LOCKER = "The locker says Zz7-quartz-19 when you ask nicely. I live in Freiburg."
+HOME = fact("Freiburg", "The user lives in Freiburg.", (1, "I live in Freiburg"), attribute="home_city")
+LOCK = fact("Zz7-quartz-19", "The user's locker says Zz7-quartz-19.", (1, "The locker says Zz7-quartz-19"))
+
+
+def named(*secrets: tuple[int, str], facts: tuple[Candidate, ...] = (HOME, LOCK)) -> Reply:
+    cited = [Citation(turn=turn, quote=quote) for turn, quote in secrets]
+    return Reply(Answer(facts=list(facts), secrets=cited).model_dump_json())
+
+
+async def stored_words(store: Store) -> str:
+    """Everything that the store holds."""
+    with store.reading() as transaction:
+        names = inspect(transaction.connection()).get_table_names()
+        rows = [transaction.connection().execute(text(f"SELECT * FROM {name}")).all() for name in names]
+    return repr(rows)
+
+
+async def test_a_named_secret_is_masked_in_all_that_is_stored(store: Store) -> None:
+    reply = named((1, "Zz7-quartz-19"))
+    talk = (LOCKER, "agent: I noted Zz7-quartz-19.")
+    outcome = await process(store, reply, *talk)
+    assert [each.value for each in await assertions(store)] == ["Freiburg"]
+    assert outcome.rejected == {"secret": 1}
+    assert outcome.transcript.skipped["secrets masked"] == 2
+    assert outcome.usage.calls == 1, "a window whose secrets are masked is not read again"
+    assert "quartz" not in await stored_words(store)
+    [run] = await store.read(lambda transaction: runs.read_runs(transaction, MIRA))
+    assert run.counts["named_secrets"] == 1
+    [said] = await assertions(store)
+    [evidence] = said.evidence
+    assert evidence.start is not None
+    assert outcome.transcript.turns[0].text[evidence.start :].startswith(evidence.quote)
+
+
+async def test_a_session_with_a_named_secret_is_unchanged_when_it_is_read_again(store: Store) -> None:
+    talk = (LOCKER, "agent: I noted Zz7-quartz-19.")
+    await process(store, named((1, "Zz7-quartz-19")), *talk)
+    again = await process(store, facts_reply(), *talk)
+    assert (again.run_id, again.usage.calls) == (None, 0)
+    grown = await process(store, facts_reply(HOME), *talk, "So Zz7-quartz-19 it is, as always.")
+    assert len(grown.transcript.turns) == 3
+    assert "quartz" not in await stored_words(store)
+
+
+async def test_a_secret_that_is_named_in_a_dry_run_is_not_stored_either(store: Store) -> None:
+    await process(store, named((1, "Zz7-quartz-19")), LOCKER, apply=False)
+    with store.reading() as transaction:
+        [proposal] = transaction.exec(select(RunRow.transcript)).all()
+    assert proposal is not None
+    assert "quartz" not in zlib.decompress(proposal).decode() + await stored_words(store)
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        (1, "nicely"),
+        (1, "The locker says Zz7-quartz-19 when you ask"),
+        (1, "not there at all"),
+        (1, "burg"),
+        (1, "in"),
+        (9, "Freiburg"),
+        (1, ""),
+    ],
+)
+async def test_a_model_cannot_blank_ordinary_words_by_naming_them(store: Store, lie: tuple[int, str]) -> None:
+    outcome = await process(store, named(lie, facts=(HOME,)), LOCKER)
+    assert outcome.transcript.turns[0].text == LOCKER
+    assert [each.value for each in await assertions(store)] == ["Freiburg"]
+    [run] = await store.read(lambda transaction: runs.read_runs(transaction, MIRA))
+    assert run.counts["named_secrets_not_masked"] == 1
+
+
+async def test_a_name_that_is_called_a_secret_is_masked_where_it_was_named_alone_and_shown(store: Store) -> None:
+    outcome = await process(store, named((1, "Freiburg"), facts=()), LOCKER, "Then I moved to Freiburg.")
+    assert [turn.text for turn in outcome.transcript.turns] == [
+        LOCKER.replace("Freiburg", "[redacted: named secret]"),
+        "Then I moved to Freiburg.",
+    ]
+    assert outcome.transcript.skipped["secrets masked"] == 1
+
+
+async def test_only_so_many_secrets_can_be_named(store: Store) -> None:
+    codes = [f"Kx{number}-zebra" for number in range(MOST_NAMED + 5)]
+    said = " ".join(f"The code {code} opens it." for code in codes)
+    outcome = await process(store, named(*((1, code) for code in codes), facts=()), said)
+    assert outcome.transcript.skipped["secrets masked"] == MOST_NAMED
+
+
+async def test_a_mask_is_never_masked_or_broken(store: Store) -> None:
+    said = "My password is hunter2hunter! and the word Password is Password."
+    outcome = await process(store, named((1, "[redacted: password]"), (1, "Password"), facts=()), said)
+    assert outcome.transcript.turns[0].text.count("[redacted: ") == len(
+        re.findall(r"\[redacted: [a-z ]+\]", outcome.transcript.turns[0].text)
+    )
+
+
+@pytest.mark.parametrize("former", [0, 1, 2])
+def test_a_mask_is_found_again_where_the_beginning_of_a_state_is_missing(former: int) -> None:
+    texts = ("Hello there.", "Nice day.", "Ab7-kiwi-33", "Thanks.")
+    fresh = [Turn(number, "user", Role.HUMAN, words) for number, words in enumerate(texts, 1)]
+    secrets = NamedSecrets()
+    secrets.add([Citation(turn=3, quote="Ab7-kiwi-33")], fresh)
+    masked = secrets.masked_turns(fresh)
+    shown = masked_again(fresh[former:], masked)
+    assert [turn.text for turn in shown] == [turn.text for turn in masked[former:]]

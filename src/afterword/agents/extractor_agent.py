@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +20,7 @@ from pydantic import BaseModel, Field, computed_field
 from afterword.agents.store_reference import named_scope
 from afterword.extractors.extractor import Extractor, Rejection, Usage
 from afterword.extractors.grounding import ground
+from afterword.extractors.named_secrets import NamedSecrets
 from afterword.extractors.readers.memory_marks import split_injected_memory
 from afterword.extractors.windows import cut_windows
 from afterword.facts.assertions import Assertion, Kind, SpeechAct
@@ -200,9 +202,11 @@ class ExtractorAgent(BaseChatAgent):
                 continue
             extraction = await self._extractor.extract(window)
             usage += extraction.usage
-            grounding = ground(
-                extraction.candidates, transcript, scope=self._scope, session_id=self.name, owners=owners
-            )
+            named = NamedSecrets()
+            named.add(extraction.secrets, transcript.turns)
+            masked = replace(transcript, turns=named.masked_turns(transcript.turns))
+            candidates = named.masked_candidates(extraction.candidates)
+            grounding = ground(candidates, masked, scope=self._scope, session_id=self.name, owners=owners)
             assertions |= {assertion.id: assertion for assertion in grounding.assertions}
             refused += grounding.rejections
         facts = [

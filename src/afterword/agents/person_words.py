@@ -7,6 +7,7 @@ what the extractor gives for the person's own message counts.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from autogen_core.models import AssistantMessage, LLMMessage, UserMessage
@@ -15,6 +16,7 @@ from afterword.agents.placement import SOURCE
 from afterword.extractors.candidate_masking import mask_candidates
 from afterword.extractors.extractor import Extractor, Window
 from afterword.extractors.grounding import ground
+from afterword.extractors.named_secrets import NamedSecrets
 from afterword.extractors.readers.memory_marks import split_injected_memory
 from afterword.facts.assertions import Assertion
 from afterword.facts.owners import find_owners
@@ -83,7 +85,10 @@ class LiveConversation:
         window = Window(1, (last,), before, owners, humans)
         extraction = await extractor.extract(window)
         transcript = Transcript((*before, last), LIVE, humans=humans)
-        candidates = mask_candidates(extraction.candidates, self._privacy)
+        named = NamedSecrets()
+        named.add(extraction.secrets, transcript.turns)
+        transcript = replace(transcript, turns=named.masked_turns(transcript.turns))
+        candidates = named.masked_candidates(mask_candidates(extraction.candidates, self._privacy))
         return ground(candidates, transcript, scope=scope, session_id=LIVE, owners=owners).assertions
 
 

@@ -14,6 +14,7 @@ from sqlmodel import Session
 from afterword import telemetry
 from afterword.errors import ScopeMoved
 from afterword.extractors.extractor import Window
+from afterword.extractors.named_secrets import NamedSecrets, masked_again
 from afterword.extractors.readers import read_file, read_state
 from afterword.extractors.transcript_union import unite_readings
 from afterword.extractors.turn_times import date_turns
@@ -93,10 +94,23 @@ async def prepare_session(store: Store, saved: Saved, version: str) -> PreparedS
     stored = await store.read(partial(_read_stored, saved))
     transcript = _joined_transcript(store, saved, stored)
     owners = find_owners(transcript.humans, transcript.assumed, saved.scope)
-    windows = cut_windows(transcript, owners)
-    telemetry.note(turns=len(transcript.turns), windows=len(windows), layout=transcript.layout)
-    keys = tuple(window_key(window, version) for window in windows)
-    return PreparedSession(stored, transcript, owners, windows, keys)
+    prepared = _in_windows(PreparedSession(stored, transcript, owners, (), ()), version)
+    telemetry.note(turns=len(transcript.turns), windows=len(prepared.windows), layout=transcript.layout)
+    return prepared
+
+
+def without_named_secrets(prepared: PreparedSession, named: NamedSecrets, version: str) -> PreparedSession:
+    """Return the session without the secrets that a model named; the same object if none stands in it."""
+    turns = named.masked_turns(prepared.transcript.turns)
+    if turns == prepared.transcript.turns:
+        return prepared
+    transcript = with_privacy_counts(replace(prepared.transcript, turns=turns))
+    return _in_windows(replace(prepared, transcript=transcript), version)
+
+
+def _in_windows(prepared: PreparedSession, version: str) -> PreparedSession:
+    windows = cut_windows(prepared.transcript, prepared.owners)
+    return replace(prepared, windows=windows, keys=tuple(window_key(window, version) for window in windows))
 
 
 def refresh_prepared(saved: Saved, prepared: PreparedSession, transaction: Session) -> PreparedSession:
@@ -155,6 +169,7 @@ def _joined_transcript(store: Store, saved: Saved, stored: StoredSession) -> Tra
     )
     timed = date_turns(fresh, started_at=saved.started_at, ended_at=saved.ended_at, file_time=saved.file_time)
     timed = stored.forgotten.transcript(fresh, timed, before)
+    timed = replace(timed, turns=masked_again(timed.turns, before))
     basis = TimeBasis(row.time_basis) if row and row.time_basis else None
     joined = unite_readings(before, basis, timed, assumed=row.assumed if row else ())
     if any(turn.said_at is None for turn in joined.turns):

@@ -19,19 +19,20 @@ from afterword import telemetry
 from afterword.errors import Overtaken, ScopeMoved
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Extractor, Usage
+from afterword.extractors.grounding import Grounding
 from afterword.extractors.judge import Judge
 from afterword.facts.assertions import Assertion
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.removals import held_reason
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
-from afterword.pipeline import session_telemetry
+from afterword.pipeline import intake, session_telemetry
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
-from afterword.pipeline.intake import PreparedSession, Saved, StoredSession, prepare_session, refresh_prepared
+from afterword.pipeline.intake import PreparedSession, Saved, StoredSession
 from afterword.pipeline.judging import JudgingResult, PairJudging, PairsToJudge
 from afterword.pipeline.resolution import Changes, changes_between, comparison_partners, required_pairs
 from afterword.pipeline.run_storage import retry_if_overtaken
-from afterword.pipeline.window_grounding import ground_window, limited_reading
+from afterword.pipeline.window_grounding import ground_window, limited_reading, window_reading
 from afterword.pipeline.window_reader import WindowReader
 from afterword.privacy.policy import OFF_THE_RECORD
 from afterword.store import ledger, lookup, requests, scope_rows, sessions
@@ -163,7 +164,7 @@ class _Processing:
     ) -> None:
         self.store, self.saved, self.extractor, self.judge = store, saved, extractor, judge
         self.apply, self.clock, self.account, self.previous = apply, clock, account, previous
-        self.reader = WindowReader(extractor)
+        self.reader = WindowReader(extractor, is_masking=bool(store.privacy.kinds))
         self.judging = PairJudging(store, saved.scope, judge)
         self.extracted: dict[str, WindowReading] = {}
         self.forgotten_size = 0
@@ -184,19 +185,22 @@ class _Processing:
     async def _run_once(self) -> SessionOutcome:
         self.tries += 1
         previous = self.previous if self.previous and not self.previous.done() else None
-        prepared = await prepare_session(self.store, self.saved, self.extractor.version)
+        fresh = await intake.prepare_session(self.store, self.saved, self.extractor.version)
+        prepared = intake.without_named_secrets(fresh, self.reader.named, self.extractor.version)
         if prepared.stored.is_paused:
             return await self._count_paused_session()
         self._record_queue_age(prepared.stored)
         # The last run may have been undone: the same windows still hold nothing new.
         is_same = prepared.stored.last_keys == list(prepared.keys) and not self.saved.reread
-        readings = None if is_same or not prepared.keys else await self._readings(prepared)
+        readings = None
+        if prepared.keys and not is_same:
+            prepared, readings = await self._masked_readings(prepared)
         if previous is not None:
             with self.account.waiting():
                 await asyncio.wait([previous])
 
         def current(transaction: Session) -> PreparedSession:
-            return refresh_prepared(self.saved, prepared, transaction) if previous else prepared
+            return intake.refresh_prepared(self.saved, prepared, transaction) if previous else prepared
 
         if readings is None:
             return await self._finish_unchanged(await self.store.read(current) if previous else prepared)
@@ -225,36 +229,35 @@ class _Processing:
             age = self.clock() - stored.state_saved_at
             telemetry.measure(Measure.QUEUE_AGE, max(0.0, age.total_seconds()))
 
+    async def _masked_readings(self, prepared: PreparedSession) -> tuple[PreparedSession, list[WindowReading]]:
+        """Return the session without the secrets that the model names in it, and what is read in it then."""
+        readings = await self._readings(prepared)
+        masked = intake.without_named_secrets(prepared, self.reader.named, self.extractor.version)
+        if masked is prepared:
+            return prepared, readings
+        self.extracted.clear()  # it was grounded before all of these secrets were known
+        return await self._masked_readings(masked)
+
     async def _readings(self, prepared: PreparedSession) -> list[WindowReading]:
         stored, readings = prepared.stored, list[WindowReading]()
         if self.forgotten_size != stored.forgotten.size:
             self.extracted.clear()  # it was grounded before something was forgotten
             self.forgotten_size = stored.forgotten.size
-        most = self.store.privacy.facts_per_session
+        privacy, named, most = self.store.privacy, self.reader.named, self.store.privacy.facts_per_session
         for window, key in zip(prepared.windows, prepared.keys, strict=True):
-            first, last = window.turns[0].number, window.turns[-1].number
             count(Count.CACHE, cache="window", hit=key in stored.readings)
             most -= len(readings[-1].assertions) if readings else 0
             if key in stored.readings:
-                readings.append(limited_reading(WindowReading(key, first, last, stored.readings[key]), most))
+                readings.append(limited_reading(window_reading(key, window, Grounding(stored.readings[key], ())), most))
                 continue
             if key not in self.extracted:
                 await asyncio.sleep(0)  # an extractor without calls would hold the event loop until the last window
                 ground = partial(
-                    ground_window,
-                    prepared=prepared,
-                    scope=self.saved.scope,
-                    session_id=self.saved.session_id,
-                    privacy=self.store.privacy,
-                    most=most,
+                    ground_window, prepared=prepared, saved=self.saved, privacy=privacy, named=named, most=most
                 )
                 grounding = await self.reader.read(window, ground)
                 session_telemetry.count_grounding(grounding)
-                refused = tuple(
-                    (rejection.reason, rejection.candidate.statement, rejection.detail)
-                    for rejection in grounding.rejections
-                )
-                self.extracted[key] = WindowReading(key, first, last, grounding.assertions, refused)
+                self.extracted[key] = window_reading(key, window, grounding)
             readings.append(limited_reading(self.extracted[key], most))
         return readings
 
@@ -316,6 +319,7 @@ class _Processing:
                 "assertions": len(comparison.new),
                 "unjudged": judged.unjudged,
                 **splits,
+                **self.reader.named.counts(),
                 **refused,
                 **changes.unnamed.counts(),
             },

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from afterword.extractors.candidate_masking import mask_candidates
 from afterword.extractors.candidates import Candidate
-from afterword.extractors.extractor import Rejection
+from afterword.extractors.extractor import Rejection, Window
 from afterword.extractors.grounding import DETAILS, Grounding, Reason, ground
+from afterword.extractors.named_secrets import NamedSecrets
 from afterword.facts.assertions import Kind
-from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
-from afterword.pipeline.intake import PreparedSession
+from afterword.pipeline.intake import PreparedSession, Saved
 from afterword.privacy.blanking import FORGOTTEN
 from afterword.privacy.policy import Privacy
 from afterword.privacy.tombstones import Forgotten
@@ -32,9 +32,9 @@ def ground_window(
     candidates: Sequence[Candidate],
     prepared: PreparedSession,
     *,
-    scope: Scope,
-    session_id: str,
+    saved: Saved,
     privacy: Privacy,
+    named: NamedSecrets,
     most: int,
 ) -> Grounding:
     """Return the grounded candidates of a window of a session, of which at most `most` statements can be kept.
@@ -42,16 +42,25 @@ def ground_window(
     To examine a candidate takes time. So of one window at most twice as many are examined as are kept of a whole
     session, and none once nothing more can be kept. The others are rejected as too many, without their words.
     """
+    transcript = replace(prepared.transcript, turns=named.masked_turns(prepared.transcript.turns))
     examined = candidates[: 2 * privacy.facts_per_session if most else 0]
     grounding = ground(
-        mask_candidates(examined, privacy),
-        prepared.transcript,
-        scope=scope,
-        session_id=session_id,
+        named.masked_candidates(mask_candidates(examined, privacy)),
+        transcript,
+        scope=saved.scope,
+        session_id=saved.session_id,
         owners=prepared.owners,
     )
-    checked = _withhold_forgotten(grounding, prepared.transcript, prepared.stored.forgotten)
+    checked = _withhold_forgotten(grounding, transcript, prepared.stored.forgotten)
     return replace(checked, rejections=(*checked.rejections, *map(_not_examined, candidates[len(examined) :])))
+
+
+def window_reading(key: str, window: Window, grounding: Grounding) -> WindowReading:
+    """Return what was read in a window as it is stored, under the window's key."""
+    refused = tuple(
+        (rejection.reason, rejection.candidate.statement, rejection.detail) for rejection in grounding.rejections
+    )
+    return WindowReading(key, window.turns[0].number, window.turns[-1].number, grounding.assertions, refused)
 
 
 def limited_reading(reading: WindowReading, most: int) -> WindowReading:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from afterword import telemetry
+from afterword.extractors.answered_windows import AnsweredWindows
 from afterword.extractors.candidates import Candidate
 from afterword.extractors.errors import AnswerCut, ExtractionError
 from afterword.extractors.extractor import Extraction, Extractor, Usage, Window
@@ -19,13 +20,19 @@ Ground = Callable[[Sequence[Candidate]], Grounding]
 class WindowReader:
     """Reads the windows of one session.
 
-    `usage` is the cost of all calls so far, failed ones included. `splits` counts the windows that had to be halved.
+    `usage` is the cost of all calls so far, failed ones included.
+    `named` are the secrets that the model named. A window is read once, also if its secrets are masked afterwards.
     """
 
-    def __init__(self, extractor: Extractor) -> None:
-        self._extractor = extractor
+    def __init__(self, extractor: Extractor, *, is_masking: bool = True) -> None:
+        self._extractor = AnsweredWindows(extractor, is_masking=is_masking)
+        self.named = self._extractor.named
         self.usage = Usage()
-        self.splits = 0
+
+    @property
+    def splits(self) -> int:
+        """How many windows had to be halved."""
+        return self._extractor.cuts
 
     async def read(self, window: Window, ground: Ground) -> Grounding:
         """Return the grounded statements of a window. The extractor may repair refused candidates once.
@@ -41,7 +48,6 @@ class WindowReader:
         if halves is None:
             first, last = window.turns[0].number, window.turns[-1].number
             raise AnswerCut(f"{cut} (turns {first} to {last} alone are too long already)", cut.usage)
-        self.splits += 1
         return _join([await self.read(half, ground) for half in halves])
 
     async def _read_whole(self, window: Window, ground: Ground) -> Grounding:

@@ -1,0 +1,162 @@
+"""Secrets that a model names in its answer, which no pattern has recognised, and masking them. Pure.
+
+A model may be wrong or misled. So only a few words that stand in the cited turn are masked, and each mask is counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from afterword.extractors.candidates import Candidate, Citation
+from afterword.extractors.quote_search import find_quote
+from afterword.facts.transcripts import Turn
+from afterword.privacy.redaction import MASK, mask_for
+from afterword.privacy.secret_values import is_distinct
+
+NAMED_SECRET = mask_for("named secret")
+MOST_NAMED = 20
+"""How many secrets of one session a model may name."""
+
+_SHORTEST, _LONGEST, _MOST_WORDS = 4, 200, 4
+_FEWEST_LETTERS_AROUND = 12
+_PLAIN_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+
+
+class NamedSecrets:
+    """The secrets that a model has named in one session. `refused` counts those that are not masked."""
+
+    def __init__(self) -> None:
+        self.refused = 0
+        self._turns_by_text: dict[str, set[int]] = {}
+        self._patterns: dict[int | None, re.Pattern[str] | None] = {}
+
+    def add(self, citations: Iterable[Citation], turns: Iterable[Turn]) -> None:
+        """Add the secrets that really stand in the cited turns, as far as they may be masked."""
+        texts = {turn.number: turn.text for turn in turns}
+        for citation in citations:
+            secret = find_quote(citation.quote, texts.get(citation.turn, ""))
+            if MASK.search(citation.quote) or (secret is not None and citation.turn in self._turns_of(secret)):
+                continue
+            is_new = secret is not None and secret not in self._turns_by_text
+            is_one_too_many = is_new and len(self._turns_by_text) >= MOST_NAMED
+            if secret is None or is_one_too_many or not _may_be_masked(secret, texts[citation.turn]):
+                self.refused += 1
+                continue
+            self._turns_by_text.setdefault(secret, set()).add(citation.turn)
+            self._patterns.clear()
+
+    def __len__(self) -> int:
+        return len(self._turns_by_text)
+
+    def counts(self) -> dict[str, int]:
+        """Return the numbers for the record of a run, none if no secret was named."""
+        counts = {"named_secrets": len(self), "named_secrets_not_masked": self.refused}
+        return {name: number for name, number in counts.items() if number}
+
+    def masked_turns(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
+        """Return the turns without these secrets: one that could be a plain word is masked where it was named alone."""
+        return tuple(
+            turn if (text := self._masked(turn.text, turn.number)) == turn.text else replace(turn, text=text)
+            for turn in turns
+        )
+
+    def masked_candidates(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """Return the candidates without these secrets."""
+        return [self._masked_candidate(candidate) for candidate in candidates] if len(self) else list(candidates)
+
+    def _masked_candidate(self, candidate: Candidate) -> Candidate:
+        names = ("value", "statement", "subject", "attribute", "limited_to", "outcome", "former_name")
+        texts: Mapping[str, str | None] = {name: getattr(candidate, name) for name in names}
+        fields: dict[str, object] = {name: text and self._masked(text, None) for name, text in texts.items()}
+        fields["evidence"] = [
+            Citation(turn=citation.turn, quote=self._masked(citation.quote, citation.turn))
+            for citation in candidate.evidence
+        ]
+        return candidate.model_copy(update=fields)
+
+    def _turns_of(self, secret: str) -> set[int]:
+        return self._turns_by_text.get(secret, set())
+
+    def _masked(self, text: str, turn: int | None) -> str:
+        if turn not in self._patterns:
+            secrets = [
+                secret
+                for secret, turns in self._turns_by_text.items()
+                if turn is None or turn in turns or is_distinct(secret)
+            ]
+            self._patterns[turn] = _pattern(secrets) if secrets else None
+        pattern = self._patterns[turn]
+        return pattern.sub(lambda match: match["mask"] or NAMED_SECRET, text) if pattern else text
+
+
+def masked_again(fresh: Sequence[Turn], stored: Sequence[Turn]) -> tuple[Turn, ...]:
+    """Return freshly read turns without the secrets that were masked in them when they were stored.
+
+    A stored turn shows where its secrets stood, so nothing else about them need be kept.
+    """
+    if not any(NAMED_SECRET in turn.text for turn in stored):
+        return tuple(fresh)
+    turns, secrets = list(fresh), set[str]()
+    for place, earlier in enumerate(stored):
+        for index in _possible_places(place, earlier, fresh, stored) if NAMED_SECRET in earlier.text else ():
+            hidden = _hidden_words(earlier.text, fresh[index].text)
+            if hidden is not None and earlier.speaker == fresh[index].speaker:
+                secrets.update(secret for secret in hidden if is_distinct(secret))
+                turns[index] = replace(turns[index], text=earlier.text)
+                break
+    if not secrets:
+        return tuple(turns)
+    pattern = _pattern(secrets)
+    return tuple(
+        replace(turn, text=pattern.sub(lambda match: match["mask"] or NAMED_SECRET, turn.text)) for turn in turns
+    )
+
+
+def _possible_places(place: int, earlier: Turn, fresh: Sequence[Turn], stored: Sequence[Turn]) -> list[int]:
+    """Return where a stored turn may stand in a new reading, the likeliest place first.
+
+    The new reading may lack the beginning of the stored one. A turn that is little else than masks is looked for in its
+    own place alone: it would fit too many others.
+    """
+    known = {(turn.speaker, turn.text): index for index, turn in reversed(list(enumerate(stored)))}
+    offset = next(
+        (
+            index - known[turn.speaker, turn.text]
+            for index, turn in enumerate(fresh)
+            if (turn.speaker, turn.text) in known
+        ),
+        0,
+    )
+    others: Iterable[int] = ()
+    if len(earlier.text.replace(NAMED_SECRET, "")) >= _FEWEST_LETTERS_AROUND:
+        others = (index for index, turn in enumerate(fresh) if (turn.speaker, turn.text) not in known)
+    return [index for index in dict.fromkeys((place + offset, *others)) if 0 <= index < len(fresh)]
+
+
+def _hidden_words(masked: str, text: str) -> list[str] | None:
+    """Return the words of a text that stand where another text has masks, None if the texts differ elsewhere."""
+    first, *others = masked.split(NAMED_SECRET)
+    if not text.startswith(first) or not text.endswith(others[-1]):
+        return None
+    hidden, place = [], len(first)
+    for number, part in enumerate(others, 1):
+        end = len(text) - len(part) if number == len(others) else text.find(part, place + 1)
+        if end < place + _SHORTEST or end - place > _LONGEST:
+            return None
+        hidden.append(text[place:end])
+        place = end + len(part)
+    return hidden
+
+
+def _may_be_masked(secret: str, text: str) -> bool:
+    """Return whether words of a turn may be a secret: few of them, not one plain word, and no part of a word."""
+    is_plain_word = _PLAIN_WORD.fullmatch(secret) is not None and secret.islower()
+    is_bounded = _SHORTEST <= len(secret) <= _LONGEST and len(secret.split()) <= _MOST_WORDS
+    return is_bounded and not is_plain_word and any(not match["mask"] for match in _pattern([secret]).finditer(text))
+
+
+def _pattern(secrets: Iterable[str]) -> re.Pattern[str]:
+    longest_first = sorted(secrets, key=lambda secret: (-len(secret), secret))
+    return re.compile(rf"(?P<mask>{MASK.pattern})|(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)")
