@@ -12,9 +12,9 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -25,6 +25,7 @@ from pydantic_settings import (
 
 from afterword.errors import AfterwordError
 from afterword.facts.assertions import Kind
+from afterword.facts.local_time import read_zone
 from afterword.privacy.policy import FACTS_PER_SESSION, Privacy
 from afterword.privacy.record_requests import OFF, ON, Markers
 from afterword.privacy.secret_kinds import Secret
@@ -282,12 +283,21 @@ class ServerOptions(BaseModel):
     body_timeout_s: float = Field(default=30.0, gt=0)
 
 
+def _checked_zone(name: str) -> str:
+    read_zone(name)
+    return name
+
+
 class Settings(BaseSettings):
-    """All settings. Environment variables such as `AFTERWORD_STORE__URL` override the profile."""
+    """All settings. Environment variables such as `AFTERWORD_STORE__URL` override the profile.
+
+    `zone` is the time zone (IANA name) of sources without offsets, unless their scope names one.
+    """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter=DELIMITER, extra="forbid")
 
     store: StoreOptions = StoreOptions()
+    zone: Annotated[str, AfterValidator(_checked_zone)] = "UTC"
     extractor: Literal["rules", "model"] = "rules"
     concurrency: int = Field(default=8, ge=1)
     model: ModelOptions = ModelOptions()

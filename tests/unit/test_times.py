@@ -56,11 +56,11 @@ def test_without_turn_times_the_next_best_source_is_taken(
     assert found.time_basis is basis
 
 
-def test_times_become_utc() -> None:
+def test_times_keep_their_offset() -> None:
     berlin = datetime(2026, 3, 1, 13, tzinfo=timezone(timedelta(hours=1)))
     found = date_turns(transcript(None), file_time=berlin).turns[0].said_at
     assert found is not None
-    assert found.isoformat() == "2026-03-01T12:00:00+00:00"
+    assert found.isoformat() == "2026-03-01T13:00:00+01:00"
 
 
 @pytest.mark.parametrize("name", ["started_at", "ended_at", "file_time", "saves", "turn"])

@@ -5,6 +5,7 @@ Commands import what they need when they run, so that `--help` answers at once.
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
@@ -41,5 +42,5 @@ def main() -> None:
     try:
         app()
     except AfterwordError as error:
-        typer.secho(f"afterword: {error}", fg="red", err=True)
+        typer.secho(f"afterword: {error}", fg=None if os.environ.get("NO_COLOR") else "red", err=True)
         sys.exit(USAGE if error.is_usage else FAILED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated, Literal
 
@@ -52,8 +53,11 @@ def configure_logging(
         Literal["debug", "info", "warning", "error"] | None,
         typer.Option("--log-level", help="The least severe level that is logged. debug may show what users said."),
     ] = None,
+    no_color: Annotated[bool, typer.Option("--no-color", help="Print no colours; NO_COLOR=1 does the same.")] = False,
 ) -> None:
     """Turn saved AutoGen sessions into dated facts with their evidence, for the next session."""
+    if no_color:
+        os.environ["NO_COLOR"] = "1"
     if "--help" not in sys.argv:  # --help must answer at once, so it loads no settings
         from afterword.cli import logs
 

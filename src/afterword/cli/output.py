@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
+    from afterword.cli.tables import ResponsiveTable
     from afterword.client.values import Fact, Spending
 
 PIPED_WIDTH = 160
@@ -25,7 +26,7 @@ def console(*, to_errors: bool = False) -> Console:
     from rich.console import Console
 
     plain = Console(stderr=to_errors, markup=False, highlight=False, soft_wrap=True)
-    if not plain.is_terminal:
+    if not plain.is_terminal and "COLUMNS" not in os.environ:
         plain.width = PIPED_WIDTH
     return plain
 
@@ -46,22 +47,15 @@ def print_pairs(pairs: dict[str, Any], *, as_json: bool) -> None:
 
 
 def day(instant: datetime | None) -> str:
-    """Return the day of an instant in UTC, an empty text for none."""
-    return instant.astimezone(UTC).date().isoformat() if instant else ""
+    """Return the day of an instant where it was said (else in UTC), an empty text for none."""
+    return instant.date().isoformat() if instant else ""
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
-    """Return a plain table."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> ResponsiveTable:
+    """Return a plain table, which becomes a list where the terminal is too narrow for it."""
+    from afterword.cli.tables import ResponsiveTable
 
-    plain = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for name in columns:
-        plain.add_column(name, overflow="fold")
-    for row in rows:
-        plain.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
-    return plain
+    return ResponsiveTable(title, columns, rows)
 
 
 def status_text(fact: Fact) -> str:
@@ -69,22 +63,25 @@ def status_text(fact: Fact) -> str:
     return "withdrawn" if fact.status == "retracted" else str(fact.status)
 
 
-def fact_table(facts: Sequence[Fact], *, title: str) -> Table:
+def fact_table(facts: Sequence[Fact], *, title: str) -> ResponsiveTable:
     """Return a table of facts, coloured by status."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
+    from afterword.cli.tables import ResponsiveTable
 
-    coloured = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    has_tags = any(fact.tags for fact in facts)
-    for name in ("id", "kind", "status", "statement", "since", "until", "support", *(("tags",) if has_tags else ())):
-        coloured.add_column(name, overflow="fold", no_wrap=name not in ("statement", "tags"))
-    for fact in facts:
-        style = STYLES.get(fact.status, "dim")
-        cells = [fact.id[:8], fact.kind, status_text(fact), fact.statement, day(fact.valid_from), day(fact.valid_to)]
-        cells += [str(fact.support), *([", ".join(fact.tags)] if has_tags else [])]
-        coloured.add_row(*(Text(str(cell), style=style) for cell in cells))
-    return coloured
+    columns = ("id", "kind", "status", "statement", "since", "until", "times", "tags")
+    rows = [
+        (
+            fact.id[:8],
+            fact.kind,
+            status_text(fact),
+            fact.statement,
+            day(fact.valid_from),
+            day(fact.valid_to),
+            fact.support,
+            ", ".join(fact.tags),
+        )
+        for fact in facts
+    ]
+    return ResponsiveTable(title, columns, rows, [STYLES.get(fact.status, "dim") for fact in facts])
 
 
 def skipped_text(reason: str, count: int) -> str:

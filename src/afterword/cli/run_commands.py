@@ -200,6 +200,28 @@ def policy_command(
         console().print(f"{owner}: {current}")
 
 
+@app.command(name="zone")
+def zone_command(
+    zone: Annotated[
+        str | None, typer.Argument(help="Time zone, for example Europe/Vienna; 'profile' for that of the profile.")
+    ] = None,
+    user: User = None,
+    scope: ScopeName = None,
+    as_json: Json = False,
+) -> None:
+    """Show or set the time zone of a user's sessions, for saved times that name none."""
+    owner = required_scope(user, scope)
+    if zone is None:
+        current = call_memory(owner, lambda memory: memory.zone())
+    else:
+        chosen = None if zone == "profile" else zone
+        current = call_memory(owner, lambda memory: memory.set_zone(chosen), create=True)
+    if as_json:
+        print_json({"scope": str(owner), "zone": current})
+    else:
+        console().print(f"{owner}: {current}")
+
+
 @app.command(name="pause")
 def pause_command(user: User = None, scope: ScopeName = None, as_json: Json = False) -> None:
     """Stop remembering a user or a project for a while.

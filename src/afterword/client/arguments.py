@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, tzinfo
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from afterword.errors import ArgumentInvalid
 from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.fact import Fact, Status
+from afterword.facts.local_time import at_offset, offset_seconds
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
 
@@ -19,7 +20,7 @@ Row = TypeVar("Row")
 Choice = TypeVar("Choice", bound=StrEnum)
 
 Instant = datetime | date | str
-"""An instant: aware, or naive in UTC. A date stands for its last instant. A text is ISO 8601."""
+"""An instant: aware, or a local time of the scope. A date stands for its last instant there. A text is ISO 8601."""
 Several = Collection[str] | str
 Source = str | Path | Sequence[str | Path] | Mapping[str, Any] | bytes | None
 """What is processed: paths, a saved state (a mapping, or the bytes of its JSON), or None."""
@@ -36,22 +37,18 @@ def scope_of(scope: Scope | str) -> Scope:
     return scope if isinstance(scope, Scope) else Scope.parse(scope)
 
 
-def instant(value: Instant, *, day_time: time = time.max) -> datetime:
-    """Return an instant as aware UTC; of a date the instant at `day_time`. Raises `ArgumentInvalid`."""
+def instant(value: Instant, *, day_time: time = time.max, zone: tzinfo = UTC) -> datetime:
+    """Return an instant; of a date the one at `day_time` in `zone`. Raises `ArgumentInvalid`."""
     try:
         if isinstance(value, str):
             is_day = len(value) == len("2026-01-01")
             value = date.fromisoformat(value) if is_day else datetime.fromisoformat(value)
         if not isinstance(value, datetime):
-            return datetime.combine(value, day_time, tzinfo=UTC)
-        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+            value = datetime.combine(value, day_time)
+        local = value if value.tzinfo else value.replace(tzinfo=zone)
+        return at_offset(local, offset_seconds(local))
     except (ValueError, OverflowError):
         raise ArgumentInvalid(f"{value!r} is no instant; write 2026-01-31 or 2026-01-31T18:00:00Z") from None
-
-
-def start_of(value: Instant) -> datetime:
-    """Return an instant as aware UTC; of a date its first instant. Raises `ArgumentInvalid`."""
-    return instant(value, day_time=time.min)
 
 
 def choices(kind: type[Choice], value: Several, argument: str) -> frozenset[Choice]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import time
 
 from sqlmodel import Session
 
-from afterword.client.arguments import Instant, start_of
+from afterword.client.arguments import Instant, instant
 from afterword.client.resources import Resources
 from afterword.errors import ArgumentInvalid, NotFound
+from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
-from afterword.store import fact_ids
+from afterword.store import fact_ids, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
 from afterword.store.forgetting.erasure import Erasure, ErasureWork, Receipt
@@ -106,7 +108,9 @@ async def _work(resources: Resources, store: Store, scope: Scope, target: Forget
         session_id = target.session
         return lambda erasure: erasure.forget_session(session_id)
     if target.before is not None:
-        moment = start_of(target.before)
+        default = read_zone(resources.settings.zone)
+        zone = await store.read(lambda transaction: scope_rows.zone_of(transaction, scope, default))
+        moment = instant(target.before, day_time=time.min, zone=zone)
         return lambda erasure: erasure.forget_before(moment)
     if target.fact is None:
         return Erasure.forget_everything

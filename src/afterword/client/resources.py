@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
 from afterword.recall.vectors import LocalEmbedder
 from afterword.settings import Settings
@@ -54,8 +55,13 @@ class Resources:
             return self._given_store
         if self._opened is None:
             options, privacy = self.settings.store, self.settings.privacy.policy()
-            connections = options.connections()
-            opened = await open_store(options.url, create=self._create, privacy=privacy, connections=connections)
+            opened = await open_store(
+                options.url,
+                create=self._create,
+                privacy=privacy,
+                connections=options.connections(),
+                zone=read_zone(self.settings.zone),
+            )
             if self._opened is None:
                 self._opened = opened
             else:

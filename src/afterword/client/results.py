@@ -1,4 +1,4 @@
-"""What the methods of `Afterword` and `ScopeMemory` return: frozen values. All instants are aware and in UTC.
+"""What the methods of `Afterword` and `ScopeMemory` return: frozen values. All instants are aware.
 
 Values of other packages are used as they are: `Fact`, `Run`, `SavedSession`, `SessionOutcome`, `Receipt`, `Spending`.
 """

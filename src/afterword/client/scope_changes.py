@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import time
+from datetime import UTC, time
 
 from afterword.client.arguments import Instant, Several, choices, instant, tag_names
 from afterword.client.scope_reading import ScopeReading
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import OWNER, Kind
+from afterword.facts.local_time import in_zone, read_zone
 from afterword.facts.owners import is_about_somebody
 from afterword.store import entries, ledger, reviews, runs, scope_rows
 from afterword.store.entered_statements import Entry
@@ -51,18 +52,19 @@ class ScopeChanges(ScopeReading):
         if not statement:
             raise ArgumentInvalid("the statement is empty; say in one sentence what is to be remembered")
         (known_kind,) = choices(Kind, kind, "kind")
+        said_at = in_zone(self._now(), await self._zone())
         entry = Entry(
             statement,
             known_kind,
             subject,
             attribute,
             value,
-            None if valid_from is None else instant(valid_from, day_time=time.min),
-            None if valid_to is None else instant(valid_to, day_time=time(23, 59, 59)),
+            None if valid_from is None else instant(valid_from, day_time=time.min, zone=said_at.tzinfo or UTC),
+            None if valid_to is None else instant(valid_to, day_time=time(23, 59, 59), zone=said_at.tzinfo or UTC),
             tag_names(tags),
         )
         return await self._with_vectors_made(
-            await entries.add_entry(await self._store(), self.scope, entry, at=self._now())
+            await entries.add_entry(await self._store(), self.scope, entry, at=said_at)
         )
 
     async def remember_text(self, text: str, *, tags: Several = ()) -> RunEffect:
@@ -158,6 +160,19 @@ class ScopeChanges(ScopeReading):
         (chosen,) = choices(Policy, policy, "policy")
         await (await self._store()).write(lambda transaction: scope_rows.set_policy(transaction, self.scope, chosen))
         return chosen
+
+    async def set_zone(self, zone: str | None) -> str:
+        """Set the time zone (IANA name) of sources without offsets for what is read from now on, and return it.
+
+        None stands for the zone of the profile. `reprocess` reads a session that is known already in the new zone.
+        Raises `ArgumentInvalid`.
+        """
+        try:
+            read_zone(zone or "UTC")
+        except ValueError as error:
+            raise ArgumentInvalid(str(error)) from None
+        await (await self._store()).write(lambda transaction: scope_rows.set_zone(transaction, self.scope, zone))
+        return await self.zone()
 
     async def pause(self) -> Pause:
         """Store no session of the scope from now on, and return the pause. Nothing is forgotten.

@@ -6,11 +6,11 @@ import asyncio
 import json
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from afterword.client.arguments import EVERY_STATUS, Instant, Source, start_of
+from afterword.client.arguments import EVERY_STATUS, Instant, Source
 from afterword.client.forgetting import ForgetTarget, forget, retain
 from afterword.client.results import ProcessingReport
 from afterword.client.scope_changes import ScopeChanges
@@ -73,7 +73,7 @@ class ScopeMemory(ScopeChanges):
             manifest=None if manifest is None else Path(manifest),
             trust_manifest=trust_manifest,
             humans=humans,
-            started_at=None if started_at is None else start_of(started_at),
+            started_at=None if started_at is None else await self._instant(started_at, time.min),
             at=self._resources.now(),
         )
         return await process(self._resources, selection, options or ProcessingOptions())
@@ -96,7 +96,7 @@ class ScopeMemory(ScopeChanges):
         if not session_id.strip():
             raise StateConflict("the session id is empty; give each conversation an id of its own")
         component = str(state.get("type", "state")).removesuffix("State")
-        began_at = None if started_at is None else start_of(started_at)
+        began_at = None if started_at is None else await self._instant(started_at, time.min)
         await queue_state(
             await self._store(),
             self.scope,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable
-from datetime import datetime
+from datetime import datetime, time, tzinfo
 from functools import partial
 from typing import TypeVar
 
@@ -50,6 +50,7 @@ from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import Kind
 from afterword.facts.dependents import dependents
 from afterword.facts.fact import Fact, Status
+from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
 from afterword.privacy.foreign.stretches import foreign_turns
 from afterword.recall.matched_words import matched_words
@@ -107,8 +108,8 @@ class ScopeReading:
         `about` is a person or thing by name, "user" for the owner; `tags` must all be tags of the fact. `as_of` gives
         the statuses at that instant, by default now; `known_at` what was believed then. Raises `ArgumentInvalid`.
         """
-        at = self._now() if as_of is None else instant(as_of)
-        believed_at = None if known_at is None else instant(known_at)
+        at = self._now() if as_of is None else await self._instant(as_of)
+        believed_at = None if known_at is None else await self._instant(known_at)
         fact_filter = FactFilter.of(status, kind, about, tags)
         facts = await self._read(
             lambda transaction: lookup.read_facts(transaction, self.scope, at=at, known_at=believed_at)
@@ -123,7 +124,7 @@ class ScopeReading:
 
         Raises `NotFound` if there is no such fact, or several begin with these digits.
         """
-        at = self._now() if as_of is None else instant(as_of)
+        at = self._now() if as_of is None else await self._instant(as_of)
         return await self._read(lambda transaction: fact_ids.read_fact(transaction, self.scope, fact_id, at=at))
 
     async def history(self, fact_id: str) -> FactOrigin:
@@ -213,7 +214,7 @@ class ScopeReading:
         if limit is not None and limit < 1:
             raise ArgumentInvalid(f"limit={limit} is too small; give 1 or more, or None for all")
         kinds = None if kind is None else choices(Kind, kind, "kind")
-        at, wanted = self._now() if as_of is None else instant(as_of), tag_names(tags)
+        at, wanted = self._now() if as_of is None else await self._instant(as_of), tag_names(tags)
         asked = partial(recall.search, at=at, limit=limit, kinds=kinds, tags=wanted, turns=turns, explain=True)
         results = await self._recalled(partial(asked, query=query), self.scope)
         parts = results.parts or tuple({} for _ in results.facts)
@@ -330,6 +331,18 @@ class ScopeReading:
     async def policy(self) -> Policy:
         """Return which runs wait for a person before they count: `auto` (none) if nothing was set."""
         return await self._read(lambda transaction: scope_rows.policy_of(transaction, self.scope))
+
+    async def zone(self) -> str:
+        """Return the time zone of sources without offsets (IANA name): that of the profile if none was set."""
+        return str(await self._zone())
+
+    async def _zone(self) -> tzinfo:
+        default = read_zone(self._resources.settings.zone)
+        return await self._read(lambda transaction: scope_rows.zone_of(transaction, self.scope, default))
+
+    async def _instant(self, value: Instant, day_time: time = time.max) -> datetime:
+        """Return an instant; a day or a time without an offset is a local one of the scope."""
+        return instant(value, day_time=day_time, zone=await self._zone())
 
     async def paused(self) -> Pause | None:
         """Return since when no session is stored and how many were left out, None if the scope is not paused."""

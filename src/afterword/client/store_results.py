@@ -1,4 +1,4 @@
-"""What the methods of `Afterword` return about the whole store: frozen values. All instants are aware and in UTC."""
+"""What the methods of `Afterword` return about the whole store: frozen values. All instants are aware."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time
+from datetime import date, datetime, time
 from enum import StrEnum
 
 from afterword.extractors.candidates import Candidate, Citation, Modality
@@ -178,9 +178,10 @@ def ground(
 
 def _assertion(candidate: Candidate, session: _CheckedSession) -> Assertion:
     _check_modality(candidate)
-    valid_from, valid_to = _validity(candidate)
+    _check_days(candidate)
     evidence = _evidence(candidate, session)
     last, said_at = _last_said(evidence, session)
+    valid_from, valid_to = _at(candidate.valid_from, time.min, said_at), _at(candidate.valid_to, _LAST_SECOND, said_at)
     subject = _text(_subject(_clean(candidate.subject), last.speaker, session), "subject")
     attribute = _text(snake_case(candidate.attribute), "attribute")
     value, statement = _text(_clean(candidate.value), "value"), _text(_clean(candidate.statement), "statement")
@@ -336,18 +337,18 @@ def _supports(value: str, own: str, pasted: str) -> bool:
     return bool(cited) and cited <= own_words
 
 
-def _validity(candidate: Candidate) -> tuple[datetime | None, datetime | None]:
+def _check_days(candidate: Candidate) -> None:
     first, last = candidate.valid_from, candidate.valid_to
     for day in filter(None, (first, last)):
         if not FIRST_YEAR <= day.year <= LAST_YEAR:
             raise _RefusedError(Reason.BAD_TIME, str(day))
     if first and last and last < first:
         raise _RefusedError(Reason.BAD_TIME, f"{first} to {last}")
-    return _at(first, time.min), _at(last, _LAST_SECOND)
 
 
-def _at(day: date | None, clock: time) -> datetime | None:
-    return datetime.combine(day, clock, tzinfo=UTC) if day else None
+def _at(day: date | None, clock: time, said_at: datetime) -> datetime | None:
+    """Return the time of a day where the speaker is."""
+    return datetime.combine(day, clock, tzinfo=said_at.tzinfo) if day else None
 
 
 def _subject(name: str, speaker: str, session: _CheckedSession) -> str:

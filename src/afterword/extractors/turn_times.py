@@ -8,8 +8,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime, tzinfo
 
+from afterword.facts.local_time import in_zone
 from afterword.facts.transcripts import TimeBasis, Transcript, Turn
 
 Save = tuple[datetime, int]
@@ -31,7 +32,7 @@ def date_turns(
     the file's time, which is a guess. If nothing is known, times and basis stay None.
     Raises `ValueError` for a time without a zone.
     """
-    started, ended, file_at = _utc(started_at), _utc(ended_at), _utc(file_time)
+    started, ended, file_at = _checked(started_at), _checked(ended_at), _checked(file_time)
     known_saves = sorted(((_aware(at), count) for at, count in saves), key=lambda save: (save[1], save[0]))
     if any(turn.said_at for turn in transcript.turns):
         return replace(transcript, turns=_carried(transcript.turns), time_basis=TimeBasis.TURNS)
@@ -43,6 +44,12 @@ def date_turns(
         guessed = _at(transcript, TimeBasis.FILE, lambda _: file_at)
         return replace(guessed, turns=tuple(replace(turn, time_is_guess=True) for turn in guessed.turns))
     return replace(transcript, time_basis=None)
+
+
+def localise_turns(transcript: Transcript, zone: tzinfo) -> Transcript:
+    """Return the transcript with the offset of `zone` on every turn whose own offset is not known."""
+    turns = (replace(turn, said_at=in_zone(turn.said_at, zone)) if turn.said_at else turn for turn in transcript.turns)
+    return replace(transcript, turns=tuple(turns))
 
 
 def _at(transcript: Transcript, basis: TimeBasis, said_at: Callable[[Turn], datetime]) -> Transcript:
@@ -66,11 +73,11 @@ def _saved_at(saves: Sequence[Save], number: int) -> datetime:
     return saves[min(index, len(saves) - 1)][0]
 
 
-def _utc(at: datetime | None) -> datetime | None:
+def _checked(at: datetime | None) -> datetime | None:
     return None if at is None else _aware(at)
 
 
 def _aware(at: datetime) -> datetime:
     if at.utcoffset() is None:
         raise ValueError(f"{at.isoformat()} has no time zone; give an aware datetime, for example in UTC")
-    return at.astimezone(UTC)
+    return at

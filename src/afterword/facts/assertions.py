@@ -91,7 +91,8 @@ class Assertion:
     """One grounded statement from one session (or from the application, a person, an import).
 
     `said_at` is when it was said. `valid_from` and `valid_to` say when it holds, if that was said (`valid_to` is the
-    last instant). All are aware UTC. `time_is_guess` marks a session whose only known time is its file's. `limited_to`
+    last instant). All are aware, with the offset of the speaker, whose
+    days they are. `time_is_guess` marks a session whose only known time is its file's. `limited_to`
     names the project or occasion it is limited to, `outcome` how a decision turned out. `is_flagged` marks what an
     agent must never miss, None where nobody has said. `tags` are those that the application gave it. `former_name` is
     what the subject was called before, where the words say so.

@@ -38,7 +38,7 @@ class TimeBasis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One utterance. `number` counts from 1. `said_at` is aware UTC, None while no time is known.
+    """One utterance. `number` counts from 1. `said_at` has the speaker's offset, None while no time is known.
 
     `time_is_guess` says that the time is only that of a file.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, tzinfo
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,10 @@ from afterword.extractors.extractor import Window
 from afterword.extractors.named_secrets import NamedSecrets, masked_again
 from afterword.extractors.readers import read_file, read_state
 from afterword.extractors.transcript_union import unite_readings
-from afterword.extractors.turn_times import date_turns
+from afterword.extractors.turn_times import date_turns, localise_turns
 from afterword.extractors.windows import cut_windows, window_key
 from afterword.facts.assertions import Assertion
+from afterword.facts.local_time import in_zone
 from afterword.facts.owners import find_owners
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript, Turn
@@ -37,9 +38,9 @@ from afterword.telemetry import Stage
 class Saved:
     """A session to process: a file at `path`, or the parsed `state` (or a function that returns it).
 
-    `humans` are names known to be people. Times are aware. `file_time` counts as a guess: it never retires a fact. With
-    `reread` no file is needed: the turns in the store are read again, for example by a better extractor. A session that
-    is `off_the_record` is not read at all.
+    `humans` are names known to be people. A time without an offset is a local time of the scope. `file_time` counts as
+    a guess: it never retires a fact. With `reread` no file is needed: the turns in the store are read again, for
+    example by a better extractor. A session that is `off_the_record` is not read at all.
     """
 
     scope: Scope
@@ -60,7 +61,8 @@ class StoredSession:
 
     `turns` are those of the last reading, `last_keys` the windows of the last run (None without a run), `readings` the
     statements of every window ever read, and `state` the saved state now. `forgotten` recognises content of the session
-    that must not be stored again. While the scope `is_paused`, nothing of the session is stored.
+    that must not be stored again. While the scope `is_paused`, nothing of the session is stored. `zone` is for
+    times without an offset.
     """
 
     revision: int
@@ -72,6 +74,7 @@ class StoredSession:
     state: object
     forgotten: Forgotten
     is_paused: bool
+    zone: tzinfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ async def prepare_session(store: Store, saved: Saved, version: str) -> PreparedS
 
     Raises a `ReadError` if the state cannot be read, and `SourceInvalid` if the session has no times.
     """
-    stored = await store.read(partial(_read_stored, saved))
+    stored = await store.read(partial(_read_stored, saved, store.zone))
     transcript = _joined_transcript(store, saved, stored)
     owners = find_owners(transcript.humans, transcript.assumed, saved.scope)
     prepared = _in_windows(PreparedSession(stored, transcript, owners, (), ()), version)
@@ -129,7 +132,7 @@ def refresh_prepared(saved: Saved, prepared: PreparedSession, transaction: Sessi
     return replace(prepared, stored=current)
 
 
-def _read_stored(saved: Saved, transaction: Session) -> StoredSession:
+def _read_stored(saved: Saved, default_zone: tzinfo, transaction: Session) -> StoredSession:
     scope, session_id = saved.scope, saved.session_id
     fields = _changing_fields(saved, transaction)
     state = saved.state
@@ -141,6 +144,7 @@ def _read_stored(saved: Saved, transaction: Session) -> StoredSession:
         readings=ledger.read_windows(transaction, scope, ledger.session_source(session_id)),
         state_saved_at=sessions.state_saved_at(transaction, scope, session_id) if fields["row"] else None,
         state=state() if callable(state) else state,
+        zone=scope_rows.zone_of(transaction, scope, default_zone),
     )
 
 
@@ -157,17 +161,18 @@ def _changing_fields(saved: Saved, transaction: Session) -> dict[str, Any]:
 
 
 def _joined_transcript(store: Store, saved: Saved, stored: StoredSession) -> Transcript:
-    privacy, row = store.privacy, stored.row
+    privacy, row, zone = store.privacy, stored.row, stored.zone
     before = list(privacy.mask_turns(stored.turns))  # an older version may have stored them unmasked
     if saved.reread and row is not None:
-        return with_privacy_counts(sessions.stored_transcript(before, row))
+        return with_privacy_counts(localise_turns(sessions.stored_transcript(before, row), zone))
     humans = (*saved.humans, *(row.humans if row else ()))
     fresh = (
-        read_file(saved.path, humans=humans, privacy=privacy)
+        read_file(saved.path, humans=humans, privacy=privacy, zone=zone)
         if saved.path
-        else read_state(stored.state, humans=humans, privacy=privacy)
+        else read_state(stored.state, humans=humans, privacy=privacy, zone=zone)
     )
-    timed = date_turns(fresh, started_at=saved.started_at, ended_at=saved.ended_at, file_time=saved.file_time)
+    started, ended, written = (at and in_zone(at, zone) for at in (saved.started_at, saved.ended_at, saved.file_time))
+    timed = date_turns(fresh, started_at=started, ended_at=ended, file_time=written)
     timed = stored.forgotten.transcript(fresh, timed, before)
     timed = replace(timed, turns=masked_again(timed.turns, before))
     basis = TimeBasis(row.time_basis) if row and row.time_basis else None
@@ -176,4 +181,4 @@ def _joined_transcript(store: Store, saved: Saved, stored: StoredSession) -> Tra
         raise SourceInvalid(
             f"session {saved.session_id!r} carries no times; give started_at in a manifest, or a file time"
         )
-    return with_privacy_counts(joined)
+    return with_privacy_counts(localise_turns(joined, zone))

@@ -114,7 +114,7 @@ def moment_after(at: datetime, assertions: Iterable[Assertion]) -> datetime:
 
     The clock may show the same time twice, but the order of saying must be known.
     """
-    return max([at, *(said.said_at + _TICK for said in assertions)])
+    return max([at, *(said.said_at + _TICK for said in assertions)]).astimezone(at.tzinfo)
 
 
 def next_unused_moment(at: datetime, assertions: Iterable[Assertion]) -> datetime:

@@ -20,6 +20,7 @@ from sqlmodel import SQLModel
 
 from afterword.errors import FileInvalid, ScopeInvalid
 from afterword.facts.assertions import Authority, Cue, EvidenceKind, Extent, Kind, Relation, SpeechAct
+from afterword.facts.local_time import LARGEST_OFFSET_S
 from afterword.facts.transcripts import Role, TimeBasis
 
 Line = dict[str, Any]
@@ -110,6 +111,8 @@ def _columns(table: type[SQLModel]) -> _Columns:
     fields: dict[str, Any] = {}
     for column in columns:
         hint = _hint(hints[column.name], _ENUMS.get(f"{table.__tablename__}.{column.name}"))
+        if column.name == "utc_offset_s":
+            hint = Annotated[int, Field(ge=-LARGEST_OFFSET_S, le=LARGEST_OFFSET_S)]
         may_be_missing = column.nullable or column.foreign_keys or column.default is not None or column.name == "id"
         fields[column.name] = (hint | None if column.nullable else hint, None if may_be_missing else ...)
     shape = create_model(f"{table.__name__}Line", __base__=LineShape, **fields)

@@ -24,6 +24,7 @@ from afterword.facts.assertions import (
     digest,
 )
 from afterword.facts.fact import Status
+from afterword.facts.local_time import at_offset, offset_seconds
 from afterword.facts.safety import assertion_flag
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import LARGEST_STATE_BYTES, Role, TimeBasis, Transcript, Turn
@@ -70,6 +71,7 @@ def assertion_values(assertion: Assertion, scope_id: int, recorded_at: datetime)
         "is_flagged": assertion_flag(assertion),
         "tags": "\n".join(assertion.tags) or None,
         "former_name": assertion.former_name,
+        "utc_offset_s": offset_seconds(assertion.said_at),
         "recorded_at": recorded_at,
     }
 
@@ -84,6 +86,7 @@ def evidence_values(assertion: Assertion) -> list[Values]:
 
 def assertion_of(row: AssertionRow, evidence: Iterable[EvidenceRow], scope: Scope) -> Assertion:
     """Return the assertion of a row and the rows of its evidence."""
+    valid_from, valid_to = (at and at_offset(at, row.utc_offset_s) for at in (row.valid_from, row.valid_to))
     return Assertion(
         id=row.id,
         scope=scope,
@@ -96,14 +99,14 @@ def assertion_of(row: AssertionRow, evidence: Iterable[EvidenceRow], scope: Scop
         statement=row.statement,
         speaker=row.speaker,
         authority=Authority(row.authority),
-        said_at=row.said_at,
+        said_at=at_offset(row.said_at, row.utc_offset_s),
         evidence=tuple(
             Evidence(EvidenceKind(piece.kind), piece.quote, piece.session_id, piece.turn, piece.speaker, piece.start)
             for piece in sorted(evidence, key=lambda piece: piece.ordinal)
         ),
         time_is_guess=row.time_is_guess,
-        valid_from=row.valid_from,
-        valid_to=row.valid_to,
+        valid_from=valid_from,
+        valid_to=valid_to,
         cue=Cue(row.cue) if row.cue else None,
         limited_to=row.limited_to,
         outcome=row.outcome,
@@ -225,7 +228,8 @@ def rewordings_of(stored: Iterable[Mapping[str, Any]]) -> tuple[Rewording, ...]:
 
 def turn_values(turn: Turn, session_pk: int) -> Values:
     """Return the columns of a turn."""
-    return {"session_pk": session_pk, **asdict(turn), "role": str(turn.role), **derived_turn_values(turn)}
+    derived = {"utc_offset_s": offset_seconds(turn.said_at), **derived_turn_values(turn)}
+    return {"session_pk": session_pk, **asdict(turn), "role": str(turn.role), **derived}
 
 
 def derived_turn_values(turn: Turn) -> Values:
@@ -241,7 +245,8 @@ def derived_turn_values(turn: Turn) -> Values:
 
 def turn_of(row: TurnRow) -> Turn:
     """Return the turn of a row."""
-    return Turn(row.number, row.speaker, Role(row.role), row.text, row.said_at, row.message_id, row.time_is_guess)
+    said_at = row.said_at and at_offset(row.said_at, row.utc_offset_s)
+    return Turn(row.number, row.speaker, Role(row.role), row.text, said_at, row.message_id, row.time_is_guess)
 
 
 def pack_state(state: Mapping[str, Any]) -> bytes:

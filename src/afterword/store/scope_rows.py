@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from datetime import tzinfo
 from enum import StrEnum
 from functools import cache
 from typing import Any
@@ -12,6 +13,7 @@ from sqlalchemy.orm.attributes import set_committed_value
 from sqlmodel import Session, col, func, select
 from sqlmodel.sql.expression import SelectOfScalar
 
+from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
 from afterword.store.database.inserts import insert_missing
 from afterword.store.database.statements import fetch_rows
@@ -143,6 +145,20 @@ def policy_of(transaction: Session, scope: Scope) -> Policy:
     """Return the policy of a scope; the default is `auto`."""
     row = scope_row(transaction, scope)
     return Policy(row.policy) if row else Policy.AUTO
+
+
+def zone_of(transaction: Session, scope: Scope, default: tzinfo) -> tzinfo:
+    """Return the time zone of a scope for sources without offsets: the default if none was set."""
+    row = scope_row(transaction, scope)
+    return read_zone(row.zone) if row and row.zone else default
+
+
+def set_zone(transaction: Session, scope: Scope, zone: str | None) -> None:
+    """Set the time zone of a scope for what is read from now on; None for that of the profile."""
+    row = transaction.get_one(ScopeRow, ensure_scope(transaction, scope))
+    row.zone = zone
+    transaction.add(row)
+    transaction.flush()
 
 
 def set_policy(transaction: Session, scope: Scope, policy: Policy) -> None:

@@ -25,7 +25,7 @@ SQLModel.metadata.naming_convention = NAMING
 class ScopeRow(SQLModel, table=True):
     """A scope. `revision` grows with every change of what is known, so that caches notice it. `policy` says which runs
     wait for a person's approval. Since `paused_at` no session is stored; `sessions_not_kept` counts those. `derivation`
-    is the version of the rules that derived its facts."""
+    is the version of the rules that derived its facts. `zone` is the time zone of sources without offsets."""
 
     __tablename__ = "scopes"
     __table_args__ = (UniqueConstraint("tenant", "kind", "name"),)
@@ -40,6 +40,7 @@ class ScopeRow(SQLModel, table=True):
     paused_at: datetime | None = None
     sessions_not_kept: int = 0
     derivation: int = 0
+    zone: str | None = None
 
 
 class ScopeChangeRow(SQLModel, table=True):
@@ -90,8 +91,9 @@ class StateRow(SQLModel, table=True):
 
 
 class TurnRow(SQLModel, table=True):
-    """One turn of a session as it was read. Of a person's turn, `search_terms` are the words that find it, and `shown`
-    says what of it an agent is shown (`recall.served_turns.stored_verdict`)."""
+    """One turn of a session as it was read. `utc_offset_s` is how many seconds the speaker's local time is ahead of
+    UTC, None for UTC. Of a person's turn, `search_terms` are the words that find it, and `shown` says what of it an
+    agent is shown (`recall.served_turns.stored_verdict`)."""
 
     __tablename__ = "turns"
 
@@ -101,6 +103,7 @@ class TurnRow(SQLModel, table=True):
     role: str
     text: str
     said_at: datetime | None = None
+    utc_offset_s: int | None = None
     message_id: str | None = None
     time_is_guess: bool = False
     search_terms: str | None = None
@@ -173,7 +176,8 @@ class RunWindowRow(SQLModel, table=True):
 
 
 class AssertionRow(SQLModel, table=True):
-    """One grounded statement. Written once; only forgetting removes it. `tags` holds one tag a line."""
+    """One grounded statement. Written once; only forgetting removes it. `tags` holds one tag a line. `utc_offset_s`
+    is how many seconds the speaker's local time is ahead of UTC, None for UTC: the days it names are local."""
 
     __tablename__ = "assertions"
     __table_args__ = (Index(None, "scope_id", "subject_key", "attribute_key"),)
@@ -192,6 +196,7 @@ class AssertionRow(SQLModel, table=True):
     speaker: str | None = None
     authority: int
     said_at: datetime
+    utc_offset_s: int | None = None
     time_is_guess: bool = False
     valid_from: datetime | None = None
     valid_to: datetime | None = None

@@ -7,6 +7,7 @@ The pipeline, the agents and the evaluation import the functions below; nothing 
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import UTC, tzinfo
 from pathlib import Path
 
 from afterword.extractors.errors import ReadError
@@ -23,22 +24,33 @@ __all__ = ["parse_state", "read_file", "read_state"]
 
 
 def read_state(
-    state: object, *, humans: Collection[str] = (), owner: str | None = None, privacy: Privacy | None = None
+    state: object,
+    *,
+    humans: Collection[str] = (),
+    owner: str | None = None,
+    privacy: Privacy | None = None,
+    zone: tzinfo = UTC,
 ) -> Transcript:
     """Return the transcript of an already parsed saved state.
 
     `humans` are names of people, added to the names that say so themselves. `owner` is the person (the user proxy)
     whose v0.2 list it is. It is needed if the messages carry no names: the role `assistant` is then the owner's.
     `privacy` says which secrets are masked (default: all) and which phrases take turns off the record.
+    Times without an offset are local times of `zone`.
     Raises `LayoutUnknown` if nothing in it looks like a conversation, and `StateTooLarge` if it is nested more than
     200 levels deep.
     """
     check_depth(state)
-    return _read(state, humans, owner, privacy)
+    return _read(state, humans, owner, privacy, zone)
 
 
 def read_file(
-    path: Path, *, humans: Collection[str] = (), owner: str | None = None, privacy: Privacy | None = None
+    path: Path,
+    *,
+    humans: Collection[str] = (),
+    owner: str | None = None,
+    privacy: Privacy | None = None,
+    zone: tzinfo = UTC,
 ) -> Transcript:
     """Return the transcript of a saved-state file. The arguments are those of `read_state`.
 
@@ -46,12 +58,14 @@ def read_file(
     `StateBroken` for what is no sound JSON, `LayoutUnknown`, or `ReadError` itself where the file cannot be opened.
     """
     try:
-        return _read(parse_state(read_bytes(path)), humans, owner, privacy)
+        return _read(parse_state(read_bytes(path)), humans, owner, privacy, zone)
     except ReadError as error:
         raise type(error)(f"{path}: {error}") from error
 
 
-def _read(state: object, humans: Collection[str], owner: str | None, privacy: Privacy | None) -> Transcript:
-    log = ReadingLog()
+def _read(
+    state: object, humans: Collection[str], owner: str | None, privacy: Privacy | None, zone: tzinfo
+) -> Transcript:
+    log = ReadingLog(zone=zone)
     people = People.named(humans, owner)
     return build_transcript(recognise(state, log, Perspective(people, owner)), log, people, privacy or Privacy())

@@ -13,11 +13,11 @@ from afterword.extractors.readers.utterances import (
     call_text,
     compact_json,
     id_in,
+    local_instant,
     message_text,
     objects_in,
     output_text,
     speaker_name,
-    utc_instant,
     without_base64,
 )
 from afterword.facts.transcripts import Role
@@ -35,7 +35,7 @@ class _Message(NamedTuple):
         return self.fields.get("content")
 
     def utterance(self, text: str, role: Role | None = None, mark: str = "") -> Utterance:
-        said_at = utc_instant(self.fields.get("created_at"), self.log)
+        said_at = local_instant(self.fields.get("created_at"), self.log)
         return Utterance(self.source, text, role, said_at, id_in(self.fields), mark)
 
 

@@ -12,11 +12,11 @@ from afterword.extractors.readers.utterances import (
     call_mark,
     call_text,
     id_in,
+    local_instant,
     message_text,
     name_in,
     objects_in,
     output_text,
-    utc_instant,
 )
 from afterword.facts.transcripts import Role
 
@@ -66,7 +66,7 @@ def _read_message(message: JsonObject, log: ReadingLog, find_speaker: FindSpeake
 
 def _utterance(message: JsonObject, log: ReadingLog, source: str, text: str, role: Role, mark: str = "") -> Utterance:
     created_at = message.get("created_at")
-    said_at = utc_instant(created_at, log) if isinstance(created_at, str) else None
+    said_at = local_instant(created_at, log) if isinstance(created_at, str) else None
     return Utterance(source, text, role, said_at, id_in(message), mark)
 
 

@@ -7,9 +7,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple
 
+from afterword.facts.local_time import in_zone
 from afterword.facts.transcripts import Role
 
 JsonObject = Mapping[str, Any]
@@ -40,10 +41,14 @@ class Utterance(NamedTuple):
 
 @dataclass(slots=True)
 class ReadingLog:
-    """What was skipped while reading, with the reason, and which texts were injected memory."""
+    """What was skipped while reading, with the reason, and which texts were injected memory.
+
+    `zone` is the time zone of times without an offset.
+    """
 
     skipped: Counter[str] = field(default_factory=Counter)
     injected: set[str] = field(default_factory=set)
+    zone: tzinfo = UTC
 
     def skip(self, reason: str, count: int = 1) -> None:
         """Count something that was not read. After 50 reasons, further reasons are counted together."""
@@ -96,13 +101,15 @@ def id_in(message: JsonObject) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def utc_instant(value: object, log: ReadingLog) -> datetime | None:
-    """Return an instant in UTC, or None. An instant without a zone is UTC, because AutoGen writes it so."""
+def local_instant(value: object, log: ReadingLog) -> datetime | None:
+    """Return an instant with its offset, or None. One without an offset is a local time of the log's zone."""
     if value is None:
         return None
     try:
         instant = value if isinstance(value, datetime) else datetime.fromisoformat(value)  # type: ignore[arg-type]  # else TypeError
-        return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+        local = in_zone(instant, log.zone)
+        local.astimezone(UTC)
+        return local
     except (TypeError, ValueError, OverflowError):
         log.skip("unreadable time")
         return None

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from afterword.extractors.readers import parse_state
+from afterword.facts.local_time import in_zone
 from afterword.facts.scopes import Scope
 from afterword.pipeline.errors import SourceInvalid
 from afterword.pipeline.intake import Saved
@@ -21,6 +22,7 @@ MANIFEST = "manifest.json"
 
 class ManifestEntry(BaseModel):
     """One session of a manifest; `path` is relative to the manifest. `scope` (long form) may replace `user_id`.
+    A time without an offset is a local time of the scope.
 
     A session that is `off_the_record` is neither read nor stored.
     """
@@ -32,8 +34,8 @@ class ManifestEntry(BaseModel):
     user_id: str | None = None
     scope: str | None = None
     humans: list[str] = []
-    started_at: AwareDatetime | None = None
-    ended_at: AwareDatetime | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
     off_the_record: bool = False
 
 
@@ -66,7 +68,12 @@ def find_sessions(
     sessions = [saved for _, saved in located]
     if not sessions:
         raise SourceInvalid(f"no session at {', '.join(map(str, paths)) or manifest}; see `afterword run --help`")
-    return sorted(sessions, key=lambda saved: saved.started_at or saved.file_time or datetime.max.replace(tzinfo=UTC))
+    return sorted(sessions, key=_began_at)
+
+
+def _began_at(saved: Saved) -> datetime:
+    """Return when a session began, as far as it is known; its zone is known only where it is read."""
+    return in_zone(saved.started_at or saved.file_time or datetime.max, UTC)
 
 
 def session_from_state(raw: bytes, scope: Scope, session_id: str, at: datetime) -> Saved:
@@ -176,7 +183,7 @@ def _listed(entry: ManifestEntry, manifest: Path, scope: Scope | None, trust_man
     named = _named_scope(entry)
     if scope is None and named is None:
         raise SourceInvalid(f"{manifest}: session {entry.session_id!r} names neither user_id nor scope")
-    if entry.started_at and entry.ended_at and entry.ended_at < entry.started_at:
+    if entry.started_at and entry.ended_at and in_zone(entry.ended_at, UTC) < in_zone(entry.started_at, UTC):
         raise SourceInvalid(f"{manifest}: session {entry.session_id!r} ends before it starts")
     path = manifest.parent / entry.path
     if not trust_manifest:

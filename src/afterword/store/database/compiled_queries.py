@@ -52,8 +52,3 @@ def moment(value: Any) -> datetime:
     if instant.tzinfo is None:
         return instant.replace(tzinfo=UTC)
     return instant if instant.tzinfo is UTC else instant.astimezone(UTC)
-
-
-def moment_or_none(value: Any) -> datetime | None:
-    """Return a stored instant, None for none."""
-    return None if value is None else moment(value)

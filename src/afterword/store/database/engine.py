@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -61,12 +62,18 @@ class Store:
 
     Use `open_store` to get one whose tables are there. Close it with `close()`, or use it as an async context manager.
     `privacy` says what is kept out of it: by default every secret, and what was said off the record.
+    `zone` is the time zone of sources without offsets, unless their scope names one.
     """
 
     def __init__(
-        self, url: str = DEFAULT_URL, *, privacy: Privacy | None = None, connections: Connections | None = None
+        self,
+        url: str = DEFAULT_URL,
+        *,
+        privacy: Privacy | None = None,
+        connections: Connections | None = None,
+        zone: tzinfo = UTC,
     ) -> None:
-        self.privacy = privacy or Privacy()
+        self.privacy, self.zone = privacy or Privacy(), zone
         self._connections = connections or Connections()
         self._url = store_url(url)
         self.shown_url = shown_url(url)
@@ -356,15 +363,16 @@ async def open_store(
     create: bool = True,
     privacy: Privacy | None = None,
     connections: Connections | None = None,
+    zone: tzinfo = UTC,
 ) -> Store:
     """Return a store whose tables are there and up to date.
 
     `url` defaults to `AFTERWORD_STORE__URL`, else `sqlite:///afterword.db`. SQLite stores are made (unless `create` is
-    False) and brought up to date here; a PostgreSQL store waits for `afterword migrate`. `privacy` and `connections`
-    as for `Store`. Raises `StoreMissing`, `StoreUnreachable`, `StoreOutdated` or `StoreTooNew`.
+    False) and brought up to date here; a PostgreSQL store waits for `afterword migrate`. `privacy`, `connections` and
+    `zone` as for `Store`. Raises `StoreMissing`, `StoreUnreachable`, `StoreOutdated` or `StoreTooNew`.
     """
     named = url or os.environ.get("AFTERWORD_STORE__URL") or DEFAULT_URL
-    store = Store(named, privacy=privacy, connections=connections)
+    store = Store(named, privacy=privacy, connections=connections, zone=zone)
     if not create and store.path is not None and not store.path.exists():
         raise StoreMissing(
             f"there is no store at {store.path}; `afterword run` makes one, AFTERWORD_STORE__URL names it"

@@ -277,7 +277,7 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         derived=True,
     ),
     # The name of a scope stays: its tombstones need it, and other processes must notice that the scope has changed.
-    ErasableTable(ScopeRow, (), ("tenant", "kind", "name", "policy", "stamp")),
+    ErasableTable(ScopeRow, (), ("tenant", "kind", "name", "policy", "stamp", "zone")),
     ErasableTable(TombstoneRow, (), ("id", "key_id", "kind", "place", "mark", "spans")),
     ErasableTable(TombstoneKeyRow, (), ("id", "key")),
     # Answers hold ids and counts, and are discarded after a day. Of a forgotten scope they go at once.

@@ -17,6 +17,7 @@ from sqlmodel import SQLModel
 
 from afterword.facts.assertions import Assertion, Authority, Cue, Evidence, EvidenceKind, Kind, SpeechAct
 from afterword.facts.fact import Status
+from afterword.facts.local_time import at_offset
 from afterword.facts.safety import is_flagged, must_never_be_missed
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TurnPlace
@@ -25,7 +26,7 @@ from afterword.facts.validity.timeline import FactHistory
 from afterword.facts.words import terms
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.recall.index_units import fact_terms, fact_text
-from afterword.store.database.compiled_queries import Plain, moment, moment_or_none
+from afterword.store.database.compiled_queries import Plain, moment
 from afterword.store.rows import rewordings_of, tags_of
 from afterword.store.tables import AssertionRow, EvidenceRow, FactRow
 
@@ -33,7 +34,10 @@ DETAILS: tuple[tuple[type[SQLModel], str], ...] = (
     *((FactRow, name) for name in "undone_as undone_by contested_by exceptions rewordings".split()),
     *((AssertionRow, name) for name in "session_id act kind subject attribute value statement speaker".split()),
     *((AssertionRow, name) for name in "authority said_at time_is_guess valid_from valid_to cue".split()),
-    *((AssertionRow, name) for name in "limited_to outcome is_flagged tags former_name recorded_at".split()),
+    *(
+        (AssertionRow, name)
+        for name in "limited_to outcome is_flagged tags former_name utc_offset_s recorded_at".split()
+    ),
     *((EvidenceRow, name) for name in "ordinal kind quote session_id turn speaker start".split()),
 )
 """What is needed when a fact is asked for. A row holds it as one JSON array, which takes little memory."""
@@ -48,7 +52,8 @@ DETAILS: tuple[tuple[type[SQLModel], str], ...] = (
 (
     ID, UNDONE_AS, UNDONE_BY, CONTESTED_BY, EXCEPTIONS, REWORDINGS,
     SESSION, ACT, KIND, SUBJECT, ATTRIBUTE, VALUE, STATEMENT, SPEAKER, AUTHORITY, SAID_AT, IS_GUESS,
-    VALID_FROM, VALID_TO, CUE, LIMITED_TO, OUTCOME, IS_FLAGGED, TAGS, FORMER_NAME, RECORDED_AT,
+    VALID_FROM, VALID_TO, CUE, LIMITED_TO, OUTCOME, IS_FLAGGED, TAGS, FORMER_NAME,
+    UTC_OFFSET_S, RECORDED_AT,
     ITEM, ITEM_KIND, QUOTE, ITEM_SESSION, TURN, ITEM_SPEAKER, START,
 ) = range(len(DETAILS) + 1)
 # fmt: on
@@ -191,7 +196,8 @@ class StoredFact:
 
     def _texts(self) -> tuple[datetime, str, str, str, str]:
         lead = self._read(self._lead)
-        said_at = moment(self._rows[0][_SAID_AT])
+        first = self._rows[0]
+        said_at = at_offset(moment(first[_SAID_AT]), self._read(first)[UTC_OFFSET_S])
         return said_at, lead[SUBJECT], lead[STATEMENT], lead[ATTRIBUTE], lead[VALUE]
 
     @property
@@ -312,11 +318,11 @@ def _assertion(rows: Sequence[Details], scope: Scope) -> Assertion:
         statement=row[STATEMENT],
         speaker=row[SPEAKER],
         authority=_AUTHORITIES[row[AUTHORITY]],
-        said_at=moment(row[SAID_AT]),
+        said_at=at_offset(moment(row[SAID_AT]), row[UTC_OFFSET_S]),
         evidence=tuple([_evidence(row) for row in rows if row[ITEM] is not None]),
         time_is_guess=bool(row[IS_GUESS]),
-        valid_from=moment_or_none(row[VALID_FROM]),
-        valid_to=moment_or_none(row[VALID_TO]),
+        valid_from=_local(row[VALID_FROM], row),
+        valid_to=_local(row[VALID_TO], row),
         cue=Cue(row[CUE]) if row[CUE] else None,
         limited_to=row[LIMITED_TO],
         outcome=row[OUTCOME],
@@ -324,6 +330,10 @@ def _assertion(rows: Sequence[Details], scope: Scope) -> Assertion:
         tags=tags_of(row[TAGS]),
         former_name=row[FORMER_NAME],
     )
+
+
+def _local(value: Any, row: Details) -> datetime | None:
+    return None if value is None else at_offset(moment(value), row[UTC_OFFSET_S])
 
 
 def _flag(row: Details) -> bool:

@@ -18,9 +18,9 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, SourceTurn
 from afterword.recall.said_index import SaidIndex
 from afterword.recall.unit_table import UnitTable
-from afterword.store.database.compiled_queries import CompiledQuery, Plain, moment_or_none
+from afterword.store.database.compiled_queries import CompiledQuery, Plain
 from afterword.store.reading.snapshots import Version, plain_columns, rows_listed, sessions_changed_since, stored_terms
-from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn
+from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn, said_at_of
 from afterword.store.tables import RunRow, SessionRow, TurnRow
 
 MOST_SESSIONS = 0.25
@@ -77,9 +77,8 @@ def _spoken(rows: Iterable[Plain], scope: Scope) -> tuple[list[StoredTurn], dict
         if role == Role.HUMAN and speaker in _owners(humans, assumed, scope):
             turns.append(StoredTurn(row[:-1]))
             if former is not None and (former[0], former[4]) == (key, number - 1):
-                turn = SourceTurn(
-                    former[1], former[4], former[5], moment_or_none(former[6]), former[7], shown=former[8]
-                )
+                said_at = said_at_of(former[6], former[7])
+                turn = SourceTurn(former[1], former[4], former[5], said_at, former[8], shown=former[9])
                 before.setdefault(session_id, {})[number] = turn
         former = row
     return turns, before

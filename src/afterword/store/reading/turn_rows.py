@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from functools import lru_cache
+from typing import Any
 
 from sqlmodel import SQLModel
 
+from afterword.facts.local_time import at_offset
 from afterword.facts.transcripts import SourceTurn
 from afterword.recall.index_units import turn_terms, turn_text
-from afterword.store.database.compiled_queries import Plain, moment_or_none
+from afterword.store.database.compiled_queries import Plain, moment
 from afterword.store.tables import SessionRow, TurnRow
 
 TURN_COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
     *((SessionRow, name) for name in "id session_id humans assumed".split()),
-    *((TurnRow, name) for name in "number speaker said_at text shown".split()),
+    *((TurnRow, name) for name in "number speaker said_at utc_offset_s text shown".split()),
 )
 """The columns of a row, in order. Behind them are the words that find the turn, None where they are not stored."""
 
@@ -26,9 +29,9 @@ class StoredTurn:
     sources, successor = (), None
 
     def __init__(self, row: Plain) -> None:
-        key, session_id, humans, assumed, number, speaker, said_at, text, shown, terms = row
+        key, session_id, humans, assumed, number, speaker, said_at, offset_s, text, shown, terms = row
         in_company = _count_people(humans, assumed) > 1
-        self.turn = SourceTurn(session_id, number, speaker, moment_or_none(said_at), text, in_company, shown)
+        self.turn = SourceTurn(session_id, number, speaker, said_at_of(said_at, offset_s), text, in_company, shown)
         self.id = self.turn.place
         self.order = 0, (key, number)
         if terms is None:
@@ -55,6 +58,11 @@ class StoredTurn:
     def text(self) -> str:
         """The text that finds it, of which its vector is made."""
         return turn_text(self.turn.said_at, self.turn.speaker if self.turn.in_company else "", self.turn.text)
+
+
+def said_at_of(said_at: Any, utc_offset_s: int | None) -> datetime | None:
+    """Return when a turn was said, of the values in its row."""
+    return None if said_at is None else at_offset(moment(said_at), utc_offset_s)
 
 
 @lru_cache(maxsize=10_000)

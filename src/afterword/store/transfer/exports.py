@@ -93,7 +93,8 @@ def _exportable_row(transaction: Session, scope: Scope, *, even_asked: bool) -> 
 def _lines(transaction: Session, scopes: Sequence[Scope], rows: Sequence[ScopeRow]) -> Iterator[Line]:
     yield from tombstone_lines(transaction, scopes)
     for scope, row in zip(scopes, rows, strict=True):
-        yield {"row": "scope", "scope": str(scope), "policy": row.policy}
+        zone = {"zone": row.zone} if row.zone else {}
+        yield {"row": "scope", "scope": str(scope), "policy": row.policy, **zone}
         for lines in (_session_lines, _assertion_lines, _window_lines, _verdict_lines, _run_lines):
             yield from lines(transaction, row)
         yield {"row": "end", "scope": str(scope)}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from afterword.facts.fact import Fact
 
 
 def iso_instant(instant: datetime | None) -> str | None:
-    """Return an instant as ISO 8601 in UTC, None for none."""
-    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z") if instant else None
+    """Return an instant as ISO 8601 with its offset (Z for UTC), None for none."""
+    return instant.isoformat().replace("+00:00", "Z") if instant else None
 
 
 def fact_json(fact: Fact) -> dict[str, Any]:

@@ -147,7 +147,7 @@ class _Import:
         self._lock_scope(transaction)
         row = scope_rows.scope_row(transaction, self._scope)
         if row is not None and not row.revision:
-            row.policy = line["policy"]
+            row.policy, row.zone = line["policy"], line["zone"]
             transaction.add(row)
 
     def _lock_scope(self, transaction: Session) -> int:
@@ -266,7 +266,8 @@ class _Import:
 
 def _turn_row(turn: Line, session_pk: int) -> Line:
     """Return the columns of a turn. What follows from its text is made here, whatever the file says."""
-    return {**turn, "session_pk": session_pk, **derived_turn_values(turn_of(TurnRow(**turn)))}
+    columns = {**turn, "session_pk": session_pk}
+    return {**columns, **derived_turn_values(turn_of(_as_row(columns)))}
 
 
 def _as_row(values: Line) -> Any:

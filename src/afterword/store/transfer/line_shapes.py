@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from sqlmodel import SQLModel
 
+from afterword.errors import FileInvalid
+from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
 from afterword.store.forgetting.tombstone_rows import parse_tombstone, parse_tombstone_key
 from afterword.store.json_lines import Line, LineShape, parse_columns, parse_shape
@@ -30,6 +32,7 @@ from afterword.store.tables import (
 class _ScopeShape(LineShape):
     scope: str
     policy: Literal[tuple(map(str, Policy))]  # type: ignore[valid-type]  # the values of an enumeration
+    zone: str | None = None
 
 
 class _SessionShape(LineShape):
@@ -94,10 +97,18 @@ def parse_line(line: Line) -> Line:
     return parsed
 
 
+def _check_zone(name: str | None) -> None:
+    try:
+        read_zone(name or "UTC")
+    except ValueError as error:
+        raise FileInvalid(f"scope.zone: {error}") from None
+
+
 def _check_parts(kind: str, parsed: Line) -> None:
     """Check what a line of this kind holds beside columns; the saved state of a session is parsed."""
     if kind == "scope":
         Scope.parse(parsed["scope"])
+        _check_zone(parsed["zone"])
     if kind == "session" and parsed["state"] is not None:
         parsed["state"] = parse_columns(StateRow, parsed["state"])
         check_state(parsed["state"]["content"])

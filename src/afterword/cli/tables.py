@@ -1,0 +1,79 @@
+"""Tables that fit the terminal: texts wrap at words, and a narrow terminal gets a list instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+SHORT = 30
+"""A column whose cells are all at most this wide is never wrapped."""
+NARROWEST = 26
+"""A column of texts gets at least this much room in a table."""
+_GAP = 2
+_INDENT = 4
+
+
+class ResponsiveTable:
+    """Rows under a title. Columns without any content are left out.
+
+    Where the columns of texts would get too little room, each row is printed as a list: its short cells in one line,
+    and each text below it.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[object]],
+        styles: Sequence[str] | None = None,
+    ) -> None:
+        cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+        shown = [place for place in range(len(columns)) if any(row[place] for row in cells)]
+        self._title, self._columns = title, [columns[place] for place in shown]
+        self._rows = [[row[place] for place in shown] for row in cells]
+        self._styles = styles or [""] * len(rows)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """Yield the table, or the list."""
+        widths = [
+            max(cell_len(line) for cell in (name, *column) for line in cell.splitlines() or [""])
+            for name, column in zip(self._columns, zip(*self._rows, strict=True), strict=True)
+        ]
+        texts = {place for place, width in enumerate(widths) if width > SHORT}
+        needed = sum(min(width, NARROWEST) if place in texts else width for place, width in enumerate(widths))
+        if needed + _GAP * (len(widths) - 1) <= options.max_width:
+            yield self._table(texts)
+        else:
+            yield from self._list(texts, console, options.max_width)
+
+    def _table(self, texts: set[int]) -> Table:
+        plain = Table(title=self._title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+        for place, name in enumerate(self._columns):
+            plain.add_column(name, overflow="fold", no_wrap=place not in texts)
+        for row, style in zip(self._rows, self._styles, strict=True):
+            plain.add_row(*(Text(cell, style=style) for cell in row))
+        return plain
+
+    def _list(self, texts: set[int], console: Console, width: int) -> Iterator[RenderableType]:
+        yield Text(self._title, style="italic")
+        for row, style in zip(self._rows, self._styles, strict=True):
+            yield Text("")
+            cells = [(place, cell) for place, cell in enumerate(row) if cell and place not in texts]
+            named = [cell if place == 0 else f"{self._columns[place]} {cell}" for place, cell in cells]
+            yield from _wrapped(", ".join(named), style, 0, console, width)
+            for place in sorted(texts):
+                label = "" if len(texts) == 1 else f"{self._columns[place]}: "
+                if row[place]:
+                    yield from _wrapped(f"{label}{row[place]}", style, _INDENT, console, width)
+        yield Text("")
+
+
+def _wrapped(text: str, style: str, indent: int, console: Console, width: int) -> Iterator[Text]:
+    """Yield the lines of a text, wrapped at words. The console itself wraps nothing, so that pipes get whole lines."""
+    for line in Text(text, style=style).wrap(console, width - indent, overflow="fold"):
+        yield Text(" " * indent) + line

@@ -1,0 +1,54 @@
+"""Instants with the offset of the place where something was said: relative days count from its local day. Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+LARGEST_OFFSET_S = 24 * 3600 - 1
+
+
+def read_zone(name: str) -> tzinfo:
+    """Return a time zone by its IANA name. Raises `ValueError` for a name that is none."""
+    if name == "UTC":
+        return UTC  # also on a system without time zone data
+    try:
+        return ZoneInfo(name)
+    except (LookupError, OSError, ValueError):
+        raise ValueError(f"{name!r} is no time zone; write UTC or for example Europe/Vienna") from None
+
+
+def in_zone(at: datetime, zone: tzinfo) -> datetime:
+    """Return an instant with the offset of the place where it was written down.
+
+    An offset other than zero is kept. A time without an offset is a local time of `zone`. A time in UTC says nothing of
+    its place, because programs write every time so: it is given the offset of `zone`.
+    """
+    if at.tzinfo is None:
+        at = at.replace(tzinfo=zone)
+    try:
+        return at_offset(at, offset_seconds(at) or offset_seconds(at.astimezone(zone)))
+    except OverflowError:
+        return at.astimezone(UTC)
+
+
+def offset_seconds(at: datetime | None) -> int | None:
+    """Return how many seconds the local time of an instant is ahead of UTC, None for UTC."""
+    offset = at.utcoffset() if at is not None else None
+    return int(offset.total_seconds()) or None if offset else None
+
+
+def at_offset(at: datetime, offset_s: int | None) -> datetime:
+    """Return an instant with this offset; in UTC if there is none, or if no calendar has its local time."""
+    if offset_s is None or not -LARGEST_OFFSET_S <= offset_s <= LARGEST_OFFSET_S:
+        return at if at.tzinfo is UTC else at.astimezone(UTC)
+    try:
+        return at.astimezone(_fixed(offset_s))
+    except OverflowError:
+        return at.astimezone(UTC)
+
+
+@lru_cache(maxsize=256)
+def _fixed(offset_s: int) -> timezone:
+    return timezone(timedelta(seconds=offset_s))
