@@ -32,14 +32,18 @@ class ResponsiveTable:
         rows: Sequence[Sequence[object]],
         styles: Sequence[str] | None = None,
     ) -> None:
-        cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+        missing = [""] * len(columns)  # a row that failed has fewer cells
+        cells = [["" if cell is None else str(cell) for cell in (*row, *missing)][: len(columns)] for row in rows]
         shown = [place for place in range(len(columns)) if any(row[place] for row in cells)]
         self._title, self._columns = title, [columns[place] for place in shown]
         self._rows = [[row[place] for place in shown] for row in cells]
         self._styles = styles or [""] * len(rows)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """Yield the table, or the list."""
+        """Yield the table, or the list; only the title if there are no rows."""
+        if not self._rows:
+            yield Text(self._title, style="italic")
+            return
         widths = [
             max(cell_len(line) for cell in (name, *column) for line in cell.splitlines() or [""])
             for name, column in zip(self._columns, zip(*self._rows, strict=True), strict=True)
