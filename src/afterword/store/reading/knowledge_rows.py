@@ -23,23 +23,22 @@ from afterword.facts.assertions import (
     Verdict,
 )
 from afterword.facts.knowledge import StoredKnowledge
+from afterword.facts.local_time import at_offset
 from afterword.facts.persistent_map import LazyMap, PersistentMap, group_ids
 from afterword.facts.scopes import Scope
 from afterword.facts.similarity import is_compared, statement_stems
 from afterword.facts.statement_index import StatementIndex
 from afterword.facts.words import terms
 from afterword.recall.index_units import TOKENIZER, words_without_date
-from afterword.store.database.compiled_queries import CompiledQuery, Plain, moment, moment_or_none
+from afterword.store.database.compiled_queries import CompiledQuery, Plain, moment
 from afterword.store.rows import tags_of
 from afterword.store.tables import AssertionRow, EvidenceRow, FactRow, VerdictRow
 
 _COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
     *((AssertionRow, name) for name in "id session_id act kind subject attribute value statement speaker".split()),
     *((AssertionRow, name) for name in "authority said_at time_is_guess valid_from valid_to cue".split()),
-    *(
-        (AssertionRow, name)
-        for name in "limited_to outcome is_flagged tags former_name subject_key attribute_key".split()
-    ),
+    *((AssertionRow, name) for name in "limited_to outcome is_flagged tags former_name utc_offset_s".split()),
+    *((AssertionRow, name) for name in "subject_key attribute_key".split()),
     *((EvidenceRow, name) for name in "ordinal kind quote session_id turn speaker start".split()),
     *((FactRow, name) for name in "lead_id search_terms".split()),
 )
@@ -48,7 +47,8 @@ _COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
 (
     _ID, _SESSION, _ACT, _KIND, _SUBJECT, _ATTRIBUTE, _VALUE, _STATEMENT, _SPEAKER,
     _AUTHORITY, _SAID_AT, _IS_GUESS, _VALID_FROM, _VALID_TO, _CUE,
-    _LIMITED_TO, _OUTCOME, _IS_FLAGGED, _TAGS, _FORMER_NAME, _SUBJECT_KEY, _ATTRIBUTE_KEY,
+    _LIMITED_TO, _OUTCOME, _IS_FLAGGED, _TAGS, _FORMER_NAME, _OFFSET_S,
+    _SUBJECT_KEY, _ATTRIBUTE_KEY,
     _ORDINAL, _QUOTE_KIND, _QUOTE, _QUOTE_SESSION, _TURN, _QUOTE_SPEAKER, _START,
     _LEAD, _TERMS,
 ) = range(len(_COLUMNS))
@@ -132,7 +132,7 @@ def stored_knowledge(transaction: Session, scope: Scope, ids: Select[Any], keys:
         & statements.first.keys(),
         joined={(row[_EARLIER], row[_LATER]) for row in verdicts if row[_JOINS]},
         renaming_ids=[id_ for id_, row in statements.first.items() if row[_FORMER_NAME]],
-        last_said_at=moment_or_none(max((row[_SAID_AT] for row in statements.first.values()), default=None)),
+        last_said_at=max((moment(row[_SAID_AT]) for row in statements.first.values()), default=None),
         index=statements.index,
     )
 
@@ -144,7 +144,8 @@ def _order(rows: Sequence[Plain]) -> Order:
 
 
 def _assertion(rows: Sequence[Plain], scope: Scope) -> Assertion:
-    row = rows[0]
+    row, offset_s = rows[0], rows[0][_OFFSET_S]
+    valid_from, valid_to = (at and at_offset(moment(at), offset_s) for at in (row[_VALID_FROM], row[_VALID_TO]))
     return Assertion(
         id=row[_ID],
         scope=scope,
@@ -157,15 +158,15 @@ def _assertion(rows: Sequence[Plain], scope: Scope) -> Assertion:
         statement=row[_STATEMENT],
         speaker=row[_SPEAKER],
         authority=Authority(row[_AUTHORITY]),
-        said_at=moment(row[_SAID_AT]),
+        said_at=at_offset(moment(row[_SAID_AT]), offset_s),
         evidence=tuple(
             Evidence(EvidenceKind(quoted[_QUOTE_KIND]), *quoted[_QUOTE : _START + 1])
             for quoted in sorted(rows, key=lambda quoted: quoted[_ORDINAL] or 0)
             if quoted[_ORDINAL] is not None
         ),
         time_is_guess=bool(row[_IS_GUESS]),
-        valid_from=moment_or_none(row[_VALID_FROM]),
-        valid_to=moment_or_none(row[_VALID_TO]),
+        valid_from=valid_from,
+        valid_to=valid_to,
         cue=Cue(row[_CUE]) if row[_CUE] else None,
         limited_to=row[_LIMITED_TO],
         outcome=row[_OUTCOME],
