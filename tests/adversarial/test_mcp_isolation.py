@@ -19,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 import afterword
 from afterword import Afterword, ScopeMemory
 from afterword.settings import EmbeddingOptions, Settings
-from mcp_clients import Person, client_of, server_of
+from mcp_clients import Person, client_of, connected, server_of, serving_http
 
 USERS = ("mira", "mira2", "Mira", "mi%72a", "mira.mira", "noor")
 """Look-alike ids of users. Their sessions have the same ids."""
@@ -54,9 +54,17 @@ ATTEMPTS = st.builds(
 
 
 @asynccontextmanager
-async def clients(app: Afterword) -> AsyncIterator[Mapping[str, Client]]:
-    """Yield a client of each user, whose person agrees to everything."""
+async def clients(app: Afterword, *, over_http: bool) -> AsyncIterator[Mapping[str, Client]]:
+    """Yield a client of each user, whose person agrees to everything; over HTTP each has a key."""
     async with AsyncExitStack() as stack:
+        if over_http:
+            address = await stack.enter_async_context(serving_http(app))
+            secrets = {name: (await app.keys.create(user=name)).secret for name in USERS}
+            yield {
+                name: await stack.enter_async_context(connected(address, secret, person=Person("accept")))
+                for name, secret in secrets.items()
+            }
+            return
         yield {
             name: await stack.enter_async_context(client_of(server_of(app.user(name)), person=Person("accept")))
             for name in USERS
@@ -97,7 +105,7 @@ async def answer_to(client: Client, attempt: Attempt, fact_id: str, session_id: 
         return json.dumps(str(error))
 
 
-async def check(attempts: list[Attempt]) -> None:
+async def check(attempts: list[Attempt], *, over_http: bool = False) -> None:
     quiet = Settings(embedding=EmbeddingOptions(kind="none"))
     async with afterword.open("sqlite://", settings=quiet) as app:
         fact_ids = {}
@@ -109,7 +117,7 @@ async def check(attempts: list[Attempt]) -> None:
                 await app.user(name).process(saved, session_id=session_id, started_at="2026-03-02")
             await app.user(name).remember(f"The user keeps a lamp in {MARKERS[name]}.")
             fact_ids[name] = [fact.id for fact in (await app.user(name).facts()).facts]
-        async with clients(app) as opened:
+        async with clients(app, over_http=over_http) as opened:
             for attempt in attempts:
                 known = fact_ids[attempt.victim]
                 fact_id = known[attempt.number % len(known)][: attempt.prefix]
@@ -128,13 +136,21 @@ def test_users_never_see_each_other(attempts: list[Attempt]) -> None:
     asyncio.run(check(attempts))
 
 
+@settings(max_examples=2)
+@given(st.lists(ATTEMPTS, min_size=15, max_size=15))
+def test_keys_never_see_each_other(attempts: list[Attempt]) -> None:
+    asyncio.run(check(attempts, over_http=True))
+
+
 @pytest.mark.soak
 @settings(max_examples=200)
-@given(st.lists(ATTEMPTS, min_size=30, max_size=60))
-def test_users_never_see_each_other_for_long(attempts: list[Attempt]) -> None:
-    asyncio.run(check(attempts))
+@given(st.lists(ATTEMPTS, min_size=30, max_size=60), st.booleans())
+def test_users_never_see_each_other_for_long(attempts: list[Attempt], over_http: bool) -> None:
+    asyncio.run(check(attempts, over_http=over_http))
 
 
-@pytest.mark.parametrize("tool", ["get_fact", "withdraw_fact", "correct_fact", "forget", "read fact", "read session"])
-def test_every_call_with_the_id_of_another_user(tool: str) -> None:
-    asyncio.run(check([Attempt("mira", victim, tool, 0, 20) for victim in USERS[1:]]))
+@pytest.mark.parametrize("over_http", [False, True])
+def test_every_call_with_the_ids_of_other_users(over_http: bool) -> None:
+    tools = ["get_fact", "withdraw_fact", "correct_fact", "forget", "read fact"]
+    attempts = [Attempt("mira", victim, tool, 0, 20) for victim in ("mira2", "Mira") for tool in tools]
+    asyncio.run(check(attempts, over_http=over_http))

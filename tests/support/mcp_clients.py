@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, Literal
 
+import httpx2
+import uvicorn
+from afterword.server.app import create_app
 from mcp import Client
 from mcp.client.session import ClientRequestContext, ElicitationFnT
+from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ElicitRequestParams, ElicitResult, TextContent
 
-from afterword import ScopeMemory
+from afterword import Afterword, ScopeMemory
 from afterword.server.mcp.registration import memory_server
-from afterword.server.mcp.server import Caller, MemoryServer
+from afterword.server.mcp.server import MemoryServer, ToolCaller
+from afterword.settings import ServerOptions
 
 MODES = ("auto", "legacy")
 """The new protocol, and the one with a handshake."""
@@ -34,7 +43,7 @@ class Person:
 
 def server_of(memory: ScopeMemory, *, read_only: bool = False) -> MemoryServer:
     """Return a server in this process for one memory."""
-    caller = Caller(memory.for_agent(), may_write=not read_only)
+    caller = ToolCaller(memory.for_agent(), may_write=not read_only)
     return memory_server(lambda: caller)
 
 
@@ -57,3 +66,28 @@ async def error_of(client: Client, tool: str, **arguments: Any) -> str:
     result = await client.call_tool(tool, arguments)
     assert result.is_error, result.structured_content
     return "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+
+
+@asynccontextmanager
+async def serving_http(app: Afterword, **options: Any) -> AsyncIterator[str]:
+    """Yield the address of a service of this store, in this process."""
+    service = create_app(app, ServerOptions(requests_per_minute=100_000, **options))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = uvicorn.Server(uvicorn.Config(service, log_config=None, lifespan="on", ws="none"))
+        running = asyncio.ensure_future(server.serve(sockets=[listening]))
+        # A request waits in the socket until the server has started.
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        server.should_exit = True
+        await running
+
+
+@asynccontextmanager
+async def connected(
+    address: str, secret: str, mode: str = "auto", person: Person | None = None
+) -> AsyncIterator[Client]:
+    """Yield a client with a key, over HTTP."""
+    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {secret}"}) as http:
+        transport = streamable_http_client(f"{address}/mcp", http_client=http)
+        callback = person.answer if person is not None else None
+        async with Client(transport, mode=mode, elicitation_callback=callback) as client:
+            yield client

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from mcp.server.auth.provider import TokenVerifier
-from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import ResourceSecurity
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, ToolAnnotations
@@ -15,7 +13,7 @@ from pydantic import Field
 from afterword.errors import AfterwordError
 from afterword.server.mcp.answers import HistoryAnswer, TranscriptAnswer
 from afterword.server.mcp.reading_tools import READING_TOOLS
-from afterword.server.mcp.server import Caller, CallerContext, MemoryServer, memory_of, resource_errors
+from afterword.server.mcp.server import CallerContext, MemoryServer, ToolCaller, memory_of, resource_errors
 from afterword.server.mcp.writing_tools import ASKING_TOOLS, forget_for_good
 
 READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
@@ -25,11 +23,9 @@ JSON = "application/json"
 NOTHING_KNOWN = "Nothing is known from earlier conversations yet."
 
 
-def memory_server(
-    caller: Callable[[], Caller], *, token_verifier: TokenVerifier | None = None, auth: AuthSettings | None = None
-) -> MemoryServer:
+def memory_server(caller: Callable[[], ToolCaller]) -> MemoryServer:
     """Return the server whose calls use the memory that `caller` returns."""
-    server = MemoryServer(caller, token_verifier=token_verifier, auth=auth)
+    server = MemoryServer(caller)
     for name, tool in READING_TOOLS.items():
         server.add_tool(tool, name, annotations=READS)
     for name, tool in ASKING_TOOLS.items():

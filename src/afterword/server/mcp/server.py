@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from mcp.server.auth.provider import TokenVerifier
-from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp_types import CallToolResult, InputRequiredResult
@@ -27,31 +25,27 @@ CallerContext = Context[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
-    """Whose memory a call uses, and whether it may ask for changes."""
+class ToolCaller:
+    """Whose memory a call uses, and whether it may ask for changes.
+
+    `recording` is entered around a call that asks for a change, with the name of the tool.
+    """
 
     memory: AgentAccess
     may_write: bool = True
+    recording: Callable[[str], AbstractAsyncContextManager[None]] | None = None
 
 
 class MemoryServer(MCPServer[Any]):
     """An MCP server whose tools use the memory of the caller. `caller` returns the caller of the running request."""
 
-    def __init__(
-        self,
-        caller: Callable[[], Caller],
-        *,
-        token_verifier: TokenVerifier | None = None,
-        auth: AuthSettings | None = None,
-    ) -> None:
+    def __init__(self, caller: Callable[[], ToolCaller]) -> None:
         self.caller = caller
         super().__init__(
             "afterword",
             title="Afterword memory",
             instructions=INSTRUCTIONS,
             version=__version__,
-            token_verifier=token_verifier,
-            auth=auth,
             log_level="WARNING",
         )
 
@@ -64,9 +58,13 @@ class MemoryServer(MCPServer[Any]):
         self, name: str, arguments: dict[str, Any], context: CallerContext | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool. Raises `ToolError` for a tool that the caller may not call."""
-        if not self.caller().may_write and name not in {tool.name for tool in await self.list_tools()}:
+        caller = self.caller()
+        if name in {tool.name for tool in await super().list_tools() if _is_read_only(tool)}:
+            return await super().call_tool(name, arguments, context)
+        if not caller.may_write:
             raise ToolError(f"There is no tool {name} here: this access is read-only.")
-        return await super().call_tool(name, arguments, context)
+        async with caller.recording(name) if caller.recording is not None else nullcontext():
+            return await super().call_tool(name, arguments, context)
 
 
 def memory_of(context: CallerContext) -> AgentAccess:

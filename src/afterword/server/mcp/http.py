@@ -1,0 +1,106 @@
+"""The MCP server on the HTTP service: streamable HTTP without sessions, with the keys of the service."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextvars import ContextVar
+from functools import partial
+from urllib.parse import urlsplit
+
+from fastapi import FastAPI
+from fastapi.security import HTTPAuthorizationCredentials
+from fastapi.security.utils import get_authorization_scheme_param
+from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.requests import Request
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from afterword import Afterword, ApiKey
+from afterword import Scope as MemoryScope
+from afterword.server.access import verified_key
+from afterword.server.mcp.registration import memory_server
+from afterword.server.mcp.server import ToolCaller
+from afterword.server.problems import Refused
+
+PATH = "/mcp"
+
+_caller: ContextVar[ToolCaller] = ContextVar("afterword_mcp_caller")
+
+
+def add_mcp(service: FastAPI, app: Afterword, *, origins: Collection[str], longest_body_bytes: int) -> None:
+    """Add the MCP server to the service, at `/mcp`. Pages of `origins` may call it."""
+    endpoint = McpEndpoint(app, origins, longest_body_bytes)
+    service.router.routes.append(Route(PATH, endpoint))
+    service.state.lifespans.append(endpoint.running)
+
+
+class McpEndpoint:
+    """An ASGI application that answers with the memory of the key of each request."""
+
+    def __init__(self, app: Afterword, origins: Collection[str], longest_body_bytes: int) -> None:
+        self._app, self._origins = app, frozenset(origins)
+        self._server = memory_server(_caller.get)
+        self._server.streamable_http_app(
+            streamable_http_path=PATH,
+            stateless_http=True,
+            json_response=True,
+            max_request_body_size=longest_body_bytes,
+            # The service checks the Host of every request itself.
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        )
+        self._answer = AuthContextMiddleware(self._server.session_manager.handle_request)
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Return what runs while requests are answered."""
+        return self._server.session_manager.run()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request. Raises `Refused` and `KeyInvalid`."""
+        request = Request(scope, receive)
+        key = await verified_key(request, _credentials(request))
+        self._check_origin(request)
+        if key.scope is None:
+            raise Refused(403, "this key has no memory of its own; make one with `afterword keys create --user`")
+        # What the server seals for the client's next request is bound to this key.
+        scope["user"] = AuthenticatedUser(AccessToken(token=key.id, client_id=key.id, scopes=[]))
+        owner = ToolCaller(
+            self._app.scope(key.scope).for_agent(),
+            may_write=not key.is_read_only,
+            recording=partial(_recorded, self._app, key, key.scope),
+        )
+        reset = _caller.set(owner)
+        try:
+            await self._answer(scope, receive, send)
+        finally:
+            _caller.reset(reset)
+
+    def _check_origin(self, request: Request) -> None:
+        """Raise `Refused` for a page of another origin."""
+        origin = request.headers.get("origin")
+        is_own = origin is not None and urlsplit(origin).netloc == request.headers.get("host")
+        if origin is not None and not is_own and origin not in self._origins:
+            raise Refused(403, "pages of this origin may not call the service")
+
+
+def _credentials(request: Request) -> HTTPAuthorizationCredentials | None:
+    scheme, secret = get_authorization_scheme_param(request.headers.get("authorization"))
+    is_bearer = scheme.lower() == "bearer" and secret != ""
+    return HTTPAuthorizationCredentials(scheme=scheme, credentials=secret) if is_bearer else None
+
+
+@asynccontextmanager
+async def _recorded(app: Afterword, key: ApiKey, scope: MemoryScope, tool: str) -> AsyncIterator[None]:
+    """Record in the audit that a key asked for a change."""
+    refusal = None
+    async with app.requests.begin(key, f"mcp {tool}", scope=scope) as request:
+        try:
+            yield
+        except ToolError as error:
+            request.result, refusal = 400, error
+    if refusal is not None:
+        raise refusal
