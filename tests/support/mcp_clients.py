@@ -10,13 +10,13 @@ from typing import Any, Literal
 
 import httpx2
 import uvicorn
-from afterword.server.app import create_app
 from mcp import Client
 from mcp.client.session import ClientRequestContext, ElicitationFnT
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ElicitRequestParams, ElicitResult, TextContent
 
 from afterword import Afterword, ScopeMemory
+from afterword.server.app import create_app
 from afterword.server.mcp.registration import memory_server
 from afterword.server.mcp.server import MemoryServer, ToolCaller
 from afterword.settings import ServerOptions

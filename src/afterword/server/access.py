@@ -52,10 +52,8 @@ class Caller:
         return self.app.scope(scope)
 
 
-async def caller(
-    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
-) -> Caller:
-    """Return who asks. Raises `Refused` and `KeyInvalid`."""
+async def verified_key(request: Request, credentials: HTTPAuthorizationCredentials | None) -> ApiKey:
+    """Return the key of a request, which counts against its limit. Raises `Refused` and `KeyInvalid`."""
     if credentials is None:
         raise Refused(401, "give a key: Authorization: Bearer KEY", headers={"WWW-Authenticate": "Bearer"})
     service: Service = request.app.state.service
@@ -65,8 +63,17 @@ async def caller(
         window = await service.limiter.get_window_stats(service.limit, key.id)
         wait_s = max(1, round(window.reset_time - _now()))
         raise Refused(429, "too many requests with this key", headers={"Retry-After": str(wait_s)})
-    if key.is_read_only and request.method not in SAFE_METHODS:
+    return key
+
+
+async def caller(
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+) -> Caller:
+    """Return who asks. Raises `Refused` and `KeyInvalid`."""
+    key = await verified_key(request, credentials)
+    if credentials is None or (key.is_read_only and request.method not in SAFE_METHODS):
         raise Refused(403, "this key may only read")
+    service: Service = request.app.state.service
     return Caller(service.app, key, credentials.credentials)
 
 

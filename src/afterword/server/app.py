@@ -27,6 +27,7 @@ from afterword.server.access import Service, caller, memory_in_path, own_memory
 from afterword.server.background import Background
 from afterword.server.contents import ProblemDetails
 from afterword.server.guard import Guard
+from afterword.server.mcp.http import add_mcp
 from afterword.server.problems import MEDIA_TYPE, UNAVAILABLE, add_handlers, problem
 from afterword.settings import ServerOptions
 
@@ -101,6 +102,7 @@ def create_app(app: Afterword, options: ServerOptions | None = None) -> FastAPI:
         responses=described,
     )
     service.include_router(admin_routes.router, responses=described)
+    add_mcp(service, app, origins=options.cors_origins, longest_body_bytes=options.longest_body_bytes)
     _add_document(service, described)
     return service
 

@@ -14,7 +14,7 @@ from afterword.errors import AfterwordError
 from afterword.server.mcp.answers import HistoryAnswer, TranscriptAnswer
 from afterword.server.mcp.reading_tools import READING_TOOLS
 from afterword.server.mcp.server import CallerContext, MemoryServer, ToolCaller, memory_of, resource_errors
-from afterword.server.mcp.writing_tools import ASKING_TOOLS, forget_for_good
+from afterword.server.mcp.writing_tools import ASKING_TOOLS, erase_after_asking
 
 READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 ASKS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
@@ -30,7 +30,7 @@ def memory_server(caller: Callable[[], ToolCaller]) -> MemoryServer:
         server.add_tool(tool, name, annotations=READS)
     for name, tool in ASKING_TOOLS.items():
         server.add_tool(tool, name, annotations=ASKS)
-    server.add_tool(forget_for_good, "forget", annotations=ERASES)
+    server.add_tool(erase_after_asking, "forget", annotations=ERASES)
     server.resource("memory://facts/{fact_id}", name="fact", mime_type=JSON)(_fact)
     # The id of a session is a key of the store and never a path.
     security = ResourceSecurity(exempt_params={"session_id"})

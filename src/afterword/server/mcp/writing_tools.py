@@ -142,7 +142,7 @@ async def ask_to_forget(fact_id: str | None, session_id: str | None, ctx: Caller
     return Elicit(f"Erase {subject} for good? {extent}, and the words elsewhere. It cannot be undone.", ErasureForm)
 
 
-async def forget_for_good(
+async def erase_after_asking(
     ctx: CallerContext,
     answer: Annotated[ElicitationResult[PersonAnswer], Resolve(ask_to_forget)],
     fact_id: Annotated[str | None, Field(min_length=6, description="The fact to erase.")] = None,
