@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -23,6 +22,7 @@ from afterword.agents.tools import RecallTool, RememberTool, WithdrawTool
 from afterword.errors import NotFound
 from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.scopes import Scope, ScopeKind
+from afterword.normal_form import composed
 from afterword.pipeline.consolidation import judging_coverage
 from afterword.pipeline.intake import Saved
 from afterword.store import fact_ids, ledger, lookup, reviews, runs, scope_rows, sessions
@@ -37,11 +37,11 @@ LOOK_ALIKES: Sequence[str] = [
     *("lena", "Lena", "lena ", "len", "lenaa", "lena/user", "default/user/lena"),
     *("l%", "len_", "%", "lena' OR '1'='1", "lena'; DROP TABLE facts; --", 'lena" OR name:*', "lena*", "lena\\"),
     *("lеna", "ｌｅｎａ", "le\u00adna", "lena\u200b"),  # a Cyrillic letter, wide letters, signs without width
-    *(unicodedata.normalize("NFC", "zoë"), unicodedata.normalize("NFD", "zoë")),
+    *("zoë", "zoe"),
     *("straße", "strasse", "1", "01"),
 ]
 SIGNS = st.sampled_from([*"lLeE%_*'\"\\;:- .()ëéßſıİ١ẞσς", "\u0308", "\u200b", "default", "user"])
-NAMES = st.lists(SIGNS, min_size=1, max_size=4).map("".join).filter(lambda name: bool(name.strip()))
+NAMES = st.lists(SIGNS, min_size=1, max_size=4).map("".join).filter(lambda name: bool(name.strip())).map(composed)
 
 
 async def fill(store: Store, scope: Scope, city: str) -> None:

@@ -224,19 +224,25 @@ def worker_command(
     call_store(lambda store: store.run_worker(concurrency=concurrency, once=once, on_begin=show_begin))
 
 
+async def _migrated(
+    store: Afterword,
+) -> tuple[tuple[str | None, str], tuple[Scope, ...], Mapping[Scope, tuple[FactChange, ...]]]:
+    return await store.migrate(), await store.merge_scope_forms(), await store.derive_facts()
+
+
 @app.command(name="migrate")
 def migrate_command(as_json: Json = False) -> None:
-    """Bring the tables of the store up to date, and show the facts that new rules for deriving them have changed."""
-
-    async def migrate(store: Afterword) -> tuple[tuple[str | None, str], Mapping[Scope, tuple[FactChange, ...]]]:
-        return await store.migrate(), await store.derive_facts()
-
-    (before, after), changes = call_store(migrate)
+    """Bring the tables of the store up to date, and show the memories that were merged and the facts that changed."""
+    (before, after), merged, changes = call_store(_migrated)
     changed = [(str(scope), change) for scope, changes_of_scope in changes.items() for change in changes_of_scope]
     if as_json:
-        print_json({"before": before, "after": after, "changed": [_change_json(*change) for change in changed]})
+        forms = [{"from": str(scope), "into": str(scope.normal)} for scope in merged]
+        facts = [_change_json(*change) for change in changed]
+        print_json({"before": before, "after": after, "merged": forms, "changed": facts})
         return
     console().print(f"tables: {before or 'none'} -> {after}" if before != after else f"tables: {after}, up to date")
+    for scope in merged:
+        console().print(f"merged {str(scope)!a} into {scope.normal}: the same name in another form")
     rows = [
         (
             scope,

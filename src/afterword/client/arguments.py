@@ -15,6 +15,7 @@ from afterword.facts.fact import Fact, Status
 from afterword.facts.local_time import at_offset, offset_seconds
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
+from afterword.normal_form import composed
 
 Row = TypeVar("Row")
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -62,7 +63,7 @@ def choices(kind: type[Choice], value: Several, argument: str) -> frozenset[Choi
 
 def tag_names(tags: Several) -> tuple[str, ...]:
     """Return tags as they are stored: each once, on one line. Raises `ArgumentInvalid` for an empty or long one."""
-    names = tuple(dict.fromkeys(" ".join(tag.split()) for tag in ([tags] if isinstance(tags, str) else tags)))
+    names = tuple(dict.fromkeys(" ".join(composed(tag).split()) for tag in ([tags] if isinstance(tags, str) else tags)))
     if not all(0 < len(name) <= LONGEST_TAG for name in names):
         raise ArgumentInvalid(f"a tag is a text of 1 to {LONGEST_TAG} characters, not {min(names, key=len)!r}")
     return names

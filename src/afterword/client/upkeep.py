@@ -123,6 +123,15 @@ class StoreUpkeep:
 
         return await migrate(self._resources)
 
+    async def merge_scope_forms(self) -> tuple[Scope, ...]:
+        """Merge the scopes whose names an older afterword stored in another form than NFC; return those scopes.
+
+        Run it after `migrate`. A SQLite store that is upgraded when it is opened does this itself.
+        """
+        from afterword.store.merging.scope_forms import merge_scope_forms
+
+        return await merge_scope_forms(await self._resources.store())
+
     async def derive_facts(self) -> Mapping[Scope, tuple[FactChange, ...]]:
         """Derive the facts again that the rules of an older afterword derived; return what changed in each scope.
 

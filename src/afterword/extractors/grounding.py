@@ -22,6 +22,7 @@ from afterword.facts.assertions import OWNER, Assertion, Authority, Evidence, Ev
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import Role, Transcript, Turn
 from afterword.facts.words import folded
+from afterword.normal_form import composed
 from afterword.privacy.foreign.stretches import FILLER, foreign_turns, without_foreign
 from afterword.privacy.normalisation import visible_text
 from afterword.privacy.prompt_injection import is_instruction, is_pasted_with_instruction
@@ -331,7 +332,7 @@ def _check_own_words(candidate: Candidate, quotes: Sequence[_CitedQuote]) -> Non
 def _supports(value: str, own: str, pasted: str) -> bool:
     """Return whether a person's own words support a value of which pasted words were cited too."""
     own_words, pasted_words, value_words = (
-        {word.casefold() for word in re.findall(r"\w+", text)} for text in (own, pasted, value)
+        {word.casefold() for word in re.findall(r"\w+", composed(text))} for text in (own, pasted, value)
     )
     cited = value_words & (pasted_words | own_words)
     return bool(cited) and cited <= own_words
@@ -386,4 +387,4 @@ def _optional_text(text: str | None, field: str) -> str | None:
 
 def snake_case(text: str) -> str:
     """Return the words of a text in lower case, joined by underscores."""
-    return re.sub(r"[\W_]+", "_", text.casefold()).strip("_")
+    return re.sub(r"[\W_]+", "_", composed(text).casefold()).strip("_")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from afterword.normal_form import composed, composed_characters
 from afterword.privacy.normalisation import is_invisible
 
 _TYPOGRAPHIC = str.maketrans("‘’‚‛′‹›“”„‟″«»‐‑‒–—―−", "'" * 7 + '"' * 7 + "-" * 7)
@@ -10,26 +11,26 @@ _TYPOGRAPHIC = str.maketrans("‘’‚‛′‹›“”„‟″«»‐‑‒�
 def find_quote(quote: str, text: str) -> str | None:
     """Return the exact words of `text` that `quote` copies, or None.
 
-    White space, invisible characters and the typographic forms of quotation marks, apostrophes and dashes may differ;
-    letter case may not. A quote without a letter or digit matches nothing.
+    White space, invisible characters, the normal form and the typographic forms of quotation marks, apostrophes and
+    dashes may differ; letter case may not. A quote without a letter or digit matches nothing.
     """
     stripped, (wanted, _) = quote.strip(), _fold(quote)
     if not any(sign.isalnum() for sign in wanted):
         return None
-    if stripped in text:
+    if stripped in text and composed(text) == text:
         return stripped
     plain, places = _fold(text)
     start = plain.find(wanted)
     if start < 0:
         return None
-    return text[places[start] : places[start + len(wanted) - 1] + 1]
+    return text[places[start][0] : places[start + len(wanted) - 1][1]]
 
 
-def _fold(text: str) -> tuple[str, list[int]]:
-    """Return the text folded for comparison, and the position in `text` of each of its characters."""
+def _fold(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """Return the text folded for comparison, and where in `text` each of its characters starts and ends."""
     signs: list[str] = []
-    places: list[int] = []
-    for place, sign in enumerate(text.translate(_TYPOGRAPHIC)):
+    places: list[tuple[int, int]] = []
+    for sign, start, end in composed_characters(text.translate(_TYPOGRAPHIC)):
         if sign > "~" and is_invisible(sign):
             continue
         if sign.isspace():
@@ -37,7 +38,7 @@ def _fold(text: str) -> tuple[str, list[int]]:
                 continue
             sign = " "
         signs.append(sign)
-        places.append(place)
+        places.append((start, end))
     if signs and signs[-1] == " ":
         signs.pop()
     return "".join(signs), places

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from afterword.errors import ScopeInvalid
+from afterword.normal_form import composed, decomposed
 
 DEFAULT_TENANT = "default"
 LONGEST_NAME = 255
@@ -34,7 +35,7 @@ def _check(part: str, name: str, *, slash_allowed: bool) -> None:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Scope:
-    """Whose memory it is: tenant, kind and id. They are compared exactly as written (no case folding, no trimming).
+    """Whose memory it is: tenant, kind and id, in NFC. They are compared as written (no case folding, no trimming).
 
     Raises `ScopeInvalid` for empty names, control characters, lone surrogates, and names over 255 characters.
     """
@@ -46,6 +47,8 @@ class Scope:
     def __post_init__(self) -> None:
         _check("tenant", self.tenant, slash_allowed=False)
         _check("id", self.id, slash_allowed=True)
+        object.__setattr__(self, "tenant", composed(self.tenant))
+        object.__setattr__(self, "id", composed(self.id))
 
     def __str__(self) -> str:
         return f"{self.tenant}/{self.kind}/{self.id}"
@@ -54,6 +57,25 @@ class Scope:
     def user(cls, name: str, tenant: str = DEFAULT_TENANT) -> Scope:
         """Return the scope of one user."""
         return cls(tenant, ScopeKind.USER, name)
+
+    @classmethod
+    def stored(cls, tenant: str, kind: str, name: str) -> Scope:
+        """Return the scope of these stored names as they are. An older store may hold names that are not NFC."""
+        scope = cls(tenant, ScopeKind(kind), name)
+        object.__setattr__(scope, "tenant", tenant)
+        object.__setattr__(scope, "id", name)
+        return scope
+
+    @property
+    def normal(self) -> Scope:
+        """The scope with its names in NFC."""
+        return Scope(self.tenant, self.kind, self.id)
+
+    @property
+    def other_forms(self) -> tuple[Scope, ...]:
+        """The scope with its names in NFD, under which an older store may hold it; none if that is the same."""
+        form = Scope.stored(decomposed(self.tenant), self.kind, decomposed(self.id))
+        return () if form == self else (form,)
 
     @classmethod
     def parse(cls, text: str) -> Scope:

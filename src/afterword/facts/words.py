@@ -10,6 +10,8 @@ from functools import lru_cache
 
 import snowballstemmer
 
+from afterword.normal_form import composed
+
 STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -48,8 +50,8 @@ def content_words(text: str) -> str:
 
 @lru_cache(maxsize=10_000)
 def folded(text: str) -> str:
-    """Return the text for comparison: letter case and runs of white space do not count."""
-    return " ".join(text.casefold().split())
+    """Return the text for comparison: letter case, runs of white space and the normal form do not count."""
+    return " ".join(composed(text).casefold().split())
 
 
 def word_set(text: str) -> frozenset[str]:

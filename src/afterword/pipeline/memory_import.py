@@ -29,6 +29,7 @@ from afterword.facts.assertions import (
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
+from afterword.normal_form import composed
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.judging import PairJudging, PairsToJudge
 from afterword.pipeline.resolution import required_pairs
@@ -158,7 +159,7 @@ def _repetitions(known: Sequence[Assertion], new: Sequence[Assertion]) -> list[V
 
 
 def _assertion(store: Store, scope: Scope, kind: Origin, memory: Memory, file_time: datetime) -> Assertion:
-    statement = store.privacy.mask_text(memory.text)[: LONGEST["statement"]]
+    statement = store.privacy.mask_text(composed(memory.text))[: LONGEST["statement"]]
     evidence = (Evidence(EvidenceKind.IMPORT, statement),)
     said_at = memory.at or file_time
     return Assertion(

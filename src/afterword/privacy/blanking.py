@@ -10,6 +10,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from afterword.normal_form import composed, decomposed
+
 FORGOTTEN = "[forgotten]"
 """The placeholder for words that were forgotten."""
 
@@ -22,8 +24,18 @@ _FIRST_UNSPACED = "\u0e00"
 
 
 def letters_and_digits(text: str) -> str:
-    """Return the case-folded letters and digits of a text."""
-    return _letters_with_positions(text)[0]
+    """Return the case-folded letters and digits of a text, whatever its normal form."""
+    return _letters_with_positions(composed(text))[0]
+
+
+def decomposed_letters(text: str) -> str:
+    """Return what `letters_and_digits` once returned for a text in NFD, where accents were left out."""
+    return _letters_with_positions(decomposed(text))[0]
+
+
+def blank_decomposed(text: str, spans: Iterable[Span]) -> str:
+    """Return the text with `[forgotten]` in place of spans that count the letters of `decomposed_letters`."""
+    return composed(_with_spans_blanked(decomposed(text), spans))
 
 
 def _letters_with_positions(text: str) -> tuple[str, list[int]]:
@@ -39,7 +51,16 @@ def _letters_with_positions(text: str) -> tuple[str, list[int]]:
 
 
 def blank_spans(text: str, spans: Iterable[Span]) -> str:
-    """Return the text with `[forgotten]` in place of each span, or only `[forgotten]` if no other word remains."""
+    """Return the text with `[forgotten]` in place of each span, or only `[forgotten]` if no other word remains.
+
+    A text of which something is blanked becomes NFC.
+    """
+    normal = composed(text)
+    blanked = _with_spans_blanked(normal, spans)
+    return text if blanked == normal else blanked
+
+
+def _with_spans_blanked(text: str, spans: Iterable[Span]) -> str:
     _, positions = _letters_with_positions(text)
     parts: list[str] = []
     end = 0
@@ -76,6 +97,7 @@ def spans_to_blank(
     Words that `quotes_to_keep` also match are excluded unless `values` match them. Words that `values_to_keep` match
     are always excluded.
     """
+    text = composed(text)
     flags = bytearray(len(text))
     _mark(flags, text, quotes, 1)
     _mark(flags, text, quotes_to_keep, 0)
@@ -92,7 +114,10 @@ def _mark(flags: bytearray, text: str, phrases: Iterable[str], value: int) -> No
 
 
 def spans_of_flags(text: str, flags: Sequence[int]) -> list[Span]:
-    """Return the spans of flagged letters. Spaces and punctuation between flagged letters do not split a span."""
+    """Return the spans of flagged letters of a text in NFC.
+
+    Spaces and punctuation between flagged letters do not split a span.
+    """
     spans: list[Span] = []
     start: int | None = None
     _, positions = _letters_with_positions(text)
@@ -108,7 +133,7 @@ def spans_of_flags(text: str, flags: Sequence[int]) -> list[Span]:
 @lru_cache(maxsize=1024)
 def _pattern(phrase: str) -> re.Pattern[str] | None:
     """Return an expression that matches the whole words of a phrase in order, or None if it has no word."""
-    words = re.findall(r"\w+", phrase)
+    words = re.findall(r"\w+", composed(phrase))
     if not words:
         return None
     before = r"(?<!\w)" if words[0][0] < _FIRST_UNSPACED else ""
@@ -119,4 +144,4 @@ def _pattern(phrase: str) -> re.Pattern[str] | None:
 def mentions_phrase(text: str, phrase: str) -> bool:
     """Return whether a text holds the words of a phrase in order."""
     pattern = _pattern(phrase)
-    return pattern is not None and pattern.search(text) is not None
+    return pattern is not None and pattern.search(composed(text)) is not None

@@ -12,6 +12,8 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from afterword.normal_form import composed
+
 Span = tuple[int, int]
 
 _LOOKALIKES = {
@@ -97,13 +99,13 @@ def comparable(text: str) -> str:
 
 
 def visible_text(text: str) -> str:
-    """Return the text as it is served: without invisible characters, and without look-alikes inside of Latin words.
+    """Return the text in NFC, without invisible characters, and without look-alikes inside of Latin words.
 
     Words of other alphabets stay as they are.
     """
     if text.isascii():
         return remove_invisible(text)
-    return _WORD.sub(_as_latin, remove_invisible(text))
+    return _WORD.sub(_as_latin, composed(remove_invisible(text)))
 
 
 def _as_latin(match: re.Match[str]) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from afterword.facts.transcripts import Role, Turn
 from afterword.facts.words import STOP_WORDS
+from afterword.normal_form import composed
 from afterword.privacy.record_requests import HIDDEN, HIDDEN_FROM_HERE, Markers, RecordChange
 from afterword.privacy.state_keys import NEVER_HIDDEN
 
@@ -42,7 +43,7 @@ def hide_off_record_in_state(state: Mapping[str, Any], markers: Markers, humans:
 
     `humans` are the names of people. Every message keeps its position and type, so that AutoGen can load the state.
     """
-    hiding = _StateHiding(markers, frozenset(name.casefold() for name in humans))
+    hiding = _StateHiding(markers, frozenset(composed(name).casefold() for name in humans))
     hiding.collect(state)
     return {key: hiding.without(value) for key, value in state.items()}
 
@@ -145,7 +146,7 @@ class _StateHiding:
             return False
         names = (message.get(key) for key in ("source", "name", "role"))
         speaker = next((name for name in names if isinstance(name, str) and name), "")
-        return speaker.casefold() in self._humans
+        return composed(speaker).casefold() in self._humans
 
     def _remember(self, message: Mapping[str, Any]) -> None:
         if isinstance(message.get("id"), str):

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from afterword.normal_form import composed
 from afterword.privacy.blanking import Span, spans_of_flags
 
 _WORD = re.compile(r"\w+")
@@ -26,7 +27,7 @@ class PhraseSearch:
         self._by_key: dict[Words, dict[int, set[Words]]] = defaultdict(lambda: defaultdict(set))
         self._unspaced: set[str] = set()
         for phrase in phrases:
-            words = tuple(word.casefold() for word in _WORD.findall(phrase))
+            words = tuple(word.casefold() for word in _WORD.findall(composed(phrase)))
             if words and words[0][0] >= _FIRST_UNSPACED:
                 self._unspaced.add("".join(words))
             elif words:
@@ -51,6 +52,10 @@ class PhraseSearch:
 
     def spans(self, text: str, places: Iterable[tuple[int, int]] = ()) -> list[Span]:
         """Return the spans of the text that hold phrases, and those of other `places`, in the form of tombstones."""
+        normal = composed(text)
+        if normal != text:
+            places = [(len(composed(text[:start])), len(composed(text[:end]))) for start, end in places]
+            text = normal
         flags = bytearray(len(text))
         for start, end in (*self.places(text), *places):
             flags[start:end] = b"\x01" * (end - start)

@@ -9,21 +9,35 @@ import hashlib
 import hmac
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from itertools import product
 from typing import Any
 
 from afterword.facts.assertions import Assertion
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript, Turn
 from afterword.facts.words import folded
-from afterword.privacy.blanking import FORGOTTEN, Span, blank_spans, has_blanked_words, letters_and_digits
+from afterword.normal_form import composed, text_forms
+from afterword.privacy.blanking import (
+    FORGOTTEN,
+    Span,
+    blank_decomposed,
+    blank_spans,
+    decomposed_letters,
+    has_blanked_words,
+    letters_and_digits,
+)
 from afterword.privacy.state_keys import NEVER_BLANKED
 
 _DIGITS = 32
 _SHORTEST_INSIDE = 4
+
+
+BlankSpans = Callable[[str, Iterable[Span]], str]
+HashText = Callable[["Key", Scope, str, str], str]
 
 
 class TombstoneKind(StrEnum):
@@ -55,9 +69,18 @@ class Key:
         """Return the hash of a text of a session. Spacing and punctuation do not change it."""
         return self.hash_of(TombstoneKind.TEXT, str(scope), session_id, letters_and_digits(text))
 
+    def decomposed_text(self, scope: Scope, session_id: str, text: str) -> str:
+        """Return the hash that a text in NFD had before texts were compared in NFC."""
+        return self.hash_of(TombstoneKind.TEXT, str(scope), session_id, decomposed_letters(text))
+
     def slot(self, scope: Scope, subject: str, attribute: str, value: str) -> str:
         """Return the hash of a value of a slot."""
         return self.hash_of(TombstoneKind.SLOT, str(scope), folded(subject), folded(attribute), folded(value))
+
+    def slot_forms(self, scope: Scope, subject: str, attribute: str, value: str) -> list[str]:
+        """Return the hashes of a value of a slot, also those that its parts in NFD had before."""
+        forms = product(*(dict.fromkeys(map(_folded, text_forms(part))) for part in (subject, attribute, value)))
+        return [self.hash_of(TombstoneKind.SLOT, str(scope), *parts) for parts in forms]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,14 +189,20 @@ class Forgotten:
         None."""
         if not self._by_mark:
             return False
-        marks = ((key.id, key.slot(scope, subject, attribute, value)) for key in self._keys for scope in self._scopes)
+        marks = (
+            (key.id, mark)
+            for key in self._keys
+            for scope in self._scopes
+            for mark in key.slot_forms(scope, subject, attribute, value)
+        )
         tombstones = (tombstone for mark in marks for tombstone in self._by_mark.get(mark, ()))
         return any(said_at is None or said_at <= tombstone.until for tombstone in tombstones)
 
     def text(self, text: str) -> str:
         """Return a text of the session without its forgotten words, at whatever time they were said."""
-        while tombstones := self._tombstones_of(text):
-            text = blank_spans(text, tombstones[0].spans)
+        while forms := self._tombstones_of(text):
+            tombstone, blank = forms[0]
+            text = blank(text, tombstone.spans)
         return text
 
     def state(self, state: Mapping[str, Any], fresh: Transcript, shown: Transcript) -> dict[str, Any]:
@@ -196,7 +225,7 @@ class Forgotten:
     def _blanked_turn(self, index: int, fresh: Turn, timed: Turn, tally: _TurnTally) -> Turn:
         if any(_covers_turn(tombstone, fresh, timed, index) for tombstone in self._of_session_or_scope):
             return replace(timed, text=FORGOTTEN)
-        tombstones = self._tombstones_of(fresh.text)
+        tombstones = [tombstone for tombstone, _ in self._tombstones_of(fresh.text)]
         remaining = self.text(fresh.text)
         if not tombstones:
             tally.count(remaining)
@@ -208,15 +237,21 @@ class Forgotten:
             return replace(timed, text=remaining)
         return timed
 
-    def _tombstones_of(self, text: str) -> list[Tombstone]:
-        """Return the tombstones that blank words of this text."""
+    def _tombstones_of(self, text: str) -> list[tuple[Tombstone, BlankSpans]]:
+        """Return the tombstones that blank words of this text, and what blanks their spans."""
         if self._session_id is None or not self.touches_session:
             return []
-        marks = [
-            (key.id, key.text(scope, session_id, text)) for key in self._keys for scope, session_id in self._sessions
+        forms: list[tuple[HashText, BlankSpans]] = [(Key.text, blank_spans)]
+        if len(text_forms(text)) > 1:
+            forms.append((Key.decomposed_text, blank_decomposed))
+        return [
+            (tombstone, blank)
+            for hash_text, blank in forms
+            for key in self._keys
+            for scope, session_id in self._sessions
+            for tombstone in self._by_mark.get((key.id, hash_text(key, scope, session_id, text)), ())
+            if blank(text, tombstone.spans) not in (text, composed(text))
         ]
-        tombstones = (tombstone for mark in marks for tombstone in self._by_mark.get(mark, ()))
-        return [tombstone for tombstone in tombstones if blank_spans(text, tombstone.spans) != text]
 
 
 class _TurnTally:
@@ -299,6 +334,11 @@ def keep_json_valid(text: str, shown: str) -> str:
     except ValueError:
         return "{}" if text.startswith("{") else "[]"
     return shown
+
+
+def _folded(text: str) -> str:
+    """Return what `folded` returned for a text before it was brought into NFC."""
+    return " ".join(text.casefold().split())
 
 
 def _covers_turn(tombstone: Tombstone, fresh: Turn, timed: Turn, index: int) -> bool:

@@ -18,6 +18,7 @@ from afterword.facts.assertions import (
 )
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
+from afterword.normal_form import composed, composed_value
 from afterword.privacy.normalisation import visible_text
 from afterword.privacy.policy import Privacy
 
@@ -30,7 +31,7 @@ _SAME_MOMENT = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A sentence and, where known, its slot, its value, when it holds (aware), tags and former subject name."""
+    """A sentence in NFC and, where known, its slot, its value, when it holds (aware), tags and former subject name."""
 
     statement: str
     kind: Kind = Kind.ENTITY
@@ -41,6 +42,11 @@ class Entry:
     valid_to: datetime | None = None
     tags: tuple[str, ...] = ()
     former_name: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("statement", "subject", "attribute", "value", "former_name"):
+            object.__setattr__(self, name, composed_value(getattr(self, name)))
+        object.__setattr__(self, "tags", tuple(map(composed, self.tags)))
 
 
 def masked_entry(entry: Entry, privacy: Privacy) -> Entry:

@@ -27,6 +27,7 @@ from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.validity.timeline import refused_retirements
+from afterword.normal_form import composed
 from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
 from afterword.store.entered_statements import moment_after
@@ -136,7 +137,7 @@ async def edit_fact(
     def decide(fact: Fact, members: Sequence[Assertion]) -> _Decided:
         value = meant.value if meant.value is not None else meant.statement or fact.value
         statement = meant.statement or (fact.statement if meant.value is None else _with_value(fact, value))
-        texts = (value, statement, meant.subject or fact.subject)
+        texts = map(composed, (value, statement, meant.subject or fact.subject))
         value, statement, subject = store.privacy.mask_fields(fact.attribute, *texts)
         edited = replace(members[0], statement=statement, value=value, subject=subject, tags=fact.tags)
         edited = replace(edited, valid_from=None, valid_to=None, cue=None, is_flagged=fact.is_flagged or None)

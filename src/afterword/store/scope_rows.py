@@ -73,9 +73,10 @@ def version_of(transaction: Session, scope: Scope) -> tuple[int, str]:
 
 
 def read_scopes(transaction: Session) -> list[Scope]:
-    """Return every scope of the store. For operators, never for an agent."""
+    """Return every scope of the store, but no names in other forms than NFC. For operators, never for an agent."""
     rows = transaction.exec(select(ScopeRow).order_by(ScopeRow.tenant, ScopeRow.kind, ScopeRow.name))
-    return [scope_of_row(row) for row in rows]
+    scopes = map(scope_of_row, rows)
+    return [scope for scope in scopes if scope == scope.normal]
 
 
 def find_scopes(
@@ -99,7 +100,7 @@ def find_scopes(
 
 def scope_of_row(row: ScopeRow) -> Scope:
     """Return the scope that a row stands for."""
-    return Scope.parse(f"{row.tenant}/{row.kind}/{row.name}")
+    return Scope.stored(row.tenant, row.kind, row.name)
 
 
 def ensure_scope(transaction: Session, scope: Scope) -> int:

@@ -18,6 +18,7 @@ from afterword.extractors.readers.people import People
 from afterword.extractors.readers.turns import build_transcript
 from afterword.extractors.readers.utterances import ReadingLog
 from afterword.facts.transcripts import Transcript
+from afterword.normal_form import composed_value
 from afterword.privacy.policy import Privacy
 
 __all__ = ["parse_state", "read_file", "read_state"]
@@ -66,6 +67,6 @@ def read_file(
 def _read(
     state: object, humans: Collection[str], owner: str | None, privacy: Privacy | None, zone: tzinfo
 ) -> Transcript:
-    log = ReadingLog(zone=zone)
+    state, log = composed_value(state), ReadingLog(zone=zone)
     people = People.named(humans, owner)
     return build_transcript(recognise(state, log, Perspective(people, owner)), log, people, privacy or Privacy())

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from afterword.facts.owners import is_generic
+from afterword.normal_form import composed
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +18,8 @@ class People:
     @classmethod
     def named(cls, humans: Collection[str] = (), owner: str | None = None) -> People:
         """Return the people that the caller names. Letter case does not matter."""
-        names = {name.casefold() for name in humans}
-        return cls(frozenset(names | ({owner.casefold()} if owner and owner != "assistant" else set())))
+        names = {composed(name).casefold() for name in humans}
+        return cls(frozenset(names | ({composed(owner).casefold()} if owner and owner != "assistant" else set())))
 
     def has(self, name: str | None) -> bool:
         """Whether the name is a person's."""
@@ -26,4 +27,4 @@ class People:
 
     def is_listed(self, name: str) -> bool:
         """Whether the caller listed the name as a person's."""
-        return name.casefold() in self.names
+        return composed(name).casefold() in self.names

@@ -388,7 +388,10 @@ async def open_store(
             await store.migrate()
             # Imported only here: it stands above this module, and few programs ever need it.
             from afterword.store.derivation import derive_outdated_scopes
+            from afterword.store.merging.scope_forms import merge_scope_forms
 
+            for scope in await merge_scope_forms(store):
+                _log.warning("the upgrade merged the scope %a into the same name in NFC", str(scope))
             changes = await derive_outdated_scopes(store)
             for scope, changed in changes.items():
                 _log.warning("the upgrade changed %d facts of scope %s", len(changed), scope)

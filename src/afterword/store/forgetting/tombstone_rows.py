@@ -32,32 +32,38 @@ def read_forgotten(transaction: Session, scope: Scope, session_id: str | None = 
         by_session = read_forgotten_by_session(transaction, scope, [session_id])
         return by_session.get(session_id) or Forgotten(scope, session_id, (), ())
     scope_id, keys = scope_key(transaction, scope), read_tombstone_keys(transaction)
-    if not scope_id or not keys:
+    if not (scope_id or scope.other_forms) or not keys:
         return Forgotten(scope, None, keys, [])
     tombstones = _read_tombstones(transaction, scope_id, [""])
-    former = [(former_scope, "") for former_scope in merged_scopes(transaction, scope_id)]
-    for former_scope, _ in former:
+    former_scopes = merged_scopes(transaction, scope_id)
+    for former_scope in former_scopes:
         stones = _read_tombstones(transaction, scope_key(transaction, former_scope), [""])
         tombstones += [stone for stone in stones if stone.kind is TombstoneKind.SLOT]
-    return Forgotten(scope, None, keys, tombstones, former)
+    others = scope.other_forms
+    for form in others:
+        tombstones += _read_tombstones(transaction, scope_key(transaction, form), [""])
+    return Forgotten(scope, None, keys, tombstones, [(former, "") for former in (*former_scopes, *others)])
 
 
 def read_forgotten_by_session(transaction: Session, scope: Scope, session_ids: Sequence[str]) -> dict[str, Forgotten]:
     """Return what was forgotten of a scope and of each of these sessions; nothing if there are no tombstones."""
     scope_id, keys = scope_key(transaction, scope), read_tombstone_keys(transaction)
-    if not scope_id or not keys:
+    if not (scope_id or scope.other_forms) or not keys:
         return {}
     former = former_sessions(transaction, scope_id, session_ids)
-    owners = {scope, *(former_scope for names in former.values() for former_scope, _ in names)}
+    owners = {scope, *scope.other_forms, *(former_scope for names in former.values() for former_scope, _ in names)}
     owner_ids = {owner: scope_key(transaction, owner) for owner in owners}
     has_tombstones = select(TombstoneRow.id).where(col(TombstoneRow.scope_id).in_(owner_ids.values())).limit(1)
     if not transaction.exec(has_tombstones).first():
         return {}
     by_place: dict[tuple[Scope, str], list[Tombstone]] = defaultdict(list)
-    names_of = {name: [(scope, name), *former.get(name, ())] for name in session_ids}
+    others = scope.other_forms
+    names_of = {
+        name: [(scope, name), *((form, name) for form in others), *former.get(name, ())] for name in session_ids
+    }
+    all_names = dict.fromkeys(known for names in names_of.values() for known in names)
+    places = ["", *(key.place(owner, known) for owner, known in all_names for key in keys)]
     for owner, owner_id in owner_ids.items():
-        names = [known for names in names_of.values() for known_scope, known in names if known_scope == owner]
-        places = ["", *(key.place(owner, known) for known in names for key in keys)]
         for tombstone in _read_tombstones(transaction, owner_id, places):
             by_place[owner, tombstone.place].append(tombstone)
     return {
@@ -67,8 +73,8 @@ def read_forgotten_by_session(transaction: Session, scope: Scope, session_ids: S
             keys,
             [
                 tombstone
-                for owner, known in names
-                for place in ("", *(key.place(owner, known) for key in keys))
+                for owner in dict.fromkeys(known_scope for known_scope, _ in names)
+                for place in ("", *(key.place(*known) for known in names for key in keys))
                 for tombstone in by_place[owner, place]
             ],
             names[1:],
@@ -121,8 +127,10 @@ def tombstone_lines(transaction: Session, scopes: Sequence[Scope]) -> list[dict[
     """Return the keys and the tombstones of these scopes as lines of JSON."""
     lines = [{"row": "key", "id": key.id, "key": key.secret.hex()} for key in read_tombstone_keys(transaction)]
     for scope in scopes:
-        of_scope = select(TombstoneRow).where(TombstoneRow.scope_id == scope_key(transaction, scope))
-        rows = transaction.exec(of_scope.order_by(TombstoneRow.id))
+        ids = [scope_key(transaction, form) for form in (scope, *scope.other_forms)]
+        rows = transaction.exec(
+            select(TombstoneRow).where(col(TombstoneRow.scope_id).in_(ids)).order_by(TombstoneRow.id)
+        )
         lines += [_tombstone_line(scope, _tombstone_of(row)) for row in rows]
     return lines
 

@@ -67,6 +67,11 @@ def move_everything(transaction: Session, scope: Scope, into: Scope) -> list[Mov
     return moved
 
 
+def has_sources(transaction: Session, scope: Scope) -> bool:
+    """Return whether anything is stored of a scope that could move."""
+    return bool(_sources(transaction, scope_rows.scope_key(transaction, scope)))
+
+
 def record_move(transaction: Session, run_id: int, scope: Scope, moved: Sequence[MovedSource]) -> None:
     """Record which sources a run took over from a scope."""
     former_id = scope_rows.scope_key(transaction, scope)

@@ -36,6 +36,7 @@ from afterword.store.forgetting.tombstone_rows import (
     read_forgotten_by_session,
 )
 from afterword.store.json_lines import Line, damaged
+from afterword.store.merging.text_forms import compose_stored_texts
 from afterword.store.rows import assertion_of, derived_turn_values, pack_state, turn_of, unpack_state
 from afterword.store.tables import (
     AssertionRow,
@@ -259,6 +260,8 @@ class _Import:
             else:
                 (self.result.forgotten if why_not == "forgotten" else self.result.here_already)["runs"] += 1
         if new:
+            compose_stored_texts(transaction.connection(), self._lock_scope(transaction))
+            transaction.expire_all()
             run_import.insert(transaction, new)
             ledger.derive_facts(transaction, self._scope)
         self.result.imported["runs"] += len(new)
