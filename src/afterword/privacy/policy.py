@@ -44,8 +44,9 @@ class Privacy:
         A secret that is recognised in one field is masked in all of them.
         """
         masking = Masking(self.kinds, thorough=True)
-        value = masking.mask_field(attribute, value)
-        fields = tuple(masking.mask_text(text) for text in (value, *others))
+        masked = masking.mask_field(attribute, value)
+        masked = masked if masked == value else masking.mask_text(masked)
+        fields = (masked, *map(masking.mask_text, others))
         # A secret recognised in a later field may stand in an earlier one.
         return tuple(masking.mask_text(text) for text in fields) if masking.counts else fields
 

@@ -9,6 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from afterword.privacy.normalisation import PlainText, plain_forms
@@ -93,7 +94,7 @@ class Masking:
     def mask_text(self, text: str) -> str:
         """Return the text without its secrets."""
         # A mask may expose a match for another pattern, so the text is searched again until nothing changes.
-        for _ in range(_MOST_PASSES):
+        for _ in range(_MOST_PASSES if text else 0):
             masked = self._mask_once(text)
             if masked == text:
                 break
@@ -140,9 +141,20 @@ class Masking:
         return {str(key): value for key, value in masked.items()}
 
     def _mask_once(self, text: str) -> str:
+        number: int | None = 0
+        while number is not None:
+            text, number = self._mask_from(text, number)
+        return self._mask_known(text)
+
+    def _mask_from(self, text: str, first: int) -> tuple[str, int | None]:
+        """Return the text as the next pattern that matches masks it, and the number of the pattern after that.
+
+        The number is None if none of the patterns from the first on matches.
+        """
         forms = _hinted_forms(text)
-        for pattern in PATTERNS:
-            if pattern.kind not in self.kinds or (pattern.hints and forms[0][1].hints.isdisjoint(pattern.hints)):
+        for number in _possible_patterns(forms[0][1].hints):
+            pattern = PATTERNS[number]
+            if number < first or pattern.kind not in self.kinds:
                 continue
             spans = _merged(
                 form.original_span(*span)
@@ -151,8 +163,8 @@ class Masking:
             )
             text, is_changed = self._mask_spans(text, _unmasked(text, spans), pattern.kind)
             if is_changed:
-                forms = _hinted_forms(text)
-        return self._mask_known(text)
+                return text, number + 1
+        return text, None
 
     def _mask_spans(self, text: str, spans: Sequence[Span], kind: Secret) -> tuple[str, bool]:
         for start, end in spans:
@@ -220,6 +232,14 @@ class Masking:
             masked = self._mask_value(parsed, "", depth + 1)
             return text if masked == parsed else json.dumps(masked, ensure_ascii=False)
         return text if text.startswith("data:") and _IMAGE_DATA.fullmatch(text) else self.mask_field(key, text)
+
+
+@lru_cache(maxsize=1024)
+def _possible_patterns(hints: frozenset[str]) -> tuple[int, ...]:
+    """Return the numbers of the patterns that may match a text with these hints."""
+    return tuple(
+        number for number, pattern in enumerate(PATTERNS) if not pattern.hints or not hints.isdisjoint(pattern.hints)
+    )
 
 
 def _hinted_forms(text: str) -> list[tuple[PlainText, HintedText]]:

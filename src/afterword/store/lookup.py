@@ -20,9 +20,10 @@ from afterword.facts.renames import told_under_current_names
 from afterword.facts.scopes import Scope
 from afterword.facts.validity.timeline import FactHistory, erased_ids, fact_histories, facts_at
 from afterword.store.database.cache import Cache, Draft
+from afterword.store.database.compiled_queries import CompiledQuery
 from afterword.store.database.statements import CHUNK as CHUNK
 from afterword.store.database.statements import fetch_rows, fetch_where_in, select_columns
-from afterword.store.reading.knowledge_rows import stored_knowledge
+from afterword.store.reading.knowledge_rows import select_assertions, select_verdicts, stored_knowledge
 from afterword.store.rows import assertion_of, history_of, verdict_of
 from afterword.store.scope_rows import scope_key, scope_row, version_of
 from afterword.store.tables import (
@@ -134,10 +135,24 @@ def _assertions_and_verdicts_of_runs() -> tuple[Any, Any]:
 def _load_knowledge(
     transaction: Session, scope: Scope, scope_id: int, revision: int, known_at: datetime | None
 ) -> Knowledge:
+    connection, queries = transaction.connection(), _knowledge_queries(is_past=known_at is not None)
+    if known_at is None:
+        assertions, verdicts = (query.ask(connection, scope_id=scope_id) for query in queries)
+    else:
+        values = {"scope_id": scope_id, "known_at": known_at}
+        assertions, verdicts = (query.ask_listed(connection, **values) for query in queries)
+    return Knowledge.of_stored(revision, stored_knowledge(assertions, verdicts, scope))
+
+
+@cache
+def _knowledge_queries(*, is_past: bool) -> tuple[CompiledQuery, CompiledQuery]:
+    """Return what selects the live assertions and verdicts of a scope, now or as known at an instant."""
+    scope_id: Any = bindparam("scope_id")
+    known_at: Any = bindparam("known_at") if is_past else None
     runs = live_runs(scope_id, known_at)
     ids = select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(_windows_of(runs)))
     keys = select(RunVerdictRow.verdict_key).where(col(RunVerdictRow.run_id).in_(runs))
-    return Knowledge.of_stored(revision, stored_knowledge(transaction, scope, ids, keys))
+    return CompiledQuery(lambda: select_assertions(ids)), CompiledQuery(lambda: select_verdicts(keys))
 
 
 def _windows_of(runs: Select[Any]) -> Any:

@@ -264,6 +264,8 @@ def _propose(
 
 def close_requests(transaction: Session, scope: Scope, said: Iterable[Assertion]) -> int:
     """Mark the held requests of agents as satisfied that say what these statements say; return how many."""
+    if not runs.has_run(transaction, scope, status=RunStatus.HELD, extractor=AGENT):
+        return 0
     claims = {Claim.in_assertion(assertion) for assertion in said}
     waiting = [run for run in runs.read_runs(transaction, scope, statuses=[RunStatus.HELD]) if run.extractor == AGENT]
     satisfied = [

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+from sqlalchemy import bindparam
 from sqlmodel import Session, col, func, select
 
 from afterword.errors import NotFound
 from afterword.facts.scopes import Scope
+from afterword.store.database.compiled_queries import CompiledQuery
 from afterword.store.scope_rows import scope_key, scope_of_row
 from afterword.store.tables import (
     RunRow,
@@ -44,6 +47,20 @@ def read_runs(transaction: Session, scope: Scope, *, statuses: Sequence[str] = (
     if statuses:
         query = query.where(col(RunRow.status).in_(statuses))
     return [_run_of(row, scope) for row in transaction.exec(query)]
+
+
+def has_run(transaction: Session, scope: Scope, *, status: str, extractor: str) -> bool:
+    """Return whether a scope has a run of this extractor with this status."""
+    values = {"scope_id": scope_key(transaction, scope), "status": status, "extractor": extractor}
+    return bool(_FIRST_RUN.ask(transaction.connection(), **values))
+
+
+def _first_run() -> Any:
+    is_wanted = [getattr(RunRow, name) == bindparam(name) for name in ("scope_id", "status", "extractor")]
+    return select(RunRow.id).where(*is_wanted).limit(1)
+
+
+_FIRST_RUN = CompiledQuery(_first_run)
 
 
 def count_runs(transaction: Session, status: str) -> dict[Scope, int]:

@@ -16,7 +16,7 @@ Values = Mapping[str, Any]
 def insert_rows(transaction: Session, table: type[SQLModel], rows: Sequence[Values]) -> None:
     """Insert the rows."""
     if rows:
-        transaction.connection().execute(insert(table), list(rows))
+        transaction.connection().execute(_insert(table), list(rows))
 
 
 def insert_numbered(transaction: Session, table: type[SQLModel], rows: Sequence[Values]) -> list[int]:
@@ -37,6 +37,11 @@ def insert_missing(transaction: Session, table: type[SQLModel], rows: Sequence[V
 def insert_if_missing(transaction: Session, table: type[SQLModel]) -> Any:
     """Return the statement that inserts a row unless its key is in the table, in the dialect of the database."""
     return _insert_or_ignore(table, transaction.connection().dialect.name)
+
+
+@cache
+def _insert(table: type[SQLModel]) -> Any:
+    return insert(table)
 
 
 @cache

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import Select
-from sqlmodel import Session, SQLModel, col, select
+from sqlmodel import SQLModel, col, select
 
 from afterword.facts.assertions import (
     Assertion,
@@ -30,7 +30,7 @@ from afterword.facts.similarity import is_compared, statement_stems
 from afterword.facts.statement_index import StatementIndex
 from afterword.facts.words import terms
 from afterword.recall.index_units import TOKENIZER, words_without_date
-from afterword.store.database.compiled_queries import CompiledQuery, Plain, moment
+from afterword.store.database.compiled_queries import Plain, moment
 from afterword.store.rows import tags_of
 from afterword.store.tables import AssertionRow, EvidenceRow, FactRow, VerdictRow
 
@@ -105,19 +105,25 @@ class _Statements:
         return stems.union(terms(row[_LIMITED_TO])) if row[_LIMITED_TO] else stems
 
 
-def stored_knowledge(transaction: Session, scope: Scope, ids: Select[Any], keys: Select[Any]) -> StoredKnowledge:
-    """Return the assertions with these ids and the verdicts with these keys."""
-    connection = transaction.connection()
-    query = (
+def select_assertions(ids: Select[Any]) -> Any:
+    """Select the rows of the assertions with these ids."""
+    return (
         select(*(getattr(table, name) for table, name in _COLUMNS))
         .select_from(AssertionRow)
         .outerjoin(EvidenceRow, col(EvidenceRow.assertion_id) == col(AssertionRow.id))
         .outerjoin(FactRow, col(FactRow.id) == col(AssertionRow.id))
         .where(col(AssertionRow.id).in_(ids))
     )
-    statements = _Statements(CompiledQuery(lambda: query).ask(connection), scope)
-    columns = [getattr(VerdictRow, name) for name in _VERDICT]
-    verdicts = CompiledQuery(lambda: select(*columns).where(col(VerdictRow.key).in_(keys))).ask(connection)
+
+
+def select_verdicts(keys: Select[Any]) -> Any:
+    """Select the rows of the verdicts with these keys."""
+    return select(*(getattr(VerdictRow, name) for name in _VERDICT)).where(col(VerdictRow.key).in_(keys))
+
+
+def stored_knowledge(assertions: Iterable[Plain], verdicts: Sequence[Plain], scope: Scope) -> StoredKnowledge:
+    """Return what these rows say."""
+    statements = _Statements(assertions, scope)
     judged: dict[str, list[Plain]] = defaultdict(list)
     for row in verdicts:
         judged[row[_EARLIER]].append(row)
