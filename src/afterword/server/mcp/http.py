@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Collection
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import partial
 from urllib.parse import urlsplit
@@ -55,9 +56,25 @@ class McpEndpoint:
         )
         self._answer = AuthContextMiddleware(self._server.session_manager.handle_request)
 
-    def running(self) -> AbstractAsyncContextManager[None]:
-        """Return what runs while requests are answered."""
-        return self._server.session_manager.run()
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Run what answers requests. It has a task of its own, since it must end in the task in which it began."""
+        begun, over = asyncio.Event(), asyncio.Event()
+
+        async def run() -> None:
+            async with self._server.session_manager.run():
+                begun.set()
+                await over.wait()
+
+        task = asyncio.create_task(run())
+        waiting = asyncio.create_task(begun.wait())
+        await asyncio.wait([task, waiting], return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        try:
+            yield
+        finally:
+            over.set()
+            await task
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request. Raises `Refused` and `KeyInvalid`."""
