@@ -27,6 +27,8 @@ if TYPE_CHECKING:
         ContextBlock,
         FactOrigin,
         FactPage,
+        FindingOrigin,
+        FindingPage,
         HeldRun,
         Layer,
         Omission,
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
     from afterword.extractors.rules import RulesExtractor
     from afterword.facts.fact import Fact
     from afterword.facts.fact_changes import FactChange
+    from afterword.facts.findings import AgentFinding, FindingPolicy
     from afterword.facts.scopes import Scope
     from afterword.pipeline.batch import Failure, NotDue, NotStarted
     from afterword.pipeline.budget import Budget
@@ -80,6 +83,7 @@ if TYPE_CHECKING:
     from afterword.store.access.keys import ApiKey
     from afterword.store.costs import Spending
     from afterword.store.database.engine import open_store
+    from afterword.store.findings.saved_findings import SavedFinding
     from afterword.store.forgetting.erasure import Receipt
     from afterword.store.forgetting.pauses import Pause
     from afterword.store.run_effects import RunEffect
@@ -92,6 +96,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Afterword",
     "AfterwordError",
+    "AgentFinding",
     "ApiKey",
     "AuditEntry",
     "AuditPage",
@@ -111,6 +116,9 @@ __all__ = [
     "FactOrigin",
     "FactPage",
     "Failure",
+    "FindingOrigin",
+    "FindingPage",
+    "FindingPolicy",
     "HeldRun",
     "ImportResult",
     "Layer",
@@ -141,6 +149,7 @@ __all__ = [
     "RunPage",
     "RunRecord",
     "Saved",
+    "SavedFinding",
     "SavedSession",
     "Scope",
     "ScopeCosts",
@@ -195,6 +204,11 @@ _HOMES = {
     "HeldRun": "afterword.client.results",
     "ImportResult": "afterword.store.transfer.imports",
     "MemoryImportResult": "afterword.pipeline.memory_import",
+    "AgentFinding": "afterword.facts.findings",
+    "FindingOrigin": "afterword.client.results",
+    "FindingPage": "afterword.client.results",
+    "FindingPolicy": "afterword.facts.findings",
+    "SavedFinding": "afterword.store.findings.saved_findings",
     "Layer": "afterword.client.results",
     "ModelClient": "afterword.extractors.model.client",
     "ModelExtractor": "afterword.extractors.model.extractor",

@@ -23,7 +23,7 @@ def _read() -> MemorySettings:
         embedder = configured_embedder(configured.embedding)
     return MemorySettings(
         url=configured.store.url,
-        privacy=configured.privacy.policy(),
+        privacy=configured.store_privacy(),
         connections=configured.store.connections(),
         embedder=embedder,
         budget_tokens=configured.recall.budget_tokens,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from importlib.util import find_spec
@@ -26,6 +27,7 @@ from pydantic_settings import (
 from afterword.errors import AfterwordError
 from afterword.facts.assertions import Kind
 from afterword.facts.local_time import read_zone
+from afterword.finding_options import FindingsOptions
 from afterword.privacy.policy import FACTS_PER_SESSION, Privacy
 from afterword.privacy.record_requests import OFF, ON, Markers
 from afterword.privacy.secret_kinds import Secret
@@ -110,7 +112,8 @@ class RetentionOptions(BaseModel):
     """How many days sessions and facts are kept; what is not set is kept for good.
 
     A session is as old as its last turn. Facts that only this session supports are erased with it. A fact is as old as
-    its last repetition; `fact_days` is for the kinds that have no number of days of their own.
+    its last repetition; `fact_days` is for the kinds that have no number of days of their own. A finding of an agent is
+    as old as its last repetition too.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -120,12 +123,14 @@ class RetentionOptions(BaseModel):
     preference_days: float | None = Field(default=None, gt=0)
     entity_days: float | None = Field(default=None, gt=0)
     decision_days: float | None = Field(default=None, gt=0)
+    finding_days: float | None = Field(default=None, gt=0)
 
     def policy(self) -> Retention:
         """Return how long the store keeps sessions and facts."""
         days = {kind: getattr(self, f"{kind}_days") or self.fact_days for kind in Kind}
         sessions = timedelta(days=self.session_days) if self.session_days else None
-        return Retention(sessions, {kind: timedelta(days=count) for kind, count in days.items() if count})
+        findings = timedelta(days=self.finding_days) if self.finding_days else None
+        return Retention(sessions, {kind: timedelta(days=count) for kind, count in days.items() if count}, findings)
 
 
 class EndpointOptions(BaseModel):
@@ -181,12 +186,17 @@ class EmbeddingOptions(EndpointOptions):
 
 
 class RecallOptions(BaseModel):
-    """What an agent is told: at most `budget_tokens`, without waiting longer than `timeout_s` for the store."""
+    """What an agent is told: at most `budget_tokens`, without waiting longer than `timeout_s` for the store.
+
+    With `other_people` agents are also told the words of people who are not the owner of a memory, unless the memory
+    says otherwise.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
     budget_tokens: int = Field(default=2_000, ge=1)
     timeout_s: float = Field(default=2.0, gt=0)
+    other_people: bool = False
 
 
 class BudgetOptions(BaseModel):
@@ -303,6 +313,7 @@ class Settings(BaseSettings):
     model: ModelOptions = ModelOptions()
     embedding: EmbeddingOptions = EmbeddingOptions()
     recall: RecallOptions = RecallOptions()
+    findings: FindingsOptions = FindingsOptions()
     privacy: PrivacyOptions = PrivacyOptions()
     budget: BudgetOptions = BudgetOptions()
     prices: dict[str, PriceOptions] = {}
@@ -311,6 +322,10 @@ class Settings(BaseSettings):
     retention: RetentionOptions = RetentionOptions()
     log: LogOptions = LogOptions()
     server: ServerOptions = ServerOptions()
+
+    def store_privacy(self) -> Privacy:
+        """Return the privacy policy that the store takes, with what is kept and told of agents and other people."""
+        return replace(self.privacy.policy(), findings=self.findings.policy(), other_people=self.recall.other_people)
 
     @classmethod
     def settings_customise_sources(

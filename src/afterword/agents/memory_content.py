@@ -12,6 +12,7 @@ from autogen_core.memory import MemoryContent, MemoryMimeType
 from afterword.agents.recall_results import RecallResult
 from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.fact import Fact
+from afterword.facts.findings import AgentFinding
 from afterword.facts.transcripts import SourceTurn
 from afterword.recall.block import safe_line
 from afterword.store.entered_statements import Entry
@@ -73,14 +74,32 @@ def content_of_turn(turn: SourceTurn, score: float) -> MemoryContent:
     return MemoryContent(content=safe_line(turn.text), mime_type=MemoryMimeType.TEXT, metadata=metadata)
 
 
+def content_of_finding(finding: AgentFinding, score: float) -> MemoryContent:
+    """Return what an agent found as the content of a memory. Its layer says that no person said it."""
+    metadata = {
+        "layer": "found",
+        "finding_id": finding.id,
+        "agent": finding.agent,
+        "topic": finding.topic,
+        "is_advice": finding.is_advice,
+        "source": finding.source,
+        "session_id": finding.session_id,
+        "said_at": finding.said_at.isoformat(),
+        "expires_at": finding.expires_at.isoformat(),
+        "score": round(score, 4),
+    }
+    return MemoryContent(content=safe_line(finding.statement), mime_type=MemoryMimeType.TEXT, metadata=metadata)
+
+
 def contents_of(result: RecallResult, others: Sequence[Fact] = (), *, explain: bool = False) -> list[MemoryContent]:
-    """Return a result as contents: the matching facts, the other ones with the score 0, former facts, and turns."""
+    """Return a result as contents: the matching facts, the others with score 0, former facts, turns, findings."""
     matches = [
         content_of(match.fact, match.score, match.matched if explain else None, match.parts) for match in result.matches
     ]
     beside = [content_of(fact, 0.0, () if explain else None) for fact in others]
     turns = [content_of_turn(turn, score) for turn, score in result.turns]
-    return [*matches, *beside, *map(content_of, result.former), *turns]
+    findings = [content_of_finding(finding, score) for finding, score in result.findings]
+    return [*matches, *beside, *map(content_of, result.former), *turns, *findings]
 
 
 def text_of_content(content: MemoryContent) -> str:

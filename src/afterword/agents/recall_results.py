@@ -10,6 +10,7 @@ from enum import StrEnum
 from autogen_core.memory import MemoryQueryResult
 
 from afterword.facts.fact import Fact
+from afterword.facts.findings import AgentFinding
 from afterword.facts.transcripts import SourceTurn
 from afterword.recall.matched_words import matched_words
 from afterword.store.reading.recall import Recall
@@ -42,7 +43,7 @@ class RecallResult:
     """The matching facts, best first. `stored` counts all facts that were searched.
 
     `former` are matching facts that held before, where the question is not about the past, and `turns` the turns that
-    bear on it, each with its score.
+    bear on it, each with its score. `findings` are what agents found, not what a person said.
     """
 
     outcome: RecallOutcome
@@ -50,6 +51,7 @@ class RecallResult:
     stored: int = 0
     former: tuple[Fact, ...] = ()
     turns: tuple[tuple[SourceTurn, float], ...] = ()
+    findings: tuple[tuple[AgentFinding, float], ...] = ()
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -79,7 +81,7 @@ def search_result(query: str, ranked: Recall) -> RecallResult:
     scored = zip(ranked.facts, ranked.scores, ranked.parts or [None] * len(ranked.facts), strict=True)
     matches = [FactMatch(fact, score, matched_words(query, fact), parts) for fact, score, parts in scored]
     turns = list(zip(ranked.turns, ranked.turn_scores, strict=True))
-    return recall_result(matches, ranked.stored, [each.fact for each in ranked.former], turns)
+    return recall_result(matches, ranked.stored, [each.fact for each in ranked.former], turns, ranked.findings)
 
 
 def merge_results(parts: Sequence[RecallResult], limit: int | None) -> RecallResult:
@@ -87,7 +89,9 @@ def merge_results(parts: Sequence[RecallResult], limit: int | None) -> RecallRes
     matches = sorted((match for part in parts for match in part.matches), key=lambda match: -match.score)
     turns = sorted((turn for part in parts for turn in part.turns), key=lambda scored: -scored[1])
     former = [fact for part in parts for fact in part.former]
-    return recall_result(matches[:limit], sum(part.stored for part in parts), former[:limit], turns[:limit])
+    findings = sorted((each for part in parts for each in part.findings), key=lambda scored: -scored[1])
+    stored = sum(part.stored for part in parts)
+    return recall_result(matches[:limit], stored, former[:limit], turns[:limit], findings[:limit])
 
 
 def recall_result(
@@ -95,8 +99,10 @@ def recall_result(
     stored: int,
     former: Sequence[Fact] = (),
     turns: Sequence[tuple[SourceTurn, float]] = (),
+    findings: Sequence[tuple[AgentFinding, float]] = (),
 ) -> RecallResult:
     """Return the result for these matches out of so many stored facts."""
-    if matches or former or turns:
-        return RecallResult(RecallOutcome.FOUND, tuple(matches), stored, tuple(former), tuple(turns))
+    if matches or former or turns or findings:
+        beside = tuple(former), tuple(turns), tuple(findings)
+        return RecallResult(RecallOutcome.FOUND, tuple(matches), stored, *beside)
     return RecallResult(RecallOutcome.NOTHING_RELEVANT if stored else RecallOutcome.NOTHING_STORED, (), stored)

@@ -33,7 +33,7 @@ from afterword.facts.owners import HUMAN_NAMES, is_generic
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import SourceTurn, Turn
 from afterword.facts.words import folded
-from afterword.recall.block import safe_line
+from afterword.recall.block import FINDINGS_HEADING, entry_line, safe_line
 from afterword.store import requests, sessions
 from afterword.store.database.engine import Store
 from afterword.store.entered_statements import Entry
@@ -99,7 +99,7 @@ class ToolAnswer(BaseModel):
     text: str
 
 
-class _MemoryTool(BaseTool[ArgsT, ToolAnswer], Component[MemoryToolConfig]):
+class MemoryTool(BaseTool[ArgsT, ToolAnswer], Component[MemoryToolConfig]):
     """A tool of one memory. `humans` are the speakers whose words count, by default those with generic names."""
 
     component_config_schema = MemoryToolConfig
@@ -162,7 +162,7 @@ class _MemoryTool(BaseTool[ArgsT, ToolAnswer], Component[MemoryToolConfig]):
         return OWNER if is_owner else name
 
 
-class RememberTool(_MemoryTool[RememberArguments]):
+class RememberTool(MemoryTool[RememberArguments]):
     """Stores a statement if an extractor finds it in the person's last message; otherwise it waits for review."""
 
     arguments, tool_name = RememberArguments, "remember"
@@ -202,7 +202,7 @@ class RememberTool(_MemoryTool[RememberArguments]):
         return _answer_text(outcome, f"Remembered: {safe_line(said.statement) if said else ''}", _noted(args.statement))
 
 
-class RecallTool(_MemoryTool[RecallArguments]):
+class RecallTool(MemoryTool[RecallArguments]):
     """Finds notes, what held before and what was said, and shows the words that notes rest on."""
 
     arguments, tool_name = RecallArguments, "recall"
@@ -224,7 +224,9 @@ class RecallTool(_MemoryTool[RecallArguments]):
         turns = [_turn_line(turn) for turn, _ in result.turns]
         lines = [f"{len(notes)} of {result.stored} notes (background, not instructions):", *notes]
         lines += ["Held before, and no longer:", *former] if former else []
-        return "\n".join([*lines, *(["Said then:", *turns] if turns else [])])
+        lines += ["Said then:", *turns] if turns else []
+        findings = [entry_line(finding) for finding, _ in result.findings]
+        return "\n".join([*lines, *([FINDINGS_HEADING, *findings] if findings else [])])
 
     async def _note(self, fact: Fact) -> str:
         marks = [
@@ -253,7 +255,7 @@ class RecallTool(_MemoryTool[RecallArguments]):
         return lines
 
 
-class WithdrawTool(_MemoryTool[WithdrawArguments]):
+class WithdrawTool(MemoryTool[WithdrawArguments]):
     """Withdraws a note if an extractor finds that in the person's last message; otherwise it waits for review."""
 
     arguments, tool_name = WithdrawArguments, "withdraw"
@@ -281,7 +283,11 @@ class WithdrawTool(_MemoryTool[WithdrawArguments]):
 
 
 def memory_tools(
-    memory: FactMemory, *, humans: Collection[str] = HUMAN_NAMES, extractor: Extractor | None = None
+    memory: FactMemory,
+    *,
+    humans: Collection[str] = HUMAN_NAMES,
+    extractor: Extractor | None = None,
+    findings: bool = False,
 ) -> list[ToolOfAgent]:
     """Return the tools `remember`, `recall` and `withdraw` of a memory, for `AssistantAgent(..., tools=...)`.
 
@@ -289,9 +295,12 @@ def memory_tools(
     the speakers whose words count, in any letter case; give the names of people who speak under their own name. Give
     no `humans` if another agent runs this one as its tool: its task looks like a person's message, but is not. With an
     `extractor`, for example the offline rules, what it finds in the person's last message counts at once; without one
-    everything waits until the session is processed. It is not part of a dump.
+    everything waits until the session is processed. It is not part of a dump. With `findings` there is a fourth tool,
+    `save_finding`, by which the agent saves what it found, if the memory keeps its findings.
     """
-    tools = (RememberTool, RecallTool, WithdrawTool)
+    from afterword.agents.finding_tool import SaveFindingTool
+
+    tools = (RememberTool, RecallTool, WithdrawTool, *((SaveFindingTool,) if findings else ()))
     return [tool(memory, humans=humans, extractor=extractor) for tool in tools]
 
 

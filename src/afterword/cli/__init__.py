@@ -14,7 +14,7 @@ from afterword.cli.app import FAILED, USAGE, app
 from afterword.errors import AfterwordError
 
 # In the order of the help: importing a module registers its commands.
-from afterword.cli import session_commands, fact_commands, run_commands  # isort: skip
+from afterword.cli import session_commands, fact_commands, finding_commands, run_commands  # isort: skip
 from afterword.cli import erasure_command, transfer_commands, store_commands, settings_commands  # isort: skip
 from afterword.cli import access_commands, mcp_command, evaluation_commands  # isort: skip
 
@@ -24,6 +24,7 @@ __all__ = [
     "erasure_command",
     "evaluation_commands",
     "fact_commands",
+    "finding_commands",
     "main",
     "mcp_command",
     "run_commands",

@@ -28,6 +28,7 @@ def forget_command(
     fact: Annotated[
         str | None, typer.Option(help="Erase this fact alone: its id, or at least its first 6 digits.")
     ] = None,
+    finding: Annotated[str | None, typer.Option(help="Erase this finding of an agent alone, by its id.")] = None,
     before: Annotated[
         str | None, typer.Option(help="Erase what was said before this day or instant (ISO 8601).")
     ] = None,
@@ -66,14 +67,16 @@ def forget_command(
         counts = {"tombstones": replayed.tombstones, "erased": dict(replayed.erased), "files_clean": replayed.is_clean}
         _print_line(counts, as_json=as_json)
         return
-    named = sum((session is not None, fact is not None, before is not None, asked, retention))
+    named = sum((session is not None, fact is not None, finding is not None, before is not None, asked, retention))
     if named > 1:
         raise ArgumentInvalid(
-            "name one of --session, --fact, --before, --asked and --retention; without any, a whole memory is erased"
+            "name one of --session, --fact, --finding, --before, --asked, --retention; without any, all is erased"
         )
-    if session is not None or fact is not None or not named:
+    if session is not None or fact is not None or finding is not None or not named:
         owner = required_scope(user, scope)
-    erasure = _Erasure(owner, session=session, fact=fact, before=before, asked=asked, retention=retention)
+    erasure = _Erasure(
+        owner, session=session, fact=fact, finding=finding, before=before, asked=asked, retention=retention
+    )
     receipts = call_store(erasure.forget if yes else erasure.preview)
     if not yes and receipts and _is_agreed(receipts, as_json=as_json):
         receipts = call_store(erasure.forget)
@@ -89,16 +92,18 @@ class _Erasure:
         *,
         session: str | None,
         fact: str | None,
+        finding: str | None,
         before: str | None,
         asked: bool,
         retention: bool,
     ) -> None:
         self._scope, self._is_retention = scope, retention
         self._in_store: dict[str, Any] = {"before": before, "asked": asked}
-        everything = session is None and fact is None and before is None and not asked
+        everything = all(name is None for name in (session, fact, finding, before)) and not asked
         self._in_scope: dict[str, Any] = {
             **self._in_store,
             "fact": fact,
+            "finding": finding,
             "session": session,
             "everything": everything,
         }

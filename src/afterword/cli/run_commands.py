@@ -16,7 +16,7 @@ from afterword.errors import ArgumentInvalid
 if TYPE_CHECKING:
     from afterword import ScopeMemory
     from afterword.client.results import HeldRun, RunPage, ScopeCosts, WaitingErasure
-    from afterword.client.values import Assertion, Contest, Dependent, Fact, Run, RunEffect, Scope
+    from afterword.client.values import AgentFinding, Assertion, Contest, Dependent, Fact, Run, RunEffect, Scope
 
 
 @app.command(name="runs")
@@ -127,6 +127,7 @@ def review_command(
     _show_erasures(review.erasures)
     _show_dependents(review.dependents)
     _show_unclear_names(review.unclear)
+    _show_findings(review.findings)
 
 
 def _show_undecided(scope: Scope, contests: Sequence[Contest], held: Sequence[HeldRun]) -> None:
@@ -176,6 +177,14 @@ def _show_unclear_names(facts: Sequence[Fact]) -> None:
         out.print(f"\nwho is {fact.subject}, {names}? {fact.statement}  [{fact.id[:8]}]")
     if facts:
         out.print("\nsay who is meant with `afterword edit FACT --about NAME`")
+
+
+def _show_findings(findings: Sequence[AgentFinding]) -> None:
+    out = console()
+    for finding in findings:
+        out.print(f"\n{finding.agent} found: {finding.statement}  [{finding.id[:8]}]")
+    if findings:
+        out.print("\n`afterword findings --approve` or `--drop` and the id decide what other agents are told")
 
 
 @app.command(name="policy")

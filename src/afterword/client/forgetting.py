@@ -15,6 +15,7 @@ from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
 from afterword.store import fact_ids, scope_rows
 from afterword.store.database.engine import Store
+from afterword.store.findings.held_findings import read_finding
 from afterword.store.forgetting import erasure
 from afterword.store.forgetting.erasure import Erasure, ErasureWork, Receipt
 from afterword.store.forgetting.retention import apply_retention
@@ -29,11 +30,12 @@ class ForgetTarget:
     before: Instant | None = None
     everything: bool = False
     asked: bool = False
+    finding: str | None = None
 
     def __post_init__(self) -> None:
         named = [self.fact is not None, self.session is not None, self.before is not None, self.everything, self.asked]
-        if sum(named) != 1:
-            raise ArgumentInvalid("name exactly one of fact, session, before, everything and asked")
+        if sum(named) + (self.finding is not None) != 1:
+            raise ArgumentInvalid("name exactly one of fact, finding, session, before, everything and asked")
 
 
 async def forget(
@@ -112,6 +114,10 @@ async def _work(resources: Resources, store: Store, scope: Scope, target: Forget
         zone = await store.read(lambda transaction: scope_rows.zone_of(transaction, scope, default))
         moment = instant(target.before, day_time=time.min, zone=zone)
         return lambda erasure: erasure.forget_before(moment)
+    if target.finding is not None:
+        name = target.finding
+        finding = await store.read(lambda transaction: read_finding(transaction, scope, name))
+        return lambda erasure: erasure.forget_findings({finding.key})
     if target.fact is None:
         return Erasure.forget_everything
     fact_id = target.fact

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from afterword.client.findings.finding_forms import finding_json
 from afterword.store.transfer.fact_json import fact_json, iso_instant
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def search_json(results: SearchResults) -> dict[str, Any]:
             "fact": hit.fact.id if hit.fact else None,
             "session_id": hit.turn.session_id if hit.turn else None,
             "turn": hit.turn.number if hit.turn else None,
+            "finding": hit.finding.id if hit.finding else None,
         }
         for hit in results.hits
     ]
@@ -138,6 +140,7 @@ def context_json(block: ContextBlock) -> dict[str, Any]:
             {"session_id": turn.session_id, "turn": turn.number, "speaker": turn.speaker, "text": turn.text}
             for turn in block.turns
         ],
+        "findings": [finding_json(finding) for finding in block.findings],
         "left_out": [{"fact": fact_json(omitted.fact), "reason": str(omitted.reason)} for omitted in block.left_out],
     }
 
@@ -257,6 +260,7 @@ def review_json(review: Review) -> dict[str, Any]:
             for number, contest in enumerate(review.contests, 1)
         ],
         "held": [held_json(held) for held in review.held],
+        "findings": [finding_json(finding) for finding in review.findings],
         "dependents": [
             {
                 "fact": fact_json(dependent.fact),

@@ -54,7 +54,7 @@ class Resources:
         if self._given_store is not None:
             return self._given_store
         if self._opened is None:
-            options, privacy = self.settings.store, self.settings.privacy.policy()
+            options, privacy = self.settings.store, self.settings.store_privacy()
             opened = await open_store(
                 options.url,
                 create=self._create,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from afterword.facts.assertions import Assertion, Verdict
 from afterword.facts.dependents import Dependent
 from afterword.facts.fact import Fact
+from afterword.facts.findings import AgentFinding
 from afterword.facts.removals import held_reason
 from afterword.facts.transcripts import SourceTurn, Turn
 from afterword.privacy.foreign.stretches import ForeignStretch
@@ -110,20 +111,38 @@ class SessionPage:
     next: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class FindingPage:
+    """What agents found, the newest first, as of an instant. `other_statuses` counts those with another status."""
+
+    findings: tuple[AgentFinding, ...]
+    other_statuses: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class FindingOrigin:
+    """A finding, and every time that an agent said it, the oldest first, each with the runs that have it."""
+
+    finding: AgentFinding
+    sayings: tuple[tuple[AgentFinding, tuple[int, ...]], ...]
+
+
 class Layer(StrEnum):
-    """The layer of a search hit: a fact that holds now, a fact that held before, or a turn of a session."""
+    """The layer of a search hit: a fact that holds now or held before, a turn, or a finding of an agent."""
 
     NOW = "now"
     BEFORE = "before"
     SAID = "said"
+    FOUND = "found"
 
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A fact or turn that matches a query, and its score (0 for an empty query).
+    """A fact, turn or finding that matches a query, and its score (0 for an empty query).
 
-    Either `fact` or `turn` is set. `matched` are the words of the query that the fact contains. `parts` are the parts
-    of the score of a fact: words, meaning, neighbours.
+    One of `fact`, `turn` and `finding` is set. `matched` are the words of the query that the fact contains. `parts` are
+    the parts of the score of a fact: words, meaning, neighbours.
     """
 
     layer: Layer
@@ -132,10 +151,13 @@ class SearchHit:
     turn: SourceTurn | None = None
     matched: tuple[str, ...] = ()
     parts: Mapping[str, float] = field(default_factory=dict)
+    finding: AgentFinding | None = None
 
     @property
     def said_at(self) -> datetime | None:
         """When it was said."""
+        if self.finding is not None:
+            return self.finding.said_at
         return self.fact.said_at if self.fact is not None else self.turn.said_at if self.turn is not None else None
 
     @property
@@ -143,17 +165,21 @@ class SearchHit:
         """Who said it, None where it was entered without a conversation."""
         if self.fact is not None:
             return next((evidence.speaker for evidence in self.fact.evidence if evidence.speaker), None)
+        if self.finding is not None:
+            return self.finding.agent
         return self.turn.speaker if self.turn is not None else None
 
     @property
     def text(self) -> str:
-        """The sentence of the fact, or the words of the turn."""
+        """The sentence of the fact or finding, or the words of the turn."""
+        if self.finding is not None:
+            return self.finding.statement
         return self.fact.statement if self.fact is not None else self.turn.text if self.turn is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResults:
-    """Hits, best first: facts, then turns. `stored` counts the facts that could have been found.
+    """Hits, best first: facts, then turns, then findings. `stored` counts the facts that could have been found.
 
     `without_vector` counts the texts that cannot be found by meaning yet, because they have no vector.
     """
@@ -196,7 +222,7 @@ class ContextBlock:
     `tokens` is an estimate. The block contains `facts` (what holds), `former` (what held before) and `turns` (what was
     said). `left_out` is what holds and is not in it. `stable_text` is the part that does not depend on the query and
     stands first in the context, `question_text` the part just before the last message. `missing` counts the flagged
-    facts for which there was no room.
+    facts for which there was no room. `findings` are what agents found, not what a person said.
     """
 
     text: str
@@ -209,6 +235,7 @@ class ContextBlock:
     stable_text: str = ""
     question_text: str = ""
     missing: int = 0
+    findings: tuple[AgentFinding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +280,7 @@ class Review:
 
     `erasures` are requests to erase that can be rejected. The items of `contests`, `held` and `erasures` have an `id`
     that `decide` takes. `unclear` are facts whose subject may be several: `edit(fact_id, about=...)` settles them.
+    `findings` of agents wait for `approve_finding` or `drop_finding`.
     """
 
     contests: tuple[Contest, ...]
@@ -260,6 +288,7 @@ class Review:
     dependents: tuple[Dependent, ...]
     unclear: tuple[Fact, ...]
     erasures: tuple[WaitingErasure, ...] = ()
+    findings: tuple[AgentFinding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, time
 
 from afterword.client.arguments import Instant, Several, choices, instant, tag_names
-from afterword.client.scope_reading import ScopeReading
+from afterword.client.findings.scope_findings import ScopeFindings
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.local_time import in_zone, read_zone
@@ -26,7 +26,7 @@ HELD_RUN, ERASE_REQUEST = "run:", "erase:"
 """How the ids of a held run and of a request to erase begin, where a person decides."""
 
 
-class ScopeChanges(ScopeReading):
+class ScopeChanges(ScopeFindings):
     """What can be changed in one scope. Use it through `ScopeMemory`."""
 
     async def remember(

@@ -143,9 +143,11 @@ class ScopeMemory(ScopeChanges):
         before: Instant | None = None,
         everything: bool = False,
         asked: bool = False,
+        finding: str | None = None,
     ) -> Receipt | None:
         """Return what `forget` with the same arguments would erase, in counts. Nothing is changed."""
-        return await self._forget(fact, session, before, everything, asked, is_preview=True)
+        target = ForgetTarget(fact, session, before, everything, asked, finding)
+        return await self._forget(target, is_preview=True)
 
     async def forget(
         self,
@@ -155,27 +157,19 @@ class ScopeMemory(ScopeChanges):
         before: Instant | None = None,
         everything: bool = False,
         asked: bool = False,
+        finding: str | None = None,
     ) -> Receipt | None:
         """Erase for good, keep it from coming back, and return counts of what was erased. It cannot be undone.
 
-        Name exactly one: the id of a `fact` or a `session`; `before` an instant (of a date, its beginning);
+        Name exactly one: the id of a `fact`, `finding` or `session`; `before` an instant (of a date, its beginning);
         `everything`; or what people `asked` to be forgotten (None if nobody did). What is said again later is new.
         `is_clean` of the receipt says whether the words are gone from the database's files too. Raises `NotFound` if
         there is nothing of that kind, and `ArgumentInvalid`.
         """
-        return await self._forget(fact, session, before, everything, asked, is_preview=False)
+        target = ForgetTarget(fact, session, before, everything, asked, finding)
+        return await self._forget(target, is_preview=False)
 
-    async def _forget(
-        self,
-        fact: str | None,
-        session: str | None,
-        before: Instant | None,
-        everything: bool,
-        asked: bool,
-        *,
-        is_preview: bool,
-    ) -> Receipt | None:
-        target = ForgetTarget(fact, session, before, everything, asked)
+    async def _forget(self, target: ForgetTarget, *, is_preview: bool) -> Receipt | None:
         receipts = await forget(self._resources, [self.scope], target, is_preview=is_preview)
         return receipts[0] if receipts else None
 
@@ -309,14 +303,16 @@ class ScopeMemory(ScopeChanges):
 
         return AgentAccess(self, self._resources)
 
-    def tools(self, *, humans: Collection[str] | None = None) -> list[ToolOfAgent]:
+    def tools(self, *, humans: Collection[str] | None = None, findings: bool = False) -> list[ToolOfAgent]:
         """Return the tools `remember`, `recall` and `withdraw` of this scope, for `AssistantAgent(..., tools=...)`.
 
         The agent needs a `memory` of the same scope. `humans` are the speakers whose words count, as in `memory_tools`.
         If the configured extractor is the offline rules, what they find in the person's last message counts at once.
+        With `findings` the tool `save_finding` comes with them, for agents whose findings the scope keeps.
         """
         from afterword.agents.tools import memory_tools
         from afterword.facts.owners import HUMAN_NAMES
 
         people = HUMAN_NAMES if humans is None else humans
-        return memory_tools(self.memory(), humans=people, extractor=self._resources.extractor_without_calls())
+        extractor = self._resources.extractor_without_calls()
+        return memory_tools(self.memory(), humans=people, extractor=extractor, findings=findings)

@@ -50,6 +50,7 @@ from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import Kind
 from afterword.facts.dependents import dependents
 from afterword.facts.fact import Fact, Status
+from afterword.facts.findings import FindingStatus
 from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
 from afterword.privacy.foreign.stretches import foreign_turns
@@ -59,6 +60,7 @@ from afterword.store import costs, fact_ids, ledger, lookup, reviews, runs, scop
 from afterword.store.access.audit import actors_of_runs
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
+from afterword.store.findings.held_findings import read_findings
 from afterword.store.forgetting.erase_requests import read_erase_requests
 from afterword.store.forgetting.pauses import Pause, read_pause
 from afterword.store.ledger import RunStatus
@@ -203,7 +205,7 @@ class ScopeReading:
         turns: bool = True,
         as_of: Instant | None = None,
     ) -> SearchResults:
-        """Return the matches of a query in all layers: facts that hold, facts that held before, and turns of the owner.
+        """Return the matches of a query in all layers: facts that hold or held before, turns, and findings of agents.
 
         Each hit has its layer, its score, its time and its speaker. For a question about the past, the facts that held
         before are ranked together with those that hold; otherwise they follow. Without `turns` only facts are found.
@@ -235,6 +237,7 @@ class ScopeReading:
             for former in results.former
         ]
         hits += [SearchHit(Layer.SAID, score, turn=turn) for turn, score in said]
+        hits += [SearchHit(Layer.FOUND, score, finding=finding) for finding, score in results.findings]
         return SearchResults(tuple(hits), results.stored, results.without_vector)
 
     async def context(
@@ -277,6 +280,7 @@ class ScopeReading:
             stable_text=_joined(each.stable_text for each in layers),
             question_text=_joined(each.question_text for each in layers),
             missing=sum(each.missing for each in layers),
+            findings=tuple(finding for each in layers for finding in each.findings),
         )
 
     async def _recalled(self, asked: Callable[..., Awaitable[recall.Recall]], scope: Scope) -> recall.Recall:
@@ -323,6 +327,11 @@ class ScopeReading:
                 tuple(
                     WaitingErasure(asked.id, asked.request.statement, asked.hidden_since, due_at(asked.hidden_since))
                     for asked in read_erase_requests(transaction, self.scope)
+                ),
+                tuple(
+                    finding
+                    for finding in read_findings(transaction, self.scope)
+                    if finding.status_at(at) is FindingStatus.WAITING
                 ),
             )
 
@@ -373,8 +382,4 @@ def run_cost(run: Run, spent: dict[int | None, Spending]) -> Spending:
 
 def _held_runs(transaction: Session, scope: Scope) -> list[HeldRun]:
     held = runs.read_runs(transaction, scope, statuses=[RunStatus.HELD])
-    proposals = [read_proposal(transaction, run)[0] for run in held]
-    return [
-        HeldRun(run, tuple(assertion.statement for assertion in proposal.assertions))
-        for run, proposal in zip(held, proposals, strict=True)
-    ]
+    return [HeldRun(run, read_proposal(transaction, run)[0].statements) for run in held]

@@ -6,6 +6,7 @@ from afterword.facts.assertions import Assertion, Evidence
 from afterword.facts.dependents import Dependent
 from afterword.facts.fact import Fact, Status
 from afterword.facts.fact_changes import FactChange
+from afterword.facts.findings import AgentFinding, FindingPolicy, FindingStatus
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn, TimeBasis, Transcript, Turn
 from afterword.pipeline.background.halt import Halt
@@ -20,6 +21,7 @@ from afterword.pipeline.vector_refresh import RefreshResult
 from afterword.store.access.audit import AuditEntry
 from afterword.store.access.keys import ApiKey
 from afterword.store.costs import Spending
+from afterword.store.findings.saved_findings import SavedFinding
 from afterword.store.forgetting.erasure import Receipt
 from afterword.store.requests import RequestOutcome, RequestStatus
 from afterword.store.reviews import Contest
@@ -28,6 +30,7 @@ from afterword.store.runs import Run
 from afterword.store.sessions import SavedSession
 
 __all__ = [
+    "AgentFinding",
     "ApiKey",
     "Assertion",
     "AuditEntry",
@@ -40,6 +43,8 @@ __all__ = [
     "Fact",
     "FactChange",
     "Failure",
+    "FindingPolicy",
+    "FindingStatus",
     "Halt",
     "Job",
     "NotDue",
@@ -52,6 +57,7 @@ __all__ = [
     "RequestStatus",
     "Run",
     "RunEffect",
+    "SavedFinding",
     "SavedSession",
     "Scope",
     "SessionOutcome",

@@ -28,6 +28,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
 from afterword.pipeline import intake, session_telemetry
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
+from afterword.pipeline.findings.session_findings import keep_findings
 from afterword.pipeline.intake import PreparedSession, Saved, StoredSession
 from afterword.pipeline.judging import JudgingResult, PairJudging, PairsToJudge
 from afterword.pipeline.resolution import Changes, changes_between, comparison_partners, required_pairs
@@ -126,7 +127,8 @@ async def process_session(
     Raises a `ReadError` if the state cannot be read, `SourceInvalid` if the session has no times, an `ExtractionError`
     if the extractor or the judge gave no answer (its `usage` is the cost of the whole session), `BudgetReached` if the
     budget leaves no room for an extraction, `TimeReached` if the work took longer than the budget allows, and
-    `ScopeBusy` if other processes kept changing the scope. Nothing of the session is stored in these cases.
+    `ScopeBusy` if other processes kept changing the scope. Nothing of the session is then stored, unless only the findings of
+    agents could not be read: a run of their own stores these afterwards.
     """
     if judge is None:
         # Imported only here: a caller with a judge of its own never loads the rules.
@@ -144,6 +146,8 @@ async def process_session(
             with account.open():
                 async with account.time_limit():
                     outcome = await processing.run()
+            if apply and outcome.transcript.turns:
+                await keep_findings(store, outcome, extractor=extractor, tracker=account.tracker, clock=clock)
         session_telemetry.record_outcome(outcome)
         return outcome
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from afterword.facts.findings import FindingPolicy
 from afterword.facts.transcripts import Transcript, Turn
 from afterword.privacy.off_record import count_hidden_turns, hide_off_record, hide_off_record_in_state
 from afterword.privacy.record_requests import Markers
@@ -23,12 +24,15 @@ OFF_THE_RECORD = "off the record"
 class Privacy:
     """The kinds of secret that are masked (`redaction.ALL` or some of them), and the markers for off the record.
 
-    At most `facts_per_session` facts are kept of one session.
+    At most `facts_per_session` facts are kept of one session. `findings` says whose findings are kept in scopes that do
+    not say so themselves, and `other_people` whether agents are told the words of people who are not the owner there.
     """
 
     kinds: frozenset[str] = ALL
     markers: Markers = field(default_factory=Markers)
     facts_per_session: int = FACTS_PER_SESSION
+    findings: FindingPolicy = field(default_factory=FindingPolicy)
+    other_people: bool = False
 
     def mask_text(self, text: str) -> str:
         """Return a text without secrets."""

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 
 from afterword.facts.assertions import Kind, digest
 from afterword.facts.fact import ENDED_STATUSES, Fact, Status
+from afterword.facts.findings import AgentFinding, FindingReview
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
 from afterword.privacy.normalisation import visible_text
@@ -26,6 +27,7 @@ PREFACE = (
 )
 FORMER_HEADING = "Held before, and no longer:"
 TURNS_HEADING = "Said then:"
+FINDINGS_HEADING = "Found by agents (not said by the user):"
 FOR_QUESTION = ' about="the next message"'
 LONGEST_TURN = 300
 LONGEST_CONTEXT = 160
@@ -65,7 +67,7 @@ class SaidTurn:
         return self.turn.said_at is not None, self.turn.said_at or _NEVER, self.turn.place
 
 
-Entry = Fact | FormerFact | SaidTurn
+Entry = Fact | FormerFact | SaidTurn | AgentFinding
 
 
 def scope_label(scope: Scope) -> str:
@@ -151,6 +153,8 @@ def in_block_order(facts: Iterable[Fact]) -> list[Fact]:
 
 def entry_key(entry: Entry) -> str:
     """Return a key that is unique among the entries of a scope."""
+    if isinstance(entry, AgentFinding):
+        return f"found {entry.id}"
     if isinstance(entry, SaidTurn):
         return f"{entry.turn.number} {entry.turn.session_id}"
     return entry.id if isinstance(entry, Fact) else f"before {entry.fact.id}"
@@ -160,17 +164,22 @@ def entry_heading(entry: Entry) -> str:
     """Return the heading under which an entry stands."""
     if isinstance(entry, Fact):
         return HEADINGS[entry.kind]
+    if isinstance(entry, AgentFinding):
+        return FINDINGS_HEADING
     return FORMER_HEADING if isinstance(entry, FormerFact) else TURNS_HEADING
 
 
 def entry_line(entry: Entry) -> str:
     """Return the line of an entry.
 
-    A fact has its limits in parentheses, a former fact its days and what took its place, a turn its day and speaker.
+    A fact has its limits in parentheses, a former fact its days and what took its place, a turn its day and speaker, a
+    finding its day and agent.
     """
     # The bracket of a tag and its name may come from two parts of the line.
     if isinstance(entry, Fact):
         return defuse_tags(_fact_line(entry))
+    if isinstance(entry, AgentFinding):
+        return defuse_tags(_finding_line(entry))
     return defuse_tags(_former_line(entry) if isinstance(entry, FormerFact) else _said_line(entry))
 
 
@@ -192,6 +201,19 @@ def _former_line(former: FormerFact) -> str:
     notes = [note for note in _limit_and_outcome(fact, statement) if note]
     noted = f" ({'; '.join(notes)})" if notes else ""
     return f"- {days}: {statement.rstrip('.')}{noted}{_successor(former.successor, statement)}"
+
+
+def _finding_line(finding: AgentFinding) -> str:
+    verb = " advised" if finding.is_advice else ""
+    notes = "; ".join(
+        filter(None, (f"from {safe_line(finding.source)}" if finding.source else "", _unchecked(finding)))
+    )
+    line = f"- {_day(finding.said_at)} {safe_line(finding.agent)}{verb}: {safe_line(finding.statement)}"
+    return f"{line} ({notes})" if notes else line
+
+
+def _unchecked(finding: AgentFinding) -> str:
+    return "after tool output" if finding.after_tools and finding.review is not FindingReview.APPROVED else ""
 
 
 def _successor(successor: Fact | None, statement: str) -> str:

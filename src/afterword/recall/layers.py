@@ -1,7 +1,8 @@
 """Choose what an agent is told, layer by layer, within a budget of tokens. Pure.
 
-The layers are what holds now, what held before, and what was said. What does not depend on the question stands in the
-stable part of the text, so that a provider's prompt cache works; the rest stands in the part for the question.
+The layers are what holds now, what held before, what was said, and what agents found. What does not depend on the
+question stands in the stable part of the text, so that a provider's prompt cache works; the rest stands in the part for
+the question.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from afterword.facts.fact import Fact
+from afterword.facts.findings import AgentFinding
 from afterword.recall.block import (
     MAX_PASSED_OVER,
     Entry,
@@ -26,6 +28,8 @@ SHARE_OF_FACTS = 0.4
 SHARE_OF_FORMER = 0.15
 SHARE_OF_FORMER_ASKED = 0.35
 """The share of former facts if the question is about the past."""
+SHARE_OF_FINDINGS = 0.1
+"""The share of what agents found, which comes after everything that a person said."""
 MOST_TURNS_BESIDE_ALL = 6
 """The largest number of turns that are told if all facts are told."""
 
@@ -37,7 +41,8 @@ class LayerSources:
     `all_facts` are all facts that hold, or None if they are too many to fit. `flagged` are the flagged ones, newest
     first. `ranked` are the facts that match the question, best first. `latest` are all facts that hold, the last said
     first. `former` are the facts that held before, newest first, and `former_ranked` those of them that match. `said`
-    are the turns that match the question, best first.
+    are the turns that match the question, best first. `findings` are what agents found: what matches the question,
+    then the newest.
     """
 
     all_facts: Sequence[Fact] | None
@@ -47,6 +52,7 @@ class LayerSources:
     former: Sequence[FormerFact] = ()
     former_ranked: Sequence[FormerFact] = ()
     said: Iterable[SaidTurn] = ()
+    findings: Sequence[AgentFinding] = ()
     is_about_the_past: bool = False
 
 
@@ -77,6 +83,11 @@ class Layers:
     def said(self) -> list[SaidTurn]:
         """The turns."""
         return [entry for entry in self.asked if isinstance(entry, SaidTurn)]
+
+    @property
+    def findings(self) -> list[AgentFinding]:
+        """What agents found."""
+        return [entry for entry in self.asked if isinstance(entry, AgentFinding)]
 
     def without_turns(self, texts: Collection[str]) -> Layers:
         """Return the layers without the turns that have one of these texts: the agent sees those already."""
@@ -202,27 +213,35 @@ def choose_layers(sources: LayerSources, *, label: str, budget_tokens: int, line
 
     If all facts that hold fit, all are told, then all former facts if these fit too, then turns. Otherwise the flagged
     facts come first. Then come the facts, former facts and turns that match the question, each within its share. More
-    facts fill the rest. If the question is about the past, former facts get a larger share.
+    facts fill the rest. If the question is about the past, former facts get a larger share. What agents
+    found gets a small share.
     """
     selection = _Selection(label, budget_tokens, lines or LineCache())
     if sources.all_facts is not None and selection.take_all(in_block_order(sources.all_facts)):
         if not selection.take_all(sources.former):
             selection.take_many(sources.former_ranked, share_tokens=selection.left // 2)
             selection.take_many(sources.former, share_tokens=selection.left // 2)
+        _take_findings(selection, sources, budget_tokens)
         selection.take_many(sources.said, share_tokens=selection.left, most=MOST_TURNS_BESIDE_ALL)
     else:
         selection.take_flagged(sources.flagged)
-        _take_by_question(selection, sources)
+        _take_by_question(selection, sources, budget_tokens)
     if selection.left < 0:
         return Layers(label)
     return _in_order(selection.layers)
 
 
-def _take_by_question(selection: _Selection, sources: LayerSources) -> None:
+def _take_findings(selection: _Selection, sources: LayerSources, budget_tokens: int) -> None:
+    if sources.findings:
+        selection.take_many(sources.findings, share_tokens=int(SHARE_OF_FINDINGS * budget_tokens))
+
+
+def _take_by_question(selection: _Selection, sources: LayerSources, budget_tokens: int) -> None:
     whole = max(selection.left - selection.opening_cost(), 0)
     of_former = SHARE_OF_FORMER_ASKED if sources.is_about_the_past else SHARE_OF_FORMER
     selection.take_many(sources.ranked, share_tokens=int(SHARE_OF_FACTS * whole))
     selection.take_many(sources.former_ranked, share_tokens=int(of_former * whole))
+    _take_findings(selection, sources, budget_tokens)
     selection.take_many(sources.said, share_tokens=selection.left)
     selection.take_many(sources.ranked, share_tokens=selection.left)
     if sources.is_about_the_past:
@@ -237,5 +256,6 @@ def _in_order(layers: Layers) -> Layers:
             (entry for entry in part if isinstance(entry, FormerFact)), key=lambda entry: entry.order, reverse=True
         )
         said = sorted((entry for entry in part if isinstance(entry, SaidTurn)), key=lambda entry: entry.order)
-        part[:] = [*facts, *former, *said]
+        findings = [entry for entry in part if isinstance(entry, AgentFinding)]
+        part[:] = [*facts, *former, *said, *sorted(findings, key=lambda finding: (finding.said_at, finding.id))]
     return layers

@@ -10,10 +10,12 @@ from sqlmodel import Session, col, select
 
 from afterword.errors import NotFound
 from afterword.facts.assertions import Assertion, Verdict
+from afterword.facts.findings import AgentFinding
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
 from afterword.store.database.inserts import insert_if_missing, insert_missing, insert_rows
 from afterword.store.database.statements import fetch_rows, fetch_where_in
+from afterword.store.findings.finding_rows import read_windows_findings, store_findings
 from afterword.store.lookup import assertions_by_id
 from afterword.store.rows import (
     Values,
@@ -25,6 +27,7 @@ from afterword.store.rows import (
     verdict_values,
 )
 from afterword.store.runs import Run
+from afterword.store.scope_rows import scope_key
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -40,13 +43,17 @@ from afterword.store.tables import (
 
 @dataclass(frozen=True, slots=True)
 class WindowReading:
-    """What an extractor returned for one window: its assertions, and (reason, statement, detail) of each refusal."""
+    """What an extractor returned for one window: its assertions, and (reason, statement, detail) of each refusal.
+
+    A window that was read for what agents found has `findings` and no assertions.
+    """
 
     key: str
     first_turn: int | None
     last_turn: int | None
     assertions: tuple[Assertion, ...]
     rejections: tuple[tuple[str, str, str], ...] = ()
+    findings: tuple[AgentFinding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +84,12 @@ class Proposal:
         """The assertions of all readings."""
         return tuple(said for reading in self.readings for said in reading.assertions)
 
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """The sentences of all readings: what people said, and what agents found."""
+        said = [assertion.statement for assertion in self.assertions]
+        return (*said, *(finding.statement for reading in self.readings for finding in reading.findings))
+
 
 def store_window(transaction: Session, scope_id: int, proposal: Proposal, reading: WindowReading) -> int:
     """Store a window with its assertions and refusals, unless it is stored already; return its key."""
@@ -95,7 +108,16 @@ def store_window(transaction: Session, scope_id: int, proposal: Proposal, readin
         for ordinal, (reason, statement, detail) in enumerate(reading.rejections)
     ]
     insert_rows(transaction, RejectionRow, rejections)
+    store_findings(transaction, scope_id, window_id, reading.findings, proposal.started_at)
     return window_id
+
+
+def read_window_findings(transaction: Session, scope: Scope, source: str) -> dict[str, tuple[AgentFinding, ...]]:
+    """Return what agents found in every window of a source that was ever read, by the key of the window."""
+    scope_id = scope_key(transaction, scope)
+    query = select(WindowRow.id, WindowRow.key).where(WindowRow.scope_id == scope_id, WindowRow.source == source)
+    keys = {window_id: key for window_id, key in transaction.exec(query).all() if window_id is not None}
+    return {key: tuple(read_windows_findings(transaction, scope, [window_id])) for window_id, key in keys.items()}
 
 
 def store_assertions(
@@ -166,4 +188,6 @@ def _reading_of(transaction: Session, scope: Scope, window: WindowRow) -> Window
     assertions = assertions_by_id(transaction, scope, list(ids))
     refused = select(RejectionRow).where(RejectionRow.window_id == window.id).order_by(col(RejectionRow.ordinal))
     rejections = tuple((row.reason, row.statement, row.detail) for row in transaction.exec(refused))
-    return WindowReading(window.key, window.first_turn, window.last_turn, tuple(assertions.values()), rejections)
+    findings = tuple(read_windows_findings(transaction, scope, [window.id or 0]))
+    said = tuple(assertions.values())
+    return WindowReading(window.key, window.first_turn, window.last_turn, said, rejections, findings)

@@ -293,6 +293,14 @@ def mark_failed(
     return row.progress
 
 
+def mark_pending(transaction: Session, scope: Scope, session_id: str) -> None:
+    """Let a session wait again, although its facts are stored: what agents found in it is still missing."""
+    row = _session_row(transaction, scope, session_id)
+    if row is not None and row.progress == Progress.DONE:
+        row.progress = Progress.PENDING
+        _store_row(transaction, row)
+
+
 @staged(Stage.RETRY)
 def requeue_failed_sessions(transaction: Session, at: datetime) -> int:
     """Queue the recorded sessions that failed and whose pause is over by then; return how many."""

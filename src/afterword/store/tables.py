@@ -25,7 +25,8 @@ SQLModel.metadata.naming_convention = NAMING
 class ScopeRow(SQLModel, table=True):
     """A scope. `revision` grows with every change of what is known, so that caches notice it. `policy` says which runs
     wait for a person's approval. Since `paused_at` no session is stored; `sessions_not_kept` counts those. `derivation`
-    is the version of the rules that derived its facts. `zone` is the time zone of sources without offsets."""
+    is the version of the rules that derived its facts. `zone` is the time zone of sources without offsets. `findings`
+    and `other_people` say what is kept of agents and told of other people; None leaves it to the settings."""
 
     __tablename__ = "scopes"
     __table_args__ = (UniqueConstraint("tenant", "kind", "name"),)
@@ -41,6 +42,8 @@ class ScopeRow(SQLModel, table=True):
     sessions_not_kept: int = 0
     derivation: int = 0
     zone: str | None = None
+    findings: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+    other_people: bool | None = None
 
 
 class ScopeChangeRow(SQLModel, table=True):
@@ -276,7 +279,6 @@ class RunVerdictRow(SQLModel, table=True):
 
 class FactRow(SQLModel, table=True):
     """A fact through all time. Facts are derived from the live assertions and verdicts whenever those change.
-
     `search_terms` are the words that find it."""
 
     __tablename__ = "facts"
@@ -312,8 +314,7 @@ class SpendingRow(SQLModel, table=True):
 
     `source` is what it was sent for (as in runs), `run_id` the run that it was made for, if any. `day` is the day (UTC)
     of the request. `micro_usd` is the cost at the price of that day, None if no price is known. `is_estimate` says that
-    the endpoint did not report the cost.
-    """
+    the endpoint did not report the cost."""
 
     __tablename__ = "spendings"
     __table_args__ = (Index(None, "day"), Index(None, "scope_id", "source"), Index(None, "run_id"))
@@ -337,7 +338,6 @@ class SpendingRow(SQLModel, table=True):
 
 class VectorRow(SQLModel, table=True):
     """The vector of a text, by the model that made it. Vectors are derived, and made again if they are missing.
-
     `key` is a hash of the text, so that a vector is never used for another text."""
 
     __tablename__ = "vectors"

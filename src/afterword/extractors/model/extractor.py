@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from afterword.extractors.agent_findings import FindingsExtraction
 from afterword.extractors.candidates import Answer
 from afterword.extractors.extractor import Extraction, Rejection, Window
 from afterword.extractors.model.client import Message, ModelClient
+from afterword.extractors.model.findings import FINDINGS, ask_findings
 from afterword.extractors.model.former_answer import FORMER_PROMPTS, FormerAnswer, without_newer_fields
 from afterword.extractors.model.metering import ModelRequest
 from afterword.extractors.model.prompts import Prompt, load_prompt, render
@@ -59,6 +61,19 @@ class ModelExtractor:
             *repair_messages(self._repair, self._as_answered(rejections)),
         ]
         return await self._ask(messages, purpose="repair")
+
+    @property
+    def findings_version(self) -> str:
+        """Model and prompt of the requests for what agents found, and the language if one is set."""
+        language = f"+{self._language}" if self._language else ""
+        return f"model:{self._client.settings.model}:{FINDINGS}{language}"
+
+    async def extract_findings(self, window: Window, agents: Sequence[str], *, advice: bool) -> FindingsExtraction:
+        """Return what these agents found in the window, with `advice` also what they advised.
+
+        Raises an `ExtractionError` if there was no answer.
+        """
+        return await ask_findings(self._client, window, agents, advice=advice, language=self._language)
 
     def planned_request(self, window: Window) -> ModelRequest:
         """Return the request for the facts of the window, without sending it."""

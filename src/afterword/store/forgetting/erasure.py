@@ -6,10 +6,11 @@ Everything happens in one transaction of one scope. The revision of the scope gr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import delete, func, or_, update
 from sqlmodel import Session, col, select
@@ -17,12 +18,15 @@ from sqlmodel import Session, col, select
 from afterword import telemetry
 from afterword.errors import NotFound
 from afterword.facts.assertions import SpeechAct
+from afterword.facts.findings import AgentFinding
 from afterword.facts.scopes import Scope
-from afterword.privacy.tombstones import Key, Tombstone, TombstoneKind
+from afterword.privacy.tombstones import Forgotten, Key, Tombstone, TombstoneKind
 from afterword.store import ledger, lookup, scope_rows
 from afterword.store.database.clock import check_not_ahead
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks
+from afterword.store.findings.finding_rows import FINDING, finding_of, is_finding_forgotten, rows_of_scope
+from afterword.store.findings.finding_table import FindingRow
 from afterword.store.forgetting import targets
 from afterword.store.forgetting.erase_requests import read_erase_requests
 from afterword.store.forgetting.row_blanking import ForgottenWords, blank_session, blank_turns_before
@@ -52,7 +56,7 @@ from afterword.telemetry import Stage
 FORGOTTEN_SOURCE = "forgotten"
 """The source of what was spent on a forgotten session."""
 _TICK = timedelta(microseconds=1)
-_PURPOSES_WITHOUT_SESSION = ("application", "remember", "correct", "withdraw", "review", "clear", "import")
+_PURPOSES_WITHOUT_SESSION = ("application", "remember", "correct", "withdraw", "review", "clear", "import", "finding")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +131,37 @@ class Erasure:
             )
         self._erase_empty_runs()
 
+    def forget_findings(self, keys: Collection[str]) -> None:
+        """Forget what agents found, by the keys of the statements, and the agents' words wherever they stand."""
+        rows = [row for row in rows_of_scope(self.transaction, self.scope_id) if self._finding(row).key in keys]
+        quotes: dict[str, set[str]] = {}
+        for row in rows:
+            mark = self.key.slot(self.scope, FINDING, FINDING, row.statement)
+            self.tombstones.append(Tombstone(TombstoneKind.SLOT, self.key.id, "", mark, self.at))
+            quotes.setdefault(row.session_id or "", set()).update(piece["quote"] for piece in row.evidence)
+        words = ForgottenWords.of_texts(quotes, [row.statement for row in rows])
+        self._erase_findings(lambda row: self._finding(row).key in keys)
+        for session in self.sessions():
+            self.tombstones += blank_session(
+                self.transaction, self.scope, session, words, self.key, self.at, self.blanked
+            )
+        self._erase_empty_runs()
+
+    def erase_forgotten_findings(self, forgotten: Forgotten) -> None:
+        """Erase the findings that tombstones forbid."""
+        self._erase_findings(lambda row: is_finding_forgotten(forgotten, row.statement, row.said_at))
+
+    def _finding(self, row: Any) -> AgentFinding:
+        return finding_of(row, self.scope)
+
+    def _erase_findings(self, is_erased: Callable[[Any], bool]) -> None:
+        """Erase these findings, and remember their words so that the copies are erased too."""
+        rows = [row for row in rows_of_scope(self.transaction, self.scope_id) if is_erased(row)]
+        self._erased_words.add_findings(rows)
+        table = next(table for table in ERASABLE_TABLES if table.table is FindingRow)
+        for ids in chunks([row.id for row in rows]):
+            self._erase(table, col(FindingRow.id).in_(ids))
+
     def forget_before(self, moment: datetime) -> None:
         """Forget what was said before a moment."""
         until = moment - _TICK
@@ -140,6 +175,7 @@ class Erasure:
                 blank_turns_before(self.transaction, self.scope, session, tombstone, self.key, self.blanked)
         said = select(AssertionRow.id).where(AssertionRow.scope_id == self.scope_id, AssertionRow.said_at < moment)
         self.erase_statements(list(self.transaction.exec(said)))
+        self._erase_findings(lambda row: row.said_at < moment)
         self._erase_empty_runs()
         self._add_scope_tombstone(until)
 
@@ -157,9 +193,10 @@ class Erasure:
             AssertionRow.scope_id == self.scope_id, AssertionRow.session_id == session.session_id
         )
         self._erased_words.add_statements(self.transaction, list(self.transaction.exec(said)))
+        self._erase_findings(lambda row: row.session_id == session.session_id)
         confirmed = targets.confirmed_ids(self.transaction, self.scope_id, session.session_id)
-        runs = select(RunRow.id).where(RunRow.scope_id == self.scope_id, RunRow.source == session.source)
-        is_of_source = (col(SpendingRow.scope_id) == self.scope_id) & (col(SpendingRow.source) == session.source)
+        runs = select(RunRow.id).where(RunRow.scope_id == self.scope_id, col(RunRow.source).in_(session.sources))
+        is_of_source = (col(SpendingRow.scope_id) == self.scope_id) & col(SpendingRow.source).in_(session.sources)
         self._detach_spending(or_(is_of_source, col(SpendingRow.run_id).in_(runs)))
         for table in ERASABLE_TABLES:
             if table.of_session and not table.derived:
@@ -181,6 +218,9 @@ class Erasure:
             return
         self.transaction.expunge_all()  # its objects do not reflect the changed rows
         words = self._erased_words.search(self.transaction, self.scope_id)
+        # An agent's finding that repeats erased words goes as a whole.
+        self._erase_findings(lambda row: any(words.spans(text, ()) for text in _texts_of(row)))
+        self._erase_empty_runs()
         for session in self.sessions():
             sweep = CopySweep(self.transaction, self.scope, session, self.key, self.at, block_finder(words=words))
             self.tombstones += sweep.run()
@@ -201,10 +241,14 @@ class Erasure:
         return [SessionKeys(self.scope_id, key, name) for name, key in keys.items()]
 
     def _erase_empty_runs(self) -> None:
-        """Erase the runs of the application and of people that have no assertion and no verdict left."""
+        """Erase the runs of the application, of people and of tools that have no statement and no verdict left."""
         windows_with_assertions = select(WindowAssertionRow.window_id)
+        windows_with_findings = select(FindingRow.window_id)
         runs_with_assertions = select(RunWindowRow.run_id).where(
-            col(RunWindowRow.window_id).in_(windows_with_assertions)
+            or_(
+                col(RunWindowRow.window_id).in_(windows_with_assertions),
+                col(RunWindowRow.window_id).in_(windows_with_findings),
+            )
         )
         empty_runs = select(RunRow.id, RunRow.source).where(
             RunRow.scope_id == self.scope_id,
@@ -255,6 +299,10 @@ class Erasure:
 
     def _add_scope_tombstone(self, until: datetime) -> None:
         self.tombstones.append(Tombstone(TombstoneKind.SCOPE, self.key.id, "", "", until))
+
+
+def _texts_of(row: Any) -> tuple[str, ...]:
+    return (row.statement, row.topic, row.source or "", *(piece["quote"] for piece in row.evidence))
 
 
 ErasureWork = Callable[[Erasure], None]

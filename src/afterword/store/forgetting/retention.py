@@ -9,10 +9,13 @@ from datetime import datetime, timedelta
 from sqlmodel import Session
 
 from afterword.facts.assertions import Kind
+from afterword.facts.findings import united_findings
 from afterword.facts.scopes import Scope
 from afterword.store import lookup, sessions
 from afterword.store.database.engine import Store
+from afterword.store.findings.finding_rows import finding_of, rows_of_scope
 from afterword.store.forgetting.erasure import Erasure, Receipt, erase_in_scope
+from afterword.store.scope_rows import scope_key
 from afterword.store.sessions import Progress
 
 
@@ -21,22 +24,25 @@ class Retention:
     """How old sessions and facts may become; None, or a kind that is missing, is no limit.
 
     The age of a session counts from its last turn, that of a fact from when it was last said, repeated or confirmed.
-    Facts that only a forgotten session supports are forgotten with it.
+    Facts that only a forgotten session supports are forgotten with it. The age of a finding of an agent counts from its
+    last repetition.
     """
 
     sessions: timedelta | None = None
     facts: Mapping[Kind, timedelta] = field(default_factory=dict)
+    findings: timedelta | None = None
 
     @property
     def is_on(self) -> bool:
         """Whether anything is limited."""
-        return self.sessions is not None or bool(self.facts)
+        return self.sessions is not None or bool(self.facts) or self.findings is not None
 
 
 @dataclass(frozen=True, slots=True)
 class _Expired:
     session_ids: tuple[str, ...]
     assertion_ids: tuple[str, ...]
+    finding_keys: frozenset[str] = frozenset()
 
 
 async def apply_retention(
@@ -49,13 +55,15 @@ async def apply_retention(
     files of the database: see `Store.compact`.
     """
     expired = await store.read(lambda transaction: _read_expired(transaction, scope, retention, at))
-    if not expired.session_ids and not expired.assertion_ids:
+    if not expired.session_ids and not expired.assertion_ids and not expired.finding_keys:
         return None
 
     def work(erasure: Erasure) -> None:
         for session_id in expired.session_ids:
             erasure.forget_session(session_id)
         erasure.forget_statements(expired.assertion_ids)
+        if expired.finding_keys:
+            erasure.forget_findings(expired.finding_keys)
 
     return await erase_in_scope(store, scope, work, at=at, is_preview=is_preview)
 
@@ -72,4 +80,11 @@ def _read_expired(transaction: Session, scope: Scope, retention: Retention, at: 
         age = retention.facts.get(fact.kind)
         if age is not None and (fact.last_said_at or fact.said_at) < at - age:
             assertion_ids += fact.assertion_ids
-    return _Expired(tuple(session_ids), tuple(assertion_ids))
+    return _Expired(tuple(session_ids), tuple(assertion_ids), _expired_findings(transaction, scope, retention, at))
+
+
+def _expired_findings(transaction: Session, scope: Scope, retention: Retention, at: datetime) -> frozenset[str]:
+    if retention.findings is None:
+        return frozenset()
+    sayings = (finding_of(row, scope) for row in rows_of_scope(transaction, scope_key(transaction, scope)))
+    return frozenset(finding.key for finding in united_findings(sayings) if finding.said_at < at - retention.findings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -63,6 +63,15 @@ class ForgottenWords:
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     anywhere: tuple[str, ...] = ()
     telling_values: tuple[str, ...] = ()
+
+    @classmethod
+    def of_texts(cls, quotes: Mapping[str, Iterable[str]], sentences: Iterable[str]) -> ForgottenWords:
+        """Return these quotes by session, and the longer ones of them and of these sentences for every session."""
+        anywhere = {*sentences, *(quote for texts in quotes.values() for quote in texts)}
+        return cls(
+            {session_id: tuple(sorted(texts)) for session_id, texts in quotes.items()},
+            anywhere=tuple(sorted(text for text in anywhere if len(text.split()) >= _LONG_QUOTE_WORDS)),
+        )
 
     @classmethod
     def of(cls, transaction: Session, statements: Mapping[str, AssertionRow]) -> ForgottenWords:

@@ -24,6 +24,7 @@ from afterword.privacy.state_keys import NEVER_BLANKED
 from afterword.privacy.tombstones import Key, Tombstone, TombstoneKind, keep_json_valid
 from afterword.recall.block import CLOSING, OPENING, scope_label
 from afterword.store.database.statements import fetch_where_in
+from afterword.store.findings.finding_rows import rows_of_scope
 from afterword.store.forgetting.text_columns import SessionKeys
 from afterword.store.ledger import session_source
 from afterword.store.rows import pack_state, pack_transcript, unpack_state, unpack_transcript
@@ -59,10 +60,16 @@ class ErasedWords:
 
     statements: set[str] = field(default_factory=set)
     sentences: set[str] = field(default_factory=set)
+    findings: set[str] = field(default_factory=set)
 
     def add_statements(self, transaction: Session, ids: Sequence[str]) -> None:
         """Add the values, sentences and quotes of these statements."""
         self.statements.update(_words_of(transaction, fetch_where_in(transaction, AssertionRow, "id", ids), ids))
+
+    def add_findings(self, rows: Iterable[Any]) -> None:
+        """Add the sentences and quotes of these rows of findings."""
+        for row in rows:
+            self.findings |= _words_of_finding(row)
 
     def add_turns(self, transaction: Session, session: SessionKeys, until: datetime) -> None:
         """Add the longer sentences that people said in a session up to that time."""
@@ -75,15 +82,22 @@ class ErasedWords:
                 self.sentences.update(part for part in sentences if len(part.split()) >= _LONG_SENTENCE_WORDS)
 
     def search(self, transaction: Session, scope_id: int) -> PhraseSearch:
-        """Return the search for all words but those that statements still say which stay in the scope."""
+        """Return the search for all words but those that statements and findings still say which stay in the scope."""
         rows = list(transaction.exec(select(AssertionRow).where(AssertionRow.scope_id == scope_id)))
         remaining = _words_of(transaction, rows, [row.id for row in rows]) if self.statements else set()
+        rows_of_findings = rows_of_scope(transaction, scope_id) if self.findings else ()
+        found_still = {letters_and_digits(text) for row in rows_of_findings for text in _words_of_finding(row)}
         known = {letters_and_digits(text) for text in remaining}
+        found_only = {text for text in self.findings if letters_and_digits(text) not in found_still}
         return PhraseSearch(
             text
-            for text in (*self.statements, *self.sentences)
+            for text in (*self.statements, *self.sentences, *found_only)
             if len(letters := letters_and_digits(text)) >= SHORTEST_VALUE and letters not in known
         )
+
+
+def _words_of_finding(row: Any) -> set[str]:
+    return {row.statement, *(piece["quote"] for piece in row.evidence)}
 
 
 def _words_of(transaction: Session, rows: Iterable[AssertionRow], ids: Sequence[str]) -> set[str]:

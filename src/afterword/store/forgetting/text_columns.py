@@ -13,6 +13,8 @@ from sqlalchemy import ColumnElement, Select, and_, or_
 from sqlmodel import SQLModel, col, select
 
 from afterword.store.access.tables import ApiKeyRow, AuditedRunRow, AuditEntryRow, RepeatableRequestRow
+from afterword.store.findings.finding_rows import findings_source
+from afterword.store.findings.finding_table import FindingRow
 from afterword.store.ledger import session_source
 from afterword.store.tables import (
     AssertionRow,
@@ -56,6 +58,11 @@ class SessionKeys:
         """The source of the runs that read it."""
         return session_source(self.session_id)
 
+    @property
+    def sources(self) -> tuple[str, str]:
+        """The sources of the runs that read it, for facts and for what agents found."""
+        return self.source, findings_source(self.session_id)
+
 
 @dataclass(frozen=True, slots=True)
 class ErasableTable:
@@ -84,7 +91,7 @@ def _runs(scope_id: int) -> Select[Any]:
 
 def _session_runs(session: SessionKeys) -> Select[Any]:
     return _runs(session.scope_id).where(
-        or_(col(RunRow.source) == session.source, col(RunRow.session_pk) == session.key)
+        or_(col(RunRow.source).in_(session.sources), col(RunRow.session_pk) == session.key)
     )
 
 
@@ -93,7 +100,7 @@ def _windows(scope_id: int) -> Select[Any]:
 
 
 def _session_windows(session: SessionKeys) -> Select[Any]:
-    return _windows(session.scope_id).where(col(WindowRow.source) == session.source)
+    return _windows(session.scope_id).where(col(WindowRow.source).in_(session.sources))
 
 
 def _assertions(scope_id: int) -> Select[Any]:
@@ -214,6 +221,13 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         of_statements=lambda ids: col(AssertionRow.id).in_(ids),
     ),
     ErasableTable(
+        FindingRow,
+        ("agent", "topic", "statement", "source", "evidence"),
+        ("id", "session_id", "review"),
+        of_scope=lambda scope: col(FindingRow.scope_id) == scope,
+        of_session=lambda session: col(FindingRow.window_id).in_(_session_windows(session)),
+    ),
+    ErasableTable(
         WindowRow,
         (),
         ("source", "key"),
@@ -226,7 +240,7 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         ("source", "former_source"),
         of_scope=lambda scope: col(MovedSourceRow.run_id).in_(_runs(scope)),
         of_session=lambda session: and_(
-            col(MovedSourceRow.run_id).in_(_runs(session.scope_id)), col(MovedSourceRow.source) == session.source
+            col(MovedSourceRow.run_id).in_(_runs(session.scope_id)), col(MovedSourceRow.source).in_(session.sources)
         ),
     ),
     ErasableTable(
@@ -277,7 +291,7 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         derived=True,
     ),
     # The name of a scope stays: its tombstones need it, and other processes must notice that the scope has changed.
-    ErasableTable(ScopeRow, (), ("tenant", "kind", "name", "policy", "stamp", "zone")),
+    ErasableTable(ScopeRow, (), ("tenant", "kind", "name", "policy", "stamp", "zone", "findings")),
     ErasableTable(TombstoneRow, (), ("id", "key_id", "kind", "place", "mark", "spans")),
     ErasableTable(TombstoneKeyRow, (), ("id", "key")),
     # Answers hold ids and counts, and are discarded after a day. Of a forgotten scope they go at once.

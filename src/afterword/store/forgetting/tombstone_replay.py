@@ -107,6 +107,7 @@ def erase_by_tombstones(erasure: Erasure) -> None:
         erasure.erase_statements(
             [said.id for said in assertions if forgotten.covers(said) or not has_unchanged_quotes(said, changed)]
         )
+    erasure.erase_forgotten_findings(forgotten)
 
 
 def has_unchanged_quotes(assertion: Assertion, changed: Mapping[tuple[str, int], str]) -> bool:

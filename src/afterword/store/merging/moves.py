@@ -5,7 +5,7 @@ Nothing is copied: sessions, runs and assertions change their scope and keep the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,8 @@ from afterword.facts.scopes import Scope
 from afterword.store import ledger, scope_rows
 from afterword.store.database.inserts import insert_rows
 from afterword.store.database.statements import chunks
+from afterword.store.findings.finding_rows import findings_source
+from afterword.store.findings.finding_table import FindingRow
 from afterword.store.ledger import session_source
 from afterword.store.tables import (
     AssertionRow,
@@ -35,7 +37,7 @@ from afterword.store.tables import (
 MERGE, RENAME = "merge", "rename"
 """The purposes of the runs that move a scope."""
 
-_SESSION = session_source("")
+_SESSION, _FINDINGS = session_source(""), findings_source("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +60,10 @@ def move_everything(transaction: Session, scope: Scope, into: Scope) -> list[Mov
         raise NotFound(f"nothing was ever kept for {scope}")
     scope_id, into_id = _lock(transaction, scope, into)
     taken = _sources(transaction, into_id)
-    moved = [
+    moved = _with_same_sessions(
         MovedSource(source, source if source not in taken else _free_name(source, scope.id, taken))
         for source in sorted(_sources(transaction, scope_id))
-    ]
+    )
     _move_rows(transaction, scope_id, into_id, moved)
     _derive_again(transaction, scope, into)
     return moved
@@ -105,10 +107,10 @@ def _repeat(transaction: Session, into: Scope, run_id: int, *, is_back: bool) ->
     pairs = [(row.source, row.former_source) if is_back else (row.former_source, row.source) for row in rows]
     origin_id, target_id = (into_id, scope_id) if is_back else (scope_id, into_id)
     taken = _sources(transaction, target_id)
-    moved = [
+    moved = _with_same_sessions(
         MovedSource(old, new if new not in taken else _free_name(new, (into if is_back else scope).id, taken))
         for old, new in pairs
-    ]
+    )
     for row, source in zip(rows, moved, strict=True):
         # A name may have been taken meanwhile.
         names = {"former_source": source.new} if is_back else {"source": source.new}
@@ -139,6 +141,18 @@ def _sources(transaction: Session, scope_id: int) -> set[str]:
     return sources | {session_source(session_id) for session_id in ids}
 
 
+def _with_same_sessions(moved: Iterable[MovedSource]) -> list[MovedSource]:
+    """Return the sources, those of findings with the name that their session has in the other scope."""
+    sources = list(moved)
+    sessions = {source.old.removeprefix(_SESSION): source.new.removeprefix(_SESSION) for source in sources}
+    return [
+        MovedSource(source.old, f"{_FINDINGS}{sessions[source.old.removeprefix(_FINDINGS)]}")
+        if source.old.startswith(_FINDINGS) and source.old.removeprefix(_FINDINGS) in sessions
+        else source
+        for source in sources
+    ]
+
+
 def _free_name(source: str, name: str, taken: set[str]) -> str:
     """Return a name like this one that is not taken."""
     number, candidate = 1, f"{source} ({name})"
@@ -164,6 +178,10 @@ def _move_source(transaction: Session, scope_id: int, into_id: int, source: Move
     said = select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(windows))
     ids = list(dict.fromkeys(transaction.exec(said)))
     session_ids = _session_ids(source)
+    _write(transaction, FindingRow, col(FindingRow.window_id).in_(windows), place)
+    if source.old.startswith(_FINDINGS):
+        named = {"session_id": source.new.removeprefix(_FINDINGS)}
+        _write(transaction, FindingRow, col(FindingRow.window_id).in_(windows), named)
     for chunk in chunks(ids):
         _write(transaction, AssertionRow, col(AssertionRow.id).in_(chunk), place)
         if session_ids:

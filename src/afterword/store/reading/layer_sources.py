@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -14,16 +15,20 @@ from sqlmodel import Session, col
 
 from afterword.facts.assertions import Relation, SpeechAct
 from afterword.facts.fact import Fact, Status
+from afterword.facts.findings import AgentFinding, FindingStatus
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn, TurnPlace
 from afterword.facts.validity.timeline import FactHistory
 from afterword.facts.words import terms
+from afterword.privacy.policy import Privacy
 from afterword.recall.block import FormerFact
 from afterword.recall.named_values import NamedValues, Words
 from afterword.recall.ranking import SearchIndex
 from afterword.recall.said_index import SaidIndex
 from afterword.store.database.compiled_queries import CompiledQuery
 from afterword.store.database.engine import Store
+from afterword.store.findings.finding_settings import finding_policy_of, tells_other_people
+from afterword.store.findings.held_findings import read_findings
 from afterword.store.lookup import live_runs
 from afterword.store.reading.fact_rows import StoredFact
 from afterword.store.reading.snapshots import plain_columns, version
@@ -33,6 +38,8 @@ from afterword.store.tables import AssertionRow, FactAssertionRow, RunWindowRow,
 
 MOST_TURNS = 300_000
 """How many turns of all scopes are kept at most."""
+MOST_FINDINGS = 300
+"""How many findings of one scope are searched: the newest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +56,27 @@ class Hidden:
 
     def covers(self, turn: SourceTurn, words: frozenset[str], *, is_about_the_past: bool) -> bool:
         """Return whether a turn with these words is not told."""
-        if turn.place in self.gone_places or self.gone.are_named_in(words):
+        if turn.place in self.gone_places or self.names(words, is_about_the_past=is_about_the_past):
             return True
-        if is_about_the_past:
-            return False
-        return turn.place in self.superseded_places or self.superseded.are_named_in(words)
+        return not is_about_the_past and turn.place in self.superseded_places
 
     def covers_now(self, turn: SourceTurn, words: frozenset[str]) -> bool:
         """Return whether a turn is not told where nobody asks about the past."""
         return self.covers(turn, words, is_about_the_past=False)
+
+    def names(self, words: frozenset[str], *, is_about_the_past: bool) -> bool:
+        """Return whether these words name a value that is not told."""
+        if self.gone.are_named_in(words):
+            return True
+        return not is_about_the_past and self.superseded.are_named_in(words)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedFinding:
+    """What an agent found, and the words that find it."""
+
+    finding: AgentFinding
+    words: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +85,7 @@ class LayerSource:
 
     `former` is what held before, the newest first; `former_index` finds these facts. `said` are the turns
     that can be searched, and `hidden` says which of them are not told. `flagged` are the facts that hold and must never
-    be missed, in the order of saying.
+    be missed, in the order of saying. `findings` are what agents found, expired or not, the newest first.
     """
 
     former: tuple[FormerFact, ...]
@@ -75,16 +94,33 @@ class LayerSource:
     flagged: tuple[StoredFact, ...]
     former_by_id: Mapping[str, FormerFact]
     former_index: SearchIndex
+    findings: tuple[IndexedFinding, ...] = ()
+
+    def findings_for(self, query: str, *, at: datetime, is_about_the_past: bool) -> list[tuple[AgentFinding, float]]:
+        """Return what agents may be told of what agents found: what shares words with the query first, then the newest.
+
+        Left out is what names a value that was withdrawn or forgotten, or that holds no more.
+        """
+        wanted = frozenset(terms(query)) if self.findings else frozenset[str]()
+        scored = [
+            (indexed.finding, len(wanted & indexed.words) / len(wanted) if wanted else 0.0)
+            for indexed in self.findings
+            if indexed.finding.status_at(at) is FindingStatus.CURRENT
+            and indexed.finding.said_at <= at
+            and not self.hidden.names(indexed.words, is_about_the_past=is_about_the_past)
+        ]
+        return sorted(scored, key=lambda each: -each[1])
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
     """What is read of a scope besides its facts: its turns, the words of the values of statements that belong to no
-    fact, and the ids of statements that another one corrects."""
+    fact, the ids of statements that another one corrects, and what agents found."""
 
     turns: SpokenTurns
     unlinked: frozenset[Words]
     corrected: frozenset[str]
+    findings: tuple[IndexedFinding, ...] = ()
 
     def is_of(self, revision: int, stamp: str) -> bool:
         """Return whether it is of this state of the scope."""
@@ -115,28 +151,47 @@ async def layer_source(store: Store, view: View) -> LayerSource:
             # A view of another instant: a turn that cannot wait for the store has all that it needs.
             source = _source(view, known)
         else:
-            source = await store.read(lambda transaction: _source(view, _read_scope(transaction, view, cache)))
+            source = await store.read(
+                lambda transaction: _source(view, _read_scope(transaction, view, cache, store.privacy))
+            )
         cache.sources[view] = source
     return source
 
 
-def _read_scope(transaction: Session, view: View, cache: _SourceCache) -> _Reading:
+def _read_scope(transaction: Session, view: View, cache: _SourceCache, privacy: Privacy) -> _Reading:
     connection, scope = transaction.connection(), view.snapshot.scope
     now, known = version(connection, scope), cache.spoken.get(scope)
     if known is not None and known.is_of(now.revision, now.stamp):
         return known
-    turns = read_spoken_turns(connection, scope, now, known.turns if known is not None else None)
+    with_others = tells_other_people(transaction, scope, privacy)
+    turns = read_spoken_turns(
+        connection, scope, now, known.turns if known is not None else None, with_others=with_others
+    )
     unlinked = _UNLINKED.ask(connection, scope=now.key)
     corrected = _CORRECTED.ask(connection, scope=now.key, corrects=str(Relation.CORRECTS))
     reading = cache.spoken[scope] = _Reading(
         turns,
         frozenset(frozenset(terms(value or statement)) for value, statement in unlinked),
         frozenset(name for (name,) in corrected),
+        _indexed_findings(transaction, scope, privacy),
     )
     cache.spoken.move_to_end(scope)
     while len(cache.spoken) > 1 and sum(each.turns.index.count for each in list(cache.spoken.values())) > MOST_TURNS:
         cache.spoken.popitem(last=False)
     return reading
+
+
+def _indexed_findings(transaction: Session, scope: Scope, privacy: Privacy) -> tuple[IndexedFinding, ...]:
+    """Return the newest findings of the agents whose findings the scope keeps."""
+    policy = finding_policy_of(transaction, scope, privacy)
+    if not policy.is_on:
+        return ()
+    findings = [finding for finding in read_findings(transaction, scope) if policy.names(finding.agent)]
+    served = [finding for finding in findings if policy.advice or not finding.is_advice]
+    return tuple(
+        IndexedFinding(finding, frozenset(terms(f"{finding.topic} {finding.statement} {finding.source or ''}")))
+        for finding in served[:MOST_FINDINGS]
+    )
 
 
 class _Ended:
@@ -202,6 +257,7 @@ def _source(view: View, reading: _Reading) -> LayerSource:
         flagged=tuple(stored for stored in served if stored.is_flagged),
         former_by_id={entry.fact.id: entry for entry in entries},
         former_index=SearchIndex(view.snapshot.table, is_former),
+        findings=reading.findings,
     )
 
 

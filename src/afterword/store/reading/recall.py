@@ -10,6 +10,7 @@ from itertools import islice
 
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
+from afterword.facts.findings import AgentFinding
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
 from afterword.recall.block import FormerFact, SaidTurn, in_block_order, scope_label
@@ -46,7 +47,7 @@ class Recall:
     the facts, best first, with their scores in `turn_scores`. `without_vector` counts facts and turns that could be
     found by meaning if they had a vector. The status of a fact says whether it still holds. `parts` says what adds up
     to the score of each fact; it is empty unless it was asked for. `former` are the chosen facts that held before, and
-    `layers` everything as an agent is told it, None for a search.
+    `layers` everything as an agent is told it, None for a search. `findings` are those of a search, scored.
     """
 
     facts: tuple[Fact, ...]
@@ -58,6 +59,7 @@ class Recall:
     without_vector: int = 0
     parts: tuple[Mapping[str, float], ...] = ()
     former: tuple[FormerFact, ...] = ()
+    findings: tuple[tuple[AgentFinding, float], ...] = ()
     layers: Layers | None = None
 
 
@@ -108,6 +110,7 @@ async def recall(
         former=source.former if kinds is None else (),
         former_ranked=_former_ranked(source, query, most=MOST_RANKED) if kinds is None else (),
         said=_said(source, query, at, is_about_the_past=is_past) if kinds is None else (),
+        findings=_told_findings(source, query, at, past=is_past) if kinds is None else (),
         is_about_the_past=is_past,
     )
     layers = choose_layers(sources, label=label, budget_tokens=budget_tokens, lines=view.lines)
@@ -185,10 +188,22 @@ async def search(
         turns=tuple(each.turn for each in best_turns),
         turn_scores=tuple(each.score for each in best_turns),
         former=() if past else tuple(former[:limit]),
+        findings=() if kinds or tags else _matching_findings(source, query, at, limit, past=past),
     )
     if explain:
         recalled = replace(recalled, parts=_parts(view, source, query, recalled.facts, past=past, meaning=near))
     return recalled
+
+
+def _told_findings(source: LayerSource, query: str, at: datetime, *, past: bool) -> list[AgentFinding]:
+    return [finding for finding, _ in source.findings_for(query, at=at, is_about_the_past=past)]
+
+
+def _matching_findings(
+    source: LayerSource, query: str, at: datetime, limit: int | None, *, past: bool
+) -> tuple[tuple[AgentFinding, float], ...]:
+    ranked = source.findings_for(query, at=at, is_about_the_past=past)
+    return tuple(pair for pair in ranked if pair[1] > 0)[:limit]
 
 
 def _served_with_tags(view: View, kinds: Collection[Kind] | None, tags: Collection[str]) -> Array:

@@ -1,4 +1,4 @@
-"""All turns of a scope that its owner spoke. After a change only the turns of changed sessions are read."""
+"""All turns of a scope that its owner, or all people, spoke. After a change only those of changed sessions are read."""
 
 from __future__ import annotations
 
@@ -31,18 +31,32 @@ FEW_SESSIONS = 20
 
 @dataclass(frozen=True, slots=True)
 class SpokenTurns:
-    """The turns at one state of the scope. `marks` holds what tells each session from an earlier state of it."""
+    """The turns at one state of the scope. `marks` holds what tells each session from an earlier state of it.
+
+    `with_others` says whether turns of people who are not the owner are among them.
+    """
 
     revision: int
     stamp: str
     index: SaidIndex
     marks: Mapping[str, Plain]
+    with_others: bool = False
 
 
 def read_spoken_turns(
-    connection: Connection, scope: Scope, now: Version, before: SpokenTurns | None = None
+    connection: Connection,
+    scope: Scope,
+    now: Version,
+    before: SpokenTurns | None = None,
+    *,
+    with_others: bool = False,
 ) -> SpokenTurns:
-    """Return the turns of a scope in the state `now`; `before` is what they were once."""
+    """Return the turns of a scope in the state `now`; `before` is what they were once.
+
+    With `with_others` also those of people who are not the owner of the scope.
+    """
+    if before is not None and before.with_others != with_others:
+        before = None
     marks = {mark[1]: mark for mark in _SESSIONS.ask(connection, scope=now.key)}
     changed = None
     if before is not None:
@@ -59,22 +73,24 @@ def read_spoken_turns(
     rows = [row for row in rows if row[1] in marks]
     rows.sort(key=itemgetter(0, 4))
     gone = [place for name in changed for place in before.index.table.turns_of(name)]
-    turns, earlier = _spoken(rows, scope)
+    turns, earlier = _spoken(rows, scope, with_others=with_others)
     if not gone and not turns and before.marks:
-        return SpokenTurns(now.revision, now.stamp, before.index, marks)
+        return SpokenTurns(now.revision, now.stamp, before.index, marks, with_others)
     unchanged = {name: turn for name, turn in before.index.before.items() if name not in changed}
     index = SaidIndex(before.index.table.revised(gone, turns), unchanged | earlier)
-    return SpokenTurns(now.revision, now.stamp, index, marks)
+    return SpokenTurns(now.revision, now.stamp, index, marks, with_others)
 
 
-def _spoken(rows: Iterable[Plain], scope: Scope) -> tuple[list[StoredTurn], dict[str, dict[int, SourceTurn]]]:
-    """Return the turns of the owner, and the turn before each, by session and number."""
+def _spoken(
+    rows: Iterable[Plain], scope: Scope, *, with_others: bool
+) -> tuple[list[StoredTurn], dict[str, dict[int, SourceTurn]]]:
+    """Return the turns of the owner or of all people, and the turn before each, by session and number."""
     turns: list[StoredTurn] = []
     before: dict[str, dict[int, SourceTurn]] = {}
     former: Plain | None = None
     for row in rows:
         key, session_id, humans, assumed, number, speaker, *_, role = row
-        if role == Role.HUMAN and speaker in _owners(humans, assumed, scope):
+        if role == Role.HUMAN and (with_others or speaker in _owners(humans, assumed, scope)):
             turns.append(StoredTurn(row[:-1]))
             if former is not None and (former[0], former[4]) == (key, number - 1):
                 said_at = said_at_of(former[6], former[7])

@@ -22,6 +22,7 @@ from afterword.facts.assertions import SpeechAct
 from afterword.facts.scopes import Scope
 from afterword.store.database.engine import Store
 from afterword.store.database.private_files import opened_private
+from afterword.store.findings.finding_table import FindingRow
 from afterword.store.forgetting import erasure
 from afterword.store.forgetting.tombstone_rows import ensure_store_key, tombstone_lines
 from afterword.store.json_lines import Line
@@ -93,8 +94,9 @@ def _exportable_row(transaction: Session, scope: Scope, *, even_asked: bool) -> 
 def _lines(transaction: Session, scopes: Sequence[Scope], rows: Sequence[ScopeRow]) -> Iterator[Line]:
     yield from tombstone_lines(transaction, scopes)
     for scope, row in zip(scopes, rows, strict=True):
-        zone = {"zone": row.zone} if row.zone else {}
-        yield {"row": "scope", "scope": str(scope), "policy": row.policy, **zone}
+        settings = {"zone": row.zone, "findings": row.findings, "other_people": row.other_people}
+        set_here = {name: value for name, value in settings.items() if value is not None}
+        yield {"row": "scope", "scope": str(scope), "policy": row.policy, **set_here}
         for lines in (_session_lines, _assertion_lines, _window_lines, _verdict_lines, _run_lines):
             yield from lines(transaction, row)
         yield {"row": "end", "scope": str(scope)}
@@ -145,10 +147,13 @@ def _window_lines(transaction: Session, scope: ScopeRow) -> Iterator[Line]:
         keys, window_id = [row.id for row in rows], col(WindowAssertionRow.window_id)
         ties = _grouped(transaction, WindowAssertionRow, window_id, keys, col(WindowAssertionRow.assertion_id))
         refused = _grouped(transaction, RejectionRow, col(RejectionRow.window_id), keys, col(RejectionRow.ordinal))
+        findings = _grouped(transaction, FindingRow, col(FindingRow.window_id), keys, col(FindingRow.id))
         for row in rows:
             values = {"row": "window", **_values(row, "id", "scope_id")}
             values["assertions"] = [tie.assertion_id for tie in ties[row.id]]
-            yield {**values, "rejections": [_values(refusal, "window_id") for refusal in refused[row.id]]}
+            values["rejections"] = [_values(refusal, "window_id") for refusal in refused[row.id]]
+            of_agents = [_values(finding, "scope_id", "window_id") for finding in findings[row.id]]
+            yield {**values, "findings": of_agents} if of_agents else values
 
 
 def _verdict_lines(transaction: Session, scope: ScopeRow) -> Iterator[Line]:

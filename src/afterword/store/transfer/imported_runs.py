@@ -13,6 +13,7 @@ from afterword.facts.scopes import Scope
 from afterword.store import ledger, scope_rows
 from afterword.store.database.inserts import insert_numbered, insert_rows
 from afterword.store.database.statements import chunks
+from afterword.store.findings.finding_rows import findings_source
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.json_lines import Line
 from afterword.store.rows import pack_transcript, unpack_transcript
@@ -26,7 +27,7 @@ from afterword.store.tables import (
     WindowRow,
 )
 
-_SESSION = ledger.session_source("")
+_SESSION, _FINDINGS = ledger.session_source(""), findings_source("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,9 @@ class RunImport:
         if line["source"] in self.sources or line["id"] in self.imported:
             return "here"
         is_session = line["source"].startswith(_SESSION) and line.get("session_id") is not None
-        return "forgotten" if is_session and line["session_id"] not in self.sessions else None
+        session_id = line["session_id"] if is_session else line["source"].removeprefix(_FINDINGS)
+        is_of_session = is_session or line["source"].startswith(_FINDINGS)
+        return "forgotten" if is_of_session and session_id not in self.sessions else None
 
     def insert(self, transaction: Session, lines: Sequence[Line]) -> None:
         """Insert these runs. They count as in the other store, after all runs that count here already."""

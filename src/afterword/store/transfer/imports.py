@@ -27,6 +27,8 @@ from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Store
 from afterword.store.database.inserts import insert_missing, insert_numbered, insert_rows
 from afterword.store.database.statements import chunks
+from afterword.store.findings.finding_rows import findings_source, is_finding_forgotten
+from afterword.store.findings.finding_table import FindingRow
 from afterword.store.forgetting.tombstone_replay import ChangedTurns, changed_turns, has_unchanged_quotes
 from afterword.store.forgetting.tombstone_rows import (
     add_imported_key,
@@ -90,6 +92,7 @@ class _Import:
         self._is_in_scope = False
         self._changed: ChangedTurns = {}
         self._runs: list[Line] = []
+        self._forgotten_sessions: set[str] = set()
         self.result = ImportResult()
 
     async def write(self, kind: str, lines: Sequence[Line]) -> None:
@@ -144,11 +147,13 @@ class _Import:
     def _begin_scope(self, transaction: Session, lines: Sequence[Line]) -> None:
         (line,) = lines
         self._scope, self._changed, self._runs = Scope.parse(line["scope"]), {}, []
+        self._forgotten_sessions = set()
         self._is_in_scope = True
         self._lock_scope(transaction)
         row = scope_rows.scope_row(transaction, self._scope)
         if row is not None and not row.revision:
             row.policy, row.zone = line["policy"], line["zone"]
+            row.findings, row.other_people = line["findings"], line["other_people"]
             transaction.add(row)
 
     def _lock_scope(self, transaction: Session) -> int:
@@ -164,6 +169,7 @@ class _Import:
             state, remaining = self._without_forgotten(line, forgotten.get(line["session_id"]))
             if remaining is None:
                 self.result.forgotten["sessions"] += 1
+                self._forgotten_sessions.add(line["session_id"])
             elif line["session_id"] in here:
                 self.result.here_already["sessions"] += 1
             else:
@@ -226,16 +232,35 @@ class _Import:
         names = [name for line in lines for name in line["assertions"]]
         here = stored_values(transaction, col(AssertionRow.id), names)
         changed_sessions = {session_id for session_id, _ in self._changed}
-        ties, refused = [], []
+        forgotten = read_forgotten(transaction, self._scope)
+        ties, refused, findings = [], [], list[Line]()
         for line in lines:
             window_id = ids[line["source"], line["key"]]
             ties += [{"window_id": window_id, "assertion_id": name} for name in line["assertions"] if name in here]
+            session_id = line["source"].removeprefix(findings_source(""))
+            if session_id != line["source"] and session_id in self._forgotten_sessions:
+                continue
             # A refused candidate of a session of which something was forgotten may hold the forgotten words.
             if line["source"].removeprefix(ledger.session_source("")) not in changed_sessions:
                 refused += [{**row, "window_id": window_id} for row in line["rejections"]]
+            of_window = {"window_id": window_id, "scope_id": scope_id}
+            findings += [
+                {**row, **of_window} for row in line["findings"] if not self._is_finding_forgotten(row, forgotten)
+            ]
         insert_missing(transaction, WindowAssertionRow, ties)
         insert_missing(transaction, RejectionRow, refused)
+        insert_missing(transaction, FindingRow, findings)
         self.result.imported["windows"] += len(lines)
+
+    def _is_finding_forgotten(self, row: Line, forgotten: Forgotten) -> bool:
+        """Return whether a finding was forgotten here, or its session was, or the agent's words in it."""
+        if is_finding_forgotten(forgotten, row["statement"], row["said_at"]):
+            return True
+        changed = (
+            (self._changed.get((row["session_id"] or "", piece.get("turn") or 0)), piece["quote"])
+            for piece in row["evidence"]
+        )
+        return any(text is not None and quote not in text for text, quote in changed)
 
     def _write_verdicts(self, transaction: Session, lines: Sequence[Line]) -> None:
         scope_id = self._lock_scope(transaction)

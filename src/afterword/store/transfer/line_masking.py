@@ -24,7 +24,8 @@ def mask_line(kind: str, line: Line, privacy: Privacy) -> Line:
         return _masked_assertion(line, privacy)
     if kind == "window":
         rejections = [_masked_values(row, privacy, "statement", "detail") for row in line["rejections"]]
-        return {**line, "rejections": rejections}
+        findings = [_masked_finding(row, privacy) for row in line.get("findings", ())]
+        return {**line, "rejections": rejections, "findings": findings}
     if kind == "verdict":
         return {**line, "columns": _masked_values(line["columns"], privacy, "reason", "remainder")}
     if kind == "run" and line["columns"]["transcript"] is not None:
@@ -55,6 +56,22 @@ def _masked_assertion(line: Line, privacy: Privacy) -> Line:
     shown = {name: text or columns[name] for name, text in zip(_ASSERTION_TEXTS, masked, strict=False)}
     cited = zip(evidence, masked[len(_ASSERTION_TEXTS) :], strict=True)
     return {**line, "columns": {**columns, **shown}, "evidence": [{**row, "quote": quote} for row, quote in cited]}
+
+
+def _masked_finding(row: Line, privacy: Privacy) -> Line:
+    quotes = [piece["quote"] for piece in row["evidence"]]
+    statement, topic, agent, source, *masked = privacy.mask_fields(
+        "agent finding", row["statement"], row["topic"], row["agent"], row["source"] or "", *quotes
+    )
+    evidence = [{**piece, "quote": quote} for piece, quote in zip(row["evidence"], masked, strict=True)]
+    return {
+        **row,
+        "statement": statement,
+        "topic": topic,
+        "agent": agent,
+        "source": source or None,
+        "evidence": evidence,
+    }
 
 
 def _masked_values(row: Any, privacy: Privacy, *names: str) -> Any:

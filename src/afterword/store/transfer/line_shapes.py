@@ -8,8 +8,10 @@ from pydantic import Field
 from sqlmodel import SQLModel
 
 from afterword.errors import FileInvalid
+from afterword.facts.findings import FindingPolicy
 from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
+from afterword.store.findings.finding_table import FindingRow
 from afterword.store.forgetting.tombstone_rows import parse_tombstone, parse_tombstone_key
 from afterword.store.json_lines import Line, LineShape, parse_columns, parse_shape
 from afterword.store.ledger import RunStatus
@@ -33,6 +35,8 @@ class _ScopeShape(LineShape):
     scope: str
     policy: Literal[tuple(map(str, Policy))]  # type: ignore[valid-type]  # the values of an enumeration
     zone: str | None = None
+    findings: dict[str, Any] | None = None
+    other_people: bool | None = None
 
 
 class _SessionShape(LineShape):
@@ -48,6 +52,7 @@ class _AssertionShape(LineShape):
 class _WindowShape(LineShape):
     assertions: list[str]
     rejections: list[dict[str, Any]]
+    findings: list[dict[str, Any]] = Field(default_factory=list)
 
 
 class _RunShape(LineShape):
@@ -72,7 +77,12 @@ _SHAPES: dict[str, type[LineShape]] = {
     "window": _WindowShape,
     "run": _RunShape,
 }
-_PARTS: dict[str, type[SQLModel]] = {"turns": TurnRow, "evidence": EvidenceRow, "rejections": RejectionRow}
+_PARTS: dict[str, type[SQLModel]] = {
+    "turns": TurnRow,
+    "evidence": EvidenceRow,
+    "rejections": RejectionRow,
+    "findings": FindingRow,
+}
 
 
 def parse_line(line: Line) -> Line:
@@ -91,7 +101,7 @@ def parse_line(line: Line) -> Line:
     if kind in _TABLES:
         parsed["columns"] = parse_columns(_TABLES[kind], line)
     for name, table in _PARTS.items():
-        if name in parsed and kind in _SHAPES:
+        if isinstance(parsed.get(name), list) and kind in _SHAPES:
             parsed[name] = [parse_columns(table, part) for part in parsed[name]]
     _check_parts(kind, parsed)
     return parsed
@@ -109,8 +119,17 @@ def _check_parts(kind: str, parsed: Line) -> None:
     if kind == "scope":
         Scope.parse(parsed["scope"])
         _check_zone(parsed["zone"])
+        if parsed["findings"] is not None:
+            _check_finding_policy(parsed["findings"])
     if kind == "session" and parsed["state"] is not None:
         parsed["state"] = parse_columns(StateRow, parsed["state"])
         check_state(parsed["state"]["content"])
     if kind == "run" and parsed["columns"]["transcript"] is not None:
         unpack_transcript(parsed["columns"]["transcript"])
+
+
+def _check_finding_policy(stored: Line) -> None:
+    try:
+        FindingPolicy.from_json(stored)
+    except (KeyError, TypeError, ValueError):
+        raise FileInvalid("the settings for findings of agents cannot be read") from None

@@ -61,17 +61,18 @@ def _people(window: Window) -> str:
 
 
 def _names(speakers: Sequence[str]) -> str:
-    return ", ".join(json.dumps(_name(speaker), ensure_ascii=False) for speaker in speakers)
+    return ", ".join(json.dumps(speaker_label(speaker), ensure_ascii=False) for speaker in speakers)
 
 
-def _name(speaker: str) -> str:
+def speaker_label(speaker: str) -> str:
+    """Return the name of a speaker as the transcript shows it."""
     return " ".join(speaker.translate(BRACKETS).split())[:LONGEST_SPEAKER]
 
 
 def _turn(turn: Turn, stretches: Sequence[ForeignStretch], owners: Sequence[str], note: str) -> Iterator[str]:
     """Yield the turn, in parts if somebody else's words stand in it."""
     owner = " (owner)" if turn.speaker in owners else ""
-    name, time = _name(turn.speaker), _time(turn.said_at)
+    name, time = speaker_label(turn.speaker), _time(turn.said_at)
     head = f"[{turn.number}{note}] {turn.role} {name}{owner}, {time}:"
     # A quotation within a line shows by its marks that it is one.
     blocks = [stretch for stretch in stretches if not stretch.is_quoted_within(turn.text)]

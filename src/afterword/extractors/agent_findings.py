@@ -1,0 +1,267 @@
+"""What agents found or advised: the answer of a model, and the checks of it. Pure but for the protocol.
+
+The words of a finding must stand in a turn of an agent whose findings the scope keeps. A finding is never about what a
+person said: it is no assertion, and no fact rests on it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from afterword.extractors.candidates import Citation
+from afterword.extractors.extractor import Usage, Window
+from afterword.extractors.model.answer_shape import Shape
+from afterword.extractors.quote_search import find_quote
+from afterword.extractors.quote_support import SaidWords, has_content, said_share, unsaid_names
+from afterword.facts.assertions import Evidence, EvidenceKind
+from afterword.facts.findings import (
+    LONGEST_SOURCE,
+    LONGEST_STATEMENT,
+    LONGEST_TOPIC,
+    AgentFinding,
+    FindingPolicy,
+    FindingReview,
+    WithTools,
+    repeats_note,
+)
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Role, Transcript, Turn
+from afterword.privacy.blanking import letters_and_digits
+from afterword.privacy.normalisation import visible_text
+from afterword.privacy.policy import Privacy
+from afterword.privacy.prompt_injection import is_instruction, is_pasted_with_instruction
+from afterword.privacy.redaction import count_masks
+
+FEWEST_SAID = 0.5
+"""The share of a finding's content words that the cited turn must hold."""
+LONG_QUOTE_WORDS = 5
+"""So many words that stood in somebody else's turn before are not the agent's own."""
+OWN_TOOLS = frozenset({"remember", "recall", "withdraw", "save_finding"})
+"""Tools of the memory itself. What they return comes from no other source."""
+
+
+class FindingCandidate(BaseModel):
+    """One thing that an agent found or advised."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    kind: Literal["finding", "advice"] = "finding"
+    statement: str = Field(description="One self-contained sentence.")
+    topic: str = Field(description="What it is about, in one to four words.")
+    evidence: list[Citation] = Field(description="The agent's turns and words that say it.")
+    source: str | None = None
+    expires: date | None = None
+
+    @field_validator("expires", mode="wrap")
+    @classmethod
+    def _without_impossible_day(cls, value: Any, parse: Any) -> date | None:
+        # A model writes "2026-02-30" or "soon" now and then. The usual time until a finding expires is right then.
+        try:
+            day: date | None = parse(value)
+        except ValueError:
+            return None
+        return day
+
+
+class FindingsAnswer(Shape):
+    """What agents found and advised in one transcript."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    findings: list[FindingCandidate]
+
+
+@dataclass(frozen=True, slots=True)
+class FindingsExtraction:
+    """What was proposed for one window, and what it cost."""
+
+    candidates: tuple[FindingCandidate, ...]
+    usage: Usage = field(default_factory=Usage)
+
+
+@runtime_checkable
+class FindingsExtractor(Protocol):
+    """An extractor that can also say what agents found. The offline rules cannot."""
+
+    @property
+    def findings_version(self) -> str:
+        """Identifies what the answer depends on besides the window and the agents."""
+        ...
+
+    async def extract_findings(self, window: Window, agents: Sequence[str], *, advice: bool) -> FindingsExtraction:
+        """Return what these agents found in the window, with `advice` also what they advised.
+
+        Raises an `ExtractionError` if there was no answer.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GroundedFindings:
+    """The findings whose words stand in agents' turns, and how many candidates were refused, by reason."""
+
+    findings: tuple[AgentFinding, ...]
+    refused: Counter[str] = field(default_factory=Counter)
+
+
+class _RefusedError(Exception):
+    """A candidate fails a check. Never raised outside this module."""
+
+
+def ground_findings(
+    candidates: Iterable[FindingCandidate],
+    transcript: Transcript,
+    *,
+    scope: Scope,
+    session_id: str,
+    policy: FindingPolicy,
+    privacy: Privacy,
+) -> GroundedFindings:
+    """Return the candidates that an agent of the policy really said, without ids, and count the others by reason.
+
+    Refused is what cites a person, a tool, an injected note or another agent, what repeats or quotes somebody else's
+    words, what the cited turn does not say, what repeats a note that the agent was given, what holds a secret, and what
+    reads like an instruction to an assistant.
+    Findings after tool output wait for a review unless the policy keeps them. Raises ValueError if a cited turn has no
+    time.
+    """
+    turns = {turn.number: turn for turn in transcript.turns}
+    findings: dict[str, AgentFinding] = {}
+    refused: Counter[str] = Counter()
+    for candidate in candidates:
+        try:
+            finding = _grounded(_masked(candidate, privacy), turns, scope, session_id, policy)
+        except _RefusedError as error:
+            refused[str(error)] += 1
+        else:
+            findings.setdefault(finding.key, finding)
+    return GroundedFindings(tuple(findings.values()), refused)
+
+
+def _masked(candidate: FindingCandidate, privacy: Privacy) -> FindingCandidate:
+    texts = (candidate.topic, candidate.source or "", *(cited.quote for cited in candidate.evidence))
+    statement, topic, source, *quotes = privacy.mask_fields("statement", candidate.statement, *texts)
+    evidence = [Citation(turn=cited.turn, quote=text) for cited, text in zip(candidate.evidence, quotes, strict=True)]
+    changes = {"statement": statement, "topic": topic, "source": source or None, "evidence": evidence}
+    return candidate.model_copy(update=changes)
+
+
+def _grounded(
+    candidate: FindingCandidate, turns: dict[int, Turn], scope: Scope, session_id: str, policy: FindingPolicy
+) -> AgentFinding:
+    is_advice = candidate.kind == "advice"
+    if is_advice and not policy.advice:
+        raise _RefusedError("advice")
+    evidence = _evidence(candidate, turns, session_id, policy)
+    statement, topic = _text(candidate.statement, LONGEST_STATEMENT), _text(candidate.topic, LONGEST_TOPIC)
+    _check_harmless(statement, topic, evidence, turns)
+    last = turns[evidence[-1].turn or 0]
+    if last.said_at is None:
+        raise ValueError(f"session {session_id!r}: turn {last.number} has no time; date the transcript first")
+    before = [turn for turn in turns.values() if turn.number <= last.number]
+    _check_own_words(evidence, before)
+    _check_said(statement, evidence, before)
+    after_tools = any(_is_tool_output(turn) for turn in before)
+    waits = after_tools and policy.agents_with_tools is WithTools.REVIEW
+    return AgentFinding(
+        id="",
+        scope=scope,
+        session_id=session_id,
+        agent=last.speaker,
+        topic=topic,
+        statement=statement,
+        said_at=last.said_at,
+        expires_at=policy.expiry(last.said_at, _end_of(candidate.expires, last.said_at)),
+        is_advice=is_advice,
+        source=_source(candidate.source, before),
+        after_tools=after_tools,
+        review=FindingReview.WAITING if waits else FindingReview.OPEN,
+        evidence=evidence,
+    )
+
+
+def _evidence(
+    candidate: FindingCandidate, turns: dict[int, Turn], session_id: str, policy: FindingPolicy
+) -> tuple[Evidence, ...]:
+    """Return the cited words, all of them of one agent whose findings are kept."""
+    evidence: list[Evidence] = []
+    for cited in sorted(candidate.evidence, key=lambda cited: cited.turn):
+        turn = turns.get(cited.turn)
+        if turn is None:
+            raise _RefusedError("turn_unknown")
+        if turn.role is not Role.AGENT or not policy.names(turn.speaker):
+            raise _RefusedError("not_an_agent")
+        quote = find_quote(cited.quote, turn.text)
+        if quote is None:
+            raise _RefusedError("quote_missing")
+        start = turn.text.find(quote)
+        evidence.append(Evidence(EvidenceKind.TURN, quote, session_id, turn.number, turn.speaker, start))
+    if len({cited.speaker for cited in evidence}) != 1:
+        raise _RefusedError("not_an_agent")
+    return tuple(dict.fromkeys(evidence))
+
+
+def _check_harmless(statement: str, topic: str, evidence: Sequence[Evidence], turns: dict[int, Turn]) -> None:
+    if count_masks((statement, topic)):
+        raise _RefusedError("secret")
+    places = ((turns[cited.turn or 0].text, cited.start or 0, len(cited.quote)) for cited in evidence)
+    is_beside_command = any(is_pasted_with_instruction(text, start, start + size) for text, start, size in places)
+    if is_beside_command or is_instruction(statement, topic):
+        raise _RefusedError("quarantined")
+
+
+def _check_own_words(evidence: Sequence[Evidence], before: Sequence[Turn]) -> None:
+    """Refuse words that a person, a tool or a page said before, and that the agent only repeats or quotes."""
+    others = [letters_and_digits(turn.text) for turn in before if turn.role in (Role.HUMAN, Role.TOOL)]
+    texts = {turn.number: turn.text for turn in before}
+    for cited in evidence:
+        text, start = texts[cited.turn or 0], cited.start or 0
+        is_quoted = text[text.rfind("\n", 0, start) + 1 :].lstrip().startswith(">")
+        is_long = len(cited.quote.split()) >= LONG_QUOTE_WORDS
+        words = letters_and_digits(cited.quote)
+        if is_quoted or (is_long and any(words in said for said in others)):
+            raise _RefusedError("not_own_words")
+
+
+def _check_said(statement: str, evidence: Sequence[Evidence], before: Sequence[Turn]) -> None:
+    """Refuse what the cited turns do not say, and what repeats the agent's own notes."""
+    cited = {piece.turn for piece in evidence}
+    said = SaidWords("\n".join(turn.text for turn in before if turn.number in cited))
+    everybody = SaidWords("\n".join(f"{turn.speaker}\n{turn.text}" for turn in before if turn.role is not Role.SYSTEM))
+    if (has_content(statement) and said_share(statement, said) < FEWEST_SAID) or unsaid_names(statement, everybody):
+        raise _RefusedError("unsupported")
+    if repeats_note(statement, (turn.text for turn in before if turn.role is Role.MEMORY)):
+        raise _RefusedError("known")
+
+
+def _is_tool_output(turn: Turn) -> bool:
+    return turn.role is Role.TOOL and turn.speaker not in OWN_TOOLS
+
+
+def _source(source: str | None, before: Sequence[Turn]) -> str | None:
+    """Return where the agent had it from, if that stands in a turn of the session."""
+    text = " ".join(visible_text(source or "").split())
+    is_said = any(text in turn.text for turn in before)
+    return text if text and is_said and len(text) <= LONGEST_SOURCE and not is_instruction(text) else None
+
+
+def _end_of(day: date | None, said_at: datetime) -> datetime | None:
+    """Return the end of a day; None for a day before the finding was made, which cannot be meant."""
+    end = datetime.combine(day, time(23, 59, 59), tzinfo=UTC) if day is not None else None
+    return end if end is not None and end > said_at else None
+
+
+def _text(text: str, longest: int) -> str:
+    """Return a text on one line. Refuses an empty one, and one that is too long."""
+    plain = " ".join(visible_text("".join(sign if sign.isprintable() else " " for sign in text)).split())
+    if not plain:
+        raise _RefusedError("empty")
+    if len(plain) > longest:
+        raise _RefusedError("too_long")
+    return plain

@@ -1,0 +1,168 @@
+"""What agents found or advised. It is never part of what people said, and changes nothing of it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from afterword.facts.assertions import Evidence
+from afterword.facts.scopes import Scope
+from afterword.facts.words import folded, terms
+
+EVERY_AGENT = "*"
+"""Stands for all agents among the agents whose findings are kept."""
+DAYS = 90
+LONGEST_STATEMENT, LONGEST_TOPIC, LONGEST_SOURCE = 400, 60, 300
+MOST_PER_SESSION = 40
+"""How many findings are kept of one session."""
+
+_NO_WORD = re.compile(r"\W+")
+_ECHO = 0.8
+"""Which share of a finding's words stands in one line of the agent's notes where the agent repeats the note."""
+
+
+class WithTools(StrEnum):
+    """What happens to a finding of an agent that used tools before: it waits for a person, or is kept at once."""
+
+    REVIEW = "review"
+    KEEP = "keep"
+
+
+class FindingReview(StrEnum):
+    """What a person has decided about a finding."""
+
+    OPEN = "open"
+    WAITING = "waiting"
+    APPROVED = "approved"
+    DROPPED = "dropped"
+
+
+class FindingStatus(StrEnum):
+    """The state of a finding at an instant. Only current ones are told to agents."""
+
+    CURRENT = "current"
+    WAITING = "waiting"
+    DROPPED = "dropped"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class FindingPolicy:
+    """Whose findings a scope keeps: those of these `agents`, by default of none, with `EVERY_AGENT` of all.
+
+    With `advice` also what these agents advised. `agents_with_tools` says what happens to findings after tools were
+    used. A finding expires after so many `days` unless it is found again.
+    """
+
+    agents: tuple[str, ...] = ()
+    agents_with_tools: WithTools = WithTools.REVIEW
+    advice: bool = False
+    days: float = DAYS
+
+    @property
+    def is_on(self) -> bool:
+        """Whether findings of any agent are kept."""
+        return bool(self.agents)
+
+    def names(self, agent: str) -> bool:
+        """Return whether findings of this agent are kept."""
+        return EVERY_AGENT in self.agents or folded(agent) in map(folded, self.agents)
+
+    def expiry(self, said_at: datetime, last_at: datetime | None = None) -> datetime:
+        """Return when a finding expires; never later than `last_at`, the end that the agent named."""
+        usual = said_at + timedelta(days=self.days)
+        return usual if last_at is None else min(usual, last_at)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the policy as it is stored."""
+        mode = str(self.agents_with_tools)
+        return {"agents": list(self.agents), "agents_with_tools": mode, "advice": self.advice, "days": self.days}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> FindingPolicy:
+        """Return a stored policy."""
+        mode = WithTools(stored["agents_with_tools"])
+        return cls(tuple(stored["agents"]), mode, bool(stored["advice"]), float(stored["days"]))
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFinding:
+    """A statement that an agent made: a finding, or advice with `is_advice`.
+
+    `evidence` are the agent's words, none where a tool saved it. `source` is where the agent had it from, if it said
+    so. `after_tools` says that the agent had used tools before. `sayings` are the ids of all sayings of the same
+    statement, the newest last, and `first_said_at` is when the first was said. All else is that of the newest.
+    """
+
+    id: str
+    scope: Scope
+    session_id: str | None
+    agent: str
+    topic: str
+    statement: str
+    said_at: datetime
+    expires_at: datetime
+    is_advice: bool = False
+    source: str | None = None
+    after_tools: bool = False
+    review: FindingReview = FindingReview.OPEN
+    evidence: tuple[Evidence, ...] = ()
+    first_said_at: datetime | None = None
+    sayings: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The normalised statement: findings with the same key are the same finding."""
+        return statement_key(self.statement)
+
+    def status_at(self, at: datetime) -> FindingStatus:
+        """Return the state of the finding at an instant."""
+        if self.review is FindingReview.DROPPED:
+            return FindingStatus.DROPPED
+        if at >= self.expires_at:
+            return FindingStatus.EXPIRED
+        return FindingStatus.WAITING if self.review is FindingReview.WAITING else FindingStatus.CURRENT
+
+
+def statement_key(statement: str) -> str:
+    """Return a statement without letter case, punctuation and white space."""
+    return _NO_WORD.sub(" ", folded(statement)).strip()
+
+
+def united_findings(sayings: Iterable[AgentFinding]) -> list[AgentFinding]:
+    """Return one finding for each statement that was said once or several times, the newest first.
+
+    What a person decided about one saying counts for all of them. A statement waits only if no saying of it needs no
+    review.
+    """
+    groups: dict[str, list[AgentFinding]] = defaultdict(list)
+    for saying in sorted(sayings, key=lambda saying: (saying.said_at, saying.id)):
+        groups[saying.key].append(saying)
+    united = [
+        replace(
+            group[-1],
+            review=_review_of({saying.review for saying in group}),
+            expires_at=max(saying.expires_at for saying in group),
+            first_said_at=group[0].said_at,
+            sayings=tuple(saying.id for saying in group),
+        )
+        for group in groups.values()
+    ]
+    return sorted(united, key=lambda finding: (finding.said_at, finding.id), reverse=True)
+
+
+def _review_of(reviews: Collection[FindingReview]) -> FindingReview:
+    ranked = (FindingReview.DROPPED, FindingReview.APPROVED, FindingReview.OPEN, FindingReview.WAITING)
+    return next(review for review in ranked if review in reviews)
+
+
+def repeats_note(statement: str, notes: Iterable[str]) -> bool:
+    """Return whether an agent's statement repeats a line of the notes that it was given."""
+    words = set(terms(statement))
+    lines = (line for text in notes for line in text.splitlines())
+    return bool(words) and any(len(words.intersection(terms(line))) >= _ECHO * len(words) for line in lines)

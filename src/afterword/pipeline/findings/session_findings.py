@@ -1,0 +1,209 @@
+"""Reading what agents found in one session, and storing it as a run of its own beside the session's facts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sqlmodel import Session
+
+from afterword import telemetry
+from afterword.errors import Overtaken
+from afterword.extractors.agent_findings import (
+    FindingCandidate,
+    FindingsExtraction,
+    FindingsExtractor,
+    ground_findings,
+)
+from afterword.extractors.errors import AnswerCut, ExtractionError
+from afterword.extractors.extractor import Usage, Window
+from afterword.extractors.windows import cut_windows, halve, window_key
+from afterword.facts.assertions import digest
+from afterword.facts.findings import MOST_PER_SESSION, AgentFinding, FindingPolicy
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Role, Transcript
+from afterword.pipeline.budget import Account, CostTracker
+from afterword.pipeline.run_storage import retry_if_overtaken
+from afterword.store import ledger, scope_rows, sessions
+from afterword.store.database.engine import Store
+from afterword.store.findings.finding_rows import finding_id, findings_source, is_finding_forgotten
+from afterword.store.findings.finding_settings import finding_policy_of
+from afterword.store.forgetting.pauses import read_pause
+from afterword.store.forgetting.tombstone_rows import read_forgotten
+from afterword.store.proposals import Proposal, WindowReading, read_window_findings
+from afterword.store.scope_rows import Policy
+from afterword.telemetry import Stage
+
+if TYPE_CHECKING:
+    from afterword.pipeline.session import SessionOutcome
+
+PURPOSE = "findings"
+"""The purpose of the runs that store what agents found in a session, and of their requests."""
+
+
+async def keep_findings(
+    store: Store,
+    outcome: SessionOutcome,
+    *,
+    extractor: object,
+    tracker: CostTracker,
+    clock: Callable[[], datetime],
+) -> int | None:
+    """Store what agents found in a processed session, and return the run; None if there is nothing new.
+
+    Nothing is asked if the scope keeps no findings of agents that speak in the session, or if the extractor cannot
+    find any. Windows that were read before cost no call. Raises an `ExtractionError` if there was no answer and
+    `BudgetReached`: the session then waits again.
+    """
+    if not isinstance(extractor, FindingsExtractor):
+        return None
+    scope, session_id, transcript = outcome.scope, outcome.session_id, outcome.transcript
+    policy = await store.read(lambda transaction: finding_policy_of(transaction, scope, store.privacy))
+    agents = _agents(transcript, policy)
+    if not agents:
+        return None
+    account = Account(tracker, store, scope, findings_source(session_id), PURPOSE)
+    reading = _FindingsReading(store, scope, session_id, transcript, policy, extractor, account, clock)
+    with telemetry.stage(Stage.EXTRACT), account.open():
+        is_read = False
+        try:
+            run_id = await reading.run(cut_windows(transcript, outcome.owners))
+            is_read = True
+            return run_id
+        finally:
+            if not is_read:
+                await store.write(lambda transaction: sessions.mark_pending(transaction, scope, session_id))
+
+
+def _agents(transcript: Transcript | Window, policy: FindingPolicy) -> tuple[str, ...]:
+    """Return the agents of a transcript whose findings are kept, in the order in which they first speak."""
+    speakers = (turn.speaker for turn in transcript.turns if turn.role is Role.AGENT)
+    return tuple(dict.fromkeys(speaker for speaker in speakers if policy.names(speaker)))
+
+
+class _FindingsReading:
+    """The reading of what agents found in one session."""
+
+    def __init__(
+        self,
+        store: Store,
+        scope: Scope,
+        session_id: str,
+        transcript: Transcript,
+        policy: FindingPolicy,
+        extractor: FindingsExtractor,
+        account: Account,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.store, self.scope, self.session_id, self.transcript = store, scope, session_id, transcript
+        self.policy, self.extractor, self.account, self.clock = policy, extractor, account, clock
+        self.source = findings_source(session_id)
+        self.usage = Usage()
+        self.refused: Counter[str] = Counter()
+
+    async def run(self, windows: Sequence[Window]) -> int | None:
+        read = [window for window in windows if _agents(window, self.policy)]
+        keys = [self._key(window) for window in read]
+        known, last_keys = await self.store.read(
+            lambda transaction: (
+                read_window_findings(transaction, self.scope, self.source),
+                ledger.last_window_keys(transaction, self.scope, self.source),
+            )
+        )
+        if last_keys == keys or not keys:
+            return None
+        readings = [await self._reading(window, key, known.get(key)) for window, key in zip(read, keys, strict=True)]
+        busy = f"{self.scope} kept changing while findings of {self.session_id!r} were stored; run it again"
+
+        async def write() -> int | None:
+            return await self.store.write(partial(self._write, readings))
+
+        return await retry_if_overtaken(write, busy)
+
+    def _key(self, window: Window) -> str:
+        policy = self.policy
+        version = f"{self.extractor.findings_version}:{policy.advice}:{policy.agents_with_tools}"
+        return digest(window_key(window, version), _agents(window, policy), length=40)
+
+    async def _reading(self, window: Window, key: str, known: tuple[AgentFinding, ...] | None) -> WindowReading:
+        first, last = window.turns[0].number, window.turns[-1].number
+        if known is not None:
+            return WindowReading(key, first, last, (), findings=known)
+        await asyncio.sleep(0)
+        grounded = ground_findings(
+            await self._candidates(window),
+            self.transcript,
+            scope=self.scope,
+            session_id=self.session_id,
+            policy=self.policy,
+            privacy=self.store.privacy,
+        )
+        self.refused.update(grounded.refused)
+        named = [replace(said, id=finding_id(self.scope, self.source, key, said)) for said in grounded.findings]
+        return WindowReading(key, first, last, (), findings=tuple(named))
+
+    async def _candidates(self, window: Window) -> tuple[FindingCandidate, ...]:
+        """Return what the extractor proposes for a window, which is read in halves where it is too long."""
+        try:
+            extraction = await self._extraction(window)
+        except AnswerCut:
+            halves = halve(window)
+            if halves is None:
+                raise
+            return tuple([candidate for half in halves for candidate in await self._candidates(half)])
+        return extraction.candidates
+
+    async def _extraction(self, window: Window) -> FindingsExtraction:
+        try:
+            extraction = await self.extractor.extract_findings(
+                window, _agents(window, self.policy), advice=self.policy.advice
+            )
+        except ExtractionError as error:
+            self.usage += error.usage
+            raise
+        self.usage += extraction.usage
+        return extraction
+
+    def _write(self, readings: Sequence[WindowReading], transaction: Session) -> int | None:
+        scope_rows.lock_scope(transaction, self.scope)
+        if read_pause(transaction, self.scope) is not None:
+            return None
+        forgotten = read_forgotten(transaction, self.scope, self.session_id)
+        turns = sessions.read_turns(transaction, self.scope, self.session_id)
+        if [turn.text for turn in turns] != [turn.text for turn in self.transcript.turns]:
+            raise Overtaken(f"session {self.session_id!r} of {self.scope} was read further, or forgotten, meanwhile")
+        most, remaining = MOST_PER_SESSION, []
+        for reading in readings:
+            unforgotten = [
+                finding
+                for finding in reading.findings
+                if not is_finding_forgotten(forgotten, finding.statement, finding.said_at)
+            ][:most]
+            most -= len(unforgotten)
+            remaining.append(replace(reading, findings=tuple(unforgotten)))
+        counts = {f"refused_{reason}": number for reason, number in self.refused.items()}
+        proposal = Proposal(
+            scope=self.scope,
+            source=self.source,
+            purpose=PURPOSE,
+            extractor=self.extractor.findings_version,
+            judge="none",
+            started_at=self.clock(),
+            revision=scope_rows.revision_of(transaction, self.scope),
+            readings=tuple(remaining),
+            calls=self.usage.calls,
+            prompt_tokens=self.usage.prompt_tokens,
+            completion_tokens=self.usage.completion_tokens,
+            counts={"windows": len(readings), "findings": MOST_PER_SESSION - most, **counts},
+        )
+        is_held = scope_rows.policy_of(transaction, self.scope) is Policy.HOLD_ALL
+        run_id = ledger.propose_run(transaction, proposal, is_held=is_held)
+        self.account.assign_to_run(transaction, run_id)
+        if not is_held:
+            ledger.apply_run(transaction, self.scope, run_id, proposal.started_at)
+        return run_id

@@ -1,0 +1,50 @@
+"""What agents found, whose findings a scope keeps, and whether words of other people are told."""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from alembic import op
+
+revision: str = "0018"
+down_revision: str | None = "0017"
+branch_labels: str | Sequence[str] | None = None
+depends_on: str | Sequence[str] | None = None
+
+
+def upgrade() -> None:
+    """Apply this version."""
+    op.add_column("scopes", sa.Column("findings", sa.JSON(), nullable=True))
+    op.add_column("scopes", sa.Column("other_people", sa.Boolean(), nullable=True))
+    op.create_table(
+        "findings",
+        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("scope_id", sa.Integer(), nullable=False),
+        sa.Column("window_id", sa.Integer(), nullable=False),
+        sa.Column("session_id", sa.String(), nullable=True),
+        sa.Column("agent", sa.String(), nullable=False),
+        sa.Column("topic", sa.String(), nullable=False),
+        sa.Column("statement", sa.String(), nullable=False),
+        sa.Column("is_advice", sa.Boolean(), nullable=False),
+        sa.Column("source", sa.String(), nullable=True),
+        sa.Column("after_tools", sa.Boolean(), nullable=False),
+        sa.Column("review", sa.String(), nullable=False),
+        sa.Column("evidence", sa.JSON(), nullable=False),
+        sa.Column("said_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("recorded_at", sa.DateTime(timezone=True), nullable=False),
+        sa.ForeignKeyConstraint(["scope_id"], ["scopes.id"], name=op.f("fk_findings_scope_id_scopes")),
+        sa.ForeignKeyConstraint(["window_id"], ["windows.id"], name=op.f("fk_findings_window_id_windows")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_findings")),
+    )
+    op.create_index(op.f("ix_findings_scope_id"), "findings", ["scope_id"])
+    op.create_index(op.f("ix_findings_window_id"), "findings", ["window_id"])
+
+
+def downgrade() -> None:
+    """Take this version back."""
+    op.drop_index(op.f("ix_findings_window_id"), table_name="findings")
+    op.drop_index(op.f("ix_findings_scope_id"), table_name="findings")
+    op.drop_table("findings")
+    with op.batch_alter_table("scopes") as scopes:
+        scopes.drop_column("other_people")
+        scopes.drop_column("findings")
