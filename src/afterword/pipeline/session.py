@@ -127,8 +127,8 @@ async def process_session(
     Raises a `ReadError` if the state cannot be read, `SourceInvalid` if the session has no times, an `ExtractionError`
     if the extractor or the judge gave no answer (its `usage` is the cost of the whole session), `BudgetReached` if the
     budget leaves no room for an extraction, `TimeReached` if the work took longer than the budget allows, and
-    `ScopeBusy` if other processes kept changing the scope. Nothing of the session is then stored, unless only the findings of
-    agents could not be read: a run of their own stores these afterwards.
+    `ScopeBusy` if other processes kept changing the scope. Nothing of the session is then stored, unless only
+    the findings of agents could not be read: a run of their own stores these afterwards.
     """
     if judge is None:
         # Imported only here: a caller with a judge of its own never loads the rules.
