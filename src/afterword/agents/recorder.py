@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,6 +25,9 @@ from afterword.telemetry import Stage
 
 GENERIC = ("user", "human", "user_proxy")
 """The speakers who are taken for people in a state that cannot be read."""
+
+USER_PROXY = "UserProxyAgent"
+"""The class of agents that speak for a person. Its name is compared, so that no agent has to be imported."""
 
 _log = telemetry.logs(__name__)
 
@@ -59,10 +62,10 @@ async def record_session(
 
     The state is saved even after an error or a cancellation. The error that ended the block is raised then, and a
     failure to save is only logged. End a team's run within the block: a team that is still running is saved as it is.
-    `humans` are names of people, for speakers whose names do not show it. Secrets are masked, and words off the record
-    left out; with `off_the_record` nothing is saved. Raises `ScopeInvalid` unless exactly one of `user` and `scope` is
-    given, `StateConflict` if the session id is empty or another kind of agent saved this session, and `StoreError` if
-    the state could not be stored.
+    A `UserProxyAgent` is a person under any name. `humans` are names of other people. Secrets are masked, and words off
+    the record left out; with `off_the_record` nothing is saved. Raises `ScopeInvalid` unless exactly one of `user` and
+    `scope` is given, `StateConflict` if the session id is empty or another kind of agent saved this session, and
+    `StoreError` if the state could not be stored.
     """
     recording = _Recording(agent_or_team, named_scope(user, scope), session_id, store, tuple(humans))
     if not session_id.strip():
@@ -140,8 +143,18 @@ class _Recording:
     async def _save(self) -> None:
         with telemetry.stage(Stage.RECORD, scope=self.scope, session_id=self.session_id):
             component, state = _component(self.recorded), await self.recorded.save_state()
+            humans = tuple(dict.fromkeys((*self.humans, *proxy_names(self.recorded))))
             async with opened_store(self.store) as store:
-                await queue_state(store, self.scope, self.session_id, state, component=component, humans=self.humans)
+                await queue_state(store, self.scope, self.session_id, state, component=component, humans=humans)
+
+
+def proxy_names(agent_or_team: object) -> Iterator[str]:
+    """Yield the names of the user proxies in an agent or team, through which people speak."""
+    if any(kind.__name__ == USER_PROXY for kind in type(agent_or_team).__mro__):
+        yield str(getattr(agent_or_team, "name", ""))
+    for member in (*getattr(agent_or_team, "_participants", ()), getattr(agent_or_team, "_team", None)):
+        if member is not None:
+            yield from proxy_names(member)
 
 
 async def queue_state(

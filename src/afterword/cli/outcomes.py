@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from afterword.cli.app import FAILED, INTERRUPTED, OUT_OF_BUDGET
-from afterword.cli.output import console, money, print_json, skipped_text, spending_text, status_text, table
+from afterword.cli.output import NO_PERSON, console, money, print_json, skipped_text, spending_text, status_text, table
 from afterword.client.json_forms import SESSION_STATES, changes_json, processed_json, spending_json
 from afterword.client.results import (
     ConsolidatedScope,
@@ -128,6 +128,8 @@ def _change_lines(changes: Changes) -> Iterator[str]:
 
 
 def _remarks(outcome: SessionOutcome) -> Iterator[str]:
+    if NO_PERSON in outcome.transcript.skipped:
+        yield f"  ! {skipped_text(NO_PERSON, 1)}"
     if outcome.held:
         reason = outcome.held_reason
         yield f"  ! held for `afterword review`{f': {reason}' if reason else ' by the policy of this memory'}"

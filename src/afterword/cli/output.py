@@ -19,6 +19,9 @@ PIPED_WIDTH = 160
 """How wide tables are if the output is no terminal."""
 STYLES = {"current": "green", "contested": "yellow", "pending": "yellow"}
 NO_PRICE = "no price known"
+NO_PERSON = "no human recognised"
+"""The reason that a reader gives where it takes nobody for a person."""
+NAME_PEOPLE = "name the people with `humans` in a manifest, in `process` or in `record_session`"
 
 
 def console(*, to_errors: bool = False) -> Console:
@@ -88,6 +91,8 @@ def skipped_text(reason: str, count: int) -> str:
     """Return in words what was left out of a session."""
     if reason == "secrets masked":
         return f"{count} secret{'s' if count > 1 else ''} masked"
+    if reason == NO_PERSON:
+        return f"no speaker was taken for a person, so nothing was learned: {NAME_PEOPLE}"
     if reason == "off the record":
         return f"{count} turn{'s' if count > 1 else ''} off the record"
     return f"skipped: {reason}: {count}"
