@@ -54,6 +54,11 @@ async def statements(memory: ScopeMemory) -> set[str]:
     return {fact.statement for fact in (await memory.facts()).facts}
 
 
+def holding(folder: Path, words: bytes) -> list[Path]:
+    """Return the files with these words in them."""
+    return [path for path in folder.iterdir() if words in path.read_bytes()]
+
+
 async def resource(client: Client, uri: str) -> dict[str, Any]:
     (content,) = (await client.read_resource(uri)).contents
     assert isinstance(content, TextResourceContents)
@@ -275,6 +280,18 @@ async def test_reading_creates_no_scope(app: Afterword) -> None:
         assert message.content.text.startswith("Nothing is known")
         assert "no single fact" in await error_of(client, "withdraw_fact", fact_id="000000")
     assert (await app.scopes()).total == 0
+
+
+async def test_a_correction_that_waits_is_forgotten_with_its_fact(mira: ScopeMemory, tmp_path: Path) -> None:
+    oslo = (await ids(mira))["Oslo"]
+    async with client_of(server_of(mira)) as client:
+        arguments = {"fact_id": oslo, "statement": "The user lives in Bergen, not in Oslo."}
+        assert (await call(client, "correct_fact", **arguments))["status"] == "waits for review"
+    receipt = await mira.forget(fact=oslo)
+    assert receipt is not None
+    assert receipt.is_clean
+    assert not (await mira.review()).held
+    assert not holding(tmp_path, b"Oslo")
 
 
 async def test_what_is_served_is_clean(app: Afterword) -> None:

@@ -124,7 +124,9 @@ class Erasure:
             mark = self.key.slot(self.scope, row.subject, row.attribute, row.value)
             self.tombstones.append(Tombstone(TombstoneKind.SLOT, self.key.id, "", mark, self.at))
         words = ForgottenWords.of(self.transaction, rows)
-        self.erase_statements(list(rows))
+        # What should take their place may name them, and replaces nothing any more. It may be said again.
+        corrections = targets.waiting_correction_ids(self.transaction, self.scope_id, rows)
+        self.erase_statements([*rows, *corrections])
         for session in self.sessions():
             self.tombstones += blank_session(
                 self.transaction, self.scope, session, words, self.key, self.at, self.blanked

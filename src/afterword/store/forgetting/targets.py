@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from sqlmodel import Session, col, select
 
@@ -12,7 +12,7 @@ from afterword.facts.validity.timeline import erased_ids
 from afterword.facts.words import folded
 from afterword.privacy.blanking import mentions_phrase
 from afterword.store.database.statements import chunks, fetch_where_in
-from afterword.store.tables import AssertionRow, EvidenceRow, VerdictRow
+from afterword.store.tables import AssertionRow, EvidenceRow, RunRow, RunWindowRow, VerdictRow, WindowAssertionRow
 
 
 def ids_requested_to_forget(assertions: Sequence[Assertion], verdicts: Sequence[Verdict]) -> frozenset[str]:
@@ -41,6 +41,23 @@ def with_equal_statements(transaction: Session, scope_id: int, ids: Iterable[str
     chosen.update(_with_same_quote(transaction, scope_id, chosen))
     chosen.update(_withdrawals(transaction, scope_id, chosen))
     return chosen
+
+
+def waiting_correction_ids(transaction: Session, scope_id: int, ids: Collection[str]) -> list[str]:
+    """Return the ids of the statements that agents ask to put in the place of these, and that wait for a person."""
+    waiting = (
+        select(WindowAssertionRow.assertion_id)
+        .join(RunWindowRow, col(RunWindowRow.window_id) == col(WindowAssertionRow.window_id))
+        .join(RunRow, col(RunRow.id) == col(RunWindowRow.run_id))
+        .where(RunRow.scope_id == scope_id, RunRow.status == "held", RunRow.purpose == "correct")
+    )
+    corrections: list[str] = []
+    for some in chunks(list(ids)):
+        query = select(VerdictRow.later_id).where(
+            VerdictRow.scope_id == scope_id, col(VerdictRow.earlier_id).in_(some), col(VerdictRow.later_id).in_(waiting)
+        )
+        corrections += transaction.exec(query)
+    return list(dict.fromkeys(corrections))
 
 
 def confirmed_ids(transaction: Session, scope_id: int, session_id: str) -> list[str]:
