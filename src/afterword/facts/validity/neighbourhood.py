@@ -53,9 +53,12 @@ def affected_ids(
             ):
                 moved.update(verdict.pair)
     changed |= _neighbours(sides, _closure(sides, moved), _acts)
-    for id_ in changed - moved:
-        if any(_may_lose_effect(sides, bound) for bound in _closure(sides, (id_,))):
-            moved.add(id_)
+    unmoved = changed - moved
+    while unmoved:
+        fact = _closure(sides, (next(iter(unmoved)),))  # the same of each of its statements
+        if any(_may_lose_effect(sides, id_) for id_ in fact):
+            moved |= unmoved & fact
+        unmoved -= fact
     own = _closure(sides, changed | moved)
     beyond = _neighbours(sides, _closure(sides, moved), _acts)
     return _closure(sides, own | beyond)
