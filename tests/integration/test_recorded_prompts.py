@@ -14,7 +14,9 @@ import pytest
 
 from afterword.evaluation.scenarios.scenario import read_scenarios
 from afterword.evaluation.scoring.opinions import ModelOpinion, OpinionReport, ask_opinions
+from afterword.extractors.agent_findings import ground_findings
 from afterword.extractors.candidates import Candidate, Citation
+from afterword.extractors.errors import EndpointMisconfigured
 from afterword.extractors.extractor import Window
 from afterword.extractors.grounding import Grounding, ground
 from afterword.extractors.model.client import ModelClient, ModelSettings
@@ -24,13 +26,16 @@ from afterword.extractors.readers import read_file
 from afterword.extractors.testing import ScriptedEndpoint, replayed
 from afterword.extractors.turn_times import date_turns
 from afterword.extractors.windows import cut_windows
+from afterword.facts.findings import AgentFinding, FindingPolicy, WithTools
 from afterword.facts.owners import find_owners
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.sources.folders import find_sessions
+from afterword.privacy.policy import Privacy
 from afterword.store import lookup
 from afterword.store.database.engine import Store
+from finding_sessions import AGENTS, SESSIONS, FindingSession
 
 RECORDED = Path(__file__).parent.parent / "recorded"
 CASSETTES = RECORDED / "scenarios.jsonl", RECORDED / "prompts.jsonl"
@@ -145,3 +150,28 @@ async def test_a_model_thinks_of_each_fact_that_the_gold_lacks(shared: Path, sta
     assert told.failures == []
     assert told.asked == len(told.all_opinions) >= 20
     assert sum(one.true for one in told.all_opinions) >= 0.9 * told.asked
+
+
+async def recorded_findings(session: FindingSession, client: ModelClient) -> tuple[AgentFinding, ...]:
+    try:
+        extraction = await ModelExtractor(client).extract_findings(session.window, AGENTS, advice=session.advice)
+    except EndpointMisconfigured:
+        pytest.skip("no reply of a model is recorded; see tests/support/finding_sessions.py")
+    policy = FindingPolicy(AGENTS, WithTools.KEEP, advice=session.advice)
+    return ground_findings(
+        extraction.candidates,
+        session.transcript,
+        scope=Scope.user("lena"),
+        session_id=session.name,
+        policy=policy,
+        privacy=Privacy(),
+    ).findings
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session.name)
+async def test_a_model_finds_what_agents_found_and_nothing_else(session: FindingSession) -> None:
+    async with model() as client:
+        findings = await recorded_findings(session, client)
+    statements = [finding.statement for finding in findings]
+    assert all(any(words in statement for statement in statements) for words in session.expected)
+    assert bool(statements) == bool(session.expected)
