@@ -207,12 +207,15 @@ async def test_forgetting_needs_its_confirmation(call: ServiceClient, two_sessio
 
 
 async def test_an_export(call: ServiceClient, two_sessions: dict[str, Any], tmp_path: Path) -> None:
-    lines = (await call("GET", "/v1/me/export")).text
-    (tmp_path / "mira.jsonl").write_text(lines)
+    assert {fact["value"] for fact in (await call("GET", "/v1/me/export")).json()} >= {"Porto", "Oslo"}
+    assert "Oslo" in (await call("GET", "/v1/me/export", params={"form": "markdown"})).text
+    assert (await call("GET", "/v1/me/export", params={"form": "full"})).status_code == 403
+    admin = {"Authorization": f"Bearer {await call.secret('mira', admin=True)}"}
+    full = await call("GET", "/v1/me/export", params={"form": "full"}, headers=admin)
+    (tmp_path / "mira.jsonl").write_text(full.text)
     async with afterword.open("sqlite://", settings=Settings()) as other:
         await other.import_(tmp_path / "mira.jsonl")
         assert (await other.user("mira").facts()).total == 2
-    assert "Oslo" in (await call("GET", "/v1/me/export", params={"readable": True})).text
     assert (await call("GET", "/v1/me/export", user="noor")).status_code == 404
 
 

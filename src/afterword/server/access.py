@@ -38,7 +38,7 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class KeyHolder:
     """Who asks, with which key. `secret` is the key itself, which signs what only its holder may use again."""
 
     app: Afterword
@@ -68,13 +68,13 @@ async def verified_key(request: Request, credentials: HTTPAuthorizationCredentia
 
 async def caller(
     request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
-) -> Caller:
+) -> KeyHolder:
     """Return who asks. Raises `Refused` and `KeyInvalid`."""
     key = await verified_key(request, credentials)
     if credentials is None or (key.is_read_only and request.method not in SAFE_METHODS):
         raise Refused(403, "this key may only read")
     service: Service = request.app.state.service
-    return Caller(service.app, key, credentials.credentials)
+    return KeyHolder(service.app, key, credentials.credentials)
 
 
 def _now() -> float:
@@ -83,7 +83,7 @@ def _now() -> float:
     return time.time()
 
 
-AnyCaller = Annotated[Caller, Depends(caller)]
+AnyCaller = Annotated[KeyHolder, Depends(caller)]
 
 
 async def memory_in_path(
@@ -110,7 +110,7 @@ async def own_memory(request: Request, who: AnyCaller) -> None:
     request.state.memory = who.memory(who.key.scope)
 
 
-async def admin(who: AnyCaller) -> Caller:
+async def admin(who: AnyCaller) -> KeyHolder:
     """Return who asks, if the key administers its tenant. Raises `Refused`."""
     if not who.key.is_admin:
         raise Refused(403, "this needs an admin key")
@@ -123,4 +123,4 @@ async def _memory(request: Request) -> ScopeMemory:
 
 
 Memory = Annotated[ScopeMemory, Depends(_memory)]
-Admin = Annotated[Caller, Depends(admin)]
+Admin = Annotated[KeyHolder, Depends(admin)]

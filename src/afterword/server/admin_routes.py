@@ -11,7 +11,7 @@ from afterword import Scope
 from afterword.client.json_forms import saved_session_json
 from afterword.client.requests import audit_entry_json
 from afterword.errors import NothingSelected
-from afterword.server.access import Admin, Caller
+from afterword.server.access import Admin, KeyHolder
 from afterword.server.changes import Answer, IdempotencyKey, change
 from afterword.server.contents import Cursor, Limit, RetryBody
 
@@ -44,7 +44,7 @@ async def list_failures(who: Admin, limit: Limit = 50, after: Cursor = None) -> 
     return await _sessions(who, FAILED, limit, after)
 
 
-async def _sessions(who: Caller, states: tuple[str, ...], limit: int, after: str | None) -> JSONResponse:
+async def _sessions(who: KeyHolder, states: tuple[str, ...], limit: int, after: str | None) -> JSONResponse:
     page = await who.app.sessions(state=states, tenant=who.key.tenant, limit=limit, after=after)
     sessions = [saved_session_json(session) for session in page.sessions]
     return JSONResponse({"sessions": sessions, "total": page.total, "next": page.next})

@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 
 from afterword import Afterword, RunEffect, Scope, ScopeMemory
 from afterword.errors import AfterwordError, NotFound
-from afterword.server.access import Caller
+from afterword.server.access import KeyHolder
 from afterword.server.problems import status_of
 
 IdempotencyKey = Annotated[
@@ -33,7 +33,7 @@ def effect_answer(effect: RunEffect) -> Answer:
 
 
 async def change(
-    who: Caller,
+    who: KeyHolder,
     action: str,
     work: Callable[[], Awaitable[Answer]],
     *,
@@ -62,7 +62,7 @@ async def change(
 
 
 async def change_fact(
-    who: Caller,
+    who: KeyHolder,
     memory: ScopeMemory,
     action: str,
     work: Callable[[], Awaitable[RunEffect]],

@@ -7,6 +7,7 @@ import hmac
 import json
 import tempfile
 import time
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,30 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse, Response
 
 from afterword.client.json_forms import receipt_json
-from afterword.server.access import AnyCaller, Caller, Memory
+from afterword.server.access import AnyCaller, KeyHolder, Memory
 from afterword.server.changes import Answer, IdempotencyKey, change
 from afterword.server.contents import ConfirmedForgetBody, ForgetBody
 from afterword.server.problems import Refused
 
 router = APIRouter()
 
+
+class ExportForm(StrEnum):
+    """The forms of an export."""
+
+    JSON = "json"
+    MARKDOWN = "markdown"
+    FULL = "full"
+
+
+FORMS = {
+    ExportForm.JSON: ("json", "application/json"),
+    ExportForm.MARKDOWN: ("md", "text/markdown; charset=utf-8"),
+    ExportForm.FULL: ("jsonl", "application/jsonl"),
+}
+EXPORTS: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The file.", "content": {media_type: {} for _, media_type in FORMS.values()}}
+}
 CONFIRMED_FOR_S = 600
 """How long a confirmation may be used."""
 
@@ -41,7 +59,7 @@ async def preview_forgetting(body: ForgetBody, who: AnyCaller, memory: Memory) -
 
 
 @router.post("/forget")
-async def forget_for_good(
+async def forget_in_two_steps(
     body: ConfirmedForgetBody, who: AnyCaller, memory: Memory, idempotency_key: IdempotencyKey = None
 ) -> JSONResponse:
     """Erase for good what was previewed, and return counts. It cannot be undone."""
@@ -61,30 +79,35 @@ async def forget_for_good(
     )
 
 
-@router.get("/export")
-async def export_memory(who: AnyCaller, memory: Memory, readable: bool = False, even_asked: bool = False) -> Response:
-    """Return the whole memory: a file for `afterword import`, or with `readable` the facts as Markdown."""
+@router.get("/export", responses=EXPORTS)
+async def export_memory(who: AnyCaller, memory: Memory, form: ExportForm = ExportForm.JSON) -> Response:
+    """Return the memory: its facts as JSON or Markdown, or for an admin key the file that `afterword import` takes.
+
+    That file holds the key of the store's tombstones, so it is for those who run the store.
+    """
+    if form is ExportForm.FULL and not who.key.is_admin:
+        raise Refused(403, "the full export needs an admin key; json and markdown do not")
+    suffix, media_type = FORMS[form]
 
     async def work() -> Answer:
         return {}
 
     with tempfile.TemporaryDirectory(prefix="afterword-export-") as folder:
-        path = Path(folder) / ("memory.md" if readable else "memory.jsonl")
-        await memory.export(path, readable=readable, even_asked=even_asked)
+        path = Path(folder) / f"memory.{suffix}"
+        await memory.export(path, readable=form is not ExportForm.FULL)
         content = path.read_bytes()
     await change(who, "export", work, scope=memory.scope)
-    media_type = "text/markdown; charset=utf-8" if readable else "application/jsonl"
     headers = {"Content-Disposition": f'attachment; filename="{path.name}"'}
     return Response(content, media_type=media_type, headers=headers)
 
 
-def _signature(who: Caller, scope: str, target: dict[str, Any], expires: int) -> str:
+def _signature(who: KeyHolder, scope: str, target: dict[str, Any], expires: int) -> str:
     """Return what only the holder of the key gets, for this scope and this target."""
     signed = json.dumps([scope, target, expires], sort_keys=True).encode()
     return hmac.new(who.secret.encode(), signed, hashlib.sha256).hexdigest()
 
 
-def _check_confirmation(who: Caller, scope: str, body: ConfirmedForgetBody) -> None:
+def _check_confirmation(who: KeyHolder, scope: str, body: ConfirmedForgetBody) -> None:
     expires, _, signature = body.confirmation.partition(".")
     is_number = expires.isascii() and expires.isdecimal() and len(expires) < 12
     if not is_number or int(expires) < time.time():

@@ -1,0 +1,99 @@
+"""What the service answers to anything that its document allows, and to much that it does not."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+import uvicorn
+
+import afterword
+from afterword.server.app import create_app
+from afterword.settings import EmbeddingOptions, ServerOptions, Settings, StoreOptions
+
+
+@dataclass(frozen=True)
+class Live:
+    """A service on a socket, in a thread of its own."""
+
+    address: str
+    admin_key: str
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    path = tmp_path_factory.mktemp("service") / "afterword.db"
+    begun, told = threading.Event(), list[Live]()
+    servers: list[uvicorn.Server] = []
+
+    async def run() -> None:
+        url, words_alone = f"sqlite:///{path}", EmbeddingOptions(kind="none")
+        settings = Settings(store=StoreOptions(url=url), embedding=words_alone)
+        async with afterword.open(settings=settings) as app:
+            key = (await app.keys.create(user="mira", admin=True)).secret
+            await app.user("mira").remember("I live in Oslo.", tags=["home"])
+            config = uvicorn.Config(
+                create_app(app, ServerOptions(requests_per_minute=1_000_000)), log_config=None, ws="none"
+            )
+            server = uvicorn.Server(config)
+            servers.append(server)
+            with socket.create_server(("127.0.0.1", 0)) as listening:
+                told.append(Live(f"http://127.0.0.1:{listening.getsockname()[1]}", key))
+                begun.set()
+                await server.serve(sockets=[listening])
+
+    thread = threading.Thread(target=asyncio.run, args=(run(),))
+    thread.start()
+    assert begun.wait(30)
+    yield told[0]
+    servers[0].should_exit = True
+    thread.join(30)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_every_route_answers_as_the_document_says(live: Live, request: pytest.FixtureRequest) -> None:
+    """No fault of the server, no undocumented status or form, whatever is sent."""
+    schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
+    from hypothesis import HealthCheck, Phase, given, settings
+
+    headers = {"Authorization": f"Bearer {live.admin_key}"}
+    schema = schemathesis.openapi.from_url(f"{live.address}/openapi.json", headers=headers)
+    is_soak = "soak" in (request.config.getoption("-m") or "")
+    budget = settings(
+        max_examples=200 if is_soak else 1,
+        deadline=None,
+        derandomize=not is_soak,
+        database=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    from schemathesis.specs.openapi.checks import (
+        content_type_conformance,
+        response_schema_conformance,
+        status_code_conformance,
+    )
+
+    chosen = [
+        schemathesis.checks.not_a_server_error,
+        status_code_conformance,
+        content_type_conformance,
+        response_schema_conformance,
+    ]
+    tested = 0
+    for found in schema.get_all_operations():
+        operation = found.ok()
+        if operation.path.startswith("/v1/scopes/") and not is_soak:
+            continue  # the same functions as below /v1/me
+
+        @given(case=operation.as_strategy())
+        @budget
+        def check(case: object) -> None:
+            case.call_and_validate(headers=headers, checks=chosen)  # type: ignore[attr-defined]  # not typed
+
+        check()
+        tested += 1
+    assert tested > 25

@@ -1,0 +1,354 @@
+"""What the service refuses: a table, each row a test; and two users who never see each other's facts."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from starlette.types import Message
+
+import afterword
+from afterword import Afterword
+from afterword.errors import ArgumentInvalid, ScopeInvalid
+from afterword.server.app import create_app
+from afterword.server.listener import is_loopback, serve
+from afterword.settings import EmbeddingOptions, ServerOptions, Settings, StoreOptions
+from service import ServiceClient, said, serving
+
+SECRET_WORDS = "zanzibar quokka"
+
+
+def words_alone(url: str) -> Settings:
+    return Settings(store=StoreOptions(url=url), embedding=EmbeddingOptions(kind="none"))
+
+
+@pytest.fixture
+async def app(tmp_path: Path) -> AsyncIterator[Afterword]:
+    async with afterword.open(settings=words_alone(f"sqlite:///{tmp_path}/afterword.db")) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def call(app: Afterword) -> AsyncIterator[ServiceClient]:
+    async with serving(app, longest_body_bytes=20_000, body_timeout_s=0.3) as client:
+        await app.user("mira").remember("I live in Oslo.")
+        await app.user("noor").remember("I live in Quito.")
+        yield client
+
+
+async def headers_of(app: Afterword, case: str) -> dict[str, str]:
+    """Return the Authorization header of a case."""
+    made = await app.keys.create(user="mira")
+    if case == "none":
+        return {}
+    if case == "revoked":
+        await app.keys.revoke(made.key.id)
+    if case == "expired":
+        soon = datetime.now(UTC) + timedelta(milliseconds=50)
+        made = await app.keys.create(user="mira", expires_at=soon)
+        await asyncio.sleep(0.1)
+    texts = {
+        "wrong": "Bearer afterword_wrong",
+        "id for the key": f"Bearer {made.key.id}",
+        "no scheme": made.secret,
+        "other scheme": f"Basic {made.secret}",
+        "empty": "Bearer ",
+        "longer": f"Bearer {made.secret}x",
+        "shorter": f"Bearer {made.secret[:-1]}",
+        "other case": f"Bearer {made.secret.swapcase()}",
+        "huge": f"Bearer {'a' * 5000}",
+    }
+    return {"Authorization": texts.get(case, f"Bearer {made.secret}")}
+
+
+@pytest.mark.parametrize(
+    "case",
+    ["none", "wrong", "revoked", "expired", "id for the key", "no scheme", "other scheme", "empty", "longer", "shorter",
+     "other case", "huge"],
+)  # fmt: skip
+async def test_who_has_no_valid_key_gets_401(call: ServiceClient, case: str) -> None:
+    headers = await headers_of(call.app, case)
+    for method, path in (("GET", "/v1/me/facts"), ("GET", "/v1/memory/recall"), ("GET", "/openapi.json")):
+        answer = await call.http.request(method, path, headers=headers)
+        assert answer.status_code == 401
+        assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+        assert "Oslo" not in answer.text
+
+
+def routes_of_memory() -> list[tuple[str, str]]:
+    """Return method and path, below the prefix of a memory, of every route of one memory."""
+    routes = create_app(afterword.open("sqlite://", settings=Settings()), ServerOptions()).openapi()["paths"]
+    prefix = "/v1/me"
+    below = f"{prefix}/"
+    return sorted(
+        (method.upper(), path.removeprefix(prefix))
+        for path, methods in routes.items()
+        if path.startswith(below)
+        for method in methods
+    )
+
+
+ROUTES = routes_of_memory()
+BODIES: dict[str, dict[str, Any]] = {
+    "/facts": {"statement": "I like tea."},
+    "/facts/{fact_id}": {"value": "Rome"},
+    "/facts/{fact_id}/flag": {"flagged": True},
+    "/sessions": {"session_id": "s", "state": said("I live in Rome.")},
+    "/review/{item_id}": {"decision": "reject"},
+    "/forget/preview": {"everything": True},
+    "/forget": {"everything": True, "confirmation": "9999999999.x"},
+}
+
+
+def request_of(route: tuple[str, str], ids: dict[str, str]) -> tuple[str, str, dict[str, Any] | None]:
+    """Return method, path and body of a call of a route."""
+    method, path = route
+    return method, path.format(**ids), BODIES.get(path) if method in ("POST", "PATCH") else None
+
+
+def test_there_are_routes() -> None:
+    assert len(ROUTES) > 20
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=" ".join)
+async def test_no_route_opens_the_memory_of_somebody_else(call: ServiceClient, route: tuple[str, str]) -> None:
+    noor = call.app.user("noor")
+    (fact,) = (await noor.facts()).facts
+    run_id = (await noor.runs()).runs[0].run.id
+    ids = {"fact_id": fact.id, "session_id": "s", "run_id": str(run_id), "item_id": f"run:{run_id}"}
+    method, path, body = request_of(route, ids)
+    for scope in ("default/user/noor", "default/user/nobody", "acme/user/mira", "default/team/mira"):
+        answer = await call(method, f"/v1/scopes/{scope}{path}", json=body)
+        assert (answer.status_code, answer.json()["detail"]) == (404, "this key opens no such memory")
+    own = await call(method, f"/v1/me{path}", json=body)
+    assert "Quito" not in own.text
+    assert [found.statement for found in (await noor.facts()).facts] == ["I live in Quito."]
+    assert (await noor.runs()).total == 1
+
+
+@pytest.mark.parametrize("route", [route for route in ROUTES if route[0] != "GET"], ids=" ".join)
+async def test_a_read_only_key_changes_nothing(call: ServiceClient, route: tuple[str, str]) -> None:
+    method, path, body = request_of(route, {"fact_id": "0" * 20, "session_id": "s", "run_id": "1", "item_id": "run:1"})
+    headers = {"Authorization": f"Bearer {await call.secret('mira', read_only=True)}"}
+    answer = await call(method, f"/v1/me{path}", json=body, headers=headers)
+    assert answer.status_code == 403
+    assert (await call("GET", "/v1/me/facts", headers=headers)).status_code == 200
+    assert (await call.app.user("mira").runs()).total == 1
+    assert (await call("POST", "/v1/memory/remember", json={"content": "x"}, headers=headers)).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/scopes/default/user/mira/../noor/facts",
+        "/v1/scopes/default/user/mira%2F..%2Fnoor/facts",
+        "/v1/scopes/default/user/mira%00/facts",
+        "/v1/scopes/default/user/%6eoor/facts",
+        "/v1/scopes/default/user/n%256foor/facts",
+        "/v1/scopes/default/USER/mira/facts",
+        "/v1/scopes/default/user/mira%20/facts",
+        "/v1/scopes/default/user/Mira/facts",
+        "/v1/scopes/default/user/m%C3%ADra/facts",
+        "/v1/scopes/default%2Fuser/user/mira/facts",
+        "/v1/scopes//user/mira/facts",
+        "/v1/scopes/default/user/%ff/facts",
+        "/v1/scopes/*/user/mira/facts",
+        "//v1/me/facts",
+        "/v1/me/facts/",
+        "/V1/me/facts",
+    ],
+)
+async def test_path_tricks_lead_nowhere(call: ServiceClient, path: str) -> None:
+    answer = await call("GET", httpx.URL("http://localhost").copy_with(raw_path=path.encode()))  # type: ignore[arg-type]
+    assert answer.status_code == 404
+    assert "Oslo" not in answer.text
+    assert "Quito" not in answer.text
+
+
+@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "", "127.0.0.1.evil:80", "[::2]", "a b"])
+async def test_another_host_is_refused(call: ServiceClient, host: str) -> None:
+    assert (await call("GET", "/v1/me/facts", headers={"Host": host})).status_code == 421
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8321", "[::1]:8321", "LOCALHOST"])
+async def test_this_machine_is_answered(call: ServiceClient, host: str) -> None:
+    assert (await call("GET", "/v1/me/facts", headers={"Host": host})).status_code == 200
+
+
+async def test_no_page_of_another_origin_may_read_unless_it_is_named(app: Afterword) -> None:
+    origin = {"Origin": "https://evil.example", "Access-Control-Request-Method": "GET"}
+    async with serving(app) as call:
+        for method in ("OPTIONS", "GET"):
+            answer = await call(method, "/v1/me/facts", headers=origin)
+            assert "access-control-allow-origin" not in answer.headers
+    async with serving(app, cors_origins=["https://good.example"]) as call:
+        refused = await call("GET", "/v1/me/facts", headers=origin)
+        assert "access-control-allow-origin" not in refused.headers
+        allowed = await call("GET", "/v1/me/facts", headers={"Origin": "https://good.example"})
+        assert allowed.headers["access-control-allow-origin"] == "https://good.example"
+
+
+async def _chunks(count: int, pause_s: float = 0) -> AsyncIterator[bytes]:
+    for _ in range(count):
+        await asyncio.sleep(pause_s)
+        yield b'{"content": "' + b"a" * 1000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        ({"content": b"a" * 20_001}, 413),
+        ({"content": _chunks(30)}, 413),
+        ({"content": _chunks(3, 0.2)}, 408),
+        ({"content": b"{"}, 422),
+        ({"content": b"[" * 9_000}, 400),
+        ({"content": b"\xff\xfe"}, 400),
+        ({"json": {"content": "x", "scope": "default/user/noor"}}, 422),
+        ({"json": {"content": ""}}, 422),
+        ({"json": {"content": "a\x00b"}}, 422),
+        ({"json": {"content": "x", "tags": ["a"] * 51}}, 422),
+        ({"json": ["content"]}, 422),
+        ({"json": {"content": "x"}, "headers": {"Idempotency-Key": "k" * 256}}, 422),
+    ],
+)
+async def test_bodies_that_do_not_fit(call: ServiceClient, arguments: dict[str, Any], status: int) -> None:
+    given_headers = {"Content-Type": "application/json", **arguments.get("headers", {})}
+    answer = await call("POST", "/v1/memory/remember", **{**arguments, "headers": given_headers})
+    assert answer.status_code in (status, 422 if status == 400 else status), answer.text
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert (await call.app.user("mira").runs()).total == 1
+
+
+async def test_a_slow_body_does_not_hold_the_service(call: ServiceClient) -> None:
+    slow = asyncio.create_task(call("POST", "/v1/memory/remember", content=_chunks(3, 0.25)))
+    assert (await call("GET", "/v1/me/facts")).status_code == 200
+    assert (await slow).status_code == 408
+
+
+async def test_requests_are_limited_by_key(app: Afterword) -> None:
+    async with serving(app, requests_per_minute=3) as call:
+        answers = [await call("GET", "/v1/me/facts") for _ in range(5)]
+        assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
+        assert int(answers[-1].headers["Retry-After"]) >= 1
+        assert (await call("GET", "/v1/me/facts", user="noor")).status_code == 200
+
+
+async def test_answers_carry_security_headers(call: ServiceClient) -> None:
+    for answer in (await call("GET", "/v1/me/facts"), await call.http.get("/v1/me/facts")):
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+        assert answer.headers["X-Frame-Options"] == "DENY"
+
+
+async def test_no_words_and_no_keys_in_logs_and_errors(
+    call: ServiceClient, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO, logger="afterword")
+    await call("POST", "/v1/memory/remember", json={"content": f"I like {SECRET_WORDS}."})
+    await call("GET", "/v1/memory/recall", params={"q": SECRET_WORDS})
+    await call("GET", f"/v1/me/facts/{SECRET_WORDS}")
+
+    async def fail(*_: object, **__: object) -> None:
+        raise RuntimeError(f"a fault with {SECRET_WORDS}")
+
+    monkeypatch.setattr(afterword.ScopeMemory, "facts", fail)
+    answer = await call("GET", "/v1/me/facts")
+    assert answer.status_code == 500
+    assert "zanzibar" not in answer.text
+    assert answer.headers["X-Request-ID"] in caplog.text
+    assert "zanzibar" not in caplog.text
+    assert await call.secret("mira") not in caplog.text
+    assert "noor" not in caplog.text
+    for entry in (await call.app.audit()).entries:
+        assert "zanzibar" not in repr(entry)
+
+
+async def test_a_store_that_does_not_answer_is_not_named(tmp_path: Path) -> None:
+    app = afterword.open(settings=words_alone("postgresql://me:hunter2@127.0.0.1:1/none"))
+    async with serving(app) as call:
+        for path in ("/readyz", "/v1/me/facts"):
+            answer = await call.http.get(path, headers={"Authorization": "Bearer x"})
+            assert answer.status_code == 503
+            assert answer.headers["Content-Type"] == "application/problem+json"
+            assert "127.0.0.1" not in answer.text
+            assert "hunter2" not in answer.text
+        assert (await call.http.get("/healthz")).status_code == 200
+    await app.close()
+
+
+async def test_an_open_address_needs_a_key(app: Afterword) -> None:
+    with pytest.raises(ArgumentInvalid, match="keys create"):
+        await serve(app, ServerOptions(host="0.0.0.0", port=0))
+    await app.keys.create(user="mira")
+    with pytest.raises(ArgumentInvalid, match="cannot be used"):
+        await serve(app, ServerOptions(host="localhost.invalid", port=0))
+    assert [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "::", "10.0.0.1", "me.lan")] == [
+        *(True, True, True),
+        *(False, False, False, False),
+    ]
+
+
+NAMES = st.text(min_size=1, max_size=12) | st.sampled_from(
+    [
+        "mira",
+        "mira ",
+        " mira",
+        "Mira",
+        "mira/",
+        "/mira",
+        "mira/x",
+        "m%69ra",
+        "mira\u200b",
+        "..",
+        "me",
+        "mira%2Fx",
+        "mïra",
+    ]
+)
+
+
+@given(names=st.tuples(NAMES, NAMES).filter(lambda names: names[0] != names[1]))
+@hypothesis_settings(max_examples=25)
+def test_look_alike_users_never_see_each_other(names: tuple[str, str]) -> None:
+    asyncio.run(_two_users(*names))
+
+
+async def _two_users(first: str, second: str) -> None:
+    from urllib.parse import quote
+
+    async with afterword.open(settings=words_alone("sqlite://")) as app, serving(app) as call:
+        try:
+            await app.user(first).remember("The first one lives in Quito.")
+            await call.secret(first)
+            await call.secret(second)
+        except ScopeInvalid:
+            return
+        for path in ("facts?status=all", "recall?q=Quito", "context?q=Quito", "runs", "sessions", "review", "export"):
+            own = await call("GET", f"/v1/me/{path}", user=second)
+            assert "Quito" not in own.text
+            named = await call("GET", f"/v1/scopes/default/user/{quote(first, safe='')}/{path}", user=second)
+            assert named.status_code == 404
+        seen = await call("GET", f"/v1/scopes/default/user/{quote(first, safe='')}/facts", user=first)
+        assert "Quito" in seen.text
+
+
+async def test_the_guard_leaves_other_kinds_of_connections_alone(app: Afterword) -> None:
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    await create_app(app)({"type": "websocket", "path": "/", "headers": [], "subprotocols": []}, receive, send)
+    assert [message["type"] for message in sent] == ["websocket.close"]
