@@ -12,7 +12,7 @@ from afterword import ProcessedSession, SessionDetails
 from afterword.client.json_forms import iso_instant, saved_session_json, session_details_json
 from afterword.client.values import SessionOutcome
 from afterword.server.access import AnyCaller, Memory
-from afterword.server.changes import Answer, IdempotencyKey, change
+from afterword.server.changes import LONG_S, Answer, IdempotencyKey, change
 from afterword.server.contents import Cursor, Limit, SessionBody
 from afterword.server.paths import path_part
 
@@ -85,6 +85,7 @@ async def send_session(
         scope=memory.scope,
         idempotency_key=idempotency_key,
         content=body.model_dump(),
+        hold_s=LONG_S,
         status=202 if body.queue else 200,
     )
     if body.queue:
@@ -122,6 +123,7 @@ async def reprocess_session(
         scope=memory.scope,
         idempotency_key=idempotency_key,
         content={"session": session_id},
+        hold_s=LONG_S,
     )
 
 
