@@ -11,7 +11,7 @@ import typer
 
 from afterword.cli.app import ExtractorKind, Json, ScopeName, User, app
 from afterword.cli.calls import call_store, chosen_scope
-from afterword.cli.output import console, day, print_json, skipped_text, table
+from afterword.cli.output import NAME_PEOPLE, console, day, print_json, skipped_text, table
 from afterword.client.json_forms import (
     estimate_json,
     iso_instant,
@@ -280,7 +280,10 @@ def _show_details(details: SessionDetails) -> None:
     )
     began, ended = iso_instant(session.started_at), iso_instant(session.ended_at)
     out.print(f"from {began} to {ended} (times: {session.time_basis})")
+    agents = sorted({entry.turn.speaker for entry in details.turns if entry.turn.role == "agent"})
     out.print(f"taken for people: {people}")
+    if agents:
+        out.print(f"taken for agents: {', '.join(agents)} (is one a person? {NAME_PEOPLE})")
     if session.failure:
         out.print(f"failed: {session.failure}")
     for reason, count in session.skipped.items():
