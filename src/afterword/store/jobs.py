@@ -112,7 +112,7 @@ def scopes_to_consolidate(
         .where(or_(col(JobRow.last_success_at).is_(None), col(RunRow.applied_at) > col(JobRow.last_success_at)))
         .where(or_(col(JobRow.last_success_at).is_(None), col(JobRow.last_success_at) <= last_before))
         .where(col(ScopeRow.id).not_in(busy))
-        .group_by(*ScopeRow.__table__.columns)  # type: ignore[attr-defined]  # SQLModel hides it
+        .group_by(col(ScopeRow.id))  # its other columns depend on the key
         .having(func.count(func.distinct(col(RunRow.source))) >= new_sessions)
         .order_by(col(ScopeRow.id))
     )

@@ -16,14 +16,13 @@ SESSION = "session:"
 
 def merged_scopes(transaction: Session, scope_id: int) -> list[Scope]:
     """Return the scopes that a scope has taken over."""
-    query = (
-        select(ScopeRow)
-        .join(MovedSourceRow, col(MovedSourceRow.former_scope_id) == col(ScopeRow.id))
+    former_ids = (
+        select(MovedSourceRow.former_scope_id)
         .join(RunRow, col(RunRow.id) == col(MovedSourceRow.run_id))
         .where(RunRow.scope_id == scope_id, RunRow.status == "applied")
-        .distinct()
     )
-    return [scope_of_row(row) for row in transaction.exec(query)]
+    # PostgreSQL cannot compare the JSON of whole rows, as DISTINCT would.
+    return [scope_of_row(row) for row in transaction.exec(select(ScopeRow).where(col(ScopeRow.id).in_(former_ids)))]
 
 
 def former_sessions(
