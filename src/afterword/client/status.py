@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -14,7 +14,8 @@ from afterword.client.store_results import QueueStatus, ScopeStatus, StoreCosts,
 from afterword.extractors.judge import Judge
 from afterword.facts.fact import Status
 from afterword.facts.scopes import Scope
-from afterword.pipeline.consolidation import judging_coverage
+from afterword.facts.validity.timeline import facts_at
+from afterword.pipeline.consolidation import read_judging_coverage
 from afterword.privacy.policy import OFF_THE_RECORD, SECRETS_MASKED
 from afterword.settings import PrivacyOptions
 from afterword.store import costs, jobs, lookup, runs, scope_rows, sessions
@@ -27,6 +28,9 @@ from afterword.store.ledger import RunStatus
 from afterword.store.reading import scope_vectors
 from afterword.store.sessions import SavedSession
 
+SCOPES_AT_ONCE = 100
+"""The facts of so many scopes are read by one query."""
+
 
 async def store_status(resources: Resources) -> StoreStatus:
     """Return what the store holds."""
@@ -34,7 +38,7 @@ async def store_status(resources: Resources) -> StoreStatus:
     privacy = resources.settings.privacy
     status = await store.read(lambda transaction: _status(transaction, store.shown_url, at, privacy))
     async with resources.extractor_and_judge() as workers:
-        scopes = tuple([await _with_pairs(store, scope, workers.judge) for scope in status.scopes])
+        scopes = tuple(await store.read(lambda transaction: _with_pairs(transaction, status.scopes, workers.judge)))
     vectors = await _vectors(resources, store, [scope.scope for scope in scopes], at)
     return replace(status, scopes=scopes, vectors=vectors)
 
@@ -63,13 +67,12 @@ def _status(transaction: Session, shown_url: str, at: datetime, privacy: Privacy
     failed = tuple(session for session in saved if session.failure)
     kinds = Counter(failure_kind(session.failure or "") for session in failed)
     scopes, asking = [], erasure.scopes_with_requests(transaction)
-    for scope in scope_rows.read_scopes(transaction):
-        facts = lookup.read_facts(transaction, scope, at=at)
-        statuses = Counter(fact.status for fact in facts)
+    for scope, facts, served in _statuses_of_facts(transaction, scope_rows.read_scopes(transaction), at):
+        statuses = Counter(facts)
         scopes.append(
             ScopeStatus(
                 scope=scope,
-                current=sum(fact.is_served for fact in facts),
+                current=served,
                 facts=len(facts),
                 sessions=of_scope[scope],
                 contested=statuses[Status.CONTESTED],
@@ -98,9 +101,24 @@ def _status(transaction: Session, shown_url: str, at: datetime, privacy: Privacy
     )
 
 
-async def _with_pairs(store: Store, status: ScopeStatus, judge: Judge) -> ScopeStatus:
-    pairs = await judging_coverage(store, status.scope, judge)
-    return replace(status, pairs=pairs.required, judged_pairs=pairs.judged)
+def _with_pairs(transaction: Session, statuses: Sequence[ScopeStatus], judge: Judge) -> list[ScopeStatus]:
+    scope_rows.read_scopes(transaction)
+    coverages = [read_judging_coverage(transaction, status.scope, judge) for status in statuses]
+    return [
+        replace(status, pairs=pairs.required, judged_pairs=pairs.judged)
+        for status, pairs in zip(statuses, coverages, strict=True)
+    ]
+
+
+def _statuses_of_facts(
+    transaction: Session, scopes: Sequence[Scope], at: datetime
+) -> Iterator[tuple[Scope, list[Status], int]]:
+    """Yield the status of each fact of each scope, and how many facts are served. A query reads many scopes."""
+    for first in range(0, len(scopes), SCOPES_AT_ONCE):
+        histories = lookup.read_histories_by_scope(transaction, scopes[first : first + SCOPES_AT_ONCE])
+        for scope, of_scope in histories.items():
+            facts = facts_at(of_scope, at)
+            yield scope, [fact.status for fact in facts], sum(fact.is_served for fact in facts)
 
 
 def _queue(queued: Sequence[SavedSession], at: datetime) -> QueueStatus:
@@ -116,7 +134,8 @@ async def _vectors(
     embedder = resources.embedder()
     configured = (embedder.model, embedder.dimension) if embedder else None
     texts, vectors = 0, Counter[tuple[str, int]]()
-    for scope in scopes:
+    with_vectors = await scope_vectors.scopes_with_vectors(store)
+    for scope in scopes if configured else [scope for scope in scopes if scope in with_vectors]:
         covered = await scope_vectors.vector_coverage(store, scope, at, configured)
         texts += covered.texts
         for name, count in covered.made.items():

@@ -60,15 +60,16 @@ class JudgingCoverage:
 
 async def judging_coverage(store: Store, scope: Scope, judge: Judge) -> JudgingCoverage:
     """Return how many required pairs of a scope have a verdict of this judge (or of a person)."""
+    return await store.read(lambda transaction: read_judging_coverage(transaction, scope, judge))
 
-    def work(transaction: Session) -> JudgingCoverage:
-        known = lookup.read_knowledge(transaction, scope)
-        pairs = required_pairs((), known, compared_before=known.assertions)
-        if judge.pairs_a_call is None:
-            return JudgingCoverage(len(pairs), len(pairs))
-        return JudgingCoverage(len(pairs), len(read_verdicts(transaction, scope, pairs, judge.version)))
 
-    return await store.read(work)
+def read_judging_coverage(transaction: Session, scope: Scope, judge: Judge) -> JudgingCoverage:
+    """Return how many required pairs of a scope have a verdict of this judge (or of a person)."""
+    known = lookup.read_knowledge(transaction, scope)
+    pairs = required_pairs((), known, compared_before=known.assertions)
+    if judge.pairs_a_call is None:
+        return JudgingCoverage(len(pairs), len(pairs))
+    return JudgingCoverage(len(pairs), len(read_verdicts(transaction, scope, pairs, judge.version)))
 
 
 @telemetry.staged(Stage.CONSOLIDATE, "scope")

@@ -194,21 +194,31 @@ def read_facts(transaction: Session, scope: Scope, *, at: datetime, known_at: da
 
 def read_fact_histories(transaction: Session, scope: Scope) -> list[FactHistory]:
     """Return the facts of a scope through all time, in the order of saying."""
-    of_scope = FactRow.scope_id == scope_key(transaction, scope)
-    fact_rows = transaction.exec(select_columns(FactRow).where(of_scope)).all()
-    is_member = col(FactAssertionRow.fact_id).in_(select(FactRow.id).where(of_scope))
+    return read_histories_by_scope(transaction, [scope])[scope]
+
+
+def read_histories_by_scope(transaction: Session, scopes: Iterable[Scope]) -> dict[Scope, list[FactHistory]]:
+    """Return the facts of each scope through all time, in the order of saying."""
+    histories: dict[Scope, list[FactHistory]] = {scope: [] for scope in scopes}
+    scopes_by_key = {scope_key(transaction, scope): scope for scope in histories}
+    of_scopes = col(FactRow.scope_id).in_(scopes_by_key)
+    fact_rows = transaction.exec(select_columns(FactRow).where(of_scopes)).all()
+    is_member = col(FactAssertionRow.fact_id).in_(select(FactRow.id).where(of_scopes))
     members: dict[str, list[FactAssertionRow]] = defaultdict(list)
     for tie in transaction.exec(select_columns(FactAssertionRow).where(is_member)).all():
         members[tie.fact_id].append(tie)
     ids = select(FactAssertionRow.assertion_id).where(is_member)
     rows = transaction.exec(select_columns(AssertionRow).where(col(AssertionRow.id).in_(ids))).all()
-    assertions = {said.id: said for said in _with_stored_evidence(transaction, rows, scope)}
+    evidence = _stored_evidence(transaction, rows)
+    assertions = {row.id: assertion_of(row, evidence[row.id], scopes_by_key[row.scope_id]) for row in rows}
     recorded_at = {row.id: row.recorded_at for row in rows}
-    histories = [history_of(row, members[row.id], assertions) for row in fact_rows]
-    histories.sort(key=lambda history: history.members[0].order)
-    return [
-        replace(history, recorded_at=min(recorded_at[member.id] for member in history.members)) for history in histories
-    ]
+    for row in fact_rows:
+        history = history_of(row, members[row.id], assertions)
+        learned_at = min(recorded_at[member.id] for member in history.members)
+        histories[scopes_by_key[row.scope_id]].append(replace(history, recorded_at=learned_at))
+    for of_scope in histories.values():
+        of_scope.sort(key=lambda history: history.members[0].order)
+    return histories
 
 
 def verdicts_on(transaction: Session, scope: Scope, ids: Sequence[str]) -> list[tuple[Verdict, datetime, list[int]]]:
@@ -233,12 +243,12 @@ def rejections(transaction: Session, scope: Scope, session_id: str) -> list[tupl
 
 
 def _with_stored_evidence(transaction: Session, rows: Sequence[AssertionRow], scope: Scope) -> list[Assertion]:
-    evidence = fetch_where_in(transaction, EvidenceRow, "assertion_id", [row.id for row in rows])
-    return _with_evidence(rows, evidence, scope)
+    evidence = _stored_evidence(transaction, rows)
+    return [assertion_of(row, evidence[row.id], scope) for row in rows]
 
 
-def _with_evidence(rows: Sequence[AssertionRow], evidence: Iterable[EvidenceRow], scope: Scope) -> list[Assertion]:
+def _stored_evidence(transaction: Session, rows: Sequence[AssertionRow]) -> dict[str, list[EvidenceRow]]:
     by_assertion: dict[str, list[EvidenceRow]] = defaultdict(list)
-    for piece in evidence:
+    for piece in fetch_where_in(transaction, EvidenceRow, "assertion_id", [row.id for row in rows]):
         by_assertion[piece.assertion_id].append(piece)
-    return [assertion_of(row, by_assertion[row.id], scope) for row in rows]
+    return by_assertion

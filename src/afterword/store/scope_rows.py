@@ -75,8 +75,10 @@ def version_of(transaction: Session, scope: Scope) -> tuple[int, str]:
 def read_scopes(transaction: Session) -> list[Scope]:
     """Return every scope of the store, but no names in other forms than NFC. For operators, never for an agent."""
     rows = transaction.exec(select(ScopeRow).order_by(ScopeRow.tenant, ScopeRow.kind, ScopeRow.name))
-    scopes = map(scope_of_row, rows)
-    return [scope for scope in scopes if scope == scope.normal]
+    rows_by_scope = {scope_of_row(row): row for row in rows}
+    scopes = [scope for scope in rows_by_scope if scope == scope.normal]
+    transaction.info.update({scope: rows_by_scope[scope] for scope in scopes})  # `scope_row` need not read them again
+    return scopes
 
 
 def find_scopes(

@@ -9,7 +9,7 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, exists, select
 from sqlmodel import Session, col
 
 from afterword import telemetry
@@ -30,7 +30,7 @@ from afterword.store.reading import snapshots, vector_rows
 from afterword.store.reading.vector_rows import Name
 from afterword.store.reading.view_cache import view_cache_of
 from afterword.store.reading.views import View
-from afterword.store.tables import VectorRow
+from afterword.store.tables import ScopeRow, VectorRow
 from afterword.telemetry import Stage
 
 BATCH = 256
@@ -166,6 +166,14 @@ class VectorCoverage:
 
     texts: int
     made: Mapping[Name, int]
+
+
+async def scopes_with_vectors(store: Store) -> set[Scope]:
+    """Return the scopes that have vectors. For operators, never for an agent."""
+    query = select(col(ScopeRow.tenant), col(ScopeRow.kind), col(ScopeRow.name))
+    query = query.where(exists().where(col(VectorRow.scope_id) == col(ScopeRow.id)))
+    rows = await store.read(lambda transaction: transaction.connection().execute(query).all())
+    return {Scope.parse("/".join(row)) for row in rows}
 
 
 async def vector_coverage(store: Store, scope: Scope, at: datetime, wanted: Name | None = None) -> VectorCoverage:
