@@ -79,7 +79,7 @@ def assertion_values(assertion: Assertion, scope_id: int, recorded_at: datetime)
 def evidence_values(assertion: Assertion) -> list[Values]:
     """Return the columns of each piece of an assertion's evidence."""
     return [
-        {"assertion_id": assertion.id, "ordinal": ordinal, **asdict(evidence), "kind": str(evidence.kind)}
+        {"assertion_id": assertion.id, "ordinal": ordinal, **_fields(evidence), "kind": str(evidence.kind)}
         for ordinal, evidence in enumerate(assertion.evidence)
     ]
 
@@ -133,7 +133,7 @@ def verdict_key(scope: Scope, earlier: Assertion, later: Assertion, judge: str) 
 def verdict_values(verdict: Verdict, key: str, scope_id: int, recorded_at: datetime) -> Values:
     """Return the columns of a verdict."""
     extent = None if verdict.extent is None else str(verdict.extent)
-    columns = {**asdict(verdict), "relation": str(verdict.relation), "extent": extent}
+    columns = {**_fields(verdict), "relation": str(verdict.relation), "extent": extent}
     return {"key": key, "scope_id": scope_id, **columns, "recorded_at": recorded_at}
 
 
@@ -229,7 +229,7 @@ def rewordings_of(stored: Iterable[Mapping[str, Any]]) -> tuple[Rewording, ...]:
 def turn_values(turn: Turn, session_pk: int) -> Values:
     """Return the columns of a turn."""
     derived = {"utc_offset_s": offset_seconds(turn.said_at), **derived_turn_values(turn)}
-    return {"session_pk": session_pk, **asdict(turn), "role": str(turn.role), **derived}
+    return {"session_pk": session_pk, **_fields(turn), "role": str(turn.role), **derived}
 
 
 def derived_turn_values(turn: Turn) -> Values:
@@ -306,6 +306,11 @@ def _transcript_of(values: Values) -> Transcript:
 def _unpacked_turn(values: Values) -> Turn:
     said_at = datetime.fromisoformat(values["said_at"]) if values["said_at"] else None
     return Turn(**{**values, "role": Role(values["role"]), "said_at": said_at})
+
+
+def _fields(value: Evidence | Turn | Verdict) -> Values:
+    """Return the fields of a value. `dataclasses.asdict` copies each of them, which takes longer than storing them."""
+    return {name: getattr(value, name) for name in value.__slots__}
 
 
 def _iso(moment: datetime | None) -> str | None:
