@@ -15,7 +15,7 @@ from typing import Literal
 from afterword.evaluation.scenarios.saved_states import saved_state
 from afterword.evaluation.scenarios.scenario import Session, Story
 from afterword.extractors.extractor import Extraction, Extractor, Rejection, Usage, Window
-from afterword.extractors.judge import Judge, Pair
+from afterword.extractors.judge import Judge, OtherNames, Pair, SelectiveJudge, pairs_a_statement
 from afterword.facts.assertions import Verdict
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
@@ -184,7 +184,14 @@ class _MeteredJudge:
     def pairs_a_call(self) -> int | None:
         return self._judge.pairs_a_call
 
-    async def judge(self, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
-        verdicts, usage = await self._judge.judge(pairs)
+    @property
+    def pairs_a_statement(self) -> int | None:
+        return pairs_a_statement(self._judge)
+
+    async def judge(self, pairs: Sequence[Pair], other_names: OtherNames | None = None) -> tuple[list[Verdict], Usage]:
+        if isinstance(self._judge, SelectiveJudge):
+            verdicts, usage = await self._judge.judge(pairs, other_names)
+        else:
+            verdicts, usage = await self._judge.judge(pairs)
         self.judging += usage
         return verdicts, usage

@@ -82,6 +82,12 @@ class SubjectNames:
             label = self._parents[label]
         return label
 
+    def other_labels(self, label: str) -> list[str]:
+        """Return the other labels of the same subject, sorted."""
+        labels = {*self._parents, *self._parents.values()}
+        canonical = self.canonical(label)
+        return sorted(other for other in labels - {label} if self.canonical(other) == canonical)
+
     def changed_labels(self, before: SubjectNames) -> set[str]:
         """Return the labels that mean another subject than they did before."""
         if self is before:

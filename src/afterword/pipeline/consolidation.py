@@ -11,7 +11,7 @@ from sqlmodel import Session
 
 from afterword import telemetry
 from afterword.extractors.extractor import Usage
-from afterword.extractors.judge import Judge
+from afterword.extractors.judge import Judge, Pair, pairs_a_statement
 from afterword.facts.assertions import Verdict
 from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
@@ -66,7 +66,7 @@ async def judging_coverage(store: Store, scope: Scope, judge: Judge) -> JudgingC
 def read_judging_coverage(transaction: Session, scope: Scope, judge: Judge) -> JudgingCoverage:
     """Return how many required pairs of a scope have a verdict of this judge (or of a person)."""
     known = lookup.read_knowledge(transaction, scope)
-    pairs = required_pairs((), known, compared_before=known.assertions)
+    pairs = _all_pairs(known, judge)
     if judge.pairs_a_call is None:
         return JudgingCoverage(len(pairs), len(pairs))
     return JudgingCoverage(len(pairs), len(read_verdicts(transaction, scope, pairs, judge.version)))
@@ -97,11 +97,7 @@ async def consolidate_scope(
         in_force = {
             (verdict.earlier_id, verdict.later_id) for verdict in known.verdicts if verdict.judge == judge.version
         }
-        pairs = [
-            pair
-            for pair in required_pairs((), known, compared_before=known.assertions)
-            if pair_ids(pair) not in in_force
-        ]
+        pairs = [pair for pair in _all_pairs(known, judge) if pair_ids(pair) not in in_force]
         return known, scope_rows.policy_of(transaction, scope), judging.prepare(transaction, known, pairs)
 
     async def consolidate() -> ConsolidationResult:
@@ -125,6 +121,11 @@ async def consolidate_scope(
         result = await retry_if_overtaken(consolidate, f"{scope} kept changing while it was consolidated; run it again")
     telemetry.note(run_id=result.run_id, judged=result.judged, unjudged=result.unjudged, held=result.held)
     return result
+
+
+def _all_pairs(known: Knowledge, judge: Judge) -> list[Pair]:
+    """Return the pairs of a scope that this judge must see. Pairs that it is never shown are not among them."""
+    return required_pairs((), known, compared_before=known.assertions, pairs_a_statement=pairs_a_statement(judge))
 
 
 def verdicts_proposal(

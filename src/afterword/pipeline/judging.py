@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlmodel import Session
 
 from afterword import telemetry
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Usage
-from afterword.extractors.judge import Judge, Pair, judged_at_once
+from afterword.extractors.judge import Judge, OtherNames, Pair, SelectiveJudge, judged_at_once, pairs_a_statement
 from afterword.extractors.slot_relation import RELATION_VERSION, is_cleared
 from afterword.facts.assertions import Relation, Verdict
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.validity.timeline import derived_histories, facts_at
 from afterword.facts.validity.wording import remainder_fault
+from afterword.facts.words import folded
 from afterword.pipeline import session_telemetry
 from afterword.pipeline.errors import BudgetReached
 from afterword.privacy.normalisation import storable_text
@@ -33,6 +34,8 @@ class PairsToJudge:
     verdicts: Mapping[tuple[str, str], Verdict]
     current_ids: frozenset[str] = frozenset()
     """The statements that hold, where there are more pairs than one call takes: their pairs are judged first."""
+    other_names: OtherNames = field(default_factory=dict[str, Sequence[str]])
+    """The other names of the pairs' subjects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,11 @@ class PairJudging:
         self._verdicts: dict[tuple[str, str], Verdict] = {}
         self.usage = Usage()
 
+    @property
+    def pairs_a_statement(self) -> int | None:
+        """How many pairs of a later statement with those of other slots the judge is shown; None for all."""
+        return pairs_a_statement(self._judge)
+
     def prepare(self, transaction: Session, known: Knowledge, pairs: Sequence[Pair]) -> PairsToJudge:
         """Return the pairs that may be judged, with the stored verdicts on them.
 
@@ -67,7 +75,8 @@ class PairJudging:
         cleared = {pair_ids(pair): _cleared_verdict(pair) for pair in pairs if is_cleared(*pair)}
         most = self._judge.pairs_a_call
         current_ids = _current_ids(known, pairs) if most is not None and len(pairs) > most else frozenset[str]()
-        return PairsToJudge(pairs, stored | cleared, current_ids)
+        other_names = _other_names(known, pairs) if isinstance(self._judge, SelectiveJudge) else {}
+        return PairsToJudge(pairs, stored | cleared, current_ids, other_names)
 
     async def judge(self, to_judge: PairsToJudge, *, calls: int = 1) -> JudgingResult:
         """Return the verdicts on these pairs. At most `calls` calls are made, fewer if a budget is reached.
@@ -82,7 +91,7 @@ class PairJudging:
         for number, batch in enumerate(batches[:calls]):
             try:
                 with telemetry.stage(Stage.JUDGE, pairs=len(batch)):
-                    verdicts, usage = await self._judge.judge(batch)
+                    verdicts, usage = await self._ask(batch, to_judge.other_names)
             except BudgetReached:
                 # What was extracted and judged so far is paid for, so it is stored.
                 calls = number
@@ -93,6 +102,11 @@ class PairJudging:
             self._add(verdicts, batch)
             self.usage += usage
         return self._result(to_judge, sum(map(len, batches[calls:])))
+
+    async def _ask(self, pairs: Sequence[Pair], other_names: OtherNames) -> tuple[list[Verdict], Usage]:
+        if isinstance(self._judge, SelectiveJudge):
+            return await self._judge.judge(pairs, other_names)
+        return await self._judge.judge(pairs)
 
     def judge_without_calls(self, to_judge: PairsToJudge) -> JudgingResult:
         """Return the verdicts on these pairs that need no call. For use inside a transaction."""
@@ -146,6 +160,30 @@ def _current_ids(known: Knowledge, pairs: Sequence[Pair]) -> frozenset[str]:
     at = max(assertion.said_at for pair in pairs for assertion in pair)
     facts = facts_at(derived_histories(known.judged_pairs(ids), ids), at)
     return frozenset(id_ for fact in facts if fact.is_served for id_ in fact.assertion_ids)
+
+
+def _other_names(known: Knowledge, pairs: Sequence[Pair]) -> dict[str, list[str]]:
+    """Return the names that were joined with the subjects of these pairs, as they were last written.
+
+    A name that occurs only in statements which somebody asked to erase is left out.
+    """
+    subjects = {folded(assertion.subject) for pair in pairs for assertion in pair}
+    labels_by_subject = {subject: labels for subject in subjects if (labels := known.names.other_labels(subject))}
+    ids_by_label = {
+        label: known.ids_by_subject.get(label, ()) for labels in labels_by_subject.values() for label in labels
+    }
+    ids = {id_ for label_ids in ids_by_label.values() for id_ in label_ids}
+    erased = known.judged_pairs(ids).erased() if ids else frozenset[str]()
+    names: dict[str, str] = {}
+    for label, label_ids in ids_by_label.items():
+        visible = [known.by_id[id_] for id_ in label_ids if id_ not in erased]
+        if visible:
+            names[label] = max(visible, key=lambda assertion: assertion.order).subject
+        elif not label_ids:
+            names[label] = label  # only a renaming has this name
+    return {
+        subject: [names[label] for label in labels if label in names] for subject, labels in labels_by_subject.items()
+    }
 
 
 def _batches(pairs: Sequence[Pair], size: int, current_ids: frozenset[str]) -> list[list[Pair]]:

@@ -139,7 +139,7 @@ def _plan(
         forgotten=len(safe) - len(new),
         held=bool(new) and scope_rows.policy_of(transaction, scope) is not Policy.AUTO,
     )
-    pairs = required_pairs(new, known.revised(known.revision, added=new))
+    pairs = required_pairs(new, known.revised(known.revision, added=new), pairs_a_statement=judging.pairs_a_statement)
     return _Plan(result, known, new, judging.prepare(transaction, known, pairs))
 
 

@@ -9,7 +9,7 @@ from functools import partial
 
 from sqlmodel import Session
 
-from afterword.extractors.judge import Judge
+from afterword.extractors.judge import Judge, pairs_a_statement
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.errors import ProposalOutdated
 from afterword.pipeline.judging import PairJudging, PairsToJudge
@@ -52,7 +52,9 @@ async def apply_proposal(
         session_ids = {assertion.session_id for assertion in new} - {None}
         old = [assertion for assertion in known.assertions if assertion.session_id in session_ids]
         others = known.revised(known.revision, removed=old)
-        pairs = required_pairs(new, others.revised(known.revision, added=new))
+        pairs = required_pairs(
+            new, others.revised(known.revision, added=new), pairs_a_statement=pairs_a_statement(judge)
+        )
         return current, proposal, session_pk, known.revision, judging.prepare(transaction, known, pairs)
 
     async def apply() -> RunEffect:

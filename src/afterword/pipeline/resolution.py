@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 
 from afterword.extractors.judge import Pair
-from afterword.facts.assertions import OWNER, Assertion, SpeechAct
+from afterword.facts.assertions import OWNER, Assertion, Order, SpeechAct
 from afterword.facts.fact import Fact, Status
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.removals import UnnamedRemovals, removals_between, unnamed_removals
@@ -15,7 +16,7 @@ from afterword.facts.similarity import similarity
 from afterword.facts.statement_index import IndexedStatement
 from afterword.facts.validity.replacements import LAST_REPLACEMENTS, REPLACEMENTS, is_replaced_before
 from afterword.facts.validity.timeline import derived_histories, facts_at
-from afterword.facts.words import folded
+from afterword.facts.words import folded, plain_words, terms
 
 ALIKE, MARKED_ALIKE, ALIKE_IN_SESSION = 0.5, 0.4, 2.0
 """How similar two statements must be to be judged: in general; if the later one is marked as a change or correction, or
@@ -26,8 +27,17 @@ SLOT, FORGETTING = 10.0, 1.0
 pairs: its wording is loose, so its pairs are judged before those that are only worded alike."""
 
 
+LIKELY_SHARE, SHARED_NAME, WITHDRAWAL_PAIRS = 0.25, 0.5, 15
+"""How likely a pair of two slots must be, as a share of its later statement's likeliest pair; what a name that both
+sentences have in common adds; and how many such pairs a withdrawal has that names something. Measured likewise."""
+
+
 def required_pairs(
-    new: Sequence[Assertion], known: Knowledge, *, compared_before: Sequence[Assertion] = ()
+    new: Sequence[Assertion],
+    known: Knowledge,
+    *,
+    compared_before: Sequence[Assertion] = (),
+    pairs_a_statement: int | None = None,
 ) -> list[Pair]:
     """Return the pairs (earlier-said, later-said) that must be judged for the new statements, likely conflicts first.
 
@@ -37,7 +47,11 @@ def required_pairs(
     before and the nearest after are paired. A statement that several changes have replaced for good is not paired with
     later changes (see `facts.validity.replacements`); for statements in `compared_before` fewer such changes are
     enough. `known` holds all of these statements.
+
+    With `pairs_a_statement`, only the likeliest pairs of a later statement with those of other slots are returned
+    (see `_LikelyPairs`). The others need no verdict: nobody counts them as missing.
     """
+    likely = None if pairs_a_statement is None else _LikelyPairs(known, pairs_a_statement)
     ranks: dict[tuple[str, str], tuple[float, tuple[object, ...], tuple[object, ...]]] = {}
     replacements = dict.fromkeys((assertion.id for assertion in compared_before), LAST_REPLACEMENTS)
     replacements |= dict.fromkeys((assertion.id for assertion in new), REPLACEMENTS)
@@ -45,7 +59,8 @@ def required_pairs(
         statement = known.index.by_id[id_]
         for other in _nearest_restatements(statement, _required_partners(statement, known, count)):
             earlier, later = (other, statement) if other.order < statement.order else (statement, other)
-            ranks[earlier.said.id, later.said.id] = -_urgency(earlier, later), earlier.order, later.order
+            if likely is None or likely.contains(earlier, later):
+                ranks[earlier.said.id, later.said.id] = -_urgency(earlier, later), earlier.order, later.order
     ranked = sorted(ranks, key=ranks.__getitem__)
     return [(known.by_id[earlier], known.by_id[later]) for earlier, later in ranked]
 
@@ -144,6 +159,61 @@ def _nearest_restatements(
             else:
                 after.setdefault(key, other)
     yield from {other.said.id: other for other in (*before.values(), *after.values())}.values()
+
+
+Rank = tuple[bool, float, Order]
+"""Whether a statement was not replaced before, how likely a later one does something to it, and when it was said."""
+
+
+class _LikelyPairs:
+    """The pairs in which the later statement is likely to do something to the earlier one.
+
+    Pairs of one slot always are, and so are those of a request to forget or of a withdrawal that names nothing: no
+    word tells what these are about. Of the others, each later statement has its likeliest ones, one for each value of
+    a slot. An earlier statement that was replaced before comes after those that were not. Apart from that only the
+    statements decide, so what is among the likeliest in the end was among them whenever its second statement arrived.
+    """
+
+    def __init__(self, known: Knowledge, most: int) -> None:
+        self._known, self._most = known, most
+        self._likeliest: dict[str, frozenset[str]] = {}
+
+    def contains(self, earlier: IndexedStatement, later: IndexedStatement) -> bool:
+        """Whether a required pair is among them."""
+        if earlier.slot == later.slot or later.is_vague:
+            return True
+        if later.said.id not in self._likeliest:
+            self._likeliest[later.said.id] = self._likeliest_before(later)
+        return earlier.said.id in self._likeliest[later.said.id]
+
+    def _likeliest_before(self, later: IndexedStatement) -> frozenset[str]:
+        """Return the ids of the earlier statements of other slots that this one is judged with."""
+        partners = _required_partners(later, self._known, REPLACEMENTS)
+        before = [other for other in partners if other.order < later.order and other.slot != later.slot]
+        ranks = {other.said.id: self._rank(other, later) for other in _nearest_restatements(later, before)}
+        likeliest = sorted(ranks, key=ranks.__getitem__, reverse=True)
+        if later.said.act is not SpeechAct.STATE:
+            return frozenset(likeliest[: max(self._most, WITHDRAWAL_PAIRS)])
+        least = LIKELY_SHARE * max((likelihood for _, likelihood, _ in ranks.values()), default=0.0)
+        return frozenset(id_ for id_ in likeliest[: self._most] if ranks[id_][1] >= least)
+
+    def _rank(self, earlier: IndexedStatement, later: IndexedStatement) -> Rank:
+        replaced_at = self._known.replacement_starts.get(earlier.said.id)
+        is_replaced = replaced_at is not None and is_replaced_before(earlier.said, later.said, replaced_at, 1)
+        return not is_replaced, _likelihood(earlier, later), earlier.order
+
+
+def _likelihood(earlier: IndexedStatement, later: IndexedStatement) -> float:
+    """Return how likely the later statement does something to the earlier one, by their words."""
+    subjects = earlier.words.subject | later.words.subject
+    common = _named(earlier.said.statement) & _named(later.said.statement) - subjects
+    return _similarity(earlier, later) + (SHARED_NAME if common else 0.0)
+
+
+@lru_cache(maxsize=10_000)
+def _named(sentence: str) -> frozenset[str]:
+    """Return the stems of the capitalised words of a sentence, without its first word."""
+    return frozenset(terms(" ".join(word for word in plain_words(sentence)[1:] if word[0].isupper())))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from afterword.errors import Overtaken, ScopeMoved
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Extractor, Usage
 from afterword.extractors.grounding import Grounding
-from afterword.extractors.judge import Judge
+from afterword.extractors.judge import Judge, pairs_a_statement
 from afterword.facts.assertions import Assertion
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.removals import held_reason
@@ -290,7 +290,7 @@ class _Processing:
         new_ids = {assertion.id for assertion in new}
         gone = [assertion for assertion in old if assertion.id not in new_ids]
         unpaired = [other for other in comparison_partners(gone, before) if other.id in others.by_id]
-        pairs = required_pairs(new, combined, compared_before=unpaired)
+        pairs = required_pairs(new, combined, compared_before=unpaired, pairs_a_statement=pairs_a_statement(self.judge))
         to_judge = self.judging.prepare(transaction, others, pairs)
         return _Comparison(scope_rows.policy_of(transaction, self.saved.scope), before, combined, old, new, to_judge)
 

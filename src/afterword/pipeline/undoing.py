@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from sqlmodel import Session
 
-from afterword.extractors.judge import Judge, judged_at_once
+from afterword.extractors.judge import Judge, judged_at_once, pairs_a_statement
 from afterword.facts.assertions import Assertion, Verdict
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
@@ -112,7 +112,7 @@ def missing_verdicts(
         for assertion in affected
         for verdict in known.verdicts_by_id.get(assertion.id, ())
     }
-    required = required_pairs((), known, compared_before=affected)
+    required = required_pairs((), known, compared_before=affected, pairs_a_statement=pairs_a_statement(judge))
     pairs = [pair for pair in required if pair_ids(pair) not in in_force]
     stored = read_verdicts(transaction, scope, pairs, judge.version)
     judged: list[Verdict] = []

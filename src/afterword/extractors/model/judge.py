@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from afterword.extractors.errors import AnswerCut, AnswerInvalid, ExtractionError
 from afterword.extractors.extractor import Usage
-from afterword.extractors.judge import Pair
+from afterword.extractors.judge import OtherNames, Pair
 from afterword.extractors.model.answer_shape import Shape
 from afterword.extractors.model.client import Message, ModelClient
 from afterword.extractors.model.judge_2_schema import FORMER_JUDGE, FormerFindings
@@ -22,6 +22,10 @@ from afterword.facts.words import folded
 
 PAIRS_A_CALL = 40
 """How many pairs one request may hold."""
+PAIRS_A_STATEMENT = 8
+"""How many statements of other slots one statement is compared with. Measured on recorded verdicts."""
+MOST_NAMES, LONGEST_NAME = 3, 60
+"""How many other names of a subject are shown, and how many characters of each."""
 
 JUDGE = FORMER_JUDGE
 OPENING, CLOSING = "<statements>", "</statements>"
@@ -56,9 +60,10 @@ class Findings(Shape):
 
 
 @dataclass(slots=True)
-class _RunningUsage:
-    """The usage of all requests about one list of pairs so far."""
+class _Inquiry:
+    """The requests about one list of pairs: the other names that are shown, and the usage so far."""
 
+    other_names: OtherNames
     usage: Usage = field(default_factory=Usage)
 
 
@@ -73,17 +78,24 @@ class ModelJudge:
     def __init__(self, client: ModelClient, *, prompt: str = JUDGE) -> None:
         self._client = client
         self._prompt = load_prompt(prompt)
-        self._shape: type[Shape] = FormerFindings if prompt == FORMER_JUDGE else Findings
+        self._is_former = prompt == FORMER_JUDGE
+        self._shape: type[Shape] = FormerFindings if self._is_former else Findings
 
     @property
     def version(self) -> str:
         """Model and prompt, for example `model:gpt-4o-mini:judge-1`."""
         return f"model:{self._client.settings.model}:{self._prompt.id}"
 
-    async def judge(self, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
+    @property
+    def pairs_a_statement(self) -> int | None:
+        """How many pairs of a later statement with those of other slots are judged. The prompt `judge-2` gets all."""
+        return None if self._is_former else PAIRS_A_STATEMENT
+
+    async def judge(self, pairs: Sequence[Pair], other_names: OtherNames | None = None) -> tuple[list[Verdict], Usage]:
         """Return a verdict for every pair, also for unrelated ones. Without pairs no request is sent.
 
-        If the request or its answer is too long, the pairs are sent in halves.
+        A subject is shown with some of its `other_names`, but not to the prompt `judge-2`. If the request or its answer
+        is too long, the pairs are sent in halves.
 
         Raises ValueError for more than `PAIRS_A_CALL` pairs, `AnswerInvalid` if two answers in a row leave out or
         invent a pair or give a relation that is not allowed, and every other `ExtractionError` of the client. The
@@ -93,32 +105,32 @@ class ModelJudge:
             raise ValueError(f"{len(pairs)} pairs; at most {PAIRS_A_CALL} fit one question")
         if not pairs:
             return [], Usage()
-        usage_so_far = _RunningUsage()
+        inquiry = _Inquiry({} if self._is_former or other_names is None else other_names)
         try:
-            return await self._verdicts_in_halves(list(_numbered(pairs).values()), usage_so_far), usage_so_far.usage
+            return await self._verdicts_in_halves(list(_numbered(pairs).values()), inquiry), inquiry.usage
         except ExtractionError as error:
-            error.usage = usage_so_far.usage
+            error.usage = inquiry.usage
             raise
 
-    async def _verdicts_in_halves(self, pairs: Sequence[Pair], usage_so_far: _RunningUsage) -> list[Verdict]:
+    async def _verdicts_in_halves(self, pairs: Sequence[Pair], inquiry: _Inquiry) -> list[Verdict]:
         try:
-            return await self._ask_once_or_twice(_numbered(pairs), usage_so_far)
+            return await self._ask_once_or_twice(_numbered(pairs), inquiry)
         except AnswerCut:
             if len(pairs) == 1:
                 raise
         middle = len(pairs) // 2
-        first = await self._verdicts_in_halves(pairs[:middle], usage_so_far)
-        return first + await self._verdicts_in_halves(pairs[middle:], usage_so_far)
+        first = await self._verdicts_in_halves(pairs[:middle], inquiry)
+        return first + await self._verdicts_in_halves(pairs[middle:], inquiry)
 
-    async def _ask_once_or_twice(self, numbered: Mapping[int, Pair], usage_so_far: _RunningUsage) -> list[Verdict]:
+    async def _ask_once_or_twice(self, numbered: Mapping[int, Pair], inquiry: _Inquiry) -> list[Verdict]:
         messages: list[Message] = [
             {"role": "system", "content": self._prompt.text},
-            {"role": "user", "content": pairs_block(numbered)},
+            {"role": "user", "content": pairs_block(numbered, inquiry.other_names)},
         ]
-        answer = await self._ask(messages, usage_so_far)
+        answer = await self._ask(messages, inquiry)
         if faults := _faults(answer, numbered):
             messages += _objection(answer, faults)
-            answer = await self._ask(messages, usage_so_far)
+            answer = await self._ask(messages, inquiry)
             if faults := _faults(answer, numbered):
                 raise AnswerInvalid(
                     f"{self._client.settings.place}: the judge's answer stayed wrong ({'; '.join(faults)}); "
@@ -126,13 +138,13 @@ class ModelJudge:
                 )
         return self._verdicts(answer, numbered)
 
-    async def _ask(self, messages: Sequence[Message], usage_so_far: _RunningUsage) -> Findings:
+    async def _ask(self, messages: Sequence[Message], inquiry: _Inquiry) -> Findings:
         try:
             answer, usage = await self._client.ask(messages, self._shape, purpose="judging")
         except ExtractionError as error:
-            usage_so_far.usage += error.usage
+            inquiry.usage += error.usage
             raise
-        usage_so_far.usage += usage
+        inquiry.usage += usage
         return Findings.model_validate(answer.model_dump(exclude_unset=True))
 
     def _verdicts(self, answer: Findings, numbered: Mapping[int, Pair]) -> list[Verdict]:
@@ -159,20 +171,28 @@ class ModelJudge:
         return verdicts
 
 
-def pairs_block(numbered: Mapping[int, Pair]) -> str:
+def pairs_block(numbered: Mapping[int, Pair], other_names: OtherNames) -> str:
     """Return the pairs as a delimited list: each later statement once, and below it the earlier ones by number.
 
     The list has no ids, scopes or sessions, so that the same pairs always give the same text. An earlier statement is
-    quoted only where it occurs first.
+    quoted only where it occurs first. So are the other names of its subject.
     """
     lines = [OPENING]
     later_id = None
     quoted: set[str] = set()
+    named: set[str] = set()
+
+    def names_of(assertion: Assertion) -> list[str]:
+        label = folded(assertion.subject)
+        joined = () if label in named else other_names.get(label, ())
+        named.add(label)
+        return _shown_names(assertion.former_name, joined)
+
     for number, (earlier, later) in numbered.items():
         if later.id != later_id:
             later_id = later.id
-            lines.append(f"\nLATER {_side(later, with_quotes=True)}")
-        lines.append(f"  {number}. earlier {_side(earlier, with_quotes=earlier.id not in quoted)}")
+            lines.append(f"\nLATER {_side(later, names_of(later), with_quotes=True)}")
+        lines.append(f"  {number}. earlier {_side(earlier, names_of(earlier), with_quotes=earlier.id not in quoted)}")
         quoted.add(earlier.id)
     return "\n".join([*lines, CLOSING])
 
@@ -187,14 +207,21 @@ def _numbered(pairs: Sequence[Pair]) -> dict[int, Pair]:
     return dict(enumerate(grouped, 1))
 
 
-def _side(assertion: Assertion, *, with_quotes: bool) -> str:
+def _shown_names(former_name: str | None, joined: Sequence[str]) -> list[str]:
+    """Return the other names that are shown: the former name, and the first names that were joined with the subject."""
+    former = [former_name] if former_name else []
+    others = [name[:LONGEST_NAME] for name in joined if not former_name or folded(name) != folded(former_name)]
+    return former + others[: MOST_NAMES - len(former)]
+
+
+def _side(assertion: Assertion, other_names: Sequence[str], *, with_quotes: bool) -> str:
     marks = [
         _ACTS.get(assertion.act, ""),
         _CUES[assertion.cue] if assertion.cue else "",
         f"holds from {assertion.valid_from:%Y-%m-%d}" if assertion.valid_from else "",
         f"holds until {assertion.valid_to:%Y-%m-%d}" if assertion.valid_to else "",
         f"limited to {as_data(assertion.limited_to)}" if assertion.limited_to else "",
-        f"also called {as_data(assertion.former_name)}" if assertion.former_name else "",
+        f"also called {', '.join(map(as_data, other_names))}" if other_names else "",
     ]
     label = f"({_day(assertion.said_at)}, {assertion.kind.value}) {as_data(assertion.subject)}, {assertion.attribute}"
     quotes = [as_data(evidence.quote[:LONGEST_QUOTE]) for evidence in assertion.evidence if evidence.quote]
