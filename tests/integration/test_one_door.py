@@ -550,3 +550,38 @@ async def test_scopes_are_merged_and_renamed_and_that_is_undone(app: Afterword, 
     await kari.redo(renamed.run.id)
     await kari.forget(everything=True)
     assert (await kari.facts(status="all")).total == 0
+
+
+async def test_a_state_is_queued_and_processed_later(app: Afterword) -> None:
+    mira = app.user("mira")
+    await mira.queue(state("I live in Oslo."), session_id="monday", started_at=MONDAY)
+    queued = (await mira.session("monday")).session
+    assert (queued.progress, queued.layout is not None) == ("pending", True)
+    assert [turn.turn.said_at for turn in (await mira.session("monday")).turns] == [
+        datetime(2026, 3, 2, 10, tzinfo=UTC)
+    ]
+    report = await app.run_pending()
+    assert [session.result_name for session in report.sessions] == ["done"]
+    assert [fact.value for fact in (await mira.facts()).facts] == ["Oslo"]
+    with pytest.raises(StateConflict):
+        await mira.queue(state("I live in Rome."), session_id=" ")
+
+
+async def test_a_text_about_nobody_stays_apart(app: Afterword) -> None:
+    mira = app.user("mira")
+    for text in ("I live in Oslo.", "Mira's build is green.", "The user likes tea.", "Ich wohne in Oslo."):
+        assert (await mira.remember_text(text)).facts[0].subject == "user"
+    for text in ("The build takes 41 seconds.", "Lives in Oslo: 3 of 5 customers", "42"):
+        assert (await mira.remember_text(text, tags=["result"])).facts[0].subject == "note"
+    assert (await mira.facts(tags="result")).total == 3
+
+
+async def test_a_tenant_sees_its_own(app: Afterword) -> None:
+    for scope in ("acme/user/mira", "default/user/acme/user/x", "default/user/mira"):
+        memory = app.scope(scope)
+        await memory.queue(state("I live in Oslo."), session_id="monday", started_at=MONDAY)
+    assert [str(scope) for scope in (await app.scopes(prefix="acme/", tenant="acme")).scopes] == ["acme/user/mira"]
+    assert (await app.sessions(tenant="acme")).total == 1
+    assert (await app.sessions(tenant="default")).total == 2
+    assert (await app.sessions(tenant="none")).sessions == ()
+    await app.check()

@@ -66,4 +66,5 @@ PERSONAL_WORDS = frozenset(
 def is_about_somebody(text: str, owner: str) -> bool:
     """Whether a text speaks of its writer, of the owner, or of a person that it calls he, she or they."""
     words = {word.strip('.,;:!?"()[]').replace("\u2019", "'") for word in folded(text).split()}
-    return bool(words & PERSONAL_WORDS) or folded(owner) in words
+    names = set(folded(owner).split())
+    return bool(words & PERSONAL_WORDS) or names <= words | {word.removesuffix("'s") for word in words}
