@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import permutations
 
-from afterword.facts.assertions import OWNER, Assertion, Authority, Relation, Verdict
+from afterword.extractors.extractor import Usage
+from afterword.extractors.judge import OtherNames, Pair
+from afterword.facts.assertions import OWNER, Assertion, Authority, Relation, SpeechAct, Verdict
 from afterword.facts.validity.timeline import fact_histories
+from afterword.pipeline.consolidation import consolidate_scope
 from afterword.store import ledger
 from afterword.store.database.engine import Store
 from afterword.store.reading.recall import recall, search
@@ -83,3 +87,47 @@ async def test_neither_the_owner_nor_an_agent_renames(store: Store) -> None:
     mira = stated("Mira lives in Leith.", 3, subject="Mira")
     run(store, "session:a", (owner, agent, mira))
     assert mira.statement in await told(store)
+
+
+class NameReading:
+    """A judge that notes which other names of the subjects it is told."""
+
+    pairs_a_call: int | None = 40
+    pairs_a_statement: int | None = 8
+
+    def __init__(self, version: str) -> None:
+        self.version = version
+        self.other_names: OtherNames = {}
+
+    async def judge(self, pairs: Sequence[Pair], other_names: OtherNames | None = None) -> tuple[list[Verdict], Usage]:
+        self.other_names = other_names or {}
+        verdicts = [Verdict(first.id, second.id, Relation.BESIDE, "", self.version) for first, second in pairs]
+        return verdicts, Usage(calls=1)
+
+
+async def names_told(store: Store, version: str) -> OtherNames:
+    judge = NameReading(version)
+    result = await consolidate_scope(store, LENA, judge=judge, apply=False)
+    assert result.judged
+    return judge.other_names
+
+
+async def test_a_judge_is_told_the_names_that_were_joined(store: Store) -> None:
+    rent = stated("Larkfield pays the office rent.", 6, subject="Larkfield", attribute="office", value="rented")
+    floor = stated("Larkfield has its office on two floors.", 7, subject="Larkfield", attribute="office", value="big")
+    run(store, "session:a", (OFFICE, rent, floor))
+    assert await names_told(store, "1") == {}
+    run(store, "session:b", (RENAMED,))
+    assert (await names_told(store, "2"))["larkfield"] == ["Harrow Street Holdings"]
+
+
+async def test_a_name_that_only_an_erased_statement_has_is_in_no_prompt(store: Store) -> None:
+    rent = stated("Bear pays the rent.", 6, subject="Bear", attribute="office", value="rented")
+    floor = stated("Bear has an office on two floors.", 7, subject="Bear", attribute="office", value="big")
+    secret = stated("Bjorn Aasen has an office.", 1, subject="Bjorn Aasen", attribute="office", value="any")
+    erase = stated("The name of Bear.", 8, subject="Bjorn Aasen", attribute="name", value="", act=SpeechAct.ERASE)
+    joins = Verdict(secret.id, rent.id, Relation.NARROWS, "one person", "test", joins_subjects=True)
+    run(store, "session:a", (secret, rent, floor), (joins,))
+    assert (await names_told(store, "1"))["bear"] == ["Bjorn Aasen"]
+    run(store, "session:b", (erase,), (Verdict(secret.id, erase.id, Relation.RETRACTS, "erased", "test"),))
+    assert "bear" not in await names_told(store, "2")

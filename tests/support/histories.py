@@ -14,8 +14,12 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from hypothesis.internal.cache import LRUCache
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 from hypothesis.vendor.pretty import RepresentationPrinter
 
 from afterword.facts.assertions import (
@@ -395,8 +399,10 @@ def _trusted(said: Iterable[Assertion]) -> tuple[Assertion, ...]:
 def holds_for(
     examples: int, drawn: st.SearchStrategy[T], check: Callable[[T], object], *, is_fixed: bool = False
 ) -> None:
-    """Run a check on so many drawn examples. With `is_fixed` they are the same under `make soak` too, and not made
-    smaller."""
+    """Run a check on so many drawn examples.
+
+    With `is_fixed` they are the same under `make soak` and whatever was tested before, and not made smaller.
+    """
     phases = (Phase.generate,) if is_fixed else (Phase.generate, Phase.shrink)
     within = settings(
         max_examples=examples,
@@ -410,4 +416,9 @@ def holds_for(
     def checked(example: T) -> None:
         check(example)
 
-    within(given(drawn)(checked))()
+    with pytest.MonkeyPatch.context() as patch:
+        if is_fixed:
+            # Hypothesis also draws constants of all test modules that are loaded, which depend on what ran before.
+            patch.setattr(providers, "_get_local_constants", Constants)
+            patch.setattr(providers, "CONSTANTS_CACHE", LRUCache(1024))
+        within(given(drawn)(checked))()

@@ -172,7 +172,7 @@ def test_affecting_too_few_ids_is_noticed(
 ) -> None:
     plant(monkeypatch)
     with pytest.raises(AssertionError):
-        holds_for(60, drawn, an_update_gives_what_a_full_derivation_gives, is_fixed=True)
+        holds_for(240, drawn, an_update_gives_what_a_full_derivation_gives, is_fixed=True)
 
 
 def test_a_change_that_was_called_off_stays_without_effect_where_only_its_neighbours_are_derived() -> None:

@@ -12,7 +12,7 @@ from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import Judge, OtherNames, Pair, SelectiveJudge, judged_at_once, pairs_a_statement
 from afterword.extractors.slot_relation import RELATION_VERSION, is_cleared
-from afterword.facts.assertions import Relation, Verdict
+from afterword.facts.assertions import Relation, SpeechAct, Verdict
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.validity.timeline import derived_histories, facts_at
@@ -165,7 +165,7 @@ def _current_ids(known: Knowledge, pairs: Sequence[Pair]) -> frozenset[str]:
 def _other_names(known: Knowledge, pairs: Sequence[Pair]) -> dict[str, list[str]]:
     """Return the names that were joined with the subjects of these pairs, as they were last written.
 
-    A name that occurs only in statements which somebody asked to erase is left out.
+    A name that occurs only in statements which somebody asked to erase, or in such requests, is left out.
     """
     subjects = {folded(assertion.subject) for pair in pairs for assertion in pair}
     labels_by_subject = {subject: labels for subject in subjects if (labels := known.names.other_labels(subject))}
@@ -176,14 +176,16 @@ def _other_names(known: Knowledge, pairs: Sequence[Pair]) -> dict[str, list[str]
     erased = known.judged_pairs(ids).erased() if ids else frozenset[str]()
     names: dict[str, str] = {}
     for label, label_ids in ids_by_label.items():
-        visible = [known.by_id[id_] for id_ in label_ids if id_ not in erased]
+        said = [known.by_id[id_] for id_ in label_ids if id_ not in erased]
+        visible = [assertion for assertion in said if assertion.act is not SpeechAct.ERASE]
         if visible:
             names[label] = max(visible, key=lambda assertion: assertion.order).subject
         elif not label_ids:
             names[label] = label  # only a renaming has this name
-    return {
+    visible_names = {
         subject: [names[label] for label in labels if label in names] for subject, labels in labels_by_subject.items()
     }
+    return {subject: others for subject, others in visible_names.items() if others}
 
 
 def _batches(pairs: Sequence[Pair], size: int, current_ids: frozenset[str]) -> list[list[Pair]]:
