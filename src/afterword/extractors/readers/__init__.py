@@ -11,6 +11,7 @@ from datetime import UTC, tzinfo
 from pathlib import Path
 
 from afterword.extractors.errors import ReadError
+from afterword.extractors.readers.agent_framework import is_session_without_messages
 from afterword.extractors.readers.layouts import recognise
 from afterword.extractors.readers.legacy import Perspective
 from afterword.extractors.readers.limits import check_depth, parse_state, read_bytes
@@ -21,7 +22,7 @@ from afterword.facts.transcripts import Transcript
 from afterword.normal_form import composed_value
 from afterword.privacy.policy import Privacy
 
-__all__ = ["parse_state", "read_file", "read_state"]
+__all__ = ["is_session_without_messages", "parse_state", "read_file", "read_state"]
 
 
 def read_state(

@@ -6,6 +6,11 @@ import re
 from dataclasses import replace
 
 from afterword.extractors.errors import LayoutUnknown, StateBroken
+from afterword.extractors.readers.agent_framework import (
+    is_framework_message,
+    read_framework_messages,
+    read_framework_state,
+)
 from afterword.extractors.readers.agentchat import is_message, read_messages
 from afterword.extractors.readers.duplicates import merge_views
 from afterword.extractors.readers.legacy import Perspective, is_role_list, read_chat_messages, read_role_list
@@ -16,7 +21,7 @@ from afterword.extractors.readers.utterances import JsonObject, ReadingLog, Save
 
 SUPPORTED = (
     "states of AutoGen agents and teams (0.4 to 0.7), TaskResult and message lists, chat histories of AutoGen v0.2 and "
-    "ag2 before 1.0, and OpenAI message lists"
+    "ag2 before 1.0, sessions, histories and checkpoints of Agent Framework, and OpenAI message lists"
 )
 _DEEPEST_WRAPPING = 4
 _MOST_KEYS_SHOWN = 12
@@ -64,6 +69,9 @@ def _in_text(text: str, log: ReadingLog, perspective: Perspective, depth: int) -
 
 
 def _in_object(state: JsonObject, log: ReadingLog, perspective: Perspective) -> SavedConversation | None:
+    framework = read_framework_state(state, log)
+    if framework is not None:
+        return framework
     if isinstance(state.get("agent_states"), dict):
         return read_team(state["agent_states"], log)
     inner = inner_agent_states(state.get("inner_team_state"))
@@ -93,6 +101,8 @@ def _in_messages(
     messages: list[object], log: ReadingLog, perspective: Perspective, layout: str
 ) -> SavedConversation | None:
     checked = messages[:_MOST_MESSAGES_CHECKED]
+    if any(map(is_framework_message, checked)):
+        return read_framework_messages(messages, log)
     with_role, with_type = sum(map(is_role_message, checked)), sum(map(is_message, checked))
     if with_role > with_type:
         return read_role_list(messages, log, perspective, layout)

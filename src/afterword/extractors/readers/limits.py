@@ -15,6 +15,7 @@ DEEPEST_NESTING = 200
 
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _STRING_OR_NO_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|(-?Infinity|NaN)', re.DOTALL)
+_LINES = re.compile(r"\s*\{[^\n]*\}[ \t\r]*\n\s*\{")
 _TOO_DEEP = (
     f"nested more than {DEEPEST_NESTING} levels deep; no saved conversation is, so check where the file comes from"
 )
@@ -23,8 +24,9 @@ _TOO_DEEP = (
 def parse_state(raw: bytes) -> object:
     """Return the JSON value that the bytes hold.
 
-    Raises `StateTooLarge` for more than 64 MiB or 200 levels, and `StateBroken` (with the position) for bytes that are
-    empty, cut, not UTF-8, marked with a byte order mark, or hold NaN or Infinity.
+    Of JSON lines, an object a line, it is the list of them. Raises `StateTooLarge` for more than 64 MiB or 200 levels,
+    and `StateBroken` (with the position) for bytes that are empty, cut, not UTF-8, marked with a byte order mark, or
+    hold NaN or Infinity.
     """
     if len(raw) > LARGEST_BYTES:
         raise StateTooLarge(_too_large(len(raw)))
@@ -34,7 +36,19 @@ def parse_state(raw: bytes) -> object:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise StateBroken(f"is not UTF-8 at byte {error.start}; save it again as UTF-8") from error
-    return parse_text(text)
+    return _parse_lines(text) if _LINES.match(text) else parse_text(text)
+
+
+def _parse_lines(text: str) -> list[object]:
+    """Return the values of JSON lines. Raises the errors of `parse_state`, which name the line."""
+    values = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                values.append(parse_text(line))
+            except StateBroken as error:
+                raise StateBroken(f"line {number} {error}") from None
+    return values
 
 
 def parse_text(text: str) -> object:

@@ -1,16 +1,22 @@
-"""Finding saved sessions: by a manifest, in folders `<folder>/<user>/<session>.json`, or in a database."""
+"""Finding saved sessions: by a manifest, in folders `<folder>/<user>/<session>.json`, or in a database.
+
+A folder's sessions are its `.json` files, and its `.jsonl` files: histories of Agent Framework.
+"""
 
 from __future__ import annotations
 
 import os
+from base64 import b32decode
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from afterword.extractors.readers import parse_state
+from afterword.extractors.errors import ReadError
+from afterword.extractors.readers import is_session_without_messages, parse_state
 from afterword.facts.local_time import in_zone
 from afterword.facts.scopes import Scope
 from afterword.pipeline.errors import SourceInvalid
@@ -18,6 +24,9 @@ from afterword.pipeline.intake import Saved
 from afterword.pipeline.sources.databases import is_database, sessions_in
 
 MANIFEST = "manifest.json"
+HISTORY = ".jsonl"
+ENCODED = "~session-"
+"""The beginning of the name of a file whose session id Agent Framework has encoded in base32."""
 
 
 class ManifestEntry(BaseModel):
@@ -140,7 +149,31 @@ def _in_subfolder(folder: Path, scope: Scope | None, trust_manifest: bool) -> It
 
 
 def _states(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("*.json") if path.is_file() and not path.name.startswith("."))
+    files = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")]
+    histories = {path.stem for path in files if path.suffix == HISTORY}
+    return sorted(
+        path
+        for path in files
+        if path.suffix == HISTORY or (path.suffix == ".json" and not (path.stem in histories and _is_empty(path)))
+    )
+
+
+def _is_empty(path: Path) -> bool:
+    """Whether a file is a session of Agent Framework whose messages lie in a history file beside it."""
+    try:
+        return is_session_without_messages(parse_state(path.read_bytes()))
+    except (OSError, ReadError):  # reading the session will raise it again
+        return False
+
+
+def _session_name(path: Path) -> str:
+    """Return the id of a file's session. Agent Framework encodes ids that are no safe names of files."""
+    name = _name(path.stem)
+    if name.startswith(ENCODED):
+        encoded = name.removeprefix(ENCODED).upper()
+        with suppress(ValueError):
+            return b32decode(encoded + "=" * (-len(encoded) % 8)).decode()
+    return name
 
 
 def _name(text: str) -> str:
@@ -150,7 +183,7 @@ def _name(text: str) -> str:
 
 def _undated(path: Path, scope: Scope) -> Saved:
     written_at = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
-    return Saved(scope, _name(path.stem), path=path, file_time=written_at)
+    return Saved(scope, _session_name(path), path=path, file_time=written_at)
 
 
 def _by_manifest(manifest: Path, scope: Scope | None, trust_manifest: bool) -> list[Saved]:

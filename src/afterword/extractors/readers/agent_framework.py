@@ -1,0 +1,204 @@
+"""Saved forms of Microsoft Agent Framework: sessions, message lists, and checkpoints of workflows.
+
+What is pickled in a checkpoint is never decoded, since decoding runs code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from afterword.extractors.readers.duplicates import merge_views
+from afterword.extractors.readers.utterances import (
+    ATTACHMENT,
+    IMAGE,
+    UNKNOWN_SPEAKER,
+    JsonObject,
+    ReadingLog,
+    SavedConversation,
+    Utterance,
+    call_mark,
+    call_text,
+    local_instant,
+    objects_in,
+    output_text,
+    speaker_name,
+    without_data_urls,
+)
+from afterword.facts.transcripts import Role
+
+SAID_AT = "afterword_said_at"
+"""The additional property in which our own recorder keeps when a message was said."""
+
+_LOOP_TEXTS = frozenset({"Continue working on the task. If it is complete, say so.", "please continue."})
+_LOOP_PROGRESS = "Progress so far:\n- "
+_EXECUTOR_STATES = "_executor_state"
+_PICKLED = "__pickled__"
+_ROLES = frozenset({"user", "assistant", "system", "developer", "tool"})
+_WITHOUT_WORDS = frozenset({"usage", "function_approval_request", "function_approval_response"})
+
+
+def is_framework_message(value: object) -> bool:
+    """Whether the value has the shape of a message of Agent Framework: a role, and a list of contents."""
+    return isinstance(value, dict) and isinstance(value.get("role"), str) and isinstance(value.get("contents"), list)
+
+
+def is_loop_text(text: str) -> bool:
+    """Whether a message in the user role is what the framework itself writes to make an agent go on."""
+    return text.strip() in _LOOP_TEXTS or text.startswith(_LOOP_PROGRESS)
+
+
+def read_framework_state(state: JsonObject, log: ReadingLog) -> SavedConversation | None:
+    """Return the conversation of a session, a checkpoint or a single message; None for any other object."""
+    if is_framework_message(state):
+        return read_framework_messages([state], log)
+    if state.get("type") == "session" and "session_id" in state and isinstance(state.get("state"), dict):
+        return _conversation("Agent Framework session", _session_lists(state, log), log)
+    if "checkpoint_id" in state and "workflow_name" in state and isinstance(state.get("state"), dict):
+        return _read_checkpoint(state, log)
+    return None
+
+
+def read_framework_messages(messages: list[object], log: ReadingLog) -> SavedConversation:
+    """Return the conversation of a list of messages, for example of the lines of a history file."""
+    return _conversation("Agent Framework messages", [messages], log)
+
+
+def is_session_without_messages(state: object) -> bool:
+    """Whether it is a session whose messages lie elsewhere: in a history file, or with the model's provider."""
+    if not isinstance(state, dict) or state.get("type") != "session" or not isinstance(state.get("state"), dict):
+        return False
+    return not any(_lists_of_messages(state))
+
+
+def _read_checkpoint(state: JsonObject, log: ReadingLog) -> SavedConversation:
+    """Return the conversation of a workflow: each executor keeps a session, and a message may stand in several."""
+    executors = state["state"].get(_EXECUTOR_STATES)
+    sessions: list[list[object]] = []
+    for executor in executors.values() if isinstance(executors, dict) else ():
+        session = executor.get("agent_session") if isinstance(executor, dict) else None
+        if isinstance(session, dict) and isinstance(session.get("state"), dict):
+            sessions += _session_lists(session, log)
+        elif isinstance(executor, dict) and _PICKLED in executor:
+            log.skip("pickled content")
+    if _holds_pickled(state.get("messages")):
+        log.skip("pickled content")
+    saved_at = local_instant(state.get("timestamp"), log)
+    conversation = _conversation("Agent Framework checkpoint", sessions, log)
+    utterances = [
+        utterance if utterance.said_at else utterance._replace(said_at=saved_at)
+        for utterance in conversation.utterances
+    ]
+    return SavedConversation(conversation.layout, utterances, conversation.agents)
+
+
+def _holds_pickled(value: object) -> bool:
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return (isinstance(value, dict) and _PICKLED in value) or any(map(_holds_pickled, children))
+
+
+def _session_lists(session: JsonObject, log: ReadingLog) -> list[list[object]]:
+    """Return the message lists of a session: each history provider keeps one."""
+    lists = list(_lists_of_messages(session))
+    if not lists:
+        is_remote = session.get("service_session_id") is not None
+        log.skip("words kept by the provider" if is_remote else "no messages in the session")
+    return lists
+
+
+def _lists_of_messages(session: JsonObject) -> Iterator[list[object]]:
+    for kept_state in session["state"].values():
+        messages = kept_state.get("messages") if isinstance(kept_state, dict) else None
+        if isinstance(messages, list) and any(map(is_framework_message, messages)):
+            yield messages
+
+
+def _conversation(layout: str, lists: list[list[object]], log: ReadingLog) -> SavedConversation:
+    agents = frozenset(
+        speaker_name(message.get("author_name"))
+        for messages in lists
+        for message in messages
+        if isinstance(message, dict) and message.get("role") == "assistant"
+    ) - {UNKNOWN_SPEAKER}
+    utterances: list[Utterance] = []
+    for messages in lists:
+        view = [utterance for message in objects_in(messages, log) for utterance in _read(message, log, agents)]
+        utterances = merge_views(utterances, view)
+    return SavedConversation(layout, utterances, agents)
+
+
+def _read(message: JsonObject, log: ReadingLog, agents: frozenset[str]) -> Iterator[Utterance]:
+    """Yield the utterances of a message: its words as one, and each call and result as one."""
+    properties = message.get("additional_properties")
+    properties = properties if isinstance(properties, dict) else {}
+    role, contents = message.get("role"), message.get("contents")
+    if not is_framework_message(message) or role not in _ROLES:
+        log.skip_type(role if isinstance(role, str) else message.get("type"))
+        return
+    if _is_summary(properties):
+        log.skip("summary of earlier messages")
+        return
+    said_at = local_instant(properties.get(SAID_AT), log)
+    source, speaker_role = _speaker(message, agents)
+    words = []
+    for content in contents if isinstance(contents, list) else ():
+        if isinstance(content, str):
+            words.append(without_data_urls(content))
+        elif isinstance(content, dict):
+            text, mark = _content_text(content, log)
+            if mark is not None:
+                yield Utterance(source, text, Role.TOOL, said_at, None, mark)
+            elif text:
+                words.append(text)
+        else:
+            log.skip("unreadable content")
+    text = "\n".join(words)
+    if not text:
+        return
+    if _is_injected(properties):
+        yield Utterance(source, text, Role.MEMORY, said_at)
+    elif speaker_role is Role.HUMAN and is_loop_text(text):
+        yield Utterance("workflow", text, Role.SYSTEM, said_at)
+    else:
+        yield Utterance(source, text, speaker_role, said_at)
+
+
+def _speaker(message: JsonObject, agents: frozenset[str]) -> tuple[str, Role]:
+    role, name = message["role"], speaker_name(message.get("author_name"))
+    if role == "user":
+        is_agent = name in agents
+        return ("user" if name == UNKNOWN_SPEAKER else name), Role.AGENT if is_agent else Role.HUMAN
+    if role == "assistant":
+        return ("assistant" if name == UNKNOWN_SPEAKER else name), Role.AGENT
+    return (role if name == UNKNOWN_SPEAKER else name), Role.TOOL if role == "tool" else Role.SYSTEM
+
+
+def _is_summary(properties: JsonObject) -> bool:
+    """Whether compaction wrote the message in place of others, which stay in the list."""
+    group = properties.get("_group")
+    return isinstance(group, dict) and ("_summary_of_message_ids" in group or "_summary_of_group_ids" in group)
+
+
+def _is_injected(properties: JsonObject) -> bool:
+    attribution = properties.get("_attribution")
+    return isinstance(attribution, dict) and "source_id" in attribution
+
+
+def _content_text(content: JsonObject, log: ReadingLog) -> tuple[str, str | None]:
+    """Return the text of a content, and the mark of a tool call or result; None for what was said."""
+    kind = content.get("type")
+    if kind == "text" and isinstance(content.get("text"), str):
+        return without_data_urls(content["text"]), None
+    if kind == "function_call":
+        return call_text(content.get("name"), content.get("arguments")), call_mark("call", content.get("call_id"))
+    if kind == "function_result":
+        return output_text(content.get("result"), log), call_mark("result", content.get("call_id"))
+    if kind in ("data", "uri", "hosted_file"):
+        media = content.get("media_type")
+        return IMAGE if isinstance(media, str) and media.startswith("image/") else ATTACHMENT, None
+    if kind == "text_reasoning":
+        log.skip("reasoning")
+    elif kind in _WITHOUT_WORDS:
+        log.skip(f"event {kind}")
+    else:
+        log.skip_type(kind)
+    return "", None
