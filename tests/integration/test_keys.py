@@ -231,6 +231,45 @@ async def test_old_answers_are_discarded_and_a_forgotten_scope_takes_its_answers
     assert len((await app.audit(scope=MIRA)).entries) == 3
 
 
+async def test_keys_follow_a_renamed_and_a_merged_memory_and_come_back(app: Afterword) -> None:
+    mira, noor = (await app.keys.create(user="mira")).key.id, (await app.keys.create(user="noor")).key.id
+    await app.user("mira").remember("I like tea.")
+    renamed = await app.rename(MIRA, "default/user/mia")
+
+    async def opened(key_id: str) -> str:
+        return str((await app.keys.get(key_id)).scope)
+
+    assert await opened(mira) == "default/user/mia"
+    await app.user("noor").remember("I like milk.")
+    merged = await app.merge("default/user/mia", into="default/user/noor")
+    later = (await app.keys.create(user="noor")).key.id
+    assert [await opened(key) for key in (mira, noor)] == ["default/user/noor"] * 2
+    await app.user("noor").undo(merged.run.id)
+    assert [await opened(key) for key in (mira, noor, later)] == [
+        "default/user/mia",
+        "default/user/noor",
+        "default/user/noor",
+    ]
+    await app.user("noor").redo(merged.run.id)
+    assert await opened(mira) == "default/user/noor"
+    await app.user("noor").undo(merged.run.id)
+    await app.user("mia").undo(renamed.run.id)
+    assert [await opened(key) for key in (mira, noor)] == ["default/user/mira", "default/user/noor"]
+
+
+async def test_erasing_a_memory_revokes_its_keys(app: Afterword, clock: MovableClock) -> None:
+    clock.now = datetime.now(UTC)
+    mira, noor = (await app.keys.create(user="mira")).key.id, (await app.keys.create(user="noor")).key.id
+    admin = (await app.keys.create(user="mira", admin=True)).key.id
+    await app.user("mira").remember("I like tea.")
+    await app.user("mira").preview_forget(everything=True)
+    assert await app.keys.get(mira)
+    await app.user("mira").forget(everything=True)
+    with pytest.raises(KeyInvalid, match="revoked"):
+        await app.keys.get(mira)
+    assert [(await app.keys.get(key)).revoked_at for key in (noor, admin)] == [None, None]
+
+
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     return Commands(tmp_path, monkeypatch, capsys)

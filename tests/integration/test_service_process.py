@@ -7,20 +7,24 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
+from afterword.server.connections import HEADER_S
 from commands import clean_environment
 
-KILLS = 5
+KILLS, SOAK_KILLS = 5, 100
 
 
 @pytest.fixture(params=["file", "postgres"])
@@ -61,6 +65,33 @@ def served(url: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]
             process.stdout.close()
 
 
+def seconds_until_closed(address: str, head: bytes, pause_s: float) -> float:
+    """Send the head of a request byte by byte; return when the service closed the connection."""
+    host, _, port = address.removeprefix("http://").partition(":")
+    began = time.monotonic()
+    with socket.create_connection((host, int(port)), timeout=60) as connection, suppress(OSError):
+        for byte in head:
+            connection.sendall(bytes([byte]))
+            connection.settimeout(pause_s)
+            with suppress(TimeoutError):
+                if connection.recv(1) == b"":
+                    return time.monotonic() - began
+        connection.settimeout(60)
+        connection.recv(1)
+    return time.monotonic() - began
+
+
+def test_a_slow_head_of_a_request_ends_the_connection(tmp_path: Path) -> None:
+    """Also if bytes arrive all the time; other clients are answered meanwhile."""
+    with served(f"sqlite:///{tmp_path}/afterword.db", tmp_path) as (_, address), ThreadPoolExecutor() as threads:
+        heads = b"", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Name: " + b"a" * 1000
+        closing = [threads.submit(seconds_until_closed, address, head, 0.3) for head in heads]
+        with httpx.Client(base_url=address) as client:
+            assert client.get("/healthz").status_code == 200
+            assert [HEADER_S - 1 < closed.result() < HEADER_S + 5 for closed in closing] == [True, True]
+            assert client.get("/healthz").status_code == 200
+
+
 def write(client: httpx.Client, number: int) -> httpx.Response:
     body, repeated = {"content": f"I like tea number {number}."}, {"Idempotency-Key": f"write-{number}"}
     return client.post("/v1/memory/remember", json=body, headers=repeated)
@@ -76,15 +107,26 @@ def write_until_answered(client: httpx.Client, number: int) -> httpx.Response:
     return answer
 
 
-def test_what_was_acknowledged_survives_kills_and_nothing_is_doubled(url: str, tmp_path: Path) -> None:
+def every_fact(client: httpx.Client) -> list[dict[str, Any]]:
+    facts, after = list[dict[str, Any]](), dict[str, str]()
+    while True:
+        page = client.get("/v1/me/facts", params={"limit": 500, **after}).json()
+        facts += page["facts"]
+        if page["next"] is None:
+            return facts
+        after = {"after": page["next"]}
+
+
+@pytest.mark.parametrize("kills", [KILLS, pytest.param(SOAK_KILLS, marks=pytest.mark.soak)])
+def test_what_was_acknowledged_survives_kills_and_nothing_is_doubled(url: str, tmp_path: Path, kills: int) -> None:
     key = json.loads(afterword_command(url, "keys", "create", "--user", "mira", "--json"))["key"]
     headers, acknowledged, number = {"Authorization": f"Bearer {key}"}, dict[int, str](), 0
-    for kill in range(KILLS):
+    for kill in range(kills):
         with (
             served(url, tmp_path) as (process, address),
             httpx.Client(base_url=address, headers=headers, timeout=10) as client,
         ):
-            killer = threading.Timer(0.2 + 0.037 * kill, process.kill)
+            killer = threading.Timer(0.2 + 0.037 * (kill % 20), process.kill)
             killer.start()
             with suppress(httpx.TransportError):
                 while True:
@@ -99,7 +141,7 @@ def test_what_was_acknowledged_survives_kills_and_nothing_is_doubled(url: str, t
             answer = write_until_answered(client, written)
             assert answer.status_code == 200
             assert acknowledged.get(written, answer.json()["id"]) == answer.json()["id"]
-        facts = client.get("/v1/me/facts", params={"limit": 500}).json()["facts"]
+        facts = every_fact(client)
         expected = [f"I like tea number {written}." for written in range(number + 1)]
         assert sorted(fact["statement"] for fact in facts) == sorted(expected)
         assert {fact["support"] for fact in facts} == {1}

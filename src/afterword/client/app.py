@@ -286,8 +286,9 @@ class Afterword(StoreUpkeep):
 
         The run belongs to `into`: `scope(into).undo(run_id)` moves everything back. If a session id is in use there,
         the name of its scope is appended to the id. What was forgotten in either scope stays forgotten. What is
-        recorded for the old scope from now on stays in the old scope. Raises `NotFound` if nothing was ever kept for
-        the scope, and `StateConflict` if the two are one, or belong to different tenants.
+        recorded for the old scope from now on stays in the old scope. Keys of the service that open the scope open
+        `into` from then on. Raises `NotFound` if nothing was ever kept for the scope, and `StateConflict` if the two
+        are one, or belong to different tenants.
         """
         return await self._merge(scope_of(scope), scope_of(into), is_rename=False)
 

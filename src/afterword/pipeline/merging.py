@@ -59,7 +59,7 @@ async def merge_scopes(
             counts={"sources": len(moved)},
         )
         run_id = ledger.propose_and_apply(transaction, proposal)
-        moves.record_move(transaction, run_id, scope, moved)
+        moves.record_move(transaction, run_id, scope, into, moved)
         return effect_between(transaction, run_id, facts_before, lookup.read_facts(transaction, into, at=at))
 
     return await store.write(work)

@@ -11,6 +11,7 @@ import uvicorn
 from afterword import Afterword
 from afterword.errors import ArgumentInvalid
 from afterword.server.app import create_app
+from afterword.server.connections import TimedConnection
 from afterword.settings import ServerOptions
 
 MOST_CONNECTIONS = 1000
@@ -44,6 +45,7 @@ async def serve(app: Afterword, options: ServerOptions, *, on_begin: Callable[[s
         server_header=False,
         proxy_headers=False,
         lifespan="on",
+        http=TimedConnection,
         ws="none",
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,

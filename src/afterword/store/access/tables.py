@@ -69,3 +69,12 @@ class RepeatableRequestRow(SQLModel, table=True):
     holder: str
     held_until: datetime
     answer: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+
+
+class MovedKeyRow(SQLModel, table=True):
+    """A key that a run of purpose merge or rename moved to another scope."""
+
+    __tablename__ = "moved_keys"
+
+    run_id: int = Field(primary_key=True)
+    key_id: str = Field(primary_key=True)

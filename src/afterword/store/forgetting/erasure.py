@@ -22,6 +22,7 @@ from afterword.facts.findings import AgentFinding
 from afterword.facts.scopes import Scope
 from afterword.privacy.tombstones import Forgotten, Key, Tombstone, TombstoneKind
 from afterword.store import ledger, lookup, scope_rows
+from afterword.store.access.moved_keys import revoke_keys_of_scope
 from afterword.store.database.clock import check_not_ahead
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks
@@ -88,7 +89,8 @@ class Erasure:
         self._erased_words = ErasedWords()
 
     def forget_everything(self) -> None:
-        """Forget all of the scope."""
+        """Forget all of the scope, and revoke the keys that open nothing else."""
+        revoke_keys_of_scope(self.transaction, self.scope, self.at)
         for session in self.sessions():
             self._add_session_tombstone(session, self.at)
         self._add_scope_tombstone(self.at)

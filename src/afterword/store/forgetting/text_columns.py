@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, or_
 from sqlmodel import SQLModel, col, select
 
-from afterword.store.access.tables import ApiKeyRow, AuditedRunRow, AuditEntryRow, RepeatableRequestRow
+from afterword.store.access.tables import ApiKeyRow, AuditedRunRow, AuditEntryRow, MovedKeyRow, RepeatableRequestRow
 from afterword.store.findings.finding_rows import findings_source
 from afterword.store.findings.finding_table import FindingRow
 from afterword.store.ledger import session_source
@@ -304,6 +304,7 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
     # Who did what to a scope, and whose keys there are, stays when the scope is forgotten, as the scope's name does.
     ErasableTable(AuditEntryRow, (), ("key_id", "action", "tenant", "scope")),
     ErasableTable(ApiKeyRow, (), ("id", "digest", "name", "tenant", "scope")),
+    ErasableTable(MovedKeyRow, (), ("key_id",), of_scope=lambda scope: col(MovedKeyRow.run_id).in_(_runs(scope))),
     # A job belongs to no scope, and its failure holds only the type of an error.
     ErasableTable(JobRow, (), ("name", "holder", "failure")),
 )

@@ -15,6 +15,7 @@ from sqlmodel import Session, SQLModel, col, select
 from afterword.errors import NotFound, StateConflict
 from afterword.facts.scopes import Scope
 from afterword.store import ledger, scope_rows
+from afterword.store.access.moved_keys import move_keys, move_keys_back
 from afterword.store.database.inserts import insert_rows
 from afterword.store.database.statements import chunks
 from afterword.store.findings.finding_rows import findings_source
@@ -74,8 +75,9 @@ def has_sources(transaction: Session, scope: Scope) -> bool:
     return bool(_sources(transaction, scope_rows.scope_key(transaction, scope)))
 
 
-def record_move(transaction: Session, run_id: int, scope: Scope, moved: Sequence[MovedSource]) -> None:
-    """Record which sources a run took over from a scope."""
+def record_move(transaction: Session, run_id: int, scope: Scope, into: Scope, moved: Sequence[MovedSource]) -> None:
+    """Record which sources a run took over from a scope, and let the keys of that scope open the new one."""
+    move_keys(transaction, run_id, scope, into)
     former_id = scope_rows.scope_key(transaction, scope)
     rows = [
         {"run_id": run_id, "source": source.new, "former_source": source.old, "former_scope_id": former_id}
@@ -117,6 +119,7 @@ def _repeat(transaction: Session, into: Scope, run_id: int, *, is_back: bool) ->
         is_row = and_(col(MovedSourceRow.run_id) == run_id, col(MovedSourceRow.source) == row.source)
         _write(transaction, MovedSourceRow, is_row, names)
     _move_rows(transaction, origin_id, target_id, moved)
+    (move_keys_back if is_back else move_keys)(transaction, run_id, scope, into)
     _derive_again(transaction, *((into, scope) if is_back else (scope, into)))
 
 

@@ -55,7 +55,7 @@ def _merge(scope: Scope, transaction: Session) -> None:
         readings=(),
         counts={"sources": len(moved)},
     )
-    record_move(transaction, ledger.propose_and_apply(transaction, proposal), scope, moved)
+    record_move(transaction, ledger.propose_and_apply(transaction, proposal), scope, into, moved)
     _take_settings(transaction, scope, into, is_rename=is_rename)
 
 
