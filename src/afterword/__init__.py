@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         TombstoneReplay,
         VectorStatus,
     )
+    from afterword.client.synchronous.wrappers import SyncAfterword, SyncScopeMemory, connect
     from afterword.composition import embedder
     from afterword.errors import AfterwordError
     from afterword.extractors.model.client import ModelClient, ModelSettings
@@ -164,10 +165,13 @@ __all__ = [
     "Spending",
     "StoreCosts",
     "StoreStatus",
+    "SyncAfterword",
+    "SyncScopeMemory",
     "TombstoneReplay",
     "TurnFacts",
     "VectorStatus",
     "__version__",
+    "connect",
     "embedder",
     "memory_tools",
     "open",
@@ -248,9 +252,12 @@ _HOMES = {
     "Spending": "afterword.store.costs",
     "StoreCosts": "afterword.client.store_results",
     "StoreStatus": "afterword.client.store_results",
+    "SyncAfterword": "afterword.client.synchronous.wrappers",
+    "SyncScopeMemory": "afterword.client.synchronous.wrappers",
     "TombstoneReplay": "afterword.client.store_results",
     "TurnFacts": "afterword.client.results",
     "VectorStatus": "afterword.client.store_results",
+    "connect": "afterword.client.synchronous.wrappers",
     "embedder": "afterword.composition",
     "memory_tools": "afterword.agents.tools",
     "open": "afterword.client.app",

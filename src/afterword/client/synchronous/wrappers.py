@@ -1,0 +1,109 @@
+"""`Afterword`, `ScopeMemory` and what they return, without `await`. The classes are made from the asynchronous ones.
+
+Their types are in wrappers.pyi, which a test writes.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from contextlib import AbstractAsyncContextManager
+
+from afterword.client.agent_access.access import AgentAccess
+from afterword.client.app import Afterword, open  # noqa: A004 - as in gzip.open
+from afterword.client.keys import Keys
+from afterword.client.requests import KeyedRequests
+from afterword.client.scope_memory import ScopeMemory
+from afterword.client.synchronous.portal import Portal
+
+
+class Synchronous:
+    """An object whose methods run those of an asynchronous one in the thread of a portal, and wait for them."""
+
+    def __init__(self, wrapped, portal):
+        self._wrapped, self._portal = wrapped, portal
+
+    def __init_subclass__(cls, *, of):
+        """Give the class a counterpart of every public method and property of the class `of`."""
+        cls.__doc__ = f"{of.__doc__.splitlines()[0]} Like `{of.__name__}`, without `await`; for any number of threads."
+        for name in dir(of):
+            if not name.startswith("_") and name not in vars(cls):
+                setattr(cls, name, _counterpart(inspect.getattr_static(of, name)))
+        _SYNCHRONOUS[of] = cls
+
+    def __repr__(self):
+        return f"Sync{self._wrapped!r}"
+
+    def _converted(self, result):
+        if isinstance(result, AbstractAsyncContextManager):
+            return self._portal.entered(result)
+        return _SYNCHRONOUS[type(result)](result, self._portal) if type(result) in _SYNCHRONOUS else result
+
+
+_SYNCHRONOUS = {}
+
+
+def _counterpart(member):
+    if isinstance(member, property):
+        return property(lambda self: self._converted(member.fget(self._wrapped)), doc=member.__doc__)
+    if inspect.iscoroutinefunction(member):
+
+        @functools.wraps(member)
+        def run(self, *arguments, **options):
+            return self._portal.run(lambda: member(self._wrapped, *arguments, **options))
+
+        return run
+
+    @functools.wraps(member)
+    def call(self, *arguments, **options):
+        return self._converted(member(self._wrapped, *arguments, **options))
+
+    return call
+
+
+class SyncAfterword(Synchronous, of=Afterword):
+    """See `Afterword`."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Close the store, every connection that was opened here, and the thread. They are opened again when needed."""
+        self._portal.close(self._wrapped.close)
+
+
+class SyncScopeMemory(Synchronous, of=ScopeMemory):
+    """See `ScopeMemory`."""
+
+    @property
+    def scope(self):
+        """The scope."""
+        return self._wrapped.scope
+
+
+class SyncKeys(Synchronous, of=Keys):
+    """See `Keys`."""
+
+
+class SyncKeyedRequests(Synchronous, of=KeyedRequests):
+    """See `KeyedRequests`."""
+
+
+class SyncAgentAccess(Synchronous, of=AgentAccess):
+    """See `AgentAccess`."""
+
+
+def connect(*arguments, **options):
+    """Return the store as `open` does, for code without `await`. Use it with `with`, or close it.
+
+    It works in notebooks too, where an event loop runs already, and from several threads. Ctrl-C cancels the call that
+    it interrupts. A process that forks (such as a web server that loads the application first) connects in each child.
+    Raises `SettingsInvalid`.
+    """
+    return SyncAfterword(open(*arguments, **options), Portal())
+
+
+connect.__signature__ = inspect.signature(open)
