@@ -16,7 +16,7 @@ from afterword.errors import AfterwordError
 # In the order of the help: importing a module registers its commands.
 from afterword.cli import session_commands, fact_commands, finding_commands, run_commands  # isort: skip
 from afterword.cli import erasure_command, transfer_commands, store_commands, settings_commands  # isort: skip
-from afterword.cli import access_commands, mcp_command, evaluation_commands  # isort: skip
+from afterword.cli import access_commands, inspect_command, mcp_command, evaluation_commands  # isort: skip
 
 __all__ = [
     "access_commands",
@@ -25,6 +25,7 @@ __all__ = [
     "evaluation_commands",
     "fact_commands",
     "finding_commands",
+    "inspect_command",
     "main",
     "mcp_command",
     "run_commands",

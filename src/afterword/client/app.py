@@ -314,11 +314,11 @@ class Afterword(StoreUpkeep):
 
         return await store_status(self._resources)
 
-    async def costs(self) -> StoreCosts:
-        """Return what models cost in the whole store, by scope and by day."""
+    async def costs(self, *, tenant: str | None = None) -> StoreCosts:
+        """Return what models cost in the whole store or in one tenant, by scope and by day."""
         from afterword.client.status import store_costs
 
-        return await self._read(store_costs)
+        return await self._read(lambda transaction: store_costs(transaction, tenant))
 
     async def preview_forget(self, *, before: Instant | None = None, asked: bool = False) -> tuple[Receipt, ...]:
         """Return what `forget` with the same arguments would erase, in counts, by scope. Nothing is changed."""

@@ -54,10 +54,12 @@ def failure_kind(failure: str) -> str:
     return failure.partition(":")[0]
 
 
-def store_costs(transaction: Session) -> StoreCosts:
-    """Return what models cost in the whole store."""
-    by_day = costs.spending_by_day(transaction)
-    return StoreCosts(sum(by_day.values(), start=Spending()), costs.spending_by_scope(transaction), by_day)
+def store_costs(transaction: Session, tenant: str | None = None) -> StoreCosts:
+    """Return what models cost in the whole store, or in one tenant."""
+    by_day, by_scope = costs.spending_by_day(transaction, tenant), costs.spending_by_scope(transaction)
+    if tenant is not None:
+        by_scope = {scope: spent for scope, spent in by_scope.items() if scope.tenant == tenant}
+    return StoreCosts(sum(by_day.values(), start=Spending()), by_scope, by_day)
 
 
 def _status(transaction: Session, shown_url: str, at: datetime, privacy: PrivacyOptions) -> StoreStatus:

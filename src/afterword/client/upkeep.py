@@ -22,6 +22,7 @@ from afterword.store import scope_rows
 from afterword.store.database.compaction import copy_file
 from afterword.store.forgetting import tombstone_replay
 from afterword.store.forgetting.erasure import Receipt
+from afterword.store.jobs import JobState, read_jobs
 
 if TYPE_CHECKING:
     from afterword.pipeline.background.halt import Halt
@@ -140,6 +141,10 @@ class StoreUpkeep:
         from afterword.store.derivation import derive_outdated_scopes
 
         return await derive_outdated_scopes(await self._resources.store())
+
+    async def jobs(self) -> tuple[JobState, ...]:
+        """Return the state of every periodic job that was ever begun."""
+        return tuple(await self._read(read_jobs))
 
     async def run_due_jobs(self, *, halt: Halt | None = None) -> Mapping[str, Ending]:
         """Do the periodic jobs that are due now, and return how each ended; loads APScheduler."""

@@ -18,18 +18,26 @@ from afterword.pipeline.errors import ProposalOutdated
 from afterword.pipeline.resolution import Changes
 from afterword.pipeline.session import SessionOutcome
 from afterword.pipeline.vector_refresh import RefreshResult
+from afterword.privacy.record_requests import HIDDEN, HIDDEN_FROM_HERE
+from afterword.privacy.redaction import MASK as SECRET_MASK
 from afterword.store.access.audit import AuditEntry
 from afterword.store.access.keys import ApiKey
 from afterword.store.costs import Spending
 from afterword.store.findings.saved_findings import SavedFinding
 from afterword.store.forgetting.erasure import Receipt
+from afterword.store.jobs import JobState
 from afterword.store.requests import RequestOutcome, RequestStatus
 from afterword.store.reviews import Contest
 from afterword.store.run_effects import RunEffect
 from afterword.store.runs import Run
 from afterword.store.sessions import SavedSession
 
+HIDDEN_TURNS = (HIDDEN, HIDDEN_FROM_HERE)
+"""What stands in the place of a turn that was said off the record. `SECRET_MASK` finds what stands for a secret."""
+
 __all__ = [
+    "HIDDEN_TURNS",
+    "SECRET_MASK",
     "AgentFinding",
     "ApiKey",
     "Assertion",
@@ -47,6 +55,7 @@ __all__ = [
     "FindingStatus",
     "Halt",
     "Job",
+    "JobState",
     "NotDue",
     "NotStarted",
     "ProposalOutdated",

@@ -28,6 +28,7 @@ from afterword.server.background import Background
 from afterword.server.contents import ProblemDetails
 from afterword.server.guard import Guard
 from afterword.server.mcp.http import add_mcp
+from afterword.server.pages.mount import add_pages
 from afterword.server.problems import MEDIA_TYPE, UNAVAILABLE, add_handlers, problem
 from afterword.settings import ServerOptions
 
@@ -103,6 +104,7 @@ def create_app(app: Afterword, options: ServerOptions | None = None) -> FastAPI:
     )
     service.include_router(admin_routes.router, responses=described)
     add_mcp(service, app, origins=options.cors_origins, longest_body_bytes=options.longest_body_bytes)
+    add_pages(service, app)
     _add_document(service, described)
     return service
 

@@ -12,6 +12,7 @@ from afterword import Afterword
 from afterword.errors import ArgumentInvalid
 from afterword.server.app import create_app
 from afterword.server.connections import TimedConnection
+from afterword.server.pages.mount import one_time_link
 from afterword.settings import ServerOptions
 
 MOST_CONNECTIONS = 1000
@@ -19,12 +20,21 @@ KEEP_ALIVE_S = 30
 GRACE_S = 10
 
 
-async def serve(app: Afterword, options: ServerOptions, *, on_begin: Callable[[str], None] = lambda _: None) -> None:
+async def serve(
+    app: Afterword,
+    options: ServerOptions,
+    *,
+    on_begin: Callable[[str], None] = lambda _: None,
+    opening: str | None = None,
+) -> None:
     """Serve a store over HTTP until the process is told to stop. `on_begin` is told the address.
 
-    Raises `ArgumentInvalid` if the address cannot be used, or if it can be reached from other machines and there is no
-    key.
+    With `opening`, a path below the pages, the address is a one-time link to it, which needs no key. Raises
+    `ArgumentInvalid` if the address cannot be used, or if it can be reached from other machines and there is no key or
+    a link is asked for.
     """
+    if opening is not None and not is_loopback(options.host):
+        raise ArgumentInvalid(f"{options.host} can be reached from other machines; only 127.0.0.1 opens without a key")
     await app.store()  # a store that cannot be opened is told before anything listens
     if not is_loopback(options.host) and not await _has_key(app):
         raise ArgumentInvalid(
@@ -38,8 +48,9 @@ async def serve(app: Afterword, options: ServerOptions, *, on_begin: Callable[[s
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError as error:
         raise ArgumentInvalid(f"{options.host}:{options.port} cannot be used: {error.strerror}") from None
+    service = create_app(app, options)
     config = uvicorn.Config(
-        create_app(app, options),
+        service,
         access_log=False,  # it would log paths and queries, which hold people's names and words
         log_config=None,
         server_header=False,
@@ -53,7 +64,8 @@ async def serve(app: Afterword, options: ServerOptions, *, on_begin: Callable[[s
     )
     shown_host = f"[{options.host}]" if ":" in options.host else options.host
     with listening:
-        on_begin(f"http://{shown_host}:{listening.getsockname()[1]}")
+        link = "" if opening is None else one_time_link(service, opening)
+        on_begin(f"http://{shown_host}:{listening.getsockname()[1]}{link}")
         await uvicorn.Server(config).serve(sockets=[listening])
 
 

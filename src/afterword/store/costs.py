@@ -93,9 +93,11 @@ def spending_on_day(transaction: Session, day: date) -> Spending:
     return _sums(transaction, [SpendingRow.day], col(SpendingRow.day) == day).get((day,), Spending())
 
 
-def spending_by_day(transaction: Session) -> dict[date, Spending]:
-    """Return what was spent on each day (UTC), oldest first."""
-    return {day: spending for (day,), spending in sorted(_sums(transaction, [SpendingRow.day]).items())}
+def spending_by_day(transaction: Session, tenant: str | None = None) -> dict[date, Spending]:
+    """Return what was spent on each day (UTC), oldest first; with `tenant`, in its scopes."""
+    is_of_scope = [col(SpendingRow.scope_id) == col(ScopeRow.id), col(ScopeRow.tenant) == tenant]
+    sums = _sums(transaction, [SpendingRow.day], *([] if tenant is None else is_of_scope))
+    return {day: spending for (day,), spending in sorted(sums.items())}
 
 
 def spending_by_scope(transaction: Session) -> dict[Scope, Spending]:

@@ -1,0 +1,430 @@
+"""The pages without a browser: what they show, what they change, and what they refuse."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import afterword
+from afterword import Afterword
+from afterword.server.pages.sign_in import LINK_S, SIGNED_IN_S, BrowserSessions
+from afterword.server.pages.sign_in import Visitor as SignedInVisitor
+from afterword.server.pages.sign_in_pages import own_path
+from afterword.server.pages.texts import LANGUAGES, catalogue, preferred_language
+from afterword.settings import Settings
+from browsing import ORIGIN, PageContent, Visitor, visiting
+from service import said
+
+MIRA, NOOR = "/pages/default/user/mira", "/pages/default/user/noor"
+MONDAY, FRIDAY = "2026-03-02T10:00:00Z", "2026-03-06T10:00:00Z"
+PAGES = Path(afterword.__file__).parent / "server" / "pages"
+
+
+@pytest.fixture
+async def app(tmp_path: Path) -> AsyncIterator[Afterword]:
+    async with afterword.open(f"sqlite:///{tmp_path}/afterword.db", settings=Settings()) as opened:
+        mira = opened.user("mira")
+        texts = ("I live in Porto. I prefer window seats.", "off the record: I dislike Bob.")
+        await mira.process(said(*texts), session_id="mon/day", started_at=MONDAY)
+        await mira.process(said("I moved to Oslo."), session_id="friday", started_at=FRIDAY)
+        await opened.user("noor").remember("I live in Rome.")
+        yield opened
+
+
+@pytest.fixture
+async def visitor(app: Afterword) -> AsyncIterator[Visitor]:
+    async with visiting(app) as made:
+        yield made
+
+
+def session_cookie(visitor: Visitor) -> str | None:
+    return visitor.http.cookies.get("afterword_session")
+
+
+async def test_a_key_becomes_a_cookie_that_scripts_and_other_sites_cannot_use(visitor: Visitor) -> None:
+    made = await visitor.app.keys.create(user="mira")
+    answer = await visitor.post("/pages/sign-in", {"key": f" {made.secret} "})
+    cookie = answer.headers["set-cookie"]
+    assert answer.status_code == 303
+    assert {"HttpOnly", "SameSite=strict", "Path=/pages", f"Max-Age={SIGNED_IN_S}"} <= set(cookie.split("; "))
+    assert "Secure" not in cookie
+    assert made.secret not in cookie
+    proxied = await visitor.post("/pages/sign-in", {"key": made.secret}, **{"X-Forwarded-Proto": "https"})
+    assert "Secure" in proxied.headers["set-cookie"]
+
+
+async def test_an_unknown_key_is_refused(visitor: Visitor) -> None:
+    for key in ("", "afterword_no", "x" * 1000):
+        answer = await visitor.post("/pages/sign-in", {"key": key})
+        assert answer.status_code == 401
+        assert "set-cookie" not in answer.headers
+        assert PageContent(answer.text).form("/sign-in")
+
+
+async def test_signing_in_makes_a_new_session_and_ends_the_one_before(visitor: Visitor) -> None:
+    """Session fixation: an id that somebody planted is never used."""
+    visitor.http.cookies.set("afterword_session", "planted", path="/pages")
+    await visitor.sign_in()
+    planted = {"Cookie": "afterword_session=planted"}
+    assert (await visitor.http.get(f"{MIRA}/memory", headers=planted)).status_code == 303
+    visitor.http.cookies.delete("afterword_session", path="/pages", domain="")
+    first = session_cookie(visitor)
+    await visitor.sign_in()
+    assert session_cookie(visitor) not in (first, None)
+    visitor.http.cookies.clear()
+    old = await visitor.http.get(f"{MIRA}/memory", headers={"Cookie": f"afterword_session={first}"})
+    assert (old.status_code, old.headers["location"].split("?")[0]) == (303, "/pages/sign-in")
+
+
+async def test_signing_out_ends_the_session_on_the_server(visitor: Visitor) -> None:
+    await visitor.sign_in()
+    cookie = session_cookie(visitor)
+    assert (await visitor.send(await visitor.open(f"{MIRA}/memory"), "/sign-out")).status_code == 303
+    visitor.http.cookies.clear()
+    answer = await visitor.http.get(f"{MIRA}/memory", headers={"Cookie": f"afterword_session={cookie}"})
+    assert answer.status_code == 303
+
+
+async def test_a_revoked_key_ends_the_session(visitor: Visitor) -> None:
+    key_id = await visitor.sign_in()
+    page = await visitor.open(f"{MIRA}/mine")
+    await visitor.app.keys.revoke(key_id)
+    assert (await visitor.send(page, "/pause")).headers["location"].startswith("/pages/sign-in")
+    assert (await visitor.http.get(f"{MIRA}/memory")).status_code == 303
+    assert await visitor.app.user("mira").paused() is None
+
+
+async def test_a_session_expires(app: Afterword) -> None:
+    now = [1000.0]
+    sessions = BrowserSessions(clock=lambda: now[0])
+    session = sessions.begin(SignedInVisitor((await app.keys.create(user="mira")).key))
+    link = sessions.make_link("/pages/")
+    assert sessions.find(session.id) is session
+    now[0] += LINK_S + 1
+    assert sessions.use_link(link) is None
+    now[0] += SIGNED_IN_S
+    assert sessions.find(session.id) is None
+
+
+async def test_a_link_opens_every_memory_of_this_machine_once(visitor: Visitor) -> None:
+    service = visitor.http._transport.app  # type: ignore[attr-defined]
+    from afterword.server.pages.mount import one_time_link
+
+    link = one_time_link(service, "default/user/mira/memory")
+    assert (await visitor.http.head(link)).status_code == 403
+    opened = PageContent((await visitor.http.get(link)).text)
+    assert ("a", f"{MIRA}/memory") in [(tag, values.get("href")) for tag, values in opened.tags]
+    assert "Oslo" in (await visitor.open(f"{MIRA}/memory")).text
+    assert "Rome" in (await visitor.open(f"{NOOR}/memory")).text
+    assert await visitor.app.keys.list() == ()
+    visitor.http.cookies.clear()
+    assert (await visitor.http.get(link)).status_code == 403
+
+
+FOREIGN = [
+    *("/memory", "/sessions", "/context", "/review", "/runs", "/mine", "/forget?everything=yes"),
+    *("/mine/export/memory.md", "/facts/{fact}", "/sessions/friday", "/runs/{run}"),
+]
+
+
+@pytest.mark.parametrize("path", FOREIGN)
+async def test_a_foreign_memory_looks_like_none(visitor: Visitor, path: str) -> None:
+    noor = visitor.app.user("noor")
+    fact, run = (await noor.facts()).facts[0].id, (await noor.runs()).runs[0].run.id
+    await visitor.sign_in()
+    path = path.format(fact=fact, run=run)
+    answers = [await visitor.http.get(f"{base}{path}") for base in (NOOR, "/pages/default/user/nobody")]
+    assert [answer.status_code for answer in answers] == [404, 404]
+    assert answers[0].text.replace("noor", "nobody") == answers[1].text
+    if "{" not in path:
+        assert (await visitor.http.get(f"{MIRA}/facts/{fact}")).status_code == 404
+        assert (await visitor.http.get(f"{MIRA}/runs/{run}")).status_code == 404
+
+
+CHANGES = [
+    *("/facts/{fact}/edit", "/facts/{fact}/confirm", "/facts/{fact}/withdraw", "/facts/{fact}/flag", "/facts"),
+    *("/forget", "/review", "/policy", "/runs/{run}/undo", "/runs/{run}/redo", "/runs/{run}/apply"),
+    *("/runs/{run}/reject", "/sessions/friday/again", "/sessions/friday/retry", "/mine/pause", "/mine/resume"),
+]
+
+
+@pytest.mark.parametrize("path", CHANGES)
+async def test_a_change_needs_the_token_of_the_form_and_the_own_site(visitor: Visitor, path: str) -> None:
+    """Cross-site requests: without the token, with a stranger's token, or from another origin nothing happens."""
+    mira = visitor.app.user("mira")
+    fact, run = (await mira.facts()).facts[0].id, (await mira.runs()).runs[0].run.id
+    await visitor.sign_in()
+    token = (await visitor.open(f"{MIRA}/mine")).form("/sign-out").fields["csrf"]
+    before = (await mira.facts(status="all"), await mira.runs(), await mira.paused(), await mira.policy())
+    fields = {"csrf": token, "fact": fact, "statement": "I live in Bonn.", "policy": "hold-all"}
+    target = f"{MIRA}{path.format(fact=fact, run=run)}"
+    attempts = [
+        ({**fields, "csrf": ""}, {}),
+        ({**fields, "csrf": "x" * 32}, {}),
+        ({key: value for key, value in fields.items() if key != "csrf"}, {}),
+        (fields, {"Origin": "https://evil.example"}),
+        (fields, {"Origin": "null"}),
+        (fields, {"Sec-Fetch-Site": "cross-site"}),
+    ]
+    for sent, headers in attempts:
+        assert (await visitor.post(target, sent, **headers)).status_code == 403, (sent, headers)
+    as_json = await visitor.http.post(target, json=fields, headers={"Origin": ORIGIN})
+    assert as_json.status_code == 415
+    assert (await visitor.http.get(target, params=fields)).status_code in (200, 404, 405)
+    assert before == (await mira.facts(status="all"), await mira.runs(), await mira.paused(), await mira.policy())
+
+
+@pytest.mark.parametrize("path", CHANGES)
+async def test_a_read_only_key_changes_nothing(visitor: Visitor, path: str) -> None:
+    mira = visitor.app.user("mira")
+    fact, run = (await mira.facts()).facts[0].id, (await mira.runs()).runs[0].run.id
+    await visitor.sign_in(read_only=True)
+    page = await visitor.open(f"{MIRA}/facts/{fact}")
+    assert [form.action for form in page.forms if form.method == "post"] == ["/pages/sign-out", "/pages/reader"]
+    token = page.form("/sign-out").fields["csrf"]
+    answer = await visitor.post(f"{MIRA}{path.format(fact=fact, run=run)}", {"csrf": token, "fact": fact})
+    assert answer.status_code == 403
+
+
+async def test_no_page_can_be_framed_or_run_foreign_scripts(visitor: Visitor) -> None:
+    await visitor.sign_in(admin=True)
+    for path in (f"{MIRA}/memory", "/pages/operations", "/pages/nothing", f"{MIRA}/memory?as_of=nonsense"):
+        headers = (await visitor.http.get(path)).headers
+        policy = dict(part.split(" ", 1) for part in headers["content-security-policy"].split("; "))
+        assert policy["default-src"] == "'self'"
+        assert policy["frame-ancestors"] == "'none'"
+        assert "script-src" not in policy
+        assert "style-src" not in policy
+        assert headers["x-frame-options"] == "DENY"
+        assert headers["cache-control"] == "no-store"
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_no_template_holds_inline_scripts_or_styles() -> None:
+    for path in (PAGES / "templates").iterdir():
+        html = path.read_text(encoding="utf-8")
+        assert not re.search(r"<style|\sstyle=|\son[a-z]+=|javascript:|\|\s*safe|hx-on|hx-vals", html), path.name
+        assert not re.search(r"<script(?! src=\"/pages/static/)", html), path.name
+
+
+def test_signing_in_leads_to_no_other_site() -> None:
+    assert own_path(f"{MIRA}/memory") == f"{MIRA}/memory"
+    for target in (
+        "https://evil.example",
+        "//evil.example",
+        "/pages//evil",
+        "/pages/\\evil",
+        "/v1/me",
+        "",
+        "/pages/%2F/x",
+    ):
+        assert own_path(target) == "", target
+
+
+async def test_operations_are_for_administrators(visitor: Visitor) -> None:
+    await visitor.sign_in()
+    assert (await visitor.http.get("/pages/operations")).status_code == 403
+    token = (await visitor.open(f"{MIRA}/mine")).form("/sign-out").fields["csrf"]
+    fields = {"csrf": token, "scope": "default/user/noor", "session": "a"}
+    assert (await visitor.post("/pages/operations/retry", fields)).status_code == 403
+
+
+async def test_an_administrator_sees_its_own_tenant_alone(visitor: Visitor) -> None:
+    await visitor.app.scope("other/user/eve").remember("I live in Paris.")
+    await visitor.sign_in(user=None, admin=True, tenant="other")
+    page = await visitor.open("/pages/operations")
+    assert "other/user/eve" in page.text
+    assert "mira" not in page.text
+    assert (await visitor.http.get(f"{MIRA}/memory")).status_code == 404
+
+
+def test_both_languages_have_the_same_texts() -> None:
+    english, german = catalogue("en"), catalogue("de")
+    assert english.keys() == german.keys()
+    for key, text in english.items():
+        assert re.findall(r"\{\w+\}", text) == re.findall(r"\{\w+\}", german[key]) or sorted(
+            re.findall(r"\{\w+\}", text)
+        ) == sorted(re.findall(r"\{\w+\}", german[key])), key
+        assert german[key].strip(), key
+
+
+def test_every_text_of_the_templates_is_in_the_catalogue() -> None:
+    for path in (PAGES / "templates").iterdir():
+        html = path.read_text(encoding="utf-8")
+        for key in re.findall(r"\bt\(\s*[\"']([a-z_.-]+)[\"'][,)]", html):
+            assert key in catalogue("en"), f"{path.name}: {key}"
+        for prefix in re.findall(r"\bt(?:_or)?\(\s*[\"']([a-z_.]+\.|[a-z_.]+_)[\"'] ~", html):
+            assert any(key.startswith(prefix) for key in catalogue("en")), f"{path.name}: {prefix}"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "language"),
+    [("de-CH,en;q=0.8", "de"), ("fr,en;q=0.5,de;q=0.4", "en"), ("", "en"), ("de;q=x", "en"), ("en;q=0.1,de", "de")],
+)
+def test_the_language_is_the_one_that_the_browser_asks_for(accepted: str, language: str) -> None:
+    assert preferred_language(accepted) == language
+    assert language in LANGUAGES
+
+
+async def test_a_reader_chooses_language_and_zone(visitor: Visitor) -> None:
+    await visitor.sign_in()
+    page = await visitor.open(f"{MIRA}/sessions")
+    assert "02 Mar 2026, 10:00" in page.text
+    answer = await visitor.send(page, "/reader", language="de", zone="Asia/Tokyo")
+    assert answer.headers["location"] == f"{MIRA}/sessions"
+    german = await visitor.open(f"{MIRA}/sessions")
+    assert "02.03.2026, 19:00" in german.text
+    assert "Sitzungen" in german.text
+    for zone in ("../etc/passwd", "/etc/localtime", "Nowhere/Else", "", "x" * 500):
+        await visitor.send(german, "/reader", language="xx", zone=zone)
+        assert (await visitor.http.get(f"{MIRA}/sessions")).status_code == 200
+
+
+async def test_a_fact_is_corrected_confirmed_and_undone(visitor: Visitor) -> None:
+    await visitor.sign_in()
+    mira = visitor.app.user("mira")
+    (oslo,) = [fact for fact in (await mira.facts()).facts if fact.value == "Oslo"]
+    page = await visitor.open(f"{MIRA}/facts/{oslo.id}")
+    assert "Porto" in page.text
+    answer = await visitor.send(page, "/edit", statement="I live in Bergen.")
+    assert answer.status_code == 303
+    after = await visitor.open(answer.headers["location"])
+    assert "Corrected." in after.text
+    assert {"I live in Bergen."} & {fact.statement for fact in (await mira.facts()).facts}
+    await visitor.send(after, "/undo")
+    assert oslo.statement in {fact.statement for fact in (await mira.facts()).facts}
+    entry = (await visitor.app.audit()).entries[0]
+    assert (entry.action, entry.key_id) == ("undo", (await visitor.app.keys.list())[0].id)
+    unchanged = await visitor.send(page, "/edit")
+    assert unchanged.status_code == 400
+
+
+async def test_forgetting_shows_first_what_goes(visitor: Visitor) -> None:
+    await visitor.sign_in()
+    mira = visitor.app.user("mira")
+    (seats,) = [fact for fact in (await mira.facts()).facts if fact.value == "window seats"]
+    preview = await visitor.open(f"{MIRA}/forget?fact={seats.id}")
+    assert "window seats" in preview.text
+    assert "Statements: 1" in preview.text
+    done = await visitor.send(preview, "/forget")
+    assert done.status_code == 200
+    assert "window seats" not in done.text
+    assert "window seats" not in {fact.value for fact in (await mira.facts(status="all")).facts}
+    assert "forgot" in (await visitor.open(f"{MIRA}/mine")).text
+    everything = await visitor.open(f"{MIRA}/forget?everything=yes")
+    assert (await visitor.send(everything, "/forget", name="noor")).status_code == 400
+    assert (await mira.facts()).total
+    assert (await visitor.send(everything, "/forget", name="mira")).status_code == 200
+    assert not (await mira.facts(status="all")).total
+
+
+async def test_what_waits_is_decided_one_after_the_other(visitor: Visitor) -> None:
+    mira = visitor.app.user("mira")
+    await mira.set_policy("hold-all")
+    await mira.process(said("I like tea."), session_id="tea", started_at=FRIDAY)
+    await mira.process(said("I am vegetarian."), session_id="food", started_at=FRIDAY)
+    await visitor.sign_in()
+    assert "Decisions that wait: 2" in (await visitor.open(f"{MIRA}/memory")).text
+    page = await visitor.open(f"{MIRA}/review")
+    assert "1 of 2" in page.text
+    first = next(form for form in page.forms if form.fields.get("decision") == "approve")
+    answer = await visitor.post(first.action, first.fields)
+    page = await visitor.open(answer.headers["location"])
+    assert "1 of 1" in page.text
+    second = next(form for form in page.forms if form.fields.get("decision") == "reject")
+    page = await visitor.open((await visitor.post(second.action, second.fields)).headers["location"])
+    assert "Nothing waits" in page.text
+
+
+async def test_a_run_shows_what_it_changed_and_is_undone_and_redone(visitor: Visitor) -> None:
+    await visitor.sign_in()
+    run = (await visitor.app.user("mira").runs()).runs[1].run
+    page = await visitor.open(f"{MIRA}/runs/{run.id}")
+    assert "Oslo" in page.text
+    assert "Porto" in page.text
+    undone = PageContent((await visitor.send(page, "/undo")).text)
+    assert "What undoing it changed" in undone.text
+    redone = PageContent((await visitor.send(undone, "/redo")).text)
+    assert "Oslo" in redone.text
+    assert (await visitor.http.get(f"{MIRA}/runs/999")).status_code == 404
+    assert (await visitor.http.get(f"{MIRA}/runs/abc")).status_code == 404
+
+
+async def test_a_session_is_shown_as_a_conversation_and_read_again(visitor: Visitor) -> None:
+    await visitor.sign_in()
+    page = await visitor.open(f"{MIRA}/sessions/mon%2Fday")
+    assert "mark" in [tag for tag, _ in page.tags]
+    assert "Said off the record" in page.text
+    assert "Bob" not in page.text
+    again = await visitor.send(page, "/again")
+    assert again.status_code == 200
+    assert "Read again" in again.text
+
+
+async def test_a_person_takes_everything_along_and_pauses(visitor: Visitor) -> None:
+    await visitor.sign_in()
+    for name, start in (("memory.md", "#"), ("memory.json", "["), ("memory.jsonl", "{")):
+        answer = await visitor.http.get(f"{MIRA}/mine/export/{name}")
+        assert answer.text.startswith(start)
+        assert answer.headers["content-disposition"] == f'attachment; filename="{name}"'
+    page = await visitor.open(f"{MIRA}/mine")
+    await visitor.send(page, "/pause")
+    page = await visitor.open(f"{MIRA}/mine")
+    assert await visitor.app.user("mira").paused()
+    await visitor.send(page, "/resume")
+    assert await visitor.app.user("mira").paused() is None
+
+
+async def test_the_search_shows_scores_and_their_parts(visitor: Visitor) -> None:
+    await visitor.sign_in()
+    page = await visitor.open(f"{MIRA}/memory?q=window+seats")
+    assert "window seats" in page.text
+    assert re.search(r"score\s*\d\.\d\d", page.text)
+    page = await visitor.open(f"{MIRA}/memory?as_of=2026-03-03")
+    assert "Porto" in page.text
+    block = await visitor.open(f"{MIRA}/context?q=seats&budget=1")
+    assert "no room in the budget" in block.text
+
+
+async def test_long_lists_are_paged(visitor: Visitor) -> None:
+    mira = visitor.app.user("mira")
+    for number in range(60):
+        await mira.remember(f"The parcel {number} weighs {number} kilograms.", subject=f"parcel {number:02}")
+    await visitor.sign_in()
+    first = await visitor.open(f"{MIRA}/memory?kind=entity")
+    assert "Page 1 of 2" in first.text
+    second = await visitor.open(f"{MIRA}/memory?kind=entity&page=2")
+    assert "Page 2 of 2" in second.text
+    assert "parcel 59" in second.text
+    assert "parcel 59" not in first.text
+    assert "Page 2 of 2" in (await visitor.open(f"{MIRA}/memory?kind=entity&page=99")).text
+
+
+async def test_every_page_of_an_empty_memory_says_so(visitor: Visitor) -> None:
+    await visitor.sign_in(user="ida")
+    for name in ("memory", "review", "sessions", "context", "runs", "mine"):
+        page = await visitor.open(f"/pages/default/user/ida/{name}")
+        assert any("empty" in (values.get("class") or "") for _, values in page.tags), name
+        assert not page.faults
+    assert (await visitor.app.scopes(prefix="ida")).total == 0
+
+
+async def test_the_files_of_the_pages_are_part_of_the_package(visitor: Visitor) -> None:
+    for name in ("pico.min.css", "htmx.min.js", "pages.css", "pages.js", "htmx.LICENSE.txt", "pico.LICENSE.txt"):
+        answer = await visitor.http.get(f"/pages/static/{name}")
+        assert answer.status_code == 200
+        assert answer.headers["content-encoding"] == "gzip"
+        known = {"If-None-Match": answer.headers["etag"]}
+        assert (await visitor.http.get(f"/pages/static/{name}", headers=known)).status_code == 304
+    assert (await visitor.http.get("/pages/static/..%2Fmount.py")).status_code == 404
+
+
+def test_a_local_visitor_is_audited_in_the_tenant_of_the_memory() -> None:
+    visitor = SignedInVisitor.local()
+    scope = afterword.Scope("other", afterword.Scope.user("a").kind, "eve")
+    assert visitor.opens(scope)
+    assert visitor.key_for(scope) == replace(visitor.key, tenant="other")
