@@ -103,7 +103,7 @@ class Visitor:
 @asynccontextmanager
 async def visiting(app: Afterword, **options: object) -> AsyncIterator[Visitor]:
     """Yield a visitor of the pages of this store."""
-    service = create_app(app, ServerOptions(**options))  # type: ignore[arg-type]
+    service = create_app(app, ServerOptions(**options))
     transport = httpx.ASGITransport(service, raise_app_exceptions=False)
     async with (
         service.router.lifespan_context(service),

@@ -1,4 +1,4 @@
-"""For the person whose memory it is: everything about me, taking it away, a save_pause, and what was forgotten."""
+"""For the person whose memory it is: everything about me, taking it away, a pause, and what was forgotten."""
 
 from __future__ import annotations
 
