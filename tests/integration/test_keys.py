@@ -14,6 +14,7 @@ import pytest
 
 import afterword
 from afterword import Afterword, OpenRequest, Scope
+from afterword.client import requests
 from afterword.errors import ArgumentInvalid, KeyInvalid, NotFound, RequestPending, RequestReused, ScopeInvalid
 from afterword.settings import Settings
 from commands import Commands
@@ -207,6 +208,20 @@ async def test_a_request_whose_server_died_is_taken_over_and_made_once(app: Afte
         assert (await mira.fact(statement_id)).statement == "I like tea."
         request.answer = {"run": run_id}
     assert (await mira.runs()).total == 1
+
+
+async def test_a_request_is_held_as_long_as_its_process_works(
+    app: Afterword, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests, "HOLD_S", 0.06)
+    key = (await app.keys.create(user="mira")).key
+    async with app.requests.begin(key, "session", scope=MIRA, idempotency_key="a"):
+        for _ in range(3):
+            clock.now += timedelta(seconds=0.05)
+            await asyncio.sleep(0.1)
+            with pytest.raises(RequestPending):
+                async with app.requests.begin(key, "session", scope=MIRA, idempotency_key="a"):
+                    pytest.fail("must not begin")
 
 
 async def test_old_answers_are_discarded_and_a_forgotten_scope_takes_its_answers(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -161,6 +162,22 @@ async def test_a_queued_session_is_processed_later(call: ServiceClient) -> None:
     assert (await call("GET", "/v1/me/facts")).json()["facts"][0]["value"] == "Oslo"
     listed = {"session_id": "list", "state": [{"role": "user", "content": "I like tea."}], "started_at": MONDAY}
     assert (await call("POST", "/v1/me/sessions", json=listed)).json()["result"] == "done"
+
+
+async def test_a_long_session_does_not_hold_up_other_requests(call: ServiceClient) -> None:
+    """It is processed in a thread, and its run still names the key that asked for it."""
+    state = said(*(f"I like tea number {number}." for number in range(400)))
+    body = {"session_id": "long", "state": state, "started_at": MONDAY}
+    began, slowest = time.perf_counter(), 0.0
+    processing = asyncio.create_task(call("POST", "/v1/me/sessions", json=body))
+    while not processing.done():
+        asked = time.perf_counter()
+        assert (await call.http.get("/healthz")).status_code == 200
+        slowest = max(slowest, time.perf_counter() - asked)
+        await asyncio.sleep(0.001)
+    assert (await processing).json()["result"] == "done"
+    assert slowest < (time.perf_counter() - began) / 3
+    assert (await call("GET", "/v1/me/runs")).json()["runs"][-1]["actor"] is not None
 
 
 async def test_recall_and_context(call: ServiceClient, two_sessions: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ import pytest
 
 from afterword.server.connections import HEADER_S
 from commands import clean_environment
+from service import said
 
 KILLS, SOAK_KILLS = 5, 100
 
@@ -148,6 +149,25 @@ def test_what_was_acknowledged_survives_kills_and_nothing_is_doubled(url: str, t
         assert client.get("/v1/me/runs", params={"limit": 1}).json()["total"] == number + 1
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) in (0, -signal.SIGTERM)
+
+
+def test_a_session_whose_server_was_killed_can_be_sent_again_soon(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/afterword.db"
+    key = json.loads(afterword_command(url, "keys", "create", "--user", "mira", "--json"))["key"]
+    headers = {"Authorization": f"Bearer {key}", "Idempotency-Key": "long"}
+    state = said(*(f"I like tea number {number}." for number in range(100)))
+    body = {"session_id": "long", "state": state, "started_at": "2026-03-02"}
+    with served(url, tmp_path) as (process, address):
+        threading.Timer(0.5, process.kill).start()
+        with pytest.raises(httpx.TransportError):
+            httpx.post(f"{address}/v1/me/sessions", json=body, headers=headers, timeout=60)
+    with served(url, tmp_path) as (_, address):
+        began = time.monotonic()
+        while httpx.post(f"{address}/v1/me/sessions", json=body, headers=headers, timeout=60).status_code == 409:
+            assert time.monotonic() - began < 15
+            time.sleep(0.5)
+        runs = httpx.get(f"{address}/v1/me/runs", headers=headers).json()["runs"]
+        assert [run["status"] for run in runs] == ["applied"]
 
 
 def blocks(repository: Path, language: str) -> list[str]:

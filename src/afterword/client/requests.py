@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import secrets
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from sqlmodel import Session
+
 from afterword.client.resources import Resources
-from afterword.errors import AfterwordError, ArgumentInvalid
+from afterword.errors import AfterwordError, ArgumentInvalid, StoreError
 from afterword.facts.scopes import Scope
 from afterword.store.access import audit
 from afterword.store.access.audit import AuditedRequest, AuditEntry, Repeatable
 from afterword.store.access.keys import ApiKey
 from afterword.store.transfer.fact_json import iso_instant
 
-HOLD_S = 60.0
-"""How long a request is held by the process that works on it. If that process has died, another may then repeat it."""
+HOLD_S = 5.0
+"""How long a request is held by the process that works on it. If that process has died, another may then repeat it.
+
+The process extends the hold while it works.
+"""
+RENEWALS = 3
+"""How often a hold is extended within its time."""
 LONGEST_IDEMPOTENCY_KEY = 255
 HOLDER = secrets.token_hex(8)
 """Stands for this process."""
@@ -70,7 +78,6 @@ class KeyedRequests:
         scope: Scope | None = None,
         idempotency_key: str | None = None,
         content: Mapping[str, Any] | None = None,
-        hold_s: float = HOLD_S,
     ) -> AsyncIterator[OpenRequest]:
         """Record a request of a key, and attribute the runs that are made inside to it.
 
@@ -81,7 +88,7 @@ class KeyedRequests:
         store, at = await self._resources.store(), self._resources.now()
         repeatable = None
         if idempotency_key is not None:
-            repeatable = _repeatable(action, scope, idempotency_key, content or {}, timedelta(seconds=hold_s))
+            repeatable = _repeatable(action, scope, idempotency_key, content or {})
         begun = await store.write(
             lambda transaction: audit.begin_request(
                 transaction, key.id, action, tenant=key.tenant, scope=scope, repeatable=repeatable, at=at
@@ -92,12 +99,37 @@ class KeyedRequests:
             yield opened
             return
         try:
-            with audit.audited(begun):
-                yield opened
+            async with self._held(begun):
+                with audit.audited(begun):
+                    yield opened
         except AfterwordError:
             await self._end(begun, opened.result if opened.result >= 400 else 400, None)
             raise
         await self._end(begun, opened.result, opened.answer)
+
+    @asynccontextmanager
+    async def _held(self, request: AuditedRequest) -> AsyncIterator[None]:
+        """Extend the hold of a request that may be repeated until the end of the block."""
+        if request.repeatable is None:
+            yield
+            return
+        renewal = asyncio.create_task(self._keep_holding(request))
+        try:
+            yield
+        finally:
+            renewal.cancel()
+            await asyncio.gather(renewal, return_exceptions=True)
+
+    async def _keep_holding(self, request: AuditedRequest) -> None:
+        store = await self._resources.store()
+
+        def hold_longer(transaction: Session) -> None:
+            audit.hold_longer(transaction, request, self._resources.now() + timedelta(seconds=HOLD_S))
+
+        while True:
+            await asyncio.sleep(HOLD_S / RENEWALS)
+            with suppress(StoreError):  # the next attempt may succeed before the hold ends
+                await store.write(hold_longer, lasting=False)
 
     async def _end(self, request: AuditedRequest, result: int, answer: Mapping[str, Any] | None) -> None:
         store, at = await self._resources.store(), self._resources.now()
@@ -112,13 +144,11 @@ class KeyedRequests:
         await (await self._resources.store()).write(lambda transaction: audit.discard_old_answers(transaction, at))
 
 
-def _repeatable(
-    action: str, scope: Scope | None, idempotency_key: str, content: Mapping[str, Any], hold: timedelta
-) -> Repeatable:
+def _repeatable(action: str, scope: Scope | None, idempotency_key: str, content: Mapping[str, Any]) -> Repeatable:
     if not 0 < len(idempotency_key) <= LONGEST_IDEMPOTENCY_KEY:
         raise ArgumentInvalid(f"an idempotency key is a text of 1 to {LONGEST_IDEMPOTENCY_KEY} characters")
     request = json.dumps([action, str(scope), content], sort_keys=True, default=str)
-    return Repeatable(_sha256(idempotency_key), _sha256(request), HOLDER, hold)
+    return Repeatable(_sha256(idempotency_key), _sha256(request), HOLDER, timedelta(seconds=HOLD_S))
 
 
 def _sha256(text: str) -> str:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
-from afterword import Afterword, Scope
+from afterword import Afterword, ProcessingReport, Scope
 from afterword.errors import AfterwordError
+from afterword.server.work_thread import WorkThread
 
 _log = logging.getLogger(__name__)
 
@@ -20,19 +22,29 @@ HOUR_S = 3600.0
 
 
 class Background:
-    """The work that the service does by itself."""
+    """The work that the service does beside its answers."""
 
     def __init__(self, app: Afterword) -> None:
         self._app = app
         self._queue: asyncio.Queue[tuple[Scope, str]] = asyncio.Queue()
+        self._thread = WorkThread()
 
     def wake(self, scope: Scope, session_id: str) -> None:
         """Process a pending session soon."""
         self._queue.put_nowait((scope, session_id))
 
+    async def process(self, processing: Coroutine[Any, Any, ProcessingReport]) -> ProcessingReport:
+        """Process sessions in a thread of their own, and return what became of them."""
+        return await self._thread.run(processing)
+
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Work until the end of the block."""
+        async with self._thread.running(), self._tasks():
+            yield
+
+    @asynccontextmanager
+    async def _tasks(self) -> AsyncIterator[None]:
         tasks = [asyncio.create_task(self._process_queue()), asyncio.create_task(self._discard_old_answers())]
         try:
             yield
@@ -47,7 +59,7 @@ class Background:
         while True:
             scope, session_id = await self._queue.get()
             try:
-                await self._app.scope(scope).process(session_id=session_id)
+                await self.process(self._app.scope(scope).process(session_id=session_id))
             except AfterwordError as error:
                 # The session stays as it is, and the schedule tries it again.
                 _log.warning("a queued session was not processed (%s)", type(error).__name__)

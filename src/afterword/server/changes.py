@@ -25,8 +25,6 @@ IdempotencyKey = Annotated[
 ]
 
 Answer = dict[str, Any]
-BRIEF_S, LONG_S = 5.0, 600.0
-"""How long a request is held that takes milliseconds, and one that may wait for a model."""
 
 
 def effect_answer(effect: RunEffect) -> Answer:
@@ -43,15 +41,9 @@ async def change(
     idempotency_key: str | None = None,
     content: Mapping[str, Any] | None = None,
     status: int = 200,
-    hold_s: float = BRIEF_S,
 ) -> JSONResponse:
-    """Return the answer of `work`, or the one that was given before to the same request.
-
-    If this process dies, another one may repeat the request after `hold_s`.
-    """
-    opened = who.app.requests.begin(
-        who.key, action, scope=scope, idempotency_key=idempotency_key, content=content, hold_s=hold_s
-    )
+    """Return the answer of `work`, or the one that was given before to the same request."""
+    opened = who.app.requests.begin(who.key, action, scope=scope, idempotency_key=idempotency_key, content=content)
     async with opened as request:
         if request.is_repeated:
             headers = {"Idempotency-Replayed": "true"}

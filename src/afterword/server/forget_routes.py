@@ -16,7 +16,7 @@ from fastapi.responses import JSONResponse, Response
 
 from afterword.client.json_forms import receipt_json
 from afterword.server.access import AnyCaller, KeyHolder, Memory
-from afterword.server.changes import LONG_S, Answer, IdempotencyKey, change
+from afterword.server.changes import Answer, IdempotencyKey, change
 from afterword.server.contents import ConfirmedForgetBody, ForgetBody
 from afterword.server.problems import Refused
 
@@ -76,7 +76,6 @@ async def forget_in_two_steps(
         scope=memory.scope,
         idempotency_key=idempotency_key,
         content=body.target(),
-        hold_s=LONG_S,
     )
 
 

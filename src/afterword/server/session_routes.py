@@ -12,7 +12,7 @@ from afterword import ProcessedSession, SessionDetails
 from afterword.client.json_forms import iso_instant, saved_session_json, session_details_json
 from afterword.client.values import SessionOutcome
 from afterword.server.access import AnyCaller, Memory
-from afterword.server.changes import LONG_S, Answer, IdempotencyKey, change
+from afterword.server.changes import Answer, IdempotencyKey, change
 from afterword.server.contents import Cursor, Limit, SessionBody
 from afterword.server.paths import path_part
 
@@ -75,7 +75,8 @@ async def send_session(
             await memory.queue(state, session_id=body.session_id, humans=body.humans, started_at=started_at)
             request.app.state.background.wake(memory.scope, body.session_id)
             return {"progress": "pending"}
-        report = await memory.process(state, session_id=body.session_id, humans=body.humans, started_at=started_at)
+        processing = memory.process(state, session_id=body.session_id, humans=body.humans, started_at=started_at)
+        report = await request.app.state.background.process(processing)
         return processed_answer(report.sessions[0])
 
     response = await change(
@@ -85,7 +86,6 @@ async def send_session(
         scope=memory.scope,
         idempotency_key=idempotency_key,
         content=body.model_dump(),
-        hold_s=LONG_S,
         status=202 if body.queue else 200,
     )
     if body.queue:
@@ -108,12 +108,12 @@ async def read_job(memory: Memory, session_id: SessionId) -> JSONResponse:
 
 @router.post("/sessions/{session_id}/reprocess")
 async def reprocess_session(
-    session_id: SessionId, who: AnyCaller, memory: Memory, idempotency_key: IdempotencyKey = None
+    session_id: SessionId, request: Request, who: AnyCaller, memory: Memory, idempotency_key: IdempotencyKey = None
 ) -> JSONResponse:
     """Read the stored turns of a session again."""
 
     async def work() -> Answer:
-        report = await memory.reprocess(path_part(session_id))
+        report = await request.app.state.background.process(memory.reprocess(path_part(session_id)))
         return processed_answer(report.sessions[0])
 
     return await change(
@@ -123,7 +123,6 @@ async def reprocess_session(
         scope=memory.scope,
         idempotency_key=idempotency_key,
         content={"session": session_id},
-        hold_s=LONG_S,
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import delete, update
+from sqlalchemy import ColumnElement, delete, update
 from sqlmodel import Session, col, select
 
 from afterword.errors import RequestPending, RequestReused, StateConflict
@@ -87,12 +87,8 @@ def note_run(transaction: Session, run_id: int, assertion_id: str | None) -> Non
     if request is None:
         return
     if request.repeatable is not None:
-        holds = (
-            col(RepeatableRequestRow.entry_id) == request.entry_id,
-            col(RepeatableRequestRow.holder) == request.repeatable.holder,
-        )
         # The update also makes two transactions of one request collide.
-        held = update(RepeatableRequestRow).where(*holds).values(holder=request.repeatable.holder)
+        held = update(RepeatableRequestRow).where(*_is_held(request)).values(holder=request.repeatable.holder)
         if not transaction.connection().execute(held).rowcount:
             raise StateConflict("another process works on this request by now; repeat it to get its answer")
     row = {"run_id": run_id, "entry_id": request.entry_id, "assertion_id": assertion_id}
@@ -168,10 +164,7 @@ def end_request(
     transaction.connection().execute(ended)
     if request.repeatable is None:
         return
-    holds = (
-        col(RepeatableRequestRow.entry_id) == request.entry_id,
-        col(RepeatableRequestRow.holder) == request.repeatable.holder,
-    )
+    holds = _is_held(request)
     if answer is not None:
         values: dict[str, Any] = {"answer": dict(answer)}
     elif _runs_made(transaction, request.entry_id):
@@ -180,6 +173,18 @@ def end_request(
         transaction.connection().execute(delete(RepeatableRequestRow).where(*holds))
         return
     transaction.connection().execute(update(RepeatableRequestRow).where(*holds).values(values))
+
+
+def hold_longer(transaction: Session, request: AuditedRequest, until: datetime) -> None:
+    """Extend the hold of a request that this process still works on."""
+    held = update(RepeatableRequestRow).where(*_is_held(request)).values(held_until=until)
+    transaction.connection().execute(held)
+
+
+def _is_held(request: AuditedRequest) -> tuple[ColumnElement[bool], ...]:
+    """Return the clauses that select the row of a repeatable request while this process works on it."""
+    holder = request.repeatable.holder if request.repeatable is not None else ""
+    return col(RepeatableRequestRow.entry_id) == request.entry_id, col(RepeatableRequestRow.holder) == holder
 
 
 def discard_old_answers(transaction: Session, at: datetime) -> None:
