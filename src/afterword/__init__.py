@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from afterword.agents.memory import FactMemory
     from afterword.agents.recorder import record_session, resume
     from afterword.agents.tools import memory_tools
+    from afterword.client.access.keys import NewKey
+    from afterword.client.access.requests import OpenRequest
     from afterword.client.app import (
         Afterword,
         open,  # noqa: A004 - as in gzip.open
     )
-    from afterword.client.keys import NewKey
     from afterword.client.processing import ProcessingOptions
-    from afterword.client.requests import OpenRequest
     from afterword.client.results import (
         ConsolidatedScope,
         ConsolidationReport,
@@ -184,9 +184,9 @@ __all__ = [
 _HOMES = {
     "ApiKey": "afterword.store.access.keys",
     "AuditEntry": "afterword.store.access.audit",
-    "OpenRequest": "afterword.client.requests",
+    "OpenRequest": "afterword.client.access.requests",
     "AuditPage": "afterword.client.store_results",
-    "NewKey": "afterword.client.keys",
+    "NewKey": "afterword.client.access.keys",
     "Afterword": "afterword.client.app",
     "AfterwordError": "afterword.errors",
     "BackupFile": "afterword.client.store_results",

@@ -14,7 +14,7 @@ import pytest
 
 import afterword
 from afterword import Afterword, OpenRequest, Scope
-from afterword.client import requests
+from afterword.client.access import requests
 from afterword.errors import ArgumentInvalid, KeyInvalid, NotFound, RequestPending, RequestReused, ScopeInvalid
 from afterword.settings import Settings
 from commands import Commands

@@ -11,9 +11,9 @@ from pathlib import Path
 from types import ModuleType
 
 from afterword.client import app
+from afterword.client.access.keys import Keys
+from afterword.client.access.requests import KeyedRequests
 from afterword.client.agent_access.access import AgentAccess
-from afterword.client.keys import Keys
-from afterword.client.requests import KeyedRequests
 from afterword.client.scope_memory import ScopeMemory
 
 WRAPPED = (app.Afterword, ScopeMemory, Keys, KeyedRequests, AgentAccess)

@@ -38,7 +38,7 @@ def create_key_command(
     as_json: Json = False,
 ) -> None:
     """Make a key and print it. It is shown once."""
-    from afterword.client.keys import key_json
+    from afterword.client.access.keys import key_json
 
     owner = chosen_scope(user, scope)
     made = call_store(
@@ -57,7 +57,7 @@ def create_key_command(
 @keys_app.command(name="list")
 def list_keys_command(as_json: Json = False) -> None:
     """List the keys of the store, without the keys themselves."""
-    from afterword.client.keys import key_json
+    from afterword.client.access.keys import key_json
 
     keys = call_store(lambda store: store.keys.list())
     if as_json:
@@ -82,7 +82,7 @@ def _opens(key: ApiKey) -> str:
 @keys_app.command(name="revoke")
 def revoke_key_command(key_id: KeyId, as_json: Json = False) -> None:
     """Revoke a key for good."""
-    from afterword.client.keys import key_json
+    from afterword.client.access.keys import key_json
 
     key = call_store(lambda store: store.keys.revoke(key_id))
     if as_json:
@@ -100,7 +100,7 @@ def audit_command(
     as_json: Json = False,
 ) -> None:
     """List which key asked the service for what and when, newest first. No words are recorded."""
-    from afterword.client.requests import audit_entry_json
+    from afterword.client.access.requests import audit_entry_json
 
     owner = chosen_scope(user, scope)
     page = call_store(lambda store: store.audit(scope=owner, key_id=key_id, limit=limit))

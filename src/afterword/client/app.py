@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Self
 
 from sqlmodel import Session
 
+from afterword.client.access.keys import Keys
+from afterword.client.access.requests import KeyedRequests
 from afterword.client.arguments import Instant, Several, Source, first_page, one_more, scope_of
 from afterword.client.forgetting import ForgetTarget, forget
-from afterword.client.keys import Keys
 from afterword.client.pages import audit_page, session_page
-from afterword.client.requests import KeyedRequests
 from afterword.client.resources import Resources
 from afterword.client.results import (
     ConsolidationReport,

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from afterword import Scope
+from afterword.client.access.requests import audit_entry_json
 from afterword.client.json_forms import saved_session_json
-from afterword.client.requests import audit_entry_json
 from afterword.errors import NothingSelected
 from afterword.server.access import Admin, KeyHolder
 from afterword.server.changes import Answer, IdempotencyKey, change

@@ -9,10 +9,10 @@ import functools
 import inspect
 from contextlib import AbstractAsyncContextManager
 
+from afterword.client.access.keys import Keys
+from afterword.client.access.requests import KeyedRequests
 from afterword.client.agent_access.access import AgentAccess
 from afterword.client.app import Afterword, open  # noqa: A004 - as in gzip.open
-from afterword.client.keys import Keys
-from afterword.client.requests import KeyedRequests
 from afterword.client.scope_memory import ScopeMemory
 from afterword.client.synchronous.portal import Portal
 

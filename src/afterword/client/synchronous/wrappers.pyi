@@ -9,17 +9,17 @@ from typing import Any, Self
 from afterword.agents.memory import FactMemory
 from afterword.agents.recorder import Recordable
 from afterword.agents.tools import ToolOfAgent
+from afterword.client.access.keys import NewKey
+from afterword.client.access.requests import OpenRequest
 from afterword.client.agent_access.access import ToldSession
 from afterword.client.arguments import (
     Instant,
     Several,
     Source,
 )
-from afterword.client.keys import NewKey
 from afterword.client.processing import (
     ProcessingOptions,
 )
-from afterword.client.requests import OpenRequest
 from afterword.client.results import (
     ConsolidationReport,
     ContextBlock,
