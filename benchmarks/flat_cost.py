@@ -181,7 +181,7 @@ async def measure(size: int, scopes: int, folder: Path) -> Cost:
         for number in range(scopes if size else 0):
             await seed(store, OWNER if number == 0 else Scope.user(f"u{number}"), size, 1 + number * size)
     async with Store(path) as store, ScriptedEndpoint(answer) as endpoint:
-        settings = ModelSettings("scripted", base_url=endpoint.base_url, api_key="local")
+        settings = ModelSettings("scripted", base_url=endpoint.base_url, api_key="local", mode="json_schema")
         async with ModelClient(settings) as client:
             asked = Asked(ModelExtractor(client), ModelJudge(client))
             taken: list[tuple[float, float]] = []

@@ -150,7 +150,7 @@ async def bare(
     from openai import AsyncOpenAI
 
     at_once = asyncio.Semaphore(concurrency)
-    async with AsyncOpenAI(base_url=url, api_key="none") as client:
+    async with AsyncOpenAI(base_url=url, api_key="none", mode="json_schema") as client:
         opened = instructor.from_openai(client, mode=instructor.Mode.JSON_SCHEMA)
 
         async def one(messages: Sequence[Message], shape: type[BaseModel]) -> None:
@@ -171,7 +171,7 @@ async def bare(
 async def beside(store: Store, latency_ms: int, number: int) -> tuple[Took, Took]:
     """Return what the pipeline takes, and what the bare loop takes for the same questions."""
     with endpoint(latency_ms / 1000) as url:
-        async with Noting(ModelSettings("scripted", base_url=url, api_key="none")) as client:
+        async with Noting(ModelSettings("scripted", url, "none", mode="json_schema")) as client:
             await processed(store, client, [session(user, day) for day in range(WARM) for user in range(USERS)])
             client.questions.clear()
             found = [session(user, WARM + day) for day in range(number // USERS) for user in range(USERS)]
@@ -269,7 +269,7 @@ async def in_processes(options: argparse.Namespace, folder: Path) -> list[str]:
     waiting = [session(user, day) for day in range(options.sessions // USERS) for user in range(USERS)]
     with endpoint(latency / 1000) as url:
         model = {"name": "scripted", "base_url": url, "api_key": "none", "mode": "json_schema"}
-        asking = Noting(ModelSettings("scripted", base_url=url, api_key="none"))
+        asking = Noting(ModelSettings("scripted", url, "none", mode="json_schema"))
         async with on_sqlite(folder, "questions") as store, asking:
             await processed(store, asking, waiting)
         questions = asking.questions
@@ -307,7 +307,7 @@ async def alone(folder: Path, number: int, latency_ms: int) -> list[str]:
     for how, budget in (("as they are", None), ("under a budget: one after another", Budget(tokens_per_run=10**12))):
         async with on_sqlite(folder, f"alone{len(lines)}") as store:
             with endpoint(latency_ms / 1000) as url:
-                async with Noting(ModelSettings("scripted", base_url=url, api_key="none")) as client:
+                async with Noting(ModelSettings("scripted", url, "none", mode="json_schema")) as client:
                     took = await processed(store, client, found, budget)
         cells = [f"{number}, {how}", str(latency_ms), str(len(client.questions)), f"{took.passed_s:.1f}"]
         lines.append(told(f"| {' | '.join(cells)} |"))

@@ -196,7 +196,8 @@ class Check:
     async def leases_end(self) -> None:
         """Check that each job can be done once the leases of those that were killed are over."""
         await asyncio.sleep(LEASE_S)
-        assert set(json.loads(await self.chaos.run("schedule", "--once", "--json")).values()) == {"done"}
+        reports = json.loads(await self.chaos.run("schedule", "--once", "--json")).values()
+        assert {report["ending"] for report in reports} == {"done"}
         async with Store(self.chaos.url) as store:
             assert await leases(store) == []
 

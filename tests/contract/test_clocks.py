@@ -47,8 +47,8 @@ async def test_what_is_said_now_is_kept_after_a_forgetting_by_a_clock_ahead(stor
 
 async def test_a_schedule_whose_clock_is_ahead_fails_and_does_no_job(store: Store) -> None:
     ahead = Schedule(store, [JOB], clock=Ahead(timedelta(days=365)))
-    assert await ahead.run_once() == {"job": Ending.FAILED}
-    assert await Schedule(store, [JOB]).run_once() == {"job": Ending.DONE}
+    assert [report.ending for report in await ahead.run_once()] == [Ending.FAILED]
+    assert [report.ending for report in await Schedule(store, [JOB]).run_once()] == [Ending.DONE]
 
 
 @pytest.mark.parametrize("is_done", [True, False])
@@ -62,5 +62,5 @@ async def test_what_a_clock_ahead_has_written_stops_no_job(store: Store, is_done
             assert jobs.complete_job(transaction, "job", "ahead", due_at=later, now=later)
 
     await store.write(write_ahead)
-    assert await Schedule(store, [JOB]).run_once() == {"job": Ending.DONE}
-    assert await Schedule(store, [JOB]).run_once() == {"job": Ending.NOT_DUE}
+    assert [report.ending for report in await Schedule(store, [JOB]).run_once()] == [Ending.DONE]
+    assert [report.ending for report in await Schedule(store, [JOB]).run_once()] == [Ending.NOT_DUE]

@@ -90,7 +90,8 @@ class Recorder:
 
 
 async def tried(store: Store, work: Recorder, clock: Clock, **more: Any) -> Ending:
-    return await attempt_job(store, Job("job", Rhythm(every_s=60.0), work), clock=clock, lease_s=60.0, **more)
+    job = Job("job", Rhythm(every_s=60.0), work)
+    return (await attempt_job(store, job, clock=clock, lease_s=60.0, **more)).ending
 
 
 async def test_a_job_that_fails_is_tried_again_after_the_lease(store: Store) -> None:

@@ -121,5 +121,5 @@ async def test_once_says_that_a_job_was_handed_back(store: Store) -> None:
         await asyncio.sleep(NEVER_S)
 
     ended = await Schedule(store, [Job("job", Rhythm(every_s=3600.0), work)], halt=halt).run_once()
-    assert ended == {"job": Ending.HANDED_BACK}
+    assert [report.ending for report in ended] == [Ending.HANDED_BACK]
     assert [job.holder for job in await store.read(jobs.read_jobs)] == [None]

@@ -59,7 +59,7 @@ class Workers:
 
 @asynccontextmanager
 async def workers(endpoint: ScriptedEndpoint, **options: float) -> AsyncIterator[Workers]:
-    settings = replace(ModelSettings("scripted", endpoint.base_url, max_retries=0), **options)  # type: ignore[arg-type]  # as keywords
+    settings = replace(ModelSettings("scripted", endpoint.base_url, max_retries=0, mode="json_schema"), **options)  # type: ignore[arg-type]  # as keywords
     async with ModelClient(settings) as client:
         yield Workers(ModelExtractor(client), ModelJudge(client))
 
@@ -142,7 +142,7 @@ async def test_what_a_failed_session_has_cost_is_kept_and_counts(store: Store) -
 
 async def test_an_error_carries_what_it_has_cost() -> None:
     with ScriptedEndpoint(lambda request: Reply('{"nothing": "that fits"}')) as endpoint:
-        async with ModelClient(ModelSettings("scripted", endpoint.base_url)) as client:
+        async with ModelClient(ModelSettings("scripted", endpoint.base_url, mode="json_schema")) as client:
             with pytest.raises(ExtractionError) as caught:
                 await client.ask([{"role": "user", "content": "Where?"}], Candidate)
     assert caught.value.usage.calls == 2

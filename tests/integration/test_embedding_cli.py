@@ -112,12 +112,12 @@ def test_an_endpoint_that_is_down_costs_no_session_and_the_schedule_mends_it(
     assert len(json.loads(afterword.within(env, "recall", "--user", "lena", "Graz", "--json"))["facts"]) == 1
     short = {"AFTERWORD_SCHEDULE__LEASE_S": "0.01"}
     told = afterword.within(env | short, "schedule", "--once", "--json", expected=1)
-    assert json.JSONDecoder().raw_decode(told)[0]["embedding refresh"] == "failed"
+    assert json.JSONDecoder().raw_decode(told)[0]["embedding refresh"]["failures"] == {"EmbeddingUnavailable": 1}
     (job,) = (one for one in status(afterword, env)["jobs"] if one["job"] == "embedding refresh")
     assert job["failure"] == "EmbeddingUnavailable"
     endpoint.status = 200
     ended = json.loads(afterword.within(env | short, "schedule", "--once", "--json"))
-    assert ended["embedding refresh"] == "done"
+    assert ended["embedding refresh"]["counts"] == {"vectors made": lacking}
     assert vectors(afterword, env) == [("lengths", 2, True, lacking, 0)]
 
 

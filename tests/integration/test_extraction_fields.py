@@ -53,7 +53,9 @@ def fact(value: str, statement: str, *cited: tuple[int, str], **more: Any) -> Ca
 async def process(store: Store, reply: Reply, *messages: str, prompt: str = PROMPT, **more: Any) -> SessionOutcome:
     saved = Saved(MIRA, "monday", state=state(*messages), started_at=MONDAY)
     with ScriptedEndpoint(lambda request: reply) as endpoint:
-        async with ModelClient(ModelSettings("scripted", base_url=endpoint.base_url, max_retries=0)) as client:
+        async with ModelClient(
+            ModelSettings("scripted", endpoint.base_url, max_retries=0, mode="json_schema")
+        ) as client:
             return await process_session(store, saved, extractor=ModelExtractor(client, extract=prompt), **more)
 
 

@@ -82,7 +82,7 @@ def many(count: int) -> list[str]:
 async def process(store: Store, endpoint: ScriptedEndpoint, said: list[str]) -> SessionOutcome:
     ended = STARTED + timedelta(hours=8)
     saved = Saved(MIRA, "long", state=state(*said), started_at=STARTED, ended_at=ended)
-    async with ModelClient(ModelSettings("scripted", endpoint.base_url, max_retries=0)) as client:
+    async with ModelClient(ModelSettings("scripted", endpoint.base_url, max_retries=0, mode="json_schema")) as client:
         return await process_session(store, saved, extractor=ModelExtractor(client))
 
 

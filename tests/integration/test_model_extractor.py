@@ -139,7 +139,7 @@ async def test_the_version_names_model_and_prompts() -> None:
 async def test_statements_can_be_asked_for_in_one_language() -> None:
     """One memory may hold sessions in several languages; what was read for another one is read again."""
     with ScriptedEndpoint([facts_reply(candidate())] * 3) as endpoint:
-        async with ModelClient(ModelSettings("scripted", base_url=endpoint.base_url)) as client:
+        async with ModelClient(ModelSettings("scripted", endpoint.base_url, mode="json_schema")) as client:
             plain, translating = ModelExtractor(client), ModelExtractor(client, language="English")
             await plain.extract(window())
             await translating.extract(window())

@@ -71,7 +71,7 @@ GOOD = (finding(1, "changes", reason=" aisle \n now "), finding(2, "retracts"))
 
 @asynccontextmanager
 async def judge(endpoint: ScriptedEndpoint) -> AsyncIterator[ModelJudge]:
-    async with ModelClient(ModelSettings("scripted", endpoint.base_url, max_retries=0)) as client:
+    async with ModelClient(ModelSettings("scripted", endpoint.base_url, max_retries=0, mode="json_schema")) as client:
         yield ModelJudge(client)
 
 
@@ -272,7 +272,9 @@ async def test_the_third_version_says_what_is_left_and_for_how_long() -> None:
     beside = {**finding(2, "beside"), "extent": "days", "remainder": "The user."}
     other = said("train", 6, "The user takes trains.")
     with ScriptedEndpoint([findings(told, beside)]) as endpoint:
-        async with ModelClient(ModelSettings("scripted", endpoint.base_url, max_retries=0)) as client:
+        async with ModelClient(
+            ModelSettings("scripted", endpoint.base_url, max_retries=0, mode="json_schema")
+        ) as client:
             verdicts, _ = await ModelJudge(client, prompt="judge-3").judge([(WINDOW, AISLE), (WINDOW, other)])
     assert [(verdict.extent, verdict.remainder) for verdict in verdicts] == [
         (Extent.DAYS, "The user wants a seat."),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +14,10 @@ from pydantic import BaseModel
 from afterword import doctor
 from afterword.extractors.errors import AnswerCut, AnswerInvalid, EndpointMisconfigured, EndpointUnavailable
 from afterword.extractors.model.client import ModelClient, ModelSettings
-from afterword.extractors.model.modes import MODES, Mode, save_mode, saved_mode
-from afterword.extractors.testing import Json, Reply, ScriptedEndpoint
+from afterword.extractors.model.modes import MODES, PROBE_ANSWER, Mode, save_mode, saved_mode
+from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, is_probe
 
 QUESTION = [{"role": "system", "content": "Name the city."}, {"role": "user", "content": "Where?"}]
-NOTED = json.dumps({"noted": [{"sort": "plant", "name": "apple tree", "day": "2024-05-03"}]})
 
 
 class City(BaseModel):
@@ -32,10 +30,6 @@ def mode_of(request: Json) -> Mode:
     return "json_schema" if request["response_format"]["type"] == "json_schema" else "json"
 
 
-def is_probe(request: Json) -> bool:
-    return "apple tree" in request["messages"][1]["content"]
-
-
 class Endpoint(ScriptedEndpoint):
     """Answers in the modes that it knows, and in the others as it is told."""
 
@@ -45,9 +39,9 @@ class Endpoint(ScriptedEndpoint):
         def respond(request: Json) -> Reply:
             if mode_of(request) not in known:
                 return unknown
-            return Reply(NOTED if is_probe(request) else '{"name": "Graz"}')
+            return Reply(PROBE_ANSWER if is_probe(request) else '{"name": "Graz"}')
 
-        super().__init__(respond)
+        super().__init__(respond, answers_probes=False)
 
     @property
     def asked(self) -> list[tuple[str, bool]]:

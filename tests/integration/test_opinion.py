@@ -30,7 +30,7 @@ def opinions(*numbers: int, **answers: bool) -> Reply:
 
 @asynccontextmanager
 async def asked(endpoint: ScriptedEndpoint) -> AsyncIterator[ModelOpinion]:
-    async with ModelClient(ModelSettings("scripted", endpoint.base_url, max_retries=0)) as client:
+    async with ModelClient(ModelSettings("scripted", endpoint.base_url, max_retries=0, mode="json_schema")) as client:
         yield ModelOpinion(client)
 
 

@@ -217,7 +217,7 @@ def schedule(arguments: Arguments) -> None:
                 clock=clock,
                 timing=Timing(jitter_s=5.0, lease_s=float(lease_s)),
                 halt=halt,
-                on_end=lambda _, ending: notes.add(name, f"ending-{ending.name}"),
+                on_end=lambda report: notes.add(name, f"ending-{report.ending.name}"),
             ).run()
 
     asyncio.run(run())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,7 +23,7 @@ from afterword.client.json_forms import iso_instant, status_json
 if TYPE_CHECKING:
     from afterword import Afterword
     from afterword.client.store_results import StoreCosts, StoreStatus
-    from afterword.client.values import Ending, FactChange, Halt, Job, Scope
+    from afterword.client.values import FactChange, Halt, JobReport, Scope
 
 DAYS_SHOWN = 14
 
@@ -158,12 +160,12 @@ def schedule_command(
 ) -> None:
     """Process, retry and consolidate when due, until stopped.
 
-    Several processes that do this share the work.
+    Several processes that do this share the work. With --once the exit code is 1 if anything failed.
     """
     # APScheduler logs the traceback of a failed job, which may contain what users said.
     logging.getLogger("apscheduler").setLevel(logging.CRITICAL)
 
-    async def run_schedule(store: Afterword) -> Mapping[str, Ending]:
+    async def run_schedule(store: Afterword) -> Sequence[JobReport]:
         from afterword.client.values import Halt
 
         halt = Halt()
@@ -172,23 +174,35 @@ def schedule_command(
                 return await store.run_due_jobs(halt=halt)
             await store.schedule(
                 halt=halt,
-                on_begin=lambda shown_url: console().print(f"scheduling on {shown_url}; SIGTERM or Ctrl-C stops it"),
-                on_end=_show_ending,
+                on_begin=lambda shown_url: console(to_errors=as_json).print(
+                    f"scheduling on {shown_url}; SIGTERM or Ctrl-C stops it"
+                ),
+                on_end=partial(_show_report, as_json=as_json),
             )
-        return {}
+        return ()
 
-    endings = call_store(run_schedule, create=True)
+    reports = call_store(run_schedule, create=True)
     if as_json and once:
-        print_json({name: str(ending) for name, ending in endings.items()})
-    elif once:
-        for name, ending in endings.items():
-            console().print(f"{name}: {ending}")
-    if "failed" in endings.values():
+        from afterword.client.background import job_report_json
+
+        print_json({report.name: job_report_json(report) for report in reports})
+    else:
+        for report in reports:
+            _show_report(report, as_json=False)
+    if any(report.has_failures for report in reports):
         sys.exit(FAILED)
 
 
-def _show_ending(job: Job, ending: Ending) -> None:
-    console().print(f"{job.name}: {ending}")
+def _show_report(report: JobReport, *, as_json: bool) -> None:
+    """Print what came of a job, in one line."""
+    if as_json:
+        from afterword.client.background import job_report_json
+
+        typer.echo(json.dumps({"job": report.name, **job_report_json(report)}, ensure_ascii=False))
+        return
+    parts = [str(report.ending), *(f"{count} {name}" for name, count in report.counts.items())]
+    parts += [f"{count} failed: {reason}" for reason, count in report.failures.items()]
+    console().print(f"{iso_instant(report.at)} {report.name}: {', '.join(parts)}")
     sys.stdout.flush()
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from afterword.client.resources import Resources
 from afterword.errors import ArgumentInvalid
@@ -22,10 +22,11 @@ from afterword.pipeline.background.periodic_jobs import (
 )
 from afterword.settings import ScheduleOptions
 from afterword.store.database.engine import Store
+from afterword.store.transfer.fact_json import iso_instant
 
 if TYPE_CHECKING:
     from afterword.pipeline.background.halt import Halt
-    from afterword.pipeline.background.leases import Ending, Job
+    from afterword.pipeline.background.leases import JobReport
     from afterword.pipeline.background.schedule import Schedule
 
 WORKER_LIBRARY = "procrastinate"
@@ -33,7 +34,7 @@ WORKER_LIBRARY = "procrastinate"
 
 @asynccontextmanager
 async def open_schedule(
-    resources: Resources, halt: Halt, on_end: Callable[[Job, Ending], None]
+    resources: Resources, halt: Halt, on_end: Callable[[JobReport], None]
 ) -> AsyncIterator[Schedule]:
     """Yield the schedule of the configured jobs. Raises `RhythmInvalid` for a due time that cannot be read."""
     from afterword.pipeline.background.schedule import Schedule, Timing
@@ -60,6 +61,12 @@ async def open_schedule(
         )
         timing = Timing(options.jitter_s, options.lease_s)
         yield Schedule(store, chores.jobs(rhythms), timing=timing, halt=halt, on_end=on_end)
+
+
+def job_report_json(report: JobReport) -> dict[str, Any]:
+    """Return what came of a job: how it ended and when, what it did, and why parts of it failed."""
+    counts, failures = dict(report.counts), dict(report.failures)
+    return {"ending": str(report.ending), "at": iso_instant(report.at), "counts": counts, "failures": failures}
 
 
 def rhythms_of(options: ScheduleOptions) -> Mapping[str, Rhythm]:

@@ -26,7 +26,7 @@ from afterword.store.jobs import JobState, read_jobs
 
 if TYPE_CHECKING:
     from afterword.pipeline.background.halt import Halt
-    from afterword.pipeline.background.leases import Ending, Job
+    from afterword.pipeline.background.leases import JobReport
     from afterword.store.transfer.imports import ImportResult
 
 T = TypeVar("T")
@@ -146,12 +146,12 @@ class StoreUpkeep:
         """Return the state of every periodic job that was ever begun."""
         return tuple(await self._read(read_jobs))
 
-    async def run_due_jobs(self, *, halt: Halt | None = None) -> Mapping[str, Ending]:
-        """Do the periodic jobs that are due now, and return how each ended; loads APScheduler."""
+    async def run_due_jobs(self, *, halt: Halt | None = None) -> tuple[JobReport, ...]:
+        """Do the periodic jobs that are due now, and return what came of each; loads APScheduler."""
         from afterword.client.background import open_schedule
         from afterword.pipeline.background.halt import Halt
 
-        async with open_schedule(self._resources, halt or Halt(), lambda *_: None) as schedule:
+        async with open_schedule(self._resources, halt or Halt(), lambda _: None) as schedule:
             return await schedule.run_once()
 
     async def schedule(
@@ -159,11 +159,11 @@ class StoreUpkeep:
         *,
         halt: Halt | None = None,
         on_begin: Callable[[str], None] = lambda _: None,
-        on_end: Callable[[Job, Ending], None] = lambda *_: None,
+        on_end: Callable[[JobReport], None] = lambda _: None,
     ) -> None:
         """Do the periodic jobs when they are due, until `halt.stop` is called; loads APScheduler.
 
-        Several processes share the work. `on_begin` is told the store, `on_end` how each job ended.
+        Several processes share the work. `on_begin` is told the store, `on_end` what came of each job.
         """
         from afterword.client.background import open_schedule
         from afterword.pipeline.background.halt import Halt

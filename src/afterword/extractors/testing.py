@@ -24,6 +24,7 @@ from typing import Any, Self
 
 from afterword.extractors.candidates import Answer, Candidate
 from afterword.extractors.extractor import Extraction, Rejection, Window
+from afterword.extractors.model.modes import PROBE, PROBE_ANSWER
 
 Json = dict[str, Any]
 
@@ -121,15 +122,24 @@ def _lines(cassette: Path) -> list[Json]:
     return [json.loads(line) for line in cassette.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
+def is_probe(request: Json) -> bool:
+    """Whether a request is the tiny question with which a client tries a mode."""
+    return any(message["content"] == PROBE[1]["content"] for message in request.get("messages", ()))
+
+
 class ScriptedEndpoint:
     """An OpenAI-compatible chat endpoint on loopback that answers as told and keeps every request.
 
     `script` is one responder for all requests, or replies and responders used up in order; after the last one it
     answers HTTP 404. Use it with `with` or `async with`; `base_url` goes into `ModelSettings`. `requests` holds the
     bodies in the order of arrival, `authorizations` the headers of that name.
+
+    It answers by itself the tiny question with which a client in mode "auto" tries a mode, so that the script and
+    `requests` hold the real questions only. With `answers_probes=False` the script answers it.
     """
 
-    def __init__(self, script: Responder | Iterable[Reply | Responder] = ()) -> None:
+    def __init__(self, script: Responder | Iterable[Reply | Responder] = (), *, answers_probes: bool = True) -> None:
+        self._answers_probes = answers_probes
         self.requests: list[Json] = []
         self.authorizations: list[str] = []
         self._always = script if callable(script) else None
@@ -169,6 +179,8 @@ class ScriptedEndpoint:
 
     def respond(self, request: Json, authorization: str) -> Reply:
         """Keep a request and return the scripted reply to it; one that hangs is returned when the endpoint closes."""
+        if self._answers_probes and is_probe(request):
+            return Reply(PROBE_ANSWER)
         with self._turn:
             self.requests.append(request)
             self.authorizations.append(authorization)

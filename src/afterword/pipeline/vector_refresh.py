@@ -81,12 +81,15 @@ class VectorRefresher:
             return RefreshResult(made, len(left), error)
         return RefreshResult(made, len(left))
 
-    async def refresh_or_raise(self) -> None:
-        """Make all missing vectors. Raises the error that prevented it: `EmbeddingUnavailable`, `BudgetReached` or a
-        `StoreError`."""
+    async def refresh_or_raise(self) -> int:
+        """Make all missing vectors, and return how many.
+
+        Raises the error that prevented it: `EmbeddingUnavailable`, `BudgetReached` or a `StoreError`.
+        """
         result = await self.refresh()
         if result.error is not None:
             raise result.error
+        return result.made
 
     def note(self, scope: Scope) -> None:
         """Make the vectors of a scope in the background. An error is logged; the next refresh tries again."""

@@ -60,7 +60,7 @@ from afterword.facts.findings import (
 )
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.halt import Halt
-from afterword.pipeline.background.leases import Ending, Job
+from afterword.pipeline.background.leases import JobReport
 from afterword.pipeline.consolidation import ConsolidationResult
 from afterword.pipeline.memory_import import MemoryImportResult
 from afterword.pipeline.vector_refresh import RefreshResult
@@ -163,13 +163,13 @@ class SyncAfterword:
     def migrate(self) -> tuple[str | None, str]: ...
     def merge_scope_forms(self) -> tuple[Scope, ...]: ...
     def derive_facts(self) -> Mapping[Scope, tuple[FactChange, ...]]: ...
-    def run_due_jobs(self, *, halt: Halt | None = None) -> Mapping[str, Ending]: ...
+    def run_due_jobs(self, *, halt: Halt | None = None) -> tuple[JobReport, ...]: ...
     def schedule(
         self,
         *,
         halt: Halt | None = None,
         on_begin: Callable[[str], None] = ...,
-        on_end: Callable[[Job, Ending], None] = ...,
+        on_end: Callable[[JobReport], None] = ...,
     ) -> None: ...
     def defer(self) -> int: ...
     def run_worker(

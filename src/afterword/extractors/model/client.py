@@ -66,7 +66,7 @@ class ModelSettings:
     api_key: str | None = field(default=None, repr=False)
     timeout_s: float = 60.0
     max_retries: int = 3
-    mode: Mode | Literal["auto"] = "json_schema"
+    mode: Mode | Literal["auto"] = "auto"
     max_completion_tokens: int | None = None
     modes_file: Path | None = None
 

@@ -24,6 +24,7 @@ PROBE = (
     {"role": "system", "content": "Answer with JSON that fits the given schema."},
     {"role": "user", "content": "Note down one thing: on 3 May 2024 Ana planted an apple tree."},
 )
+PROBE_ANSWER = '{"noted": [{"sort": "plant", "name": "apple tree", "day": "2024-05-03"}]}'
 
 _log = telemetry.logs(__name__)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import uuid4
@@ -30,12 +30,20 @@ HAND_BACK_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
+class JobResult:
+    """What the work of a job did, in counts, and why parts of it failed, in counts by reason. It holds no words."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    failures: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """A periodic job. Its work may be interrupted and repeated, so it must be idempotent."""
 
     name: str
     rhythm: Rhythm
-    work: Callable[[], Awaitable[object]]
+    work: Callable[[], Awaitable[JobResult | None]]
 
 
 class Ending(StrEnum):
@@ -48,6 +56,25 @@ class Ending(StrEnum):
     LOST = "lost"
 
 
+@dataclass(frozen=True, slots=True)
+class JobReport:
+    """How an attempt at a job ended and when, what it did in counts, and why parts of it failed, in counts by reason.
+
+    A job can be done although parts of it failed: each of those is tried again in its own time.
+    """
+
+    name: str
+    ending: Ending
+    at: datetime
+    counts: Mapping[str, int] = field(default_factory=dict)
+    failures: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def has_failures(self) -> bool:
+        """Whether the job, or a part of it, failed."""
+        return self.ending is Ending.FAILED or bool(self.failures)
+
+
 async def attempt_job(
     store: Store,
     job: Job,
@@ -55,7 +82,7 @@ async def attempt_job(
     clock: Clock,
     lease_s: float = LEASE_S,
     stop: Callable[[], str | None] = lambda: None,
-) -> Ending:
+) -> JobReport:
     """Do the job if it is due and no other process does it, and return how the attempt ended.
 
     A failed job is free again when its lease ends; a stopped or cancelled one at once. If the lease is lost (the
@@ -64,19 +91,20 @@ async def attempt_job(
     now = clock.now()
     due_at = job.rhythm.last_due(now)
     if due_at is None or stop() is not None:
-        return Ending.NOT_DUE
+        return JobReport(job.name, Ending.NOT_DUE, now)
 
     def is_due(transaction: Session) -> bool:
         check_not_ahead(transaction, clock.real(now))
         return jobs.is_job_due(transaction, job.name, due_at=due_at, now=now)
 
     if not await store.read(is_due):
-        return Ending.NOT_DUE
+        return JobReport(job.name, Ending.NOT_DUE, now)
+    lease = _Lease(store, job, clock, lease_s, due_at)
     with telemetry.stage(Stage.JOB, job=job.name):
-        ending = await _Lease(store, job, clock, lease_s, due_at).attempt(stop)
+        ending = await lease.attempt(stop)
         telemetry.note(ending=str(ending))
     count(Count.JOBS, job=job.name, ending=str(ending))
-    return ending
+    return JobReport(job.name, ending, clock.now(), lease.result.counts, lease.result.failures)
 
 
 class _Lease:
@@ -86,6 +114,7 @@ class _Lease:
         self.store, self.job, self.clock, self.lease_s, self.due_at = store, job, clock, lease_s, due_at
         self.holder = uuid4().hex
         self.until = clock.now()
+        self.result = JobResult()
 
     async def attempt(self, stop: Callable[[], str | None]) -> Ending:
         try:
@@ -107,6 +136,7 @@ class _Lease:
             raise
         except AfterwordError as error:
             ending, failure = Ending.FAILED, type(error).__name__
+            self.result = JobResult(failures={failure: 1})
             logger.warning("the job %s failed (%s); it is tried again", self.job.name, failure)
         finally:
             if failure is not None:
@@ -124,7 +154,7 @@ class _Lease:
         try:
             await asyncio.wait({work, renewal}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
-                await work
+                self.result = await work or JobResult()
                 return Ending.DONE
             logger.warning("the lease of the job %s was lost; it is left to others", self.job.name)
             return Ending.LOST

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -14,8 +15,8 @@ from afterword.extractors.extractor import Extractor
 from afterword.extractors.judge import Judge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.due_times import Clock, Rhythm
-from afterword.pipeline.background.leases import Job
-from afterword.pipeline.batch import run_batch
+from afterword.pipeline.background.leases import Job, JobResult
+from afterword.pipeline.batch import Failure, NotStarted, run_batch
 from afterword.pipeline.budget import AT_ONCE, CostTracker
 from afterword.pipeline.consolidation import consolidate_scope
 from afterword.pipeline.forget_requests import erase_and_compare, retain_and_compare
@@ -63,23 +64,22 @@ class PeriodicJobs:
     rule: ConsolidationRule = field(default_factory=ConsolidationRule)
     clock: Clock = field(default_factory=Clock)
     stop: Callable[[], str | None] = lambda: None
-    defer: Callable[[], Awaitable[object]] | None = None
+    defer: Callable[[], Awaitable[int]] | None = None
     refresher: VectorRefresher | None = None
     concurrency: int = AT_ONCE
     erases: bool = False
     erase_wait: timedelta = WAIT
     retention: Retention = field(default_factory=Retention)
 
-    async def pending(self) -> None:
+    async def pending(self) -> JobResult:
         """Process the recorded sessions, or hand them to workers."""
         if self.defer is not None:
-            await self.defer()
-            await self._erase()
-            return
+            deferred = await self.defer()
+            return JobResult({"sessions handed to workers": deferred, **await self._erase()})
         waiting = await self.store.read(
             lambda transaction: sessions.waiting_sessions(transaction, progress=(sessions.Progress.PENDING,))
         )
-        await run_batch(
+        results = await run_batch(
             self.store,
             [Saved(session.scope, session.session_id) for session in waiting],
             extractor=self.extractor,
@@ -91,37 +91,57 @@ class PeriodicJobs:
             concurrency=self.concurrency,
             is_brief=True,
         )
-        await self._erase()
+        failures = Counter(result.reason for result in results if isinstance(result, Failure))
+        left = sum(isinstance(result, NotStarted) for result in results)
+        counts = {"sessions processed": len(results) - failures.total() - left, **({"left": left} if left else {})}
+        return JobResult({**counts, **await self._erase()}, failures)
 
-    async def retry(self) -> None:
+    async def retry(self) -> JobResult:
         """Queue failed sessions again whose pause has passed."""
-        await self.store.write(lambda transaction: sessions.requeue_failed_sessions(transaction, self.clock.now()))
+        queued = await self.store.write(
+            lambda transaction: sessions.requeue_failed_sessions(transaction, self.clock.now())
+        )
+        return JobResult({"sessions queued again": queued})
 
-    async def consolidation(self) -> None:
+    async def consolidation(self) -> JobResult:
         """Consolidate the scopes that are due for it, one after another."""
-        tracker = self.new_tracker()
+        tracker, consolidated, failures = self.new_tracker(), 0, Counter[str]()
         for scope in await self._scopes_to_consolidate():
             if self.stop() is not None or tracker.reached:
-                return
+                break
             try:
                 await consolidate_scope(self.store, scope, judge=self.judge, budget=tracker, clock=self.clock.now)
             except ExtractionError as error:  # the other scopes must not wait for this one; it stays due
                 logger.warning("%s could not be consolidated (%s)", telemetry.scope_mark(scope), type(error).__name__)
+                failures[str(error)] += 1
                 continue
             if not tracker.reached:
                 await self._mark(scope, self.clock.now())
+                consolidated += 1
+        return JobResult({"memories consolidated": consolidated}, failures)
 
-    async def retain(self) -> None:
+    async def embedding(self) -> JobResult:
+        """Make the missing vectors. Raises `EmbeddingUnavailable`, `BudgetReached` or a `StoreError`."""
+        return JobResult({"vectors made": 0 if self.refresher is None else await self.refresher.refresh_or_raise()})
+
+    async def retain(self) -> JobResult:
         """Forget the sessions and facts that are older than the retention allows."""
         scopes = await self.store.read(read_scopes)
-        await retain_and_compare(self.store, scopes, self.retention, judge=self.judge, at=self.clock.now())
+        at = self.clock.now()
+        receipts = await retain_and_compare(self.store, scopes, self.retention, judge=self.judge, at=at)
+        return JobResult({"rows erased": sum(sum(receipt.erased.values()) for receipt in receipts)})
 
-    async def _erase(self) -> None:
-        """Erase what people asked to be forgotten, once it has been hidden for as long as `erase_wait`."""
-        if self.erases:
-            scopes = await self.store.read(scopes_with_requests)
-            at = self.clock.now()
-            await erase_and_compare(self.store, scopes, judge=self.judge, at=at, wait=self.erase_wait)
+    async def _erase(self) -> dict[str, int]:
+        """Erase what people asked to be forgotten, once it has been hidden for as long as `erase_wait`.
+
+        Return how many rows were erased, by name, if any were.
+        """
+        if not self.erases:
+            return {}
+        scopes = await self.store.read(scopes_with_requests)
+        at = self.clock.now()
+        erased = await erase_and_compare(self.store, scopes, judge=self.judge, at=at, wait=self.erase_wait)
+        return {"rows erased on request": erased.total()} if erased else {}
 
     async def _scopes_to_consolidate(self) -> list[Scope]:
         now, rule = self.clock.now(), self.rule
@@ -140,13 +160,13 @@ class PeriodicJobs:
 
     def jobs(self, rhythms: Mapping[str, Rhythm]) -> list[Job]:
         """Return the jobs with their rhythms. Retries come first: the same round processes what they queue again."""
-        work_by_name: dict[str, Callable[[], Awaitable[object]]] = {
+        work_by_name: dict[str, Callable[[], Awaitable[JobResult | None]]] = {
             RETRIES: self.retry,
             PENDING: self.pending,
             CONSOLIDATION: self.consolidation,
         }
         if self.refresher is not None:
-            work_by_name[EMBEDDING] = self.refresher.refresh_or_raise
+            work_by_name[EMBEDDING] = self.embedding
         if self.retention.is_on:
             work_by_name[RETENTION] = self.retain
         return [Job(name, rhythms[name], work) for name, work in work_by_name.items()]

@@ -15,7 +15,7 @@ from afterword import telemetry
 from afterword.errors import ClockAhead, StoreError
 from afterword.pipeline.background.due_times import MISFIRE_GRACE_S, Clock, Rhythm
 from afterword.pipeline.background.halt import Halt
-from afterword.pipeline.background.leases import LEASE_S, Ending, Job, attempt_job
+from afterword.pipeline.background.leases import LEASE_S, Ending, Job, JobReport, attempt_job
 from afterword.store.database.engine import Store
 
 logger = telemetry.logs(__name__)
@@ -60,18 +60,18 @@ class Schedule:
         clock: Clock | None = None,
         timing: Timing | None = None,
         halt: Halt | None = None,
-        on_end: Callable[[Job, Ending], None] = lambda *_: None,
+        on_end: Callable[[JobReport], None] = lambda _: None,
     ) -> None:
         self.store, self.jobs, self.clock = store, jobs, clock or Clock()
         self.timing, self.halt, self.on_end = timing or Timing(), halt or Halt(), on_end
-        self._running: dict[str, asyncio.Task[Ending]] = {}
+        self._running: dict[str, asyncio.Task[JobReport]] = {}
 
-    async def run_once(self) -> dict[str, Ending]:
+    async def run_once(self) -> tuple[JobReport, ...]:
         """Run the jobs that are due now, one after another, and return how each ended.
 
         Once a stop is requested, the running job has 6 s to end; after that it is handed back.
         """
-        endings: dict[str, Ending] = {}
+        reports = []
         for job in self.jobs:
             task = self._running[job.name] = asyncio.ensure_future(self._attempt(job))
             halted = asyncio.ensure_future(self.halt.wait())
@@ -83,8 +83,9 @@ class Schedule:
                 halted.cancel()
                 await asyncio.gather(task, halted, return_exceptions=True)
                 del self._running[job.name]
-            endings[job.name] = Ending.HANDED_BACK if task.cancelled() else task.result()
-        return endings
+            handed_back = JobReport(job.name, Ending.HANDED_BACK, self.clock.now())
+            reports.append(handed_back if task.cancelled() else task.result())
+        return tuple(reports)
 
     async def run(self) -> None:
         """Run jobs until a stop is requested. Running jobs then have 6 s to end; after that they are handed back."""
@@ -118,25 +119,28 @@ class Schedule:
         task = self._running[job.name] = asyncio.ensure_future(self._attempt(job))
         task.add_done_callback(lambda ended: self._ended(job, ended))
 
-    def _ended(self, job: Job, task: asyncio.Task[Ending]) -> None:
+    def _ended(self, job: Job, task: asyncio.Task[JobReport]) -> None:
         self._running.pop(job.name, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             # Its text may hold a user's words.
             logger.warning("the job %s met a fault (%s), please report it", job.name, type(error).__name__)
 
-    async def _attempt(self, job: Job) -> Ending:
+    async def _attempt(self, job: Job) -> JobReport:
         try:
             lease_s = self.timing.lease_s
-            ending = await attempt_job(self.store, job, clock=self.clock, lease_s=lease_s, stop=self.halt)
+            report = await attempt_job(self.store, job, clock=self.clock, lease_s=lease_s, stop=self.halt)
         except ClockAhead as error:
             logger.warning("the job %s is not begun: %s", job.name, error)
-            ending = Ending.FAILED
+            report = self._failed(job, error)
         except StoreError as error:
             logger.warning("the job %s could not be begun or ended (%s)", job.name, type(error).__name__)
-            ending = Ending.FAILED
-        if ending is not Ending.NOT_DUE:
-            self.on_end(job, ending)
-        return ending
+            report = self._failed(job, error)
+        if report.ending is not Ending.NOT_DUE:
+            self.on_end(report)
+        return report
+
+    def _failed(self, job: Job, error: StoreError) -> JobReport:
+        return JobReport(job.name, Ending.FAILED, self.clock.now(), failures={type(error).__name__: 1})
 
     async def _finish_running(self) -> None:
         """Wait for running jobs, and cancel those that take too long."""
