@@ -38,7 +38,11 @@ class ScriptedClient(FunctionInvocationLayer[Any], BaseChatClient[Any]):
             return self._build_response_stream(self._updates(reply, contents))
         return self._answer(reply, contents)
 
+    async def pause(self) -> None:
+        """Wait before each reply."""
+
     async def _updates(self, reply: Reply, contents: list[Content]) -> AsyncIterator[ChatResponseUpdate]:
+        await self.pause()
         if isinstance(reply, Exception):
             raise reply
         words = reply.split(" ") if isinstance(reply, str) else []
@@ -49,6 +53,7 @@ class ScriptedClient(FunctionInvocationLayer[Any], BaseChatClient[Any]):
             yield ChatResponseUpdate(role="assistant", contents=contents)
 
     async def _answer(self, reply: Reply, contents: list[Content]) -> ChatResponse[Any]:
+        await self.pause()
         if isinstance(reply, Exception):
             raise reply
         return ChatResponse(messages=[Message("assistant", contents)], conversation_id=self._service_session)

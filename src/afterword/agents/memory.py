@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, time
 from functools import cached_property, partial
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self
 
 from autogen_core import CancellationToken, Component
 from autogen_core.memory import Memory, MemoryContent, MemoryQueryResult, UpdateContextResult
@@ -35,6 +35,7 @@ from afterword.agents.store_reference import (
     named_scope,
     resolve_url,
 )
+from afterword.agents.turn_guard import TurnGuard
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
@@ -46,12 +47,10 @@ from afterword.store.database.engine import Store, open_store
 from afterword.store.database.urls import store_url
 from afterword.store.reading.recall import Recall, recall, search
 from afterword.store.reading.scope_vectors import refresh_vectors
-from afterword.telemetry import Count, Stage
+from afterword.telemetry import Stage
 
 RANKED = 10
 ANSWERED = (RecallOutcome.FOUND, RecallOutcome.NOTHING_RELEVANT)
-
-T = TypeVar("T")
 
 _log = telemetry.logs(__name__)
 
@@ -96,8 +95,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         self._label = scope_label(self._scope)
         self._store_argument = store
         self._opened: Store | None = None
-        self._late_task: asyncio.Task[Any] | None = None
-        self._background_tasks: set[asyncio.Task[Any]] = set()
+        self._guard = TurnGuard(self._label)
         self._budget_argument, self._timeout_argument = budget_tokens, timeout_s
         self._clock = clock
         self._embedder_argument = embedder
@@ -110,7 +108,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         """
         enter_conversation(self._scope, model_context)
         with telemetry.stage(Stage.UPDATE_CONTEXT, scope=self._scope):
-            shown = await self._never_failing(self._place_blocks(model_context))
+            shown = await self._guard.attempt(self._place_blocks(model_context))
             telemetry.note(facts=len(shown or ()))
         return UpdateContextResult(memories=MemoryQueryResult(results=[content_of(fact) for fact in shown or ()]))
 
@@ -167,7 +165,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         """Return the facts beside those of a result, in the order of the block; none if not all fit the budget."""
         at = instant_from(as_of, time.max) or self._clock()
         reading = recall_of_scopes(partial(self._recall_of, query, at=at), self._scopes, self._budget_tokens)
-        recalls = await self._never_failing(self._in_time(reading, None)) or []
+        recalls = await self._guard.attempt(self._guard.in_time(reading, self.timeout_s)) or []
         return facts_beside(recalls, result.facts)
 
     async def recall(
@@ -193,7 +191,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         if limit is None and query.strip():
             limit = RANKED
         search = self._search(query, limit, chosen_kinds, at, explain)
-        result = await self._never_failing(self._in_time(search, cancellation_token))
+        result = await self._guard.attempt(self._guard.in_time(search, self.timeout_s, cancellation_token))
         return UNAVAILABLE if result is None else result
 
     async def add(self, content: MemoryContent, cancellation_token: CancellationToken | None = None) -> None:
@@ -222,12 +220,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
 
         It is opened again at the next use. Nothing is deleted.
         """
-        loop = asyncio.get_running_loop()
-        cancelled = [task for task in list(self._background_tasks) if task.get_loop() is loop]
-        for task in cancelled:
-            task.cancel()
-        # A task that is running when its store is closed would leave a connection open.
-        await asyncio.gather(*cancelled, return_exceptions=True)
+        await self._guard.cancel()
         opened, self._opened = self._opened, None
         if opened is not None:
             await opened.close()
@@ -313,17 +306,37 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     async def _enter(self, entry: entered_statements.Entry) -> None:
         await entries.add_entry(await self._store(), self._scope, entry, at=self._clock())
 
+    async def instructions(self, query: str, heard: Collection[str] = (), timeout_s: float | None = None) -> str:
+        """Return the blocks of all scopes as one text, for frameworks that take instructions instead of a context.
+
+        `heard` are the texts of the user's messages that the agent sees. If the store fails, the text is empty. It is
+        waited for `timeout_s` seconds at most, by default as long as in any turn.
+        """
+        with telemetry.stage(Stage.UPDATE_CONTEXT, scope=self._scope):
+            recalls = await self._guard.attempt(self._layers(query, heard, timeout_s)) or []
+            telemetry.note(facts=sum(len(recalled.facts) for recalled, _ in recalls))
+        stable = [layers.stable_text for _, layers in recalls]
+        return "\n".join(filter(None, [*stable, *(layers.question_text for _, layers in recalls)]))
+
+    async def _layers(
+        self, query: str, heard: Collection[str], timeout_s: float | None = None
+    ) -> list[tuple[Recall, Layers]]:
+        """Return what was recalled of each scope, and what of it an agent is told that has heard these texts."""
+        reading = recall_of_scopes(partial(self._recall_of, query), self._scopes, self._budget_tokens)
+        in_time = self._guard.in_time(reading, self.timeout_s if timeout_s is None else max(timeout_s, 0.0))
+        recalls = list(zip(self._scopes, await in_time, strict=True))
+        self._start_refresh([scope for scope, recalled in recalls if recalled.without_vector])
+        return [
+            (recalled, (recalled.layers or Layers(scope_label(scope))).without_turns(heard))
+            for scope, recalled in recalls
+        ]
+
     async def _place_blocks(self, model_context: ChatCompletionContext) -> Sequence[Fact]:
         """Place the block of each scope, and return the facts in them."""
         messages = await model_context.get_messages()
-        query, heard = latest_question(messages), user_texts(messages)
-        reading = recall_of_scopes(partial(self._recall_of, query), self._scopes, self._budget_tokens)
-        recalls = list(zip(self._scopes, await self._in_time(reading, None), strict=True))
-        self._start_refresh([scope for scope, recalled in recalls if recalled.without_vector])
         shown: list[Fact] = []
         marks: list[str] = []
-        for scope, recalled in recalls:
-            layers = (recalled.layers or Layers(scope_label(scope))).without_turns(heard)
+        for recalled, layers in await self._layers(latest_question(messages), user_texts(messages)):
             if await self._place_block(model_context, layers, marks):
                 shown += [*recalled.facts, *(former.fact for former in recalled.former)]
         return shown
@@ -340,60 +353,11 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             _log.warning("memory %s: the context has no room for a block beside the message", layers.label)
         return is_shown
 
-    async def _never_failing(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """Return the result of `work`, None if it failed."""
-        try:
-            return await work
-        # A turn must not fail because of its memory, whatever a driver or a damaged store may raise.
-        except Exception as error:  # noqa: BLE001 - logged, counted, and returned as "unavailable"
-            message = "memory %s was not read (%s), the turn goes on without; see `afterword doctor`"
-            _log.warning(message, self._label, type(error).__name__)
-            telemetry.count(Count.RECALLS, outcome="unavailable")
-            return None
-
-    async def _in_time(self, reading: Coroutine[Any, Any, T], token: CancellationToken | None) -> T:
-        """Return the result of `reading`. Raises TimeoutError if it is late; it goes on in the background."""
-        self._cancel_late_task()
-        task = asyncio.ensure_future(reading)
-        task.add_done_callback(_consume_exception)
-        if token is not None:
-            token.link_future(task)
-        try:
-            await asyncio.wait({task}, timeout=self.timeout_s)
-        except asyncio.CancelledError:
-            self._keep_task(task)
-            task.cancel()
-            raise
-        if not task.done():
-            # The first reading of a large memory may end while the model answers, and serve the next turn.
-            self._late_task = task
-            self._keep_task(task)
-            raise TimeoutError
-        return task.result()
-
     def _start_refresh(self, scopes: Sequence[Scope]) -> None:
         """Make missing vectors in the background, unless that is already running."""
         if self._embedder is not None and scopes and (self._refreshing is None or self._refreshing.done()):
-            self._refreshing = asyncio.ensure_future(self._refresh_vectors(scopes, self._embedder))
-            self._refreshing.add_done_callback(_consume_exception)
-            self._keep_task(self._refreshing)
+            self._refreshing = self._guard.start(self._refresh_vectors(scopes, self._embedder))
 
     async def _refresh_vectors(self, scopes: Sequence[Scope], embedder: Embedder) -> None:
         for scope in scopes:
             await refresh_vectors(await self._store(), scope, embedder, at=self._clock())
-
-    def _keep_task(self, task: asyncio.Task[Any]) -> None:
-        """Keep a reference to a background task until it ends."""
-        self._background_tasks.add(task)
-        task.add_done_callback(self._background_tasks.discard)
-
-    def _cancel_late_task(self) -> None:
-        late, self._late_task = self._late_task, None
-        if late is not None and late.get_loop() is asyncio.get_running_loop():
-            late.cancel()
-
-
-def _consume_exception(task: asyncio.Task[Any]) -> None:
-    # Otherwise asyncio would log the exception of a task that nobody awaits.
-    if not task.cancelled():
-        task.exception()

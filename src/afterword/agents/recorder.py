@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 from sqlmodel import Session
 
 from afterword import telemetry
+from afterword.agents.session_processing import SessionProcessor, chosen_processor
 from afterword.agents.store_reference import StoreReference, named_scope, opened_store
 from afterword.errors import NotFound, StateConflict
 from afterword.facts.scopes import Scope
@@ -57,8 +58,13 @@ async def record_session(
     store: StoreReference | None = None,
     humans: Collection[str] = (),
     off_the_record: bool = False,
+    process: bool | SessionProcessor = False,
 ) -> AsyncIterator[AgentOrTeam]:
     """Save the agent's or team's state at the end of the block, and queue the session for processing.
+
+    With `process` it is processed in the background after the block, by the settings of the profile and the
+    environment, or by what `Afterword.processor` returned. If the program ends first, the session stays queued: it is
+    processed with the next session of its memory, or by `run_pending`.
 
     The state is saved even after an error or a cancellation. The error that ended the block is raised then, and a
     failure to save is only logged. End a team's run within the block: a team that is still running is saved as it is.
@@ -67,7 +73,8 @@ async def record_session(
     `scope` is given, `StateConflict` if the session id is empty or another kind of agent saved this session, and
     `StoreError` if the state could not be stored.
     """
-    recording = _Recording(agent_or_team, named_scope(user, scope), session_id, store, tuple(humans))
+    processor = chosen_processor(process, store)
+    recording = _Recording(agent_or_team, named_scope(user, scope), session_id, store, tuple(humans), processor)
     if not session_id.strip():
         raise StateConflict("the session id is empty; give each conversation an id of its own")
     if off_the_record:
@@ -122,6 +129,7 @@ class _Recording:
     session_id: str
     store: StoreReference | None
     humans: tuple[str, ...]
+    processor: SessionProcessor | None
 
     async def __aenter__(self) -> None: ...
 
@@ -139,6 +147,8 @@ class _Recording:
             raise failure
         if failure is not None:
             _log.error("session %r was not saved (%s)", self.session_id, type(failure).__name__)
+        if failure is None and self.processor is not None:
+            self.processor.start(self.scope, self.session_id)
 
     async def _save(self) -> None:
         with telemetry.stage(Stage.RECORD, scope=self.scope, session_id=self.session_id):

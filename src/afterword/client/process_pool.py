@@ -38,7 +38,7 @@ def count_processes(
     most = min(scopes, _cores() if wanted is None else wanted)
     if not own_process and (most <= 1 or (wanted is None and len(sessions) <= MANY_SESSIONS)):
         return 0
-    if obstacle := _obstacle(resources, store, sessions):
+    if obstacle := process_obstacle(resources, store, sessions):
         if wanted is None and not own_process:
             return 0
         raise ArgumentInvalid(f"these sessions can only be processed in this process: {obstacle}")
@@ -49,7 +49,7 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _obstacle(resources: Resources, store: Store, sessions: Sequence[Saved]) -> str | None:
+def process_obstacle(resources: Resources, store: Store, sessions: Sequence[Saved]) -> str | None:
     """Return why no other process can do the work, None if it can."""
     if resources.is_custom:
         return "the store, the extractor, the judge or the clock is an object of the caller"

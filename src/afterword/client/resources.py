@@ -16,6 +16,7 @@ from afterword.store.database.urls import shown_url
 
 if TYPE_CHECKING:
     from afterword.agents.store_reference import SharedStore
+    from afterword.client.session_processing.background_processor import BackgroundProcessor
     from afterword.composition import ExtractorAndJudge
     from afterword.extractors.extractor import Extractor
     from afterword.extractors.judge import Judge
@@ -48,6 +49,7 @@ class Resources:
         self._extractor, self._judge = extractor, judge
         self._opened: Store | None = None
         self._embedder: LocalEmbedder | EndpointEmbedder | None = None
+        self.processor: BackgroundProcessor | None = None
 
     async def store(self) -> Store:
         """Return the store, opened. Raises `StoreMissing`, `StoreUnreachable`, `StoreOutdated` or `StoreTooNew`."""
@@ -91,7 +93,10 @@ class Resources:
         return self._given_store is not None or self._opened is not None
 
     async def close(self) -> None:
-        """Close what was opened here; it is opened again at the next use."""
+        """Close what was opened here; it is opened again at the next use. Work in the background ends."""
+        processor, self.processor = self.processor, None
+        if processor is not None:
+            await processor.stop()
         embedder, self._embedder = self._embedder, None
         if embedder is not None:
             from afterword.extractors.model.embeddings import EndpointEmbedder

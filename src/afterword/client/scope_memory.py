@@ -243,14 +243,17 @@ class ScopeMemory(ScopeChanges):
         session_id: str,
         humans: Collection[str] = (),
         off_the_record: bool = False,
+        process: bool = False,
     ) -> AbstractAsyncContextManager[AgentOrTeam]:
         """Save the state of an agent or team at the end of an `async with` block, and queue it for processing.
 
-        Like `record_session`, for this memory. `run_pending` or `process(session_id)` extracts the facts. `humans` are
+        Like `record_session`, for this memory. `run_pending` or `process(session_id)` extracts the facts; with
+        `process` that is done in the background, by `Afterword.processor`. `humans` are
         names of people, for speakers whose names do not say so. Raises `StateConflict` for an empty session id, or if
         another kind of agent saved this session.
         """
         from afterword.agents.recorder import record_session
+        from afterword.client.session_processing.background_processor import processor_of
 
         return record_session(
             agent_or_team,
@@ -259,6 +262,7 @@ class ScopeMemory(ScopeChanges):
             store=self._resources.shared_store(),
             humans=humans,
             off_the_record=off_the_record,
+            process=processor_of(self._resources) if process else False,
         )
 
     async def resume(self, agent_or_team: Recordable, *, session_id: str, missing_ok: bool = False) -> bool:

@@ -25,6 +25,8 @@ from afterword.store.forgetting.erasure import Receipt
 from afterword.store.jobs import JobState, read_jobs
 
 if TYPE_CHECKING:
+    from afterword.client.processing import ProcessingOptions
+    from afterword.client.session_processing.background_processor import BackgroundProcessor
     from afterword.pipeline.background.halt import Halt
     from afterword.pipeline.background.leases import JobReport
     from afterword.store.transfer.imports import ImportResult
@@ -44,6 +46,22 @@ class StoreUpkeep:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._resources.shown_url!r})"
+
+    @property
+    def resources(self) -> Resources:
+        """What is opened here; for modules of this package."""
+        return self._resources
+
+    def processor(self, options: ProcessingOptions | None = None) -> BackgroundProcessor:
+        """Return what processes recorded sessions in the background, for `process=` of recorders and providers.
+
+        Without `options` the work is done in a process of its own where that is possible. `finish` of the result waits
+        for the end; `close` ends the work, and leaves the rest queued. There is one for each `Afterword`, with the
+        options of the first call.
+        """
+        from afterword.client.session_processing.background_processor import processor_of
+
+        return processor_of(self._resources, options)
 
     async def _read(self, work: Callable[[Session], T]) -> T:
         return await (await self._resources.store()).read(work)

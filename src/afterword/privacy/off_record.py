@@ -144,7 +144,7 @@ class _StateHiding:
     def _is_from_person(self, message: Mapping[str, Any]) -> bool:
         if message.get("type") in ("AssistantMessage", "ToolCallSummaryMessage"):
             return False
-        names = (message.get(key) for key in ("source", "name", "role"))
+        names = (message.get(key) for key in ("source", "author_name", "name", "role"))
         speaker = next((name for name in names if isinstance(name, str) and name), "")
         return composed(speaker).casefold() in self._humans
 
@@ -172,11 +172,12 @@ def _content_words(text: str) -> set[str]:
 def _is_message(value: object) -> bool:
     if not isinstance(value, Mapping) or value.get("type") in _NO_WORDS or value.get("role") in ("system", "developer"):
         return False
-    return "content" in value and any(key in value for key in ("source", "role", "name", "type"))
+    has_content = "content" in value or isinstance(value.get("contents"), list)
+    return has_content and any(key in value for key in ("source", "role", "name", "type"))
 
 
 def _message_text(message: Mapping[str, Any]) -> str:
-    content = message.get("content")
+    content = message.get("content", message.get("contents"))
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else ()

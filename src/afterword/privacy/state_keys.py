@@ -1,8 +1,10 @@
-"""Keys of AutoGen's saved states whose values are names, ids and types, which AutoGen needs unchanged."""
+"""Keys of saved states whose values are names, ids and types, which AutoGen and Agent Framework need unchanged."""
 
 from __future__ import annotations
 
-_IDENTIFIERS = frozenset({"type", "source", "id", "role", "name", "call_id", "tool_call_id", "version", "mime_type"})
+_IDENTIFIERS = frozenset(
+    {"type", "source", "id", "role", "name", "author_name", "call_id", "tool_call_id", "version", "mime_type"}
+)
 
 NEVER_MASKED = _IDENTIFIERS | {"message_id", "thread_id"}
 """Keys whose values are not searched for secrets."""

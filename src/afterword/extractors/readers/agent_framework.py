@@ -26,8 +26,8 @@ from afterword.extractors.readers.utterances import (
 )
 from afterword.facts.transcripts import Role
 
-SAID_AT = "afterword_said_at"
-"""The additional property in which our own recorder keeps when a message was said."""
+SAID_AT = "created_at"
+"""The additional property in which our own provider keeps when a message was said."""
 
 _LOOP_TEXTS = frozenset({"Continue working on the task. If it is complete, say so.", "please continue."})
 _LOOP_PROGRESS = "Progress so far:\n- "
@@ -154,7 +154,7 @@ def _read(message: JsonObject, log: ReadingLog, agents: frozenset[str]) -> Itera
     text = "\n".join(words)
     if not text:
         return
-    if _is_injected(properties):
+    if is_injected(properties):
         yield Utterance(source, text, Role.MEMORY, said_at)
     elif speaker_role is Role.HUMAN and is_loop_text(text):
         yield Utterance("workflow", text, Role.SYSTEM, said_at)
@@ -178,7 +178,8 @@ def _is_summary(properties: JsonObject) -> bool:
     return isinstance(group, dict) and ("_summary_of_message_ids" in group or "_summary_of_group_ids" in group)
 
 
-def _is_injected(properties: JsonObject) -> bool:
+def is_injected(properties: JsonObject) -> bool:
+    """Whether a context provider put the message with these properties into the conversation."""
     attribution = properties.get("_attribution")
     return isinstance(attribution, dict) and "source_id" in attribution
 

@@ -1,0 +1,170 @@
+"""What the store keeps of a session of Agent Framework: its messages, in the form that the framework saves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from difflib import SequenceMatcher
+from hashlib import sha256
+from typing import Any
+
+from agent_framework import Message
+from sqlmodel import Session
+
+from afterword.agents.recorder import GENERIC, queue_state
+from afterword.errors import NotFound, StateConflict
+from afterword.extractors.readers.agent_framework import SAID_AT
+from afterword.facts.scopes import Scope
+from afterword.facts.words import folded
+from afterword.store import sessions
+from afterword.store.database.engine import Store
+
+COMPONENT = "AgentFrameworkSession"
+"""The kind of component under which the sessions are stored."""
+OTHER_COMPONENT = " (agent framework)"
+"""What is appended to a session id that an AutoGen agent has used: an application may keep the ids of its chats."""
+KEPT_CONTENTS = frozenset({"text", "function_call", "function_result", "data", "uri"})
+
+JsonMessage = dict[str, Any]
+
+
+@dataclass(slots=True)
+class SessionRecord:
+    """The messages of one session so far. `session_id` is the id under which they are stored."""
+
+    scope: Scope
+    session_id: str
+    messages: list[JsonMessage] = field(default_factory=list)
+
+    async def save(self, store: Store, humans: Collection[str]) -> None:
+        """Store the messages, and queue the session for processing. Raises `StoreError`."""
+        state = _state(self.session_id, self.messages)
+        await queue_state(store, self.scope, self.session_id, state, component=COMPONENT, humans=humans)
+
+    def add_transcript(self, transcript: Sequence[JsonMessage]) -> None:
+        """Add the messages of a part of the conversation that are not known, each in its place."""
+        self.messages = _united(self.messages, transcript)
+
+    def add(self, incoming: Sequence[JsonMessage]) -> None:
+        """Add messages, without those that are known.
+
+        Callers may send the whole transcript again, and a question that was never answered may be asked again.
+        """
+        if any(message["role"] != "user" for message in incoming):
+            self.add_transcript(incoming)
+            return
+        asked = _keys(self.messages)
+        longest = next((size for size, (role, _) in enumerate(reversed(asked)) if role != "user"), len(asked))
+        new = _keys(incoming)
+        sizes = range(min(longest, len(new)), -1, -1)
+        repeated = next(size for size in sizes if asked[len(asked) - size :] == new[:size])
+        self.messages = [*self.messages, *incoming[repeated:]]
+
+
+async def read_record(store: Store, scope: Scope, session_id: str) -> SessionRecord:
+    """Return the stored messages of a session, none for a new one. Raises `StoreError`."""
+
+    def work(transaction: Session) -> SessionRecord:
+        for name in (session_id, session_id + OTHER_COMPONENT):
+            try:
+                state = sessions.load_state(transaction, scope, name, COMPONENT)
+            except NotFound:
+                return SessionRecord(scope, name)
+            except StateConflict:
+                continue
+            return SessionRecord(scope, name, _messages(state))
+        raise StateConflict(f"session {session_id!r} of {scope} was saved by another kind of agent")
+
+    return await store.read(work)
+
+
+def json_messages(messages: Sequence[Message], at: datetime, humans: Collection[str] | None) -> list[JsonMessage]:
+    """Return messages as they are stored. What `humans` (None: anybody) did not say is an agent's, whatever its role.
+
+    Pictures and files are left out, except that they were there.
+    """
+    return [_json_message(message, at, humans) for message in messages]
+
+
+def masked_messages(store: Store, messages: Sequence[JsonMessage]) -> list[JsonMessage]:
+    """Return messages as they look in the store: without secrets, and without what was said off the record."""
+    people = {message.get("author_name") or "user" for message in messages if message["role"] == "user"}
+    return _messages(store.privacy.mask_state(_state("", messages), (*people, *GENERIC)))
+
+
+def transcript_digests(messages: Sequence[JsonMessage]) -> list[str]:
+    """Return a digest of the words up to each answer, the longest transcript first."""
+    digests, running = [], sha256()
+    for role, text in _keys(messages):
+        if role in ("user", "assistant") and text:
+            running.update(f"{role}\x1f{text}\x1e".encode())
+            if role == "assistant":
+                digests.append(running.hexdigest())
+    return digests[::-1]
+
+
+def spoken_words(message: Mapping[str, Any]) -> str:
+    """Return the words of a message."""
+    return "\n".join(content["text"] for content in message["contents"] if content.get("type") == "text")
+
+
+def _json_message(message: Message, at: datetime, humans: Collection[str] | None) -> JsonMessage:
+    # What is no JSON value, for example in the arguments of a call, is stored as its text.
+    plain: JsonMessage = json.loads(json.dumps(message.to_dict(), default=str))
+    contents = [
+        _short_content(content) for content in plain.get("contents", ()) if content.get("type") in KEPT_CONTENTS
+    ]
+    properties = plain.get("additional_properties") or {}
+    kept_properties = {name: properties[name] for name in ("_attribution", "_group") if name in properties}
+    author, role = plain.get("author_name"), str(plain.get("role"))
+    if role == "user" and humans is not None and folded(author or "user") not in humans:
+        role, author = "assistant", author or "caller"
+    return {
+        "type": "message",
+        "role": role,
+        "contents": [_short_content(content) for content in contents if content.get("type") in KEPT_CONTENTS],
+        **({"author_name": author} if author else {}),
+        "additional_properties": {**kept_properties, SAID_AT: at.isoformat()},
+    }
+
+
+def _short_content(content: JsonMessage) -> JsonMessage:
+    kind = content["type"]
+    names = {
+        "text": ("text",),
+        "function_call": ("call_id", "name", "arguments"),
+        "function_result": ("call_id", "result"),
+    }.get(kind, ("media_type",))
+    return {"type": kind, **{name: content[name] for name in names if content.get(name) is not None}}
+
+
+def _united(known: Sequence[JsonMessage], incoming: Sequence[JsonMessage]) -> list[JsonMessage]:
+    """Return the messages of both lists in order, each once, those in both as they are known."""
+    united: list[JsonMessage] = []
+    matcher = SequenceMatcher(None, _keys(known), _keys(incoming), autojunk=False)
+    for tag, start, end, new_start, new_end in matcher.get_opcodes():
+        united += known[start:end]
+        if tag != "equal":
+            united += incoming[new_start:new_end]
+    return united
+
+
+def _keys(messages: Sequence[JsonMessage]) -> list[tuple[str, str]]:
+    return [(message["role"], _key_text(message)) for message in messages]
+
+
+def _key_text(message: JsonMessage) -> str:
+    text = spoken_words(message)
+    return text or json.dumps(message["contents"], sort_keys=True)
+
+
+def _state(session_id: str, messages: Sequence[JsonMessage]) -> dict[str, Any]:
+    kept_state = {"afterword": {"messages": list(messages)}}
+    return {"type": "session", "session_id": session_id, "service_session_id": None, "state": kept_state}
+
+
+def _messages(state: Mapping[str, Any]) -> list[JsonMessage]:
+    messages: list[JsonMessage] = state["state"]["afterword"]["messages"]
+    return list(messages)

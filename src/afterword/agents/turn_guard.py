@@ -1,0 +1,110 @@
+"""Keeps a turn from failing or waiting because of its memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from autogen_core import CancellationToken
+
+from afterword import telemetry
+from afterword.telemetry import Count
+
+T = TypeVar("T")
+
+_log = telemetry.logs(__name__)
+
+
+class TurnGuard:
+    """Limits how long a turn waits for its memory, and holds the tasks that go on in the background.
+
+    `label` names the memory in the log.
+    """
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._late_task: asyncio.Task[Any] | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def attempt(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """Return the result of `work`, None if it failed."""
+        try:
+            return await work
+        # A turn must not fail because of its memory, whatever a driver or a damaged store may raise.
+        except Exception as error:  # noqa: BLE001 - logged, counted, and returned as "unavailable"
+            message = "memory %s was not read or written (%s), the turn goes on without; see `afterword doctor`"
+            _log.warning(message, self._label, type(error).__name__)
+            telemetry.count(Count.RECALLS, outcome="unavailable")
+            return None
+
+    async def in_time(
+        self, reading: Coroutine[Any, Any, T], timeout_s: float, token: CancellationToken | None = None
+    ) -> T:
+        """Return the result of `reading`. Raises TimeoutError if it is late; it goes on in the background."""
+        self._cancel_late_task()
+        task = asyncio.ensure_future(reading)
+        task.add_done_callback(_consume_exception)
+        if token is not None:
+            token.link_future(task)
+        try:
+            await asyncio.wait({task}, timeout=timeout_s)
+        except asyncio.CancelledError:
+            self._keep(task)
+            task.cancel()
+            raise
+        if not task.done():
+            # The first reading of a large memory may end while the model answers, and serve the next turn.
+            self._late_task = task
+            self._keep(task)
+            raise TimeoutError
+        return task.result()
+
+    async def finished(self, task: asyncio.Task[T], timeout_s: float) -> T:
+        """Return the result of a task, which goes on even if the turn is cancelled.
+
+        Raises TimeoutError if it is late; it goes on in the background.
+        """
+        await asyncio.wait({task}, timeout=max(timeout_s, 0.0))
+        if not task.done():
+            raise TimeoutError
+        return task.result()
+
+    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Return a task that does the work in the background."""
+        task = asyncio.ensure_future(work)
+        task.add_done_callback(_consume_exception)
+        self._keep(task)
+        return task
+
+    async def settle(self) -> None:
+        """Wait for the background tasks of the running loop."""
+        await asyncio.gather(*self._own_tasks(), return_exceptions=True)
+
+    async def cancel(self) -> None:
+        """Cancel the background tasks of the running loop, and wait for their end."""
+        cancelled = self._own_tasks()
+        for task in cancelled:
+            task.cancel()
+        # A task that is running when its store is closed would leave a connection open.
+        await asyncio.gather(*cancelled, return_exceptions=True)
+
+    def _own_tasks(self) -> list[asyncio.Task[Any]]:
+        loop = asyncio.get_running_loop()
+        return [task for task in list(self._tasks) if task.get_loop() is loop]
+
+    def _keep(self, task: asyncio.Task[Any]) -> None:
+        """Keep a reference to a background task until it ends."""
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _cancel_late_task(self) -> None:
+        late, self._late_task = self._late_task, None
+        if late is not None and late.get_loop() is asyncio.get_running_loop():
+            late.cancel()
+
+
+def _consume_exception(task: asyncio.Task[Any]) -> None:
+    # Otherwise asyncio would log the exception of a task that nobody awaits.
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,112 @@
+"""Processes recorded sessions in the background, while the program goes on with its own work."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from weakref import WeakKeyDictionary
+
+from afterword import telemetry
+from afterword.client.process_pool import process_obstacle
+from afterword.client.processing import ProcessingOptions, process
+from afterword.client.resources import Resources
+from afterword.errors import AfterwordError
+from afterword.facts.scopes import Scope
+from afterword.pipeline.batch import queued_sessions
+from afterword.pipeline.selection import Selection
+
+_log = telemetry.logs(__name__)
+
+
+class BackgroundProcessor:
+    """Processes recorded sessions one batch after the other, with the budget, the retries and the limits of a run.
+
+    Together with a session it processes what waits of the same memory, for example from a program that ended too
+    early. Without `options` the work is done in a process of its own where that is possible, so that this one goes on
+    answering. It may be used from several event loops.
+    """
+
+    def __init__(
+        self, resources: Resources, options: ProcessingOptions | None = None, *, closes_resources: bool = False
+    ) -> None:
+        self._resources, self._options = resources, options
+        self._closes_resources = closes_resources
+        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopQueue] = WeakKeyDictionary()
+
+    def start(self, scope: Scope, session_id: str, *, after_s: float = 0.0) -> None:
+        """Process a recorded session in `after_s` seconds; a second call for it replaces the first."""
+        loop = asyncio.get_running_loop()
+        queue = self._loops.setdefault(loop, _LoopQueue())
+        queue.due_at[scope, session_id] = loop.time() + after_s
+        queue.changed.set()
+        if queue.task is None or queue.task.done():
+            queue.task = asyncio.create_task(self._work(queue))
+
+    async def finish(self) -> None:
+        """Process what was started in this event loop, without a pause, and wait for the end."""
+        queue = self._loops.get(asyncio.get_running_loop())
+        if queue is None or queue.task is None:
+            return
+        queue.due_at = dict.fromkeys(queue.due_at, 0.0)
+        queue.changed.set()
+        await asyncio.wait({queue.task})
+
+    async def stop(self) -> None:
+        """End the work of this event loop. Sessions that are not done stay queued in the store."""
+        queue = self._loops.pop(asyncio.get_running_loop(), None)
+        if queue is not None and queue.task is not None:
+            queue.task.cancel()
+            await asyncio.wait({queue.task})
+
+    async def _work(self, queue: _LoopQueue) -> None:
+        try:
+            while queue.due_at:
+                await self._next_batch(queue)
+                if self._closes_resources and not queue.due_at:
+                    await self._resources.close()
+        finally:
+            if self._closes_resources:
+                await self._resources.close()
+
+    async def _next_batch(self, queue: _LoopQueue) -> None:
+        """Process what is due, or wait until something is."""
+        now = asyncio.get_running_loop().time()
+        ready = {key for key, due_at in queue.due_at.items() if due_at <= now}
+        if ready:
+            for key in ready:
+                del queue.due_at[key]
+            await self._process(ready)
+            return
+        queue.changed.clear()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(queue.changed.wait(), min(queue.due_at.values()) - now)
+
+    async def _process(self, ended: set[tuple[Scope, str]]) -> None:
+        try:
+            store = await self._resources.store()
+            waiting = await queued_sessions(store, at=self._resources.now())
+            scopes = {scope for scope, _ in ended}
+            selected = [saved for saved in waiting if saved.scope in scopes]
+            if selected:
+                obstacle = process_obstacle(self._resources, store, selected)
+                options = self._options or ProcessingOptions(own_process=obstacle is None)
+                await process(self._resources, Selection(selected, are_named=False), options)
+        except AfterwordError as error:
+            # The sessions stay queued, and the next one of their memory or `run_pending` tries them again.
+            _log.warning("sessions that ended were not processed (%s)", type(error).__name__)
+
+
+class _LoopQueue:
+    """The sessions that wait in one event loop, each with the time at which it is due, and the task that does them."""
+
+    def __init__(self) -> None:
+        self.due_at: dict[tuple[Scope, str], float] = {}
+        self.changed = asyncio.Event()
+        self.task: asyncio.Task[None] | None = None
+
+
+def processor_of(resources: Resources, options: ProcessingOptions | None = None) -> BackgroundProcessor:
+    """Return the background processor of these resources, made with `options` at the first call."""
+    if resources.processor is None:
+        resources.processor = BackgroundProcessor(resources, options)
+    return resources.processor
