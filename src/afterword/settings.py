@@ -37,6 +37,7 @@ from afterword.store.database.urls import DEFAULT_URL
 from afterword.store.forgetting.erase_requests import WAIT
 from afterword.store.forgetting.retention import Retention
 from afterword.store.retry_schedule import Retries
+from afterword.webhook_options import WebhookOptions
 
 PROFILE = Path("afterword.toml")
 
@@ -99,6 +100,7 @@ class ScheduleOptions(BaseModel):
     consolidation: float | str = 3600
     embedding: float | str = 60
     retention: float | str = 24 * 3600.0
+    webhooks: float | str = 15
     timezone: str = "UTC"
     jitter_s: float = Field(default=5.0, ge=0)
     lease_s: float = Field(default=120.0, gt=0)
@@ -322,6 +324,7 @@ class Settings(BaseSettings):
     retention: RetentionOptions = RetentionOptions()
     log: LogOptions = LogOptions()
     server: ServerOptions = ServerOptions()
+    webhooks: WebhookOptions = WebhookOptions()
 
     def store_privacy(self) -> Privacy:
         """Return the privacy policy that the store takes, with what is kept and told of agents and other people."""

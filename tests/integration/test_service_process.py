@@ -179,7 +179,7 @@ def test_the_examples_of_the_page_run(repository: Path, tmp_path: Path) -> None:
     """The program in Python and the one in TypeScript remember and recall against a live service."""
     url = f"sqlite:///{tmp_path}/afterword.db"
     key = json.loads(afterword_command(url, "keys", "create", "--user", "mira", "--json"))["key"]
-    (python,) = blocks(repository, "python")
+    python, _ = blocks(repository, "python")
     (typescript,) = blocks(repository, "typescript")
     assert len(python.splitlines()) <= 30
     with served(url, tmp_path) as (_, address):

@@ -13,10 +13,11 @@ from types import ModuleType
 from afterword.client import app
 from afterword.client.access.keys import Keys
 from afterword.client.access.requests import KeyedRequests
+from afterword.client.access.webhooks import Webhooks
 from afterword.client.agent_access.access import AgentAccess
 from afterword.client.scope_memory import ScopeMemory
 
-WRAPPED = (app.Afterword, ScopeMemory, Keys, KeyedRequests, AgentAccess)
+WRAPPED = (app.Afterword, ScopeMemory, Keys, KeyedRequests, Webhooks, AgentAccess)
 SYNC_NAMES = {cls.__name__: f"Sync{cls.__name__}" for cls in WRAPPED}
 OWN_MEMBERS = {
     "Afterword": ["def __enter__(self) -> Self: ...", "def __exit__(self, *_: object) -> None: ..."],

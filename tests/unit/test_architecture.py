@@ -48,8 +48,8 @@ def test_broad_excepts_are_counted(modules: dict[Path, ast.Module]) -> None:
 
 
 def test_no_path_deletes_an_assertion(modules: dict[Path, ast.Module]) -> None:
-    """Nothing is lost: what is deleted are derived facts, vectors, the former reading of a turn, and answers
-    to repeated requests; only forgetting erases."""
+    """Nothing is lost: what is deleted are derived facts, vectors, the former reading of a turn, answers
+    to repeated requests, and webhooks; only forgetting erases."""
     deleted = {
         ast.unparse(node.args[0])
         for path, tree in modules.items()
@@ -59,7 +59,7 @@ def test_no_path_deletes_an_assertion(modules: dict[Path, ast.Module]) -> None:
     }
     assert deleted == {
         *("FactRow", "FactAssertionRow", "ScopeChangeRow", "TurnRow", "VectorRow"),
-        "RepeatableRequestRow",
+        *("RepeatableRequestRow", "WebhookRow", "WebhookPostRow"),
     }
 
 

@@ -91,6 +91,96 @@ def revoke_key_command(key_id: KeyId, as_json: Json = False) -> None:
         console().print(f"key {key.id} is revoked")
 
 
+webhooks_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Tell other programs when something needs a person."
+)
+app.add_typer(webhooks_app, name="webhooks")
+
+WebhookId = Annotated[str, typer.Argument(metavar="ID", help="The id of a webhook; see `afterword webhooks list`.")]
+
+
+@webhooks_app.command(name="add")
+def add_webhook_command(
+    url: Annotated[str, typer.Argument(metavar="URL", help="Where posts go; it begins with https://.")],
+    events: Annotated[
+        list[str] | None,
+        typer.Option("--event", help="session set aside, budget reached or review waits; several times; default all."),
+    ] = None,
+    tenant: Annotated[str, typer.Option("--tenant", help="The tenant whose memories are meant.")] = "default",
+    as_json: Json = False,
+) -> None:
+    """Make a webhook and print the secret that signs its posts. It is shown once."""
+    from afterword.client.access.webhooks import webhook_json
+
+    made = call_store(lambda store: store.webhooks.add(url, events=events or (), tenant=tenant), create=True)
+    if as_json:
+        print_json({**webhook_json(made.webhook), "secret": made.secret})
+        return
+    console().print(made.secret)
+    console(to_errors=True).print(f"webhook {made.webhook.id}; the secret is not shown again")
+
+
+@webhooks_app.command(name="list")
+def list_webhooks_command(
+    webhook_id: Annotated[
+        str | None, typer.Argument(metavar="ID", help="List the posts of this webhook, newest first.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List the webhooks with the number of their posts, or the posts of one."""
+    from afterword.client.access.webhooks import webhook_json, webhook_post_json
+
+    if webhook_id is not None:
+        posts = [webhook_post_json(post) for post in call_store(lambda store: store.webhooks.posts(webhook_id))]
+        if as_json:
+            print_json(posts)
+        else:
+            names = ("event", "created_at", "state", "tries", "next_try_at", "failure")
+            rows = [tuple(post[name] or "" for name in names) for post in posts]
+            console().print(table(f"{len(rows)} posts", names, rows))
+        return
+    hooks = call_store(lambda store: store.webhooks.list())
+    if as_json:
+        print_json([{**webhook_json(hook.webhook), "posts": hook.posts} for hook in hooks])
+        return
+    listed: list[tuple[Any, ...]] = [
+        (
+            *(hook.webhook.id, hook.webhook.url, hook.webhook.tenant, ", ".join(hook.webhook.events)),
+            ", ".join(f"{count} {state}" for state, count in hook.posts.items()),
+        )
+        for hook in hooks
+    ]
+    console().print(table(f"{len(listed)} webhooks", ("webhook", "url", "tenant", "events", "posts"), listed))
+
+
+@webhooks_app.command(name="remove")
+def remove_webhook_command(webhook_id: WebhookId) -> None:
+    """Remove a webhook with its posts."""
+    removed = call_store(lambda store: store.webhooks.remove(webhook_id))
+    console().print(f"webhook {removed.id} is removed")
+
+
+@webhooks_app.command(name="retry")
+def retry_webhook_command(webhook_id: WebhookId) -> None:
+    """Queue the posts again that were set aside."""
+    count = call_store(lambda store: store.webhooks.retry(webhook_id))
+    console().print(f"{count} posts are queued again")
+
+
+@webhooks_app.command(name="test")
+def try_webhook_command(webhook_id: WebhookId, as_json: Json = False) -> None:
+    """Send a test at once, and say what became of it. The exit code is 1 if it failed."""
+    from afterword.client.access.webhooks import webhook_post_json
+
+    post = call_store(lambda store: store.webhooks.test(webhook_id))
+    if as_json:
+        print_json(webhook_post_json(post))
+    else:
+        console().print("sent" if post.failure is None else f"not sent: {post.failure}")
+    if post.failure is not None:
+        raise typer.Exit(1)
+
+
 @app.command(name="audit")
 def audit_command(
     user: User = None,

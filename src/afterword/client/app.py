@@ -42,6 +42,7 @@ from afterword.store.run_effects import RunEffect
 from afterword.store.runs import Run
 
 if TYPE_CHECKING:
+    from afterword.client.access.webhooks import Webhooks
     from afterword.client.processing import ProcessingOptions
     from afterword.extractors.extractor import Extractor
     from afterword.extractors.judge import Judge
@@ -85,6 +86,13 @@ class Afterword(StoreUpkeep):
     def requests(self) -> KeyedRequests:
         """The requests of keys: begin and end them, so that they are audited and can be repeated."""
         return KeyedRequests(self._resources)
+
+    @property
+    def webhooks(self) -> Webhooks:
+        """The webhooks of the store: make, list, test and remove them."""
+        from afterword.client.access.webhooks import Webhooks
+
+        return Webhooks(self._resources)
 
     async def audit(
         self,

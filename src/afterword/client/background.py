@@ -8,6 +8,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from afterword.client.access.webhooks import sender_of
 from afterword.client.resources import Resources
 from afterword.errors import ArgumentInvalid
 from afterword.pipeline.background.due_times import Rhythm
@@ -20,6 +21,7 @@ from afterword.pipeline.background.periodic_jobs import (
     ConsolidationRule,
     PeriodicJobs,
 )
+from afterword.pipeline.background.webhook_sending import WEBHOOKS
 from afterword.settings import ScheduleOptions
 from afterword.store.database.engine import Store
 from afterword.store.transfer.fact_json import iso_instant
@@ -58,6 +60,7 @@ async def open_schedule(
             erase_wait=settings.privacy.erase_wait,
             concurrency=settings.concurrency,
             retention=settings.retention.policy(),
+            webhooks=sender_of(store, settings.webhooks, resources.now, halt),
         )
         timing = Timing(options.jitter_s, options.lease_s)
         yield Schedule(store, chores.jobs(rhythms), timing=timing, halt=halt, on_end=on_end)
@@ -77,6 +80,7 @@ def rhythms_of(options: ScheduleOptions) -> Mapping[str, Rhythm]:
         CONSOLIDATION: options.consolidation,
         EMBEDDING: options.embedding,
         RETENTION: options.retention,
+        WEBHOOKS: options.webhooks,
     }
     return {name: Rhythm.parse(text, options.timezone) for name, text in due_times.items()}
 

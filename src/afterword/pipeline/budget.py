@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -25,6 +25,7 @@ from afterword.extractors.model.prices import Prices, shipped_prices
 from afterword.facts.scopes import Scope
 from afterword.pipeline.errors import BudgetReached, PriceUnknown, TimeReached
 from afterword.store import costs
+from afterword.store.access.webhooks import WebhookEvent, announce
 from afterword.store.costs import CallStatus, Spending
 from afterword.store.database.engine import Store
 from afterword.telemetry import Count, count
@@ -165,6 +166,8 @@ class CostTracker:
             except BudgetReached as error:
                 if not self._reserved:
                     self.reached = str(error)
+                    with suppress(StoreError):  # the budget is kept without it
+                        await account.store.write(partial(self._announce_reached, account), lasting=False)
                     raise
             await self._settled.wait()
 
@@ -177,6 +180,13 @@ class CostTracker:
         return costs.reserve_spending(
             transaction, account.scope, account.source, purpose=purpose, model=request.model, at=at, bound=bound
         )
+
+    def _announce_reached(self, account: Account, transaction: Session) -> None:
+        """Tell webhooks that a budget is reached, once a day."""
+        at = self._clock()
+        day = costs.day_of(at).isoformat()
+        content = {"day": day, "micro_usd": self.spent.micro_usd, "tokens": self.spent.tokens}
+        announce(transaction, WebhookEvent.BUDGET_REACHED, account.scope, f"budget/{day}", content, at)
 
     def _refuse(self, span: str, usd: Decimal | None, tokens: int | None, at_most: Spending, bound: Spending) -> None:
         """Raise `BudgetReached` if the request could exceed a limit."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse
 
 from afterword import Scope
 from afterword.client.access.requests import audit_entry_json
+from afterword.client.access.webhooks import webhook_json, webhook_post_json
 from afterword.client.json_forms import saved_session_json
 from afterword.errors import NothingSelected
 from afterword.server.access import Admin, KeyHolder
 from afterword.server.changes import Answer, IdempotencyKey, change
-from afterword.server.contents import Cursor, Limit, RetryBody
+from afterword.server.contents import Cursor, Limit, RetryBody, WebhookBody
 
 router = APIRouter(prefix="/v1/admin", tags=["administration"])
 
@@ -79,3 +80,60 @@ async def list_audit(
     """List which key asked for what and when, newest first. No words are recorded."""
     page = await who.app.audit(tenant=who.key.tenant, scope=scope, key_id=key, limit=limit, after=after)
     return JSONResponse({"entries": [audit_entry_json(entry) for entry in page.entries], "next": page.next})
+
+
+WebhookId = Annotated[str, Path(max_length=100)]
+
+
+@router.get("/webhooks")
+async def list_webhooks(who: Admin) -> JSONResponse:
+    """List the webhooks of the tenant, and how many posts of each are waiting, sent and set aside."""
+    hooks = await who.app.webhooks.list(tenant=who.key.tenant)
+    return JSONResponse({"webhooks": [{**webhook_json(hook.webhook), "posts": hook.posts} for hook in hooks]})
+
+
+@router.post("/webhooks")
+async def add_one_webhook(body: WebhookBody, who: Admin) -> JSONResponse:
+    """Make a webhook. The answer holds the secret that signs its posts, which is shown once."""
+    async with who.app.requests.begin(who.key, "webhook add") as request:
+        made = await who.app.webhooks.add(body.url, events=body.events, tenant=who.key.tenant)
+        request.result = 200
+    return JSONResponse({**webhook_json(made.webhook), "secret": made.secret})
+
+
+@router.get("/webhooks/{webhook_id}/posts")
+async def list_webhook_posts(webhook_id: WebhookId, who: Admin) -> JSONResponse:
+    """List the last 100 posts of a webhook, newest first."""
+    posts = await who.app.webhooks.posts(webhook_id, tenant=who.key.tenant)
+    return JSONResponse({"posts": [webhook_post_json(post) for post in posts]})
+
+
+@router.post("/webhooks/{webhook_id}/test")
+async def try_webhook(webhook_id: WebhookId, request: Request, who: Admin) -> JSONResponse:
+    """Send a test to a webhook at once, and return what became of it."""
+
+    async def work() -> Answer:
+        sending = who.app.webhooks.test(webhook_id, tenant=who.key.tenant)
+        return webhook_post_json(await request.app.state.background.apart(sending))
+
+    return await change(who, "webhook test", work)
+
+
+@router.post("/webhooks/{webhook_id}/retry")
+async def retry_webhook(webhook_id: WebhookId, who: Admin) -> JSONResponse:
+    """Queue the posts of a webhook again that were set aside."""
+
+    async def work() -> Answer:
+        return {"queued": await who.app.webhooks.retry(webhook_id, tenant=who.key.tenant)}
+
+    return await change(who, "webhook retry", work)
+
+
+@router.delete("/webhooks/{webhook_id}")
+async def remove_one_webhook(webhook_id: WebhookId, who: Admin) -> JSONResponse:
+    """Remove a webhook with its posts."""
+
+    async def work() -> Answer:
+        return webhook_json(await who.app.webhooks.remove(webhook_id, tenant=who.key.tenant))
+
+    return await change(who, "webhook remove", work)

@@ -76,7 +76,7 @@ def create_app(app: Afterword, options: ServerOptions | None = None) -> FastAPI:
         service.add_middleware(
             CORSMiddleware,
             allow_origins=options.cors_origins,
-            allow_methods=["GET", "POST", "PATCH"],
+            allow_methods=["GET", "POST", "PATCH", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "X-Request-ID"],
             expose_headers=["ETag", "Location", "Idempotency-Replayed", "Retry-After", "X-Request-ID"],
         )

@@ -10,15 +10,18 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
-from afterword import Afterword, ProcessingReport, Scope
+from afterword import Afterword, Scope
 from afterword.errors import AfterwordError
 from afterword.server.work_thread import WorkThread
 
 _log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 HOUR_S = 3600.0
+SECONDS_BETWEEN_POSTS = 5.0
 
 
 class Background:
@@ -33,9 +36,9 @@ class Background:
         """Process a pending session soon."""
         self._queue.put_nowait((scope, session_id))
 
-    async def process(self, processing: Coroutine[Any, Any, ProcessingReport]) -> ProcessingReport:
-        """Process sessions in a thread of their own, and return what became of them."""
-        return await self._thread.run(processing)
+    async def apart(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return the result of work that takes long. It is done in a thread of its own."""
+        return await self._thread.run(work)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -45,7 +48,8 @@ class Background:
 
     @asynccontextmanager
     async def _tasks(self) -> AsyncIterator[None]:
-        tasks = [asyncio.create_task(self._process_queue()), asyncio.create_task(self._discard_old_answers())]
+        work = self._process_queue(), self._discard_old_answers(), self._send_posts()
+        tasks = [asyncio.create_task(part) for part in work]
         try:
             yield
         finally:
@@ -59,7 +63,7 @@ class Background:
         while True:
             scope, session_id = await self._queue.get()
             try:
-                await self.process(self._app.scope(scope).process(session_id=session_id))
+                await self.apart(self._app.scope(scope).process(session_id=session_id))
             except AfterwordError as error:
                 # The session stays as it is, and the schedule tries it again.
                 _log.warning("a queued session was not processed (%s)", type(error).__name__)
@@ -71,3 +75,11 @@ class Background:
                 await self._app.requests.discard_old_answers()
             except AfterwordError as error:
                 _log.warning("old answers were not discarded (%s)", type(error).__name__)
+
+    async def _send_posts(self) -> None:
+        while True:
+            await asyncio.sleep(SECONDS_BETWEEN_POSTS)
+            try:
+                await self.apart(self._app.webhooks.send())
+            except AfterwordError as error:
+                _log.warning("posts to webhooks were not sent (%s)", type(error).__name__)

@@ -109,6 +109,13 @@ class RetryBody(Body):
     session_id: Name | None = None
 
 
+class WebhookBody(Body):
+    """Where posts go, and of which events; without `events` of all."""
+
+    url: Annotated[str, Field(min_length=1, max_length=2000, examples=["https://hooks.example/afterword"])]
+    events: list[Literal["session set aside", "budget reached", "review waits"]] = []
+
+
 class Change(BaseModel):
     """A run, its status, and the ids of the facts that it changed or is about."""
 

@@ -76,7 +76,7 @@ async def send_session(
             request.app.state.background.wake(memory.scope, body.session_id)
             return {"progress": "pending"}
         processing = memory.process(state, session_id=body.session_id, humans=body.humans, started_at=started_at)
-        report = await request.app.state.background.process(processing)
+        report = await request.app.state.background.apart(processing)
         return processed_answer(report.sessions[0])
 
     response = await change(
@@ -113,7 +113,7 @@ async def reprocess_session(
     """Read the stored turns of a session again."""
 
     async def work() -> Answer:
-        report = await request.app.state.background.process(memory.reprocess(path_part(session_id)))
+        report = await request.app.state.background.apart(memory.reprocess(path_part(session_id)))
         return processed_answer(report.sessions[0])
 
     return await change(

@@ -20,6 +20,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript, Turn
 from afterword.privacy.normalisation import storable_text
 from afterword.privacy.redaction import mask_secrets
+from afterword.store.access.webhooks import WebhookEvent, announce, session_key_prefix
 from afterword.store.database.inserts import insert_rows
 from afterword.store.database.statements import chunks, fetch_where_in
 from afterword.store.retry_schedule import Retries
@@ -290,6 +291,10 @@ def mark_failed(
     row.next_try_at = retries.next_try_at(row.attempts, at)
     row.progress = Progress.FAILED if row.next_try_at else Progress.SET_ASIDE
     _store_row(transaction, row)
+    if row.progress == Progress.SET_ASIDE:
+        content = {"scope": str(scope), "session": session_id, "tries": row.attempts}
+        key = session_key_prefix(row.id or 0) + at.isoformat()
+        announce(transaction, WebhookEvent.SESSION_SET_ASIDE, scope, key, content, at)
     return row.progress
 
 

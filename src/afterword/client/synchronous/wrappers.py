@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager
 
 from afterword.client.access.keys import Keys
 from afterword.client.access.requests import KeyedRequests
+from afterword.client.access.webhooks import Webhooks
 from afterword.client.agent_access.access import AgentAccess
 from afterword.client.app import Afterword, open  # noqa: A004 - as in gzip.open
 from afterword.client.scope_memory import ScopeMemory
@@ -90,6 +91,10 @@ class SyncKeys(Synchronous, of=Keys):
 
 class SyncKeyedRequests(Synchronous, of=KeyedRequests):
     """See `KeyedRequests`."""
+
+
+class SyncWebhooks(Synchronous, of=Webhooks):
+    """See `Webhooks`."""
 
 
 class SyncAgentAccess(Synchronous, of=AgentAccess):

@@ -16,6 +16,7 @@ from afterword.extractors.judge import Judge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.due_times import Clock, Rhythm
 from afterword.pipeline.background.leases import Job, JobResult
+from afterword.pipeline.background.webhook_sending import WEBHOOKS, WebhookSender
 from afterword.pipeline.batch import Failure, NotStarted, run_batch
 from afterword.pipeline.budget import AT_ONCE, CostTracker
 from afterword.pipeline.consolidation import consolidate_scope
@@ -53,7 +54,7 @@ class PeriodicJobs:
     `new_tracker` makes the cost tracker of one batch. `stop` returns a reason to begin nothing more, or None. With
     `defer`, waiting sessions are handed to it and not processed here. Without a `refresher` no vectors are made. With
     `erases`, facts that people asked to be forgotten are erased once they are hidden for `erase_wait`. `retention` says
-    how long sessions and facts are kept.
+    how long sessions and facts are kept. Without `webhooks` nobody is told of anything.
     """
 
     store: Store
@@ -70,6 +71,7 @@ class PeriodicJobs:
     erases: bool = False
     erase_wait: timedelta = WAIT
     retention: Retention = field(default_factory=Retention)
+    webhooks: WebhookSender | None = None
 
     async def pending(self) -> JobResult:
         """Process the recorded sessions, or hand them to workers."""
@@ -169,4 +171,6 @@ class PeriodicJobs:
             work_by_name[EMBEDDING] = self.embedding
         if self.retention.is_on:
             work_by_name[RETENTION] = self.retain
+        if self.webhooks is not None:
+            work_by_name[WEBHOOKS] = self.webhooks.send
         return [Job(name, rhythms[name], work) for name, work in work_by_name.items()]

@@ -78,3 +78,38 @@ class MovedKeyRow(SQLModel, table=True):
 
     run_id: int = Field(primary_key=True)
     key_id: str = Field(primary_key=True)
+
+
+class WebhookRow(SQLModel, table=True):
+    """An address that is told of events in a tenant. `secret` signs the posts, so it is stored as it is.
+
+    `seen_run_id` is the latest run whose scope was looked at for what waits for a person."""
+
+    __tablename__ = "webhooks"
+
+    id: str = Field(primary_key=True)
+    url: str
+    tenant: str = Field(index=True)
+    secret: str
+    events: list[str] = Field(sa_type=JSON)
+    created_at: datetime
+    seen_run_id: int = 0
+
+
+class WebhookPostRow(SQLModel, table=True):
+    """A post to a webhook. `key` names the event, which is posted once. `content` holds ids and counts, no words."""
+
+    __tablename__ = "webhook_posts"
+
+    id: str = Field(primary_key=True)
+    webhook_id: str = Field(foreign_key="webhooks.id", index=True)
+    key: str
+    event: str
+    scope_id: int | None = Field(default=None, index=True)
+    content: dict[str, Any] = Field(sa_type=JSON)
+    created_at: datetime
+    state: str
+    tries: int = 0
+    next_try_at: datetime | None = None
+    sent_at: datetime | None = None
+    failure: str | None = None

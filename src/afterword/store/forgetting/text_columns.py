@@ -12,7 +12,16 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, or_
 from sqlmodel import SQLModel, col, select
 
-from afterword.store.access.tables import ApiKeyRow, AuditedRunRow, AuditEntryRow, MovedKeyRow, RepeatableRequestRow
+from afterword.store.access.tables import (
+    ApiKeyRow,
+    AuditedRunRow,
+    AuditEntryRow,
+    MovedKeyRow,
+    RepeatableRequestRow,
+    WebhookPostRow,
+    WebhookRow,
+)
+from afterword.store.access.webhooks import session_key_prefix
 from afterword.store.findings.finding_rows import findings_source
 from afterword.store.findings.finding_table import FindingRow
 from afterword.store.ledger import session_source
@@ -305,6 +314,18 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
     ErasableTable(AuditEntryRow, (), ("key_id", "action", "tenant", "scope")),
     ErasableTable(ApiKeyRow, (), ("id", "digest", "name", "tenant", "scope")),
     ErasableTable(MovedKeyRow, (), ("key_id",), of_scope=lambda scope: col(MovedKeyRow.run_id).in_(_runs(scope))),
+    ErasableTable(WebhookRow, (), ("id", "url", "tenant", "secret", "events")),
+    # A post holds ids and counts.
+    ErasableTable(
+        WebhookPostRow,
+        (),
+        ("id", "webhook_id", "key", "event", "content", "state", "failure"),
+        of_scope=lambda scope: col(WebhookPostRow.scope_id) == scope,
+        of_session=lambda session: and_(
+            col(WebhookPostRow.scope_id) == session.scope_id,
+            col(WebhookPostRow.key).startswith(session_key_prefix(session.key)),
+        ),
+    ),
     # A job belongs to no scope, and its failure holds only the type of an error.
     ErasableTable(JobRow, (), ("name", "holder", "failure")),
 )

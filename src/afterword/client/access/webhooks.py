@@ -1,0 +1,154 @@
+"""Webhooks, for `Afterword.webhooks`: addresses that are told when something needs a person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from afterword.client.arguments import Several, choices
+from afterword.client.resources import Resources
+from afterword.facts.scopes import DEFAULT_TENANT, Scope, ScopeKind
+from afterword.pipeline.background.due_times import Clock, Rhythm
+from afterword.pipeline.background.leases import Job, attempt_job
+from afterword.pipeline.background.webhook_addresses import AddressRules, parse_webhook_url
+from afterword.pipeline.background.webhook_sending import WEBHOOKS, SendingRules, WebhookSender
+from afterword.store.access import webhooks
+from afterword.store.access.webhooks import Webhook, WebhookEvent, WebhookPost
+from afterword.store.database.engine import Store
+from afterword.store.retry_schedule import Retries
+from afterword.store.transfer.fact_json import iso_instant
+from afterword.webhook_options import WebhookOptions
+
+MOST_POSTS = 100
+"""How many posts of a webhook are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewWebhook:
+    """A webhook that was just made. `secret` signs its posts: it is shown once and cannot be read again."""
+
+    webhook: Webhook
+    secret: str
+
+    def __repr__(self) -> str:
+        return f"NewWebhook({self.webhook!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookStatus:
+    """A webhook, and how many of its posts are waiting, sent (within a week) and set aside."""
+
+    webhook: Webhook
+    posts: dict[str, int]
+
+
+def webhook_json(webhook: Webhook) -> dict[str, Any]:
+    """Return a webhook, without its secret."""
+    return {
+        "id": webhook.id,
+        "url": webhook.url,
+        "tenant": webhook.tenant,
+        "events": [str(event) for event in webhook.events],
+        "created_at": iso_instant(webhook.created_at),
+    }
+
+
+def webhook_post_json(post: WebhookPost) -> dict[str, Any]:
+    """Return a post to a webhook: its event, and what became of it."""
+    return {
+        "id": post.id,
+        "event": post.event,
+        "created_at": iso_instant(post.created_at),
+        "state": str(post.state),
+        "tries": post.tries,
+        "next_try_at": iso_instant(post.next_try_at),
+        "sent_at": iso_instant(post.sent_at),
+        "failure": post.failure,
+    }
+
+
+def sender_of(
+    store: Store, options: WebhookOptions, now: Callable[[], datetime], stop: Callable[[], str | None] = lambda: None
+) -> WebhookSender:
+    """Return the sender that the settings describe."""
+    retries = Retries(options.tries, options.first_pause_s, options.longest_pause_s)
+    return WebhookSender(store, SendingRules(_address_rules(options), options.timeout_s, retries), now, stop)
+
+
+def _address_rules(options: WebhookOptions) -> AddressRules:
+    return AddressRules(allow_loopback=options.allow_loopback, allow_private=options.allow_private)
+
+
+class Webhooks:
+    """The webhooks of the store. Use it through `Afterword.webhooks`.
+
+    With a `tenant` a method sees the webhooks of this tenant only.
+    """
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+
+    async def add(self, url: str, *, events: Several = (), tenant: str = DEFAULT_TENANT) -> NewWebhook:
+        """Make a webhook that is told of events in the memories of a tenant: all, or the named ones.
+
+        `events` are of "session set aside", "budget reached" and "review waits". Raises `ArgumentInvalid` for a URL
+        that nothing may be posted to: one without https, or an address of this machine or a private network.
+        """
+        Scope(tenant, ScopeKind.USER, "anybody")  # checks the name of the tenant
+        parse_webhook_url(url, _address_rules(self._resources.settings.webhooks))
+        chosen = choices(WebhookEvent, events, "event") if events else frozenset(WebhookEvent)
+        webhook_id, secret = webhooks.new_webhook_secret()
+        in_order = tuple(event for event in WebhookEvent if event in chosen)
+        webhook = Webhook(webhook_id, url, tenant, in_order, self._resources.now())
+        store = await self._resources.store()
+        await store.write(partial(webhooks.add_webhook, webhook=webhook, secret=secret))
+        return NewWebhook(webhook, secret)
+
+    async def list(self, *, tenant: str | None = None) -> tuple[WebhookStatus, ...]:
+        """Return the webhooks, oldest first, with the number of their posts in each state."""
+        store = await self._resources.store()
+        hooks = await store.read(partial(webhooks.read_webhooks, tenant=tenant))
+        counts = await store.read(webhooks.count_posts)
+        return tuple(WebhookStatus(hook, counts.get(hook.id, {})) for hook in hooks)
+
+    async def posts(self, webhook_id: str, *, tenant: str | None = None) -> tuple[WebhookPost, ...]:
+        """Return the last 100 posts of a webhook, newest first. Raises `NotFound`."""
+        store = await self._resources.store()
+        await store.read(partial(webhooks.read_webhook, webhook_id=webhook_id, tenant=tenant))
+        return tuple(await store.read(partial(webhooks.read_posts, webhook_id=webhook_id, most=MOST_POSTS)))
+
+    async def remove(self, webhook_id: str, *, tenant: str | None = None) -> Webhook:
+        """Remove a webhook with its posts, and return it. Raises `NotFound`."""
+        store = await self._resources.store()
+        return await store.write(partial(webhooks.remove_webhook, webhook_id=webhook_id, tenant=tenant))
+
+    async def retry(self, webhook_id: str, *, tenant: str | None = None) -> int:
+        """Queue the posts of a webhook again that were set aside, and return how many. Raises `NotFound`."""
+        store = await self._resources.store()
+        await store.read(partial(webhooks.read_webhook, webhook_id=webhook_id, tenant=tenant))
+        at = self._resources.now()
+        return await store.write(partial(webhooks.retry_posts, webhook_id=webhook_id, at=at))
+
+    async def test(self, webhook_id: str, *, tenant: str | None = None) -> WebhookPost:
+        """Send a post of the event "test" at once, and return what became of it. Raises `NotFound`."""
+        store, now = await self._resources.store(), self._resources.now
+        webhook, _ = await store.read(partial(webhooks.read_webhook, webhook_id=webhook_id, tenant=tenant))
+        post = await store.write(partial(webhooks.add_test_post, webhook_id=webhook_id, at=now()))
+        await sender_of(store, self._resources.settings.webhooks, now).try_post(webhook, post)
+        posts = await store.read(partial(webhooks.read_posts, webhook_id=webhook_id, most=MOST_POSTS))
+        return next(sent for sent in posts if sent.id == post.id)
+
+    async def send(self) -> None:
+        """Send what waits, unless another process does so or did so just now.
+
+        `afterword schedule` and `afterword serve` call this by themselves.
+        """
+        store, settings = await self._resources.store(), self._resources.settings
+        if not await store.read(webhooks.read_webhooks):
+            return
+        rhythm = Rhythm.parse(settings.schedule.webhooks, settings.schedule.timezone)
+        job = Job(WEBHOOKS, rhythm, sender_of(store, settings.webhooks, self._resources.now).send)
+        await attempt_job(store, job, clock=Clock(), lease_s=settings.schedule.lease_s)

@@ -1,0 +1,225 @@
+"""Webhooks and the posts that wait to be sent to them. Posts hold ids and counts, no words."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import delete, func, update
+from sqlmodel import Session, col, select
+
+from afterword.errors import NotFound
+from afterword.facts.scopes import Scope
+from afterword.store.access.tables import WebhookPostRow, WebhookRow
+from afterword.store.database.inserts import insert_missing
+from afterword.store.scope_rows import scope_key
+from afterword.store.tables import RunRow
+
+PREFIX = "afterword_webhook_"
+SENT_POSTS_ARE_KEPT = timedelta(days=7)
+
+
+class WebhookEvent(StrEnum):
+    """What a webhook is told: a session failed for good, models cost too much, a person has something to decide."""
+
+    SESSION_SET_ASIDE = "session set aside"
+    BUDGET_REACHED = "budget reached"
+    REVIEW_WAITS = "review waits"
+
+
+TEST_EVENT = "test"
+
+
+class PostState(StrEnum):
+    """The state of a post. One that failed too often is set aside."""
+
+    WAITING = "waiting"
+    SENT = "sent"
+    SET_ASIDE = "set aside"
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """An address that is told of `events` in a tenant, without the secret that signs the posts."""
+
+    id: str
+    url: str
+    tenant: str
+    events: tuple[WebhookEvent, ...]
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookPost:
+    """A post to a webhook, and how often it was tried. `failure` is why the last try failed."""
+
+    id: str
+    webhook_id: str
+    event: str
+    content: Mapping[str, Any]
+    created_at: datetime
+    state: PostState
+    tries: int = 0
+    next_try_at: datetime | None = None
+    sent_at: datetime | None = None
+    failure: str | None = None
+
+
+def new_webhook_secret() -> tuple[str, str]:
+    """Return the id of a new webhook, and the secret that signs its posts, with 256 random bits."""
+    return secrets.token_hex(6), PREFIX + secrets.token_urlsafe(32)
+
+
+def add_webhook(transaction: Session, webhook: Webhook, secret: str) -> None:
+    """Store a webhook. It is not told of what happened before."""
+    latest_run = transaction.exec(select(func.max(RunRow.id))).one()
+    events = [str(event) for event in webhook.events]
+    transaction.add(
+        WebhookRow(
+            id=webhook.id,
+            url=webhook.url,
+            tenant=webhook.tenant,
+            secret=secret,
+            events=events,
+            created_at=webhook.created_at,
+            seen_run_id=latest_run or 0,
+        )
+    )
+
+
+def read_webhooks(transaction: Session, tenant: str | None = None) -> list[Webhook]:
+    """Return the webhooks of the store or of a tenant, oldest first."""
+    query = select(WebhookRow).order_by(col(WebhookRow.created_at), col(WebhookRow.id))
+    if tenant is not None:
+        query = query.where(WebhookRow.tenant == tenant)
+    return [_webhook_of(row) for row in transaction.exec(query)]
+
+
+def read_webhook(transaction: Session, webhook_id: str, tenant: str | None = None) -> tuple[Webhook, str]:
+    """Return a webhook and its secret. Raises `NotFound`, also for one of another tenant than the named one."""
+    row = transaction.get(WebhookRow, webhook_id)
+    if row is None or tenant not in (None, row.tenant):
+        raise NotFound(f"no webhook {webhook_id!r}; see `afterword webhooks list`")
+    return _webhook_of(row), row.secret
+
+
+def remove_webhook(transaction: Session, webhook_id: str, tenant: str | None = None) -> Webhook:
+    """Remove a webhook with its posts, and return it. Raises `NotFound`."""
+    webhook, _ = read_webhook(transaction, webhook_id, tenant)
+    connection = transaction.connection()
+    connection.execute(delete(WebhookPostRow).where(col(WebhookPostRow.webhook_id) == webhook_id))
+    connection.execute(delete(WebhookRow).where(col(WebhookRow.id) == webhook_id))
+    return webhook
+
+
+def announce(
+    transaction: Session, event: WebhookEvent, scope: Scope, key: str, content: Mapping[str, Any], at: datetime
+) -> None:
+    """Queue a post about an event for every webhook of the tenant that is to be told of it.
+
+    An event with the same `key` is posted once. `content` must hold ids and counts only.
+    """
+    rows = transaction.exec(select(WebhookRow).where(WebhookRow.tenant == scope.tenant)).all()
+    listening = [row.id for row in rows if event in row.events]
+    if listening:
+        scope_id = scope_key(transaction, scope) or None
+        posts = [_post_values(id_, event, key, scope_id, content, at) for id_ in listening]
+        insert_missing(transaction, WebhookPostRow, posts)
+
+
+def session_key_prefix(session_pk: int) -> str:
+    """Return how the keys of the events of a session begin."""
+    return f"session/{session_pk}/"
+
+
+def add_test_post(transaction: Session, webhook_id: str, at: datetime) -> WebhookPost:
+    """Queue a post that only tests the webhook, and return it."""
+    values = _post_values(webhook_id, TEST_EVENT, f"{TEST_EVENT}/{secrets.token_hex(8)}", None, {}, at)
+    insert_missing(transaction, WebhookPostRow, [values])
+    return _post_of(transaction.get_one(WebhookPostRow, values["id"]))
+
+
+def _post_values(
+    webhook_id: str, event: str, key: str, scope_id: int | None, content: Mapping[str, Any], at: datetime
+) -> dict[str, Any]:
+    return {
+        "id": hashlib.sha256(f"{webhook_id}/{key}".encode()).hexdigest()[:20],
+        "webhook_id": webhook_id,
+        "key": key,
+        "event": str(event),
+        "scope_id": scope_id,
+        "content": dict(content),
+        "created_at": at,
+        "state": str(PostState.WAITING),
+        "tries": 0,
+        "next_try_at": at,
+    }
+
+
+def due_posts(transaction: Session, webhook_id: str, at: datetime, *, most: int) -> list[WebhookPost]:
+    """Return the posts to a webhook that are due, oldest first."""
+    is_due = WebhookPostRow.webhook_id == webhook_id, WebhookPostRow.state == PostState.WAITING
+    query = select(WebhookPostRow).where(*is_due, col(WebhookPostRow.next_try_at) <= at)
+    rows = transaction.exec(query.order_by(col(WebhookPostRow.created_at), col(WebhookPostRow.id)).limit(most))
+    return [_post_of(row) for row in rows]
+
+
+def read_posts(transaction: Session, webhook_id: str, *, most: int) -> list[WebhookPost]:
+    """Return the posts to a webhook, newest first."""
+    query = select(WebhookPostRow).where(WebhookPostRow.webhook_id == webhook_id)
+    rows = transaction.exec(query.order_by(col(WebhookPostRow.created_at).desc(), col(WebhookPostRow.id)).limit(most))
+    return [_post_of(row) for row in rows]
+
+
+def count_posts(transaction: Session) -> dict[str, dict[str, int]]:
+    """Return how many posts each webhook has in each state."""
+    query = select(WebhookPostRow.webhook_id, WebhookPostRow.state, func.count()).group_by(
+        WebhookPostRow.webhook_id, WebhookPostRow.state
+    )
+    counts: dict[str, dict[str, int]] = {}
+    for webhook_id, state, number in transaction.exec(query):
+        counts.setdefault(webhook_id, {})[state] = number
+    return counts
+
+
+def note_try(
+    transaction: Session, post_id: str, at: datetime, *, failure: str | None, next_try_at: datetime | None
+) -> None:
+    """Record a try of a post: without a `failure` it is sent, without a `next_try_at` it is set aside."""
+    row = transaction.get(WebhookPostRow, post_id)
+    if row is None:
+        return  # the webhook was removed, or the scope forgotten, meanwhile
+    row.tries, row.failure = row.tries + 1, failure
+    row.next_try_at = next_try_at if failure is not None else None
+    row.sent_at = None if failure is not None else at
+    state = PostState.SENT if failure is None else PostState.WAITING if next_try_at else PostState.SET_ASIDE
+    row.state = str(state)
+
+
+def retry_posts(transaction: Session, webhook_id: str, at: datetime) -> int:
+    """Queue the posts of a webhook again that were set aside, and return how many."""
+    is_set_aside = col(WebhookPostRow.webhook_id) == webhook_id, col(WebhookPostRow.state) == PostState.SET_ASIDE
+    again = update(WebhookPostRow).where(*is_set_aside)
+    return (
+        transaction.connection().execute(again.values(state=str(PostState.WAITING), tries=0, next_try_at=at)).rowcount
+    )
+
+
+def discard_sent_posts(transaction: Session, at: datetime) -> None:
+    """Discard the posts that were sent more than a week ago."""
+    is_old = col(WebhookPostRow.sent_at) < at - SENT_POSTS_ARE_KEPT
+    transaction.connection().execute(delete(WebhookPostRow).where(is_old))
+
+
+def _webhook_of(row: WebhookRow) -> Webhook:
+    return Webhook(row.id, row.url, row.tenant, tuple(map(WebhookEvent, row.events)), row.created_at)
+
+
+def _post_of(row: WebhookPostRow) -> WebhookPost:
+    values = row.model_dump(exclude={"key", "scope_id", "state"})
+    return WebhookPost(state=PostState(row.state), **values)

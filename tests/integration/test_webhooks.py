@@ -1,0 +1,306 @@
+"""Webhooks: who is told of what, against a receiver that answers, fails, hangs and redirects."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import afterword
+from afterword import Afterword
+from afterword.errors import ArgumentInvalid, NotFound
+from afterword.pipeline.background.webhook_addresses import AddressRefused, AddressRules, WebhookUrl
+from afterword.settings import EmbeddingOptions, RetryOptions, ScheduleOptions, Settings, StoreOptions
+from afterword.webhook_options import WebhookOptions
+from commands import Commands
+from receiving import Receiver, receiving
+from service import said, serving
+
+WORDS = "zanzibar"
+
+
+class MovableClock:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = datetime.now(UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> MovableClock:
+    return MovableClock()
+
+
+def settings_of(url: str, **options: Any) -> Settings:
+    return Settings(
+        store=StoreOptions(url=url),
+        embedding=EmbeddingOptions(kind="none"),
+        webhooks=WebhookOptions(allow_loopback=True, timeout_s=0.4, **options),
+        schedule=ScheduleOptions(webhooks=0.001),
+        retry=RetryOptions(tries=1),
+    )
+
+
+@pytest.fixture(params=["file", "postgres"])
+async def app(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock) -> AsyncIterator[Afterword]:
+    is_file = request.param == "file"
+    url = f"sqlite:///{tmp_path}/afterword.db" if is_file else str(request.getfixturevalue("postgres_store_url"))
+    async with afterword.open(settings=settings_of(url, tries=3), clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    async with receiving() as listening:
+        yield listening
+
+
+async def fail_a_session(app: Afterword, name: str = "broken") -> None:
+    await app.user("mira").process({"no": WORDS}, session_id=name, started_at="2026-03-02")
+
+
+async def test_a_session_that_is_set_aside_is_told_once_and_signed(
+    app: Afterword, receiver: Receiver, repository: Path
+) -> None:
+    made = await app.webhooks.add(f"{receiver.url}hook?a=b")
+    await fail_a_session(app)
+    await asyncio.gather(*(app.webhooks.send() for _ in range(4)))
+    await app.webhooks.send()
+    (post,) = receiver.requests
+    content = json.loads(post.body)
+    assert (content["event"], content["scope"], content["session"]) == (
+        *("session set aside", "default/user/mira"),
+        "broken",
+    )
+    assert post.path == "/hook?a=b"
+    assert WORDS not in post.body.decode()
+    signed = f"{post.headers['afterword-timestamp']}.".encode() + post.body
+    expected = hmac.new(made.secret.encode(), signed, hashlib.sha256).hexdigest()
+    assert post.headers["afterword-signature"] == f"v1={expected}"
+    page = (repository / "docs" / "service.md").read_text(encoding="utf-8")
+    checking: dict[str, Any] = {}
+    exec(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[1], checking)
+    headers = {name.title(): text for name, text in post.headers.items()}
+    assert checking["is_genuine"](made.secret, headers, post.body)
+    assert not checking["is_genuine"](made.secret, headers, post.body + b" ")
+    assert post.headers["afterword-post"] == content["id"]
+    assert made.secret not in repr(made)
+    (status,) = await app.webhooks.list()
+    assert status.posts == {"sent": 1}
+
+
+async def test_a_review_that_waits_is_told_when_something_new_waits(app: Afterword, receiver: Receiver) -> None:
+    mira = app.user("mira")
+    await mira.set_policy("hold-all")
+    await app.webhooks.add(receiver.url, events=["review waits"])
+    await mira.process(said("I live in Oslo."), session_id="monday", started_at="2026-03-02")
+    for _ in range(2):
+        await app.webhooks.send()
+    (post,) = receiver.requests
+    content = json.loads(post.body)
+    assert content["waiting"] == {"contests": 0, "erase_requests": 0, "findings": 0, "held_runs": 1}
+    assert "Oslo" not in post.body.decode()
+    await app.user("noor").remember("I like tea.")
+    await app.webhooks.send()
+    assert len(receiver.requests) == 1
+    await mira.process(said("I like milk."), session_id="tuesday", started_at="2026-03-03")
+    await app.webhooks.send()
+    assert json.loads(receiver.requests[-1].body)["waiting"]["held_runs"] == 2
+    await fail_a_session(app)
+    await app.webhooks.send()
+    assert len(receiver.requests) == 2  # it asked for reviews only
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "failure"),
+    [
+        ("500", "the answer was 500"),
+        ("404", "the answer was 404"),
+        ("redirect", "the answer was 307"),
+        ("hang", "no answer within 0.4 s"),
+        ("drip", "no answer within 0.4 s"),
+        ("no http", "no connection (ValueError)"),
+    ],
+)
+async def test_a_post_that_fails_is_tried_again_and_set_aside(
+    app: Afterword, receiver: Receiver, clock: MovableClock, behaviour: str, failure: str
+) -> None:
+    receiver.behaviour = behaviour
+    hook = (await app.webhooks.add(receiver.url)).webhook
+    await fail_a_session(app)
+    pauses = []
+    for tries in (1, 2, 3):
+        await app.webhooks.send()
+        await app.webhooks.send()  # the pause is not over
+        (post,) = await app.webhooks.posts(hook.id)
+        assert (post.tries, post.failure, len(receiver.requests)) == (tries, failure, tries)
+        if post.next_try_at is not None:
+            pauses.append((post.next_try_at - clock.now).total_seconds())
+            clock.now = post.next_try_at
+    assert str(post.state) == "set aside"
+    assert pauses == [60, 240]
+    assert {request.path for request in receiver.requests} == {"/"}
+    assert len({request.body for request in receiver.requests}) == 1
+    receiver.behaviour = "204"
+    assert await app.webhooks.retry(hook.id) == 1
+    await app.webhooks.send()
+    assert [str(sent.state) for sent in await app.webhooks.posts(hook.id)] == ["sent"]
+    clock.now += timedelta(days=8)
+    await app.webhooks.send()
+    assert await app.webhooks.posts(hook.id) == ()
+
+
+async def test_a_webhook_that_hangs_does_not_hold_up_the_others(app: Afterword, receiver: Receiver) -> None:
+    async with receiving() as slow:
+        slow.behaviour = "hang"
+        for url in (slow.url, receiver.url):
+            await app.webhooks.add(url)
+        for name in ("a", "b"):
+            await fail_a_session(app, name)
+        sending = asyncio.create_task(app.webhooks.send())
+        await receiver.arrived(2)
+        assert not sending.done()
+        await sending
+        assert len(slow.requests) == 1  # the first failure ends its round
+
+
+async def test_a_budget_that_is_reached_is_told_once_a_day(
+    app: Afterword, receiver: Receiver, clock: MovableClock
+) -> None:
+    from afterword.pipeline.budget import Account, Budget, CostTracker
+    from afterword.pipeline.errors import BudgetReached
+
+    await app.webhooks.add(receiver.url, events=["budget reached"])
+    tracker = CostTracker(Budget(tokens_per_run=1), clock=clock)
+    account = Account(tracker, await app.store(), afterword.Scope.user("mira"), "session:a")
+    for _ in range(2):
+        with pytest.raises(BudgetReached):
+            async with tracker.charging(account, model_request()):
+                pytest.fail("must not be sent")
+    await app.webhooks.send()
+    (post,) = receiver.requests
+    assert json.loads(post.body)["event"] == "budget reached"
+
+
+def model_request() -> Any:
+    from afterword.extractors.model.metering import ModelRequest
+
+    return ModelRequest("a-model", "extraction", 100, 100, 1)
+
+
+async def test_other_tenants_are_not_told(app: Afterword, receiver: Receiver) -> None:
+    hook = (await app.webhooks.add(receiver.url, tenant="acme")).webhook
+    await fail_a_session(app)
+    await app.webhooks.send()
+    assert receiver.requests == []
+    for call in (app.webhooks.posts, app.webhooks.remove, app.webhooks.test, app.webhooks.retry):
+        with pytest.raises(NotFound):
+            await call(hook.id, tenant="default")
+
+
+async def test_what_is_forgotten_is_not_told(app: Afterword, receiver: Receiver, clock: MovableClock) -> None:
+    hook = (await app.webhooks.add(receiver.url)).webhook
+    for name in ("a", "b"):
+        await fail_a_session(app, name)
+    clock.now = datetime.now(UTC)
+    await app.user("mira").forget(session="a")
+    assert [post.content["session"] for post in await app.webhooks.posts(hook.id)] == ["b"]
+    await app.user("mira").forget(everything=True)
+    assert await app.webhooks.posts(hook.id) == ()
+
+
+REFUSED_URLS = (
+    *("http://hooks.example/", "ftp://hooks.example/", "https://", "hooks.example", "https://user:pw@hooks.example/"),
+    *("https://hooks.example/#a", "https://hooks.example/ a", "https://hooks.example:99999/", "https://[::1/"),
+    *("https://127.0.0.1/", "https://[::1]/", "https://10.0.0.1/", "https://192.168.1.1/", "https://169.254.169.254/"),
+    *("https://[::ffff:10.0.0.1]/", "https://[64:ff9b::7f00:1]/", "https://[2002:a00:1::]/", "https://0.0.0.0/"),
+    *("https://[fd00::1]/", "https://[fe80::1]/", "https://224.0.0.1/", "https://100.64.0.1/", "http://8.8.8.8/"),
+)
+
+
+@pytest.mark.parametrize("url", REFUSED_URLS)
+async def test_addresses_that_are_refused(tmp_path: Path, url: str) -> None:
+    async with afterword.open("sqlite://", settings=Settings()) as app:
+        with pytest.raises(ArgumentInvalid):
+            await app.webhooks.add(url)
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.1", "2130706433", "0x7f.1"])
+async def test_names_that_mean_this_machine_are_refused_when_they_are_looked_up(host: str) -> None:
+    with pytest.raises(AddressRefused):
+        await WebhookUrl(True, host, 443, "/").addresses(AddressRules())
+
+
+def test_what_settings_allow() -> None:
+    private, loopback = AddressRules(allow_private=True), AddressRules(allow_loopback=True)
+    private.check("10.0.0.1", is_encrypted=True)
+    loopback.check("127.0.0.1", is_encrypted=False)
+    AddressRules().check("8.8.8.8", is_encrypted=True)
+    for rules, address, is_encrypted in (
+        (private, "10.0.0.1", False),
+        (private, "127.0.0.1", True),
+        (private, "169.254.169.254", True),
+        (loopback, "10.0.0.1", True),
+        (loopback, "8.8.8.8", False),
+    ):
+        with pytest.raises(AddressRefused):
+            rules.check(address, is_encrypted=is_encrypted)
+
+
+async def test_the_routes_of_an_administrator(app: Afterword, receiver: Receiver) -> None:
+    async with serving(app) as call:
+        root = {"Authorization": f"Bearer {await call.secret('root', admin=True)}"}
+        other = {"Authorization": f"Bearer {(await app.keys.create(tenant='acme', admin=True)).secret}"}
+        refused = await call.http.post("/v1/admin/webhooks", json={"url": "http://10.0.0.1/"}, headers=root)
+        assert refused.status_code == 400
+        made = (await call.http.post("/v1/admin/webhooks", json={"url": receiver.url}, headers=root)).json()
+        path = f"/v1/admin/webhooks/{made['id']}"
+        listed = await call.http.get("/v1/admin/webhooks", headers=root)
+        assert made["secret"] not in listed.text
+        assert [hook["url"] for hook in listed.json()["webhooks"]] == [receiver.url]
+        assert (await call.http.post(f"{path}/test", headers=root)).json()["state"] == "sent"
+        assert json.loads(receiver.requests[0].body)["event"] == "test"
+        assert len((await call.http.get(f"{path}/posts", headers=root)).json()["posts"]) == 1
+        assert (await call.http.post(f"{path}/retry", headers=root)).json() == {"queued": 0}
+        assert (await call.http.get("/v1/admin/webhooks", headers=other)).json() == {"webhooks": []}
+        assert (await call.http.delete(path, headers=other)).status_code == 404
+        assert (await call("GET", "/v1/admin/webhooks")).status_code == 403
+        assert (await call.http.delete(path, headers=root)).json()["id"] == made["id"]
+        assert {entry.action for entry in (await app.audit()).entries} >= {"webhook add", "webhook remove"}
+
+
+async def test_the_schedule_sends(app: Afterword, receiver: Receiver) -> None:
+    await app.webhooks.add(receiver.url)
+    await fail_a_session(app)
+    (report,) = (report for report in await app.run_due_jobs() if report.name == "webhooks")
+    assert (str(report.ending), report.counts) == ("done", {"posts sent": 1})
+    assert len(receiver.requests) == 1
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    return Commands(tmp_path, monkeypatch, capsys)
+
+
+def test_the_commands(run: Commands) -> None:
+    made = json.loads(run("webhooks", "add", "https://hooks.invalid/x", "--event", "budget reached", "--json"))
+    assert made["secret"].startswith("afterword_webhook_")
+    assert made["events"] == ["budget reached"]
+    assert made["id"] in run("webhooks", "list")
+    assert json.loads(run("webhooks", "list", "--json"))[0]["posts"] == {}
+    assert "no address" in run("webhooks", "test", made["id"], expected=1)
+    assert "test" in run("webhooks", "list", made["id"])
+    assert "0 posts" in run("webhooks", "retry", made["id"])
+    assert "removed" in run("webhooks", "remove", made["id"])
+    assert json.loads(run("webhooks", "list", "--json")) == []
