@@ -27,6 +27,23 @@ def test_a_live_agent_loads_no_model_client_no_scheduler_and_no_queue() -> None:
     }
 
 
+def test_whoever_uses_autogen_never_loads_the_other_framework() -> None:
+    assert "agent_framework" not in loaded_by(
+        "from afterword import Afterword, FactMemory, record_session, memory_tools"
+    )
+
+
+def test_a_provider_loads_no_model_client_no_scheduler_and_no_queue() -> None:
+    assert not loaded_by("from afterword.agents.agent_framework import FactMemoryProvider") & {
+        "openai",
+        "instructor",
+        "apscheduler",
+        "procrastinate",
+        "afterword.pipeline",
+        "afterword.client",
+    }
+
+
 def test_whoever_uses_no_workers_never_loads_their_queue() -> None:
     commands = "import afterword.cli.outcomes, afterword.cli.progress, afterword.client.status"
     assert "procrastinate" not in loaded_by(commands)
