@@ -90,13 +90,6 @@ async def test_a_model_cannot_make_an_acceptance_of_other_words(store: Store) ->
     assert outcome.rejected == {"not_accepted": 1}
 
 
-async def test_the_former_prompt_needs_no_named_acceptance(store: Store) -> None:
-    booked = fact("Casa Alta", "The user books Casa Alta.", *BOOKED, flagged=True, former_name="Casa Alta")
-    outcome = await process(store, facts_reply(booked), *TALK, prompt="extract-2")
-    [said] = await assertions(store)
-    assert (outcome.rejected, said.is_flagged, said.former_name) == ({}, False, None)
-
-
 async def test_a_fact_is_flagged_by_the_model_or_by_its_words(store: Store) -> None:
     said = "I carry a card for the ambulance crew. I am allergic to nuts. I like tea."
     facts = (

@@ -123,10 +123,9 @@ def test_what_was_replaced_comes_after_what_was_not() -> None:
     assert ids(required_pairs([new], replaced, pairs_a_statement=1)) == {(current.id, new.id)}
 
 
-def test_only_the_third_judge_prompt_has_a_selection() -> None:
+def test_only_a_judge_that_makes_calls_has_a_selection() -> None:
     client = ModelClient(ModelSettings("relay", base_url="http://127.0.0.1:1/v1", api_key="local"))
-    assert pairs_a_statement(ModelJudge(client, prompt="judge-3")) == PAIRS_A_STATEMENT
-    assert pairs_a_statement(ModelJudge(client, prompt="judge-2")) is None
+    assert pairs_a_statement(ModelJudge(client)) == PAIRS_A_STATEMENT
     assert pairs_a_statement(RulesJudge()) is None
 
 

@@ -57,9 +57,8 @@ def test_an_unknown_prompt_is_refused_by_name(name: str) -> None:
         load_prompt(name)
 
 
-@pytest.mark.parametrize("name", [EXTRACT, "extract-3"])
-def test_the_fixed_prompt_stays_small(name: str) -> None:
-    assert len(load_prompt(name).text.encode()) / 4 < 1500
+def test_the_fixed_prompt_stays_small() -> None:
+    assert len(load_prompt(EXTRACT).text.encode()) / 4 < 1500
 
 
 def test_no_prompt_names_a_day_of_today() -> None:
@@ -84,13 +83,10 @@ def test_a_turn_without_a_time_says_so() -> None:
     assert "time unknown: hi" in render(window(Turn(1, "Lena", Role.HUMAN, "hi")))
 
 
-def test_a_prompt_that_knows_no_pasted_role_is_shown_none() -> None:
+def test_what_was_pasted_is_a_turn_of_its_own() -> None:
     pasted = turn(1, "Read this:\n> Hi all,\n> I live in Linz.\n> Jon")
     assert "[1] pasted by Lena" in render(window(pasted))
-    assert "pasted" not in render(window(pasted), shows_pasted=False)
-    for name, is_shown in {"extract-2": False, "extract-3": True}.items():
-        shown = extraction_messages(load_prompt(name), window(pasted))[1]["content"]
-        assert ("[1] pasted by Lena" in shown) is is_shown, name
+    assert "[1] pasted by Lena" in extraction_messages(load_prompt(EXTRACT), window(pasted))[1]["content"]
 
 
 def test_context_is_marked_as_already_read() -> None:

@@ -14,16 +14,12 @@ from pydantic import BaseModel
 from afterword.evaluation.scoring.opinions import Opinions
 from afterword.extractors.candidates import Answer
 from afterword.extractors.model.answer_shape import wrapped
-from afterword.extractors.model.former_answer import FormerAnswer
 from afterword.extractors.model.judge import Findings
-from afterword.extractors.model.judge_2_schema import FormerFindings
 from afterword.extractors.model.modes import Probe
 
 SENT = {
     "Answer": "2a5ad1ff599f267c",
-    "FormerAnswer": "d70dd21b90ddd188",
     "Findings": "7a8aca6e492d6000",
-    "FormerFindings": "762d37d8585a9d8e",
     "Opinions": "10ba9e84ec42e4e1",
     "Probe": "bedc4ddb5692c3a2",
 }
@@ -33,9 +29,7 @@ SENT = {
     ("name", "answer"),
     [
         ("Answer", Answer),
-        ("FormerAnswer", FormerAnswer),
         ("Findings", Findings),
-        ("FormerFindings", FormerFindings),
         ("Opinions", Opinions),
         ("Probe", Probe),
     ],

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from afterword.extractors.agent_findings import FindingsExtraction
 from afterword.extractors.candidates import Answer
 from afterword.extractors.extractor import Extraction, Rejection, Window
 from afterword.extractors.model.client import Message, ModelClient
 from afterword.extractors.model.findings import FINDINGS, ask_findings
-from afterword.extractors.model.former_answer import FORMER_PROMPTS, FormerAnswer, without_newer_fields
 from afterword.extractors.model.metering import ModelRequest
 from afterword.extractors.model.prompts import Prompt, load_prompt, render
 from afterword.extractors.model.prompts.rendering import neutralised
 
-EXTRACT = "extract-2"
+EXTRACT = "extract-3"
 REPAIR = "repair-1"
 IN_ONE_LANGUAGE = (
     "Write every statement, subject and value in {}, whatever the language of the session; names stay as they are, and "
@@ -38,7 +36,7 @@ class ModelExtractor:
 
     @property
     def version(self) -> str:
-        """Model and prompts, for example `model:gpt-4o-mini:extract-2+repair-1`, and the language if one is set."""
+        """Model and prompts, for example `model:gpt-4o-mini:extract-3+repair-1`, and the language if one is set."""
         language = f"+{self._language}" if self._language else ""
         return f"model:{self._client.settings.model}:{self._extract.id}+{self._repair.id}{language}"
 
@@ -58,7 +56,7 @@ class ModelExtractor:
             return Extraction(())
         messages = [
             *extraction_messages(self._extract, window, self._language),
-            *repair_messages(self._repair, self._as_answered(rejections)),
+            *repair_messages(self._repair, rejections),
         ]
         return await self._ask(messages, purpose="repair")
 
@@ -78,30 +76,18 @@ class ModelExtractor:
     def planned_request(self, window: Window) -> ModelRequest:
         """Return the request for the facts of the window, without sending it."""
         return self._client.planned_request(
-            extraction_messages(self._extract, window, self._language), self._answer, "extraction"
+            extraction_messages(self._extract, window, self._language), Answer, "extraction"
         )
 
-    @property
-    def _answer(self) -> type[Answer]:
-        return FormerAnswer if self._extract.id in FORMER_PROMPTS else Answer
-
-    def _as_answered(self, rejections: Sequence[Rejection]) -> Sequence[Rejection]:
-        if self._answer is not FormerAnswer:
-            return rejections
-        return [replace(each, candidate=without_newer_fields(each.candidate)) for each in rejections]
-
     async def _ask(self, messages: Sequence[Message], purpose: str = "extraction") -> Extraction:
-        answer, usage = await self._client.ask(messages, self._answer, purpose=purpose)
-        if isinstance(answer, FormerAnswer):
-            return Extraction(tuple(answer.candidates()), usage)
+        answer, usage = await self._client.ask(messages, Answer, purpose=purpose)
         return Extraction(tuple(answer.facts), usage, tuple(answer.secrets))
 
 
 def extraction_messages(prompt: Prompt, window: Window, language: str | None = None) -> list[Message]:
     """Return the messages that ask for the facts of a window, in the session's language or in `language`."""
     instructions = f"{prompt.text}\n\n{IN_ONE_LANGUAGE.format(language)}" if language else prompt.text
-    shown = render(window, shows_pasted=prompt.id not in FORMER_PROMPTS)
-    return [{"role": "system", "content": instructions}, {"role": "user", "content": shown}]
+    return [{"role": "system", "content": instructions}, {"role": "user", "content": render(window)}]
 
 
 def repair_messages(prompt: Prompt, rejections: Sequence[Rejection]) -> list[Message]:

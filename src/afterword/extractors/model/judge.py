@@ -14,7 +14,6 @@ from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import OtherNames, Pair
 from afterword.extractors.model.answer_shape import Shape
 from afterword.extractors.model.client import Message, ModelClient
-from afterword.extractors.model.judge_2_schema import FORMER_JUDGE, FormerFindings
 from afterword.extractors.model.prompts import load_prompt
 from afterword.extractors.model.prompts.rendering import WEEKDAYS, as_data
 from afterword.facts.assertions import OWNER, Assertion, Cue, Extent, Relation, SpeechAct, Verdict
@@ -27,7 +26,7 @@ PAIRS_A_STATEMENT = 8
 MOST_NAMES, LONGEST_NAME = 3, 60
 """How many other names of a subject are shown, and how many characters of each."""
 
-JUDGE = FORMER_JUDGE
+JUDGE = "judge-3"
 OPENING, CLOSING = "<statements>", "</statements>"
 LONGEST_QUOTE = 120
 TAKING_BACK = frozenset({Relation.RETRACTS, Relation.BESIDE})
@@ -78,8 +77,6 @@ class ModelJudge:
     def __init__(self, client: ModelClient, *, prompt: str = JUDGE) -> None:
         self._client = client
         self._prompt = load_prompt(prompt)
-        self._is_former = prompt == FORMER_JUDGE
-        self._shape: type[Shape] = FormerFindings if self._is_former else Findings
 
     @property
     def version(self) -> str:
@@ -88,14 +85,14 @@ class ModelJudge:
 
     @property
     def pairs_a_statement(self) -> int | None:
-        """How many pairs of a later statement with those of other slots are judged. The prompt `judge-2` gets all."""
-        return None if self._is_former else PAIRS_A_STATEMENT
+        """How many pairs of a later statement with those of other slots are judged."""
+        return PAIRS_A_STATEMENT
 
     async def judge(self, pairs: Sequence[Pair], other_names: OtherNames | None = None) -> tuple[list[Verdict], Usage]:
         """Return a verdict for every pair, also for unrelated ones. Without pairs no request is sent.
 
-        A subject is shown with some of its `other_names`, but not to the prompt `judge-2`. If the request or its answer
-        is too long, the pairs are sent in halves.
+        A subject is shown with some of its `other_names`. If the request or its answer is too long, the pairs are sent
+        in halves.
 
         Raises ValueError for more than `PAIRS_A_CALL` pairs, `AnswerInvalid` if two answers in a row leave out or
         invent a pair or give a relation that is not allowed, and every other `ExtractionError` of the client. The
@@ -105,7 +102,7 @@ class ModelJudge:
             raise ValueError(f"{len(pairs)} pairs; at most {PAIRS_A_CALL} fit one question")
         if not pairs:
             return [], Usage()
-        inquiry = _Inquiry({} if self._is_former or other_names is None else other_names)
+        inquiry = _Inquiry(other_names or {})
         try:
             return await self._verdicts_in_halves(list(_numbered(pairs).values()), inquiry), inquiry.usage
         except ExtractionError as error:
@@ -140,12 +137,12 @@ class ModelJudge:
 
     async def _ask(self, messages: Sequence[Message], inquiry: _Inquiry) -> Findings:
         try:
-            answer, usage = await self._client.ask(messages, self._shape, purpose="judging")
+            answer, usage = await self._client.ask(messages, Findings, purpose="judging")
         except ExtractionError as error:
             inquiry.usage += error.usage
             raise
         inquiry.usage += usage
-        return Findings.model_validate(answer.model_dump(exclude_unset=True))
+        return answer
 
     def _verdicts(self, answer: Findings, numbered: Mapping[int, Pair]) -> list[Verdict]:
         verdicts = []

@@ -27,19 +27,17 @@ DELIMITERS = re.compile(r"<(?=\s*/?\s*transcript)|<(?=\|)", re.IGNORECASE)
 BRACKETS = str.maketrans({"[": "(", "]": ")", "<": "(", ">": ")", ":": " "})
 
 
-def render(window: Window, *, shows_pasted: bool = True) -> str:
+def render(window: Window) -> str:
     """Return the window as a delimited transcript: numbered turns with role, speaker and time.
 
     Turns that were read before are marked. Each turn starts a new line and its further lines are indented, so that no
     text can look like another turn. What a person pasted is a turn of its own with the same number and another role.
-    Prompts that know no such role are shown it as the person's own words.
     """
     turns = (*window.context, *window.turns)
     first = len(window.context)
-    stretches_of_turns = foreign_turns(turns) if shows_pasted else [()] * len(turns)
     rendered = [
         line
-        for index, (turn, stretches) in enumerate(zip(turns, stretches_of_turns, strict=True))
+        for index, (turn, stretches) in enumerate(zip(turns, foreign_turns(turns), strict=True))
         for line in _turn(turn, stretches, window.owners, note=", already read" if index < first else "")
     ]
     return "\n".join([_people(window), OPENING, *rendered, CLOSING])
