@@ -59,6 +59,11 @@ def told(fact: Fact) -> str:
     return " / ".join([fact.statement, *(exception.statement for exception in fact.exceptions)])
 
 
+def continued(later: Assertion) -> str:
+    """What is told once a later statement continues the trial: its sentence, with the terms that it lacks."""
+    return f"{later.statement} ({TRIAL.statement})"
+
+
 @dataclass(frozen=True)
 class Case:
     """What was said and judged, and what is told on a day: the sentences, each with its exceptions."""
@@ -130,19 +135,19 @@ CASES = [
         "a trial is made permanent",
         (TRIAL, FOR_GOOD),
         (judged("trial", "for good", CONTINUES),),
-        {(2, 1): {TRIAL.statement}, (3, 20): {TRIAL.statement}, (9, 1): {TRIAL.statement}},
+        {(2, 1): {TRIAL.statement}, (3, 20): {continued(FOR_GOOD)}, (9, 1): {continued(FOR_GOOD)}},
     ),
     Case(
         "a trial is extended from the day after its end, and then made permanent",
         (TRIAL, TO_JUNE, replace(FOR_GOOD, said_at=midnight((6, 1)))),
         (judged("trial", "June", CONTINUES), judged("June", "for good", CONTINUES)),
-        {(3, 20): {TRIAL.statement}, (5, 1): {TRIAL.statement}, (9, 1): {TRIAL.statement}},
+        {(3, 20): {continued(TO_JUNE)}, (5, 1): {continued(TO_JUNE)}, (9, 1): {continued(FOR_GOOD)}},
     ),
     Case(
         "something without an end gets one",
         (replace(TRIAL, valid_to=None), TO_JUNE),
         (judged("trial", "June", CONTINUES),),
-        {(5, 1): {TRIAL.statement}, (7, 2): set()},
+        {(5, 1): {continued(TO_JUNE)}, (7, 2): set()},
     ),
     Case(
         "a lower authority continues nothing",

@@ -262,14 +262,13 @@ def _acceptance_turn(candidate: Candidate, evidence: tuple[Evidence, ...], sessi
 def _former_name(candidate: Candidate, subject: str, quoted: Quoted, session: _CheckedSession) -> str | None:
     """Return what the subject was called before, None if the candidate names nothing else than the subject.
 
-    Rejects a name that the quoted sentences do not say, and the owner's name as that of anybody else.
+    Rejects a name that nobody said in the conversation, and the owner's name as that of anybody else.
     """
     name = _optional_text(candidate.former_name, "former_name")
     if name is None or folded(name) == folded(subject):
         return None
     is_owner = _subject(name, "", session) == OWNER or folded(name) in FIRST_PERSON
-    is_said = quoted.person.contains(name) or (quoted.is_accepted and quoted.agent.contains(name))
-    if (is_owner and subject != OWNER) or not is_said:
+    if (is_owner and subject != OWNER) or not quoted.everybody.contains(name):
         raise _RefusedError(Reason.UNSUPPORTED, f"former_name {name}")
     return name
 

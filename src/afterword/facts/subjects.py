@@ -6,10 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from afterword.facts.assertions import OWNER, PERSON, Assertion, Authority, Relation, SpeechAct, Verdict
-from afterword.facts.words import folded, plain_words
+from afterword.facts.similarity import is_compared
+from afterword.facts.words import folded, plain_words, terms
 
 LabelPair = tuple[str, str]
 """The folded names of two subjects."""
+
+LEAST_COMMON_WORDS, LEAST_COMMON_SHARE = 2, 0.25
+"""How many words two sentences need in common to be about one thing, and what share of the shorter one."""
 
 
 def joined_labels(verdict: Verdict, by_id: Mapping[str, Assertion]) -> LabelPair | None:
@@ -40,12 +44,19 @@ def names_subject(later: Assertion, earlier: Assertion) -> bool:
     return label != OWNER and f" {' '.join(_words(label))} " in f" {' '.join(_words(later.statement))} "
 
 
+def share_topic(earlier: Assertion, later: Assertion) -> bool:
+    """Whether two sentences have two words in common, and a quarter of the shorter one: "flour", "mill"."""
+    first, second = ({stem for stem in terms(said.statement) if is_compared(stem)} for said in (earlier, later))
+    common = len(first & second)
+    return common >= LEAST_COMMON_WORDS and common >= LEAST_COMMON_SHARE * min(len(first), len(second))
+
+
 def _may_join(verdict: Verdict, by_id: Mapping[str, Assertion]) -> bool:
     """Whether a verdict may join its two subjects for the judged pair.
 
-    The owner gets no other name by a verdict alone: the statement about the owner, or its quotes, must contain it. If
-    the owner spoke later, a name in the value of the other statement will do. A person's verdict may join them without
-    such words.
+    The owner gets no other name by a verdict alone: the statement about the owner, or its quotes, must contain it, or
+    the two statements must speak of the same thing in the same words. If the owner spoke later, a name in the value of
+    the other statement will do. A person's verdict may join them without such words.
     """
     earlier, later = by_id[verdict.earlier_id], by_id[verdict.later_id]
     is_owner = folded(earlier.subject) == OWNER, folded(later.subject) == OWNER
@@ -54,7 +65,8 @@ def _may_join(verdict: Verdict, by_id: Mapping[str, Assertion]) -> bool:
     owner, other = (earlier, later) if is_owner[0] else (later, earlier)
     said = {*_words(owner.statement), *(word for cited in owner.evidence for word in _words(cited.quote))}
     names = {folded(word) for word in plain_words(other.value) if word[0].isupper()}
-    return said.issuperset(_words(other.subject)) or (owner is later and not said.isdisjoint(names))
+    is_named = said.issuperset(_words(other.subject)) or (owner is later and not said.isdisjoint(names))
+    return is_named or share_topic(earlier, later)
 
 
 def _words(text: str) -> list[str]:

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from afterword.facts.assertions import PERSON, RETIRING, Assertion, Extent, Relation, SpeechAct, Verdict
-from afterword.facts.subjects import SubjectNames, Subjects, names_subject
+from afterword.facts.subjects import SubjectNames, Subjects, names_subject, share_topic
 from afterword.facts.validity.retirement_guard import refusal_reason
 from afterword.facts.validity.wording import remainder_fault
-from afterword.facts.words import folded
+from afterword.facts.words import folded, terms
 
 IdPair = tuple[str, str]
 """The ids of two assertions, the earlier-said first."""
@@ -124,7 +124,7 @@ class JudgedPairs:
         old, new = self.by_id[earlier], self.by_id[later]
         if self.decided[earlier, later].judge == PERSON:
             return True
-        if new.limited_to and folded(old.limited_to or "") != folded(new.limited_to):
+        if _is_about_less(old, new):
             return False
         return refusal_reason(old, new, is_same_subject=self.subjects.are_same(old, new)) is None
 
@@ -253,8 +253,8 @@ class JudgedPairs:
         contest = self._contest(earlier, later)
         if contest in self._settled:
             return True
-        if new.limited_to and folded(old.limited_to or "") != folded(new.limited_to):
-            return False  # a statement about one occasion does not change the general one
+        if _is_about_less(old, new):
+            return False
         reason = refusal_reason(old, new, is_same_subject=self._concern_one_subject(old, new))
         if reason is None:
             return True
@@ -264,19 +264,32 @@ class JudgedPairs:
         return False
 
     def _concern_one_subject(self, old: Assertion, new: Assertion) -> bool:
-        """Whether both are about one subject, or the later one names the subject of the earlier one.
+        """Whether both are about one subject, or one of them names the subject of the other.
 
-        "Ada sold the bakery to Ben" is about Ada, and yet it ends what was said of the bakery.
+        "Ada sold the bakery to Ben" is about Ada, and yet it ends what was said of the bakery. An earlier statement
+        that names the later one's subject must name it in several words, and speak of the same thing besides.
         """
         if self.subjects.are_same(old, new):
             return True
         if self.subjects.are_parted(old, new):
             return False
+        if " " in folded(new.subject) and names_subject(old, new) and share_topic(old, new):
+            return True
         return any(names_subject(said, old) for said in self.members.get(self.roots[new.id]) or [new])
 
     def _is_overruled(self, earlier: str, later: str) -> bool:
         """Whether a person has decided between the two facts, and this verdict is another judge's."""
         return self._contest(earlier, later) in self._settled and self.decided[earlier, later].judge != PERSON
+
+
+def _is_about_less(old: Assertion, new: Assertion) -> bool:
+    """Whether `new` is about one occasion and `old` is general: it does not change the general one.
+
+    A statement that names the occasion in its own words is not general.
+    """
+    if not new.limited_to or folded(old.limited_to or "") == folded(new.limited_to):
+        return False
+    return not {*terms(new.limited_to)} <= {*terms(old.statement)}
 
 
 def _content(said: Assertion) -> tuple[object, ...]:

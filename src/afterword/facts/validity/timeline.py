@@ -24,6 +24,7 @@ from afterword.facts.validity.wording import (
     fact_rewordings,
     reworded_value,
     split_at_omissions,
+    with_continuations,
 )
 
 
@@ -273,6 +274,8 @@ def _history(
     exceptions = [remaining[other][0] for other in pairs.exceptions.get(root, ()) if remaining.get(other)]
     lead = next((assertion for assertion in members if assertion.id not in corrected_by), members[0])
     spans = {member.id: validity.spans[member.id] for member in members}
+    continuing_ids = {later for laters in pairs.continued_by.values() for later in laters}
+    continuing = [member for member in members if member.id in continuing_ids and member.id not in corrected_by]
     people = [pairs.subjects.possible_people(assertion) for assertion in members]
     return FactHistory(
         lead=lead,
@@ -284,10 +287,14 @@ def _history(
         # One assertion that tells who is meant tells it for all that repeat it.
         may_be=people[0] if all(people) else (),
         exceptions=tuple(said.id for said in sorted(exceptions, key=lambda said: said.order)),
-        rewordings=fact_rewordings(
-            lead.id,
-            {id_: [(span.start, span.end) for span in periods] for id_, periods in spans.items()},
-            validity.rewordings,
+        rewordings=with_continuations(
+            lead,
+            [member for member in continuing if member.id != lead.id],
+            fact_rewordings(
+                lead.id,
+                {id_: [(span.start, span.end) for span in periods] for id_, periods in spans.items()},
+                validity.rewordings,
+            ),
         ),
     )
 

@@ -6,7 +6,7 @@ A judge may only leave words out. A remainder that says anything else is ignored
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from afterword.facts.assertions import Assertion
@@ -134,6 +134,25 @@ def fact_rewordings(
         else:
             rewordings.append(Rewording(start, end, text))
     return tuple(rewordings)
+
+
+def with_continuations(
+    lead: Assertion, continuing: Sequence[Assertion], rewordings: tuple[Rewording, ...]
+) -> tuple[Rewording, ...]:
+    """Return when a fact is told in other words, where later statements continue it without all its terms.
+
+    From then on the later sentence is told, and the terms behind it unless it repeats them.
+    """
+    told = rewordings
+    for said in continuing:
+        terms_told = next((each.statement for each in rewordings if each.covers(said.said_at)), lead.statement)
+        value_stems = {*terms(lead.value)}
+        repeats_terms = len(value_stems) > 1 and value_stems <= {*terms(said.statement)}
+        words = said.statement if repeats_terms else f"{said.statement} ({terms_told})"
+        before = (each for each in told if each.start < said.said_at)
+        ended = (replace(each, end=said.said_at) if each.covers(said.said_at) else each for each in before)
+        told = (*ended, Rewording(said.said_at, None, words))
+    return told
 
 
 def reworded_value(value: str, statement: str) -> str:
