@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from afterword.facts.assertions import OWNER, Assertion, Relation, SpeechAct
+from afterword.facts.assertions import OWNER, Assertion, EvidenceKind, Kind, Relation, SpeechAct
 from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.safety import concerns_health_or_safety, is_standing_instruction
@@ -109,10 +109,14 @@ def unnamed_removals(removals: Iterable[Removal]) -> UnnamedRemovals:
 
 
 def is_about_health(fact: Fact) -> bool:
-    """Return whether a fact is about health or safety: by its words, or because a person has flagged it."""
+    """Return whether a fact is about health or safety: by its words, or because it is flagged.
+
+    A model flags standing requests too, which are preferences or decisions: of those only a person's flag counts.
+    """
     words = f"{fact.statement} {fact.attribute.replace('_', ' ')} {fact.value}"
     is_flagged = fact.is_flagged and not is_standing_instruction(fact.kind, fact.statement)
-    return is_flagged or concerns_health_or_safety(words)
+    by_person = any(cited.kind is EvidenceKind.PERSON for cited in fact.evidence)
+    return (is_flagged and (fact.kind is Kind.ENTITY or by_person)) or concerns_health_or_safety(words)
 
 
 def held_reason(counts: Mapping[str, int]) -> str | None:

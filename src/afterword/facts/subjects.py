@@ -12,7 +12,7 @@ from afterword.facts.words import folded, plain_words, terms
 LabelPair = tuple[str, str]
 """The folded names of two subjects."""
 
-LEAST_COMMON_WORDS, LEAST_COMMON_SHARE = 2, 0.25
+LEAST_COMMON_WORDS, LEAST_COMMON_SHARE = 2, 0.2
 """How many words two sentences need in common to be about one thing, and what share of the shorter one."""
 
 
@@ -45,7 +45,7 @@ def names_subject(later: Assertion, earlier: Assertion) -> bool:
 
 
 def share_topic(earlier: Assertion, later: Assertion) -> bool:
-    """Whether two sentences have two words in common, and a quarter of the shorter one: "flour", "mill"."""
+    """Whether two sentences have two words in common, and a fifth of the shorter one: "flour", "mill"."""
     first, second = ({stem for stem in terms(said.statement) if is_compared(stem)} for said in (earlier, later))
     common = len(first & second)
     return common >= LEAST_COMMON_WORDS and common >= LEAST_COMMON_SHARE * min(len(first), len(second))
