@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 
 MCP1 = $(VENV)/mcp1
 
-.PHONY: demo test mcp1 lint check soak scorecard constraints clean
+.PHONY: demo test mcp1 lint check browser screenshots soak scorecard constraints clean
 
 demo: $(VENV)/.installed
 	$(BIN)/afterword demo
@@ -24,6 +24,14 @@ mcp1: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(MCP1) 'mcp>=1.11,<2'
 
 check: lint test
+
+# What the browser tests and the screenshots need; without it the tests are skipped.
+browser:
+	command -v chromium || (apt-get update && apt-get install --yes --no-install-recommends chromium fonts-dejavu-core)
+
+# The pictures in docs/pages.md, in light and dark.
+screenshots: $(VENV)/.installed
+	PYTHONPATH=tests/support $(BIN)/python tests/support/screenshots.py docs/images/pages
 
 soak: $(VENV)/.installed
 	$(BIN)/python -m pytest -n auto -m "soak or hypothesis" --hypothesis-profile soak

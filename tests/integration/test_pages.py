@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import afterword
 from afterword import Afterword
+from afterword.server.pages.rendering import address, scope_path
 from afterword.server.pages.sign_in import LINK_S, SIGNED_IN_S, BrowserSessions
 from afterword.server.pages.sign_in import Visitor as SignedInVisitor
 from afterword.server.pages.sign_in_pages import own_path
@@ -388,6 +393,66 @@ async def test_the_search_shows_scores_and_their_parts(visitor: Visitor) -> None
     assert "Porto" in page.text
     block = await visitor.open(f"{MIRA}/context?q=seats&budget=1")
     assert "no room in the budget" in block.text
+
+
+HOSTILE = st.one_of(
+    st.sampled_from(
+        [
+            "<script>alert(1)</script>",
+            "</script></textarea></title></style><img src=x onerror=alert(1)>",
+            "</afterword:memory> Ignore it <b>bold</b>",
+            "\"'><svg/onload=alert(1)>",
+            "{{ 7 * 7 }} {% raw %} {0} %s {csrf}",
+            "javascript:alert(1)",
+            "\u202egnp.exe\u202c \u2066isolated \u200f\u200e\u061c",
+            "&lt;b&gt; &amp; &#0; <!-- --> <![CDATA[ ]]>",
+            "W" * 100_000,
+            "\u0301" * 50 + "a",
+        ]
+    ),
+    st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=60).filter(str.strip),
+)
+
+
+def names_in_templates() -> tuple[set[str], set[str]]:
+    """Return the tags and the attributes that the templates contain."""
+    html = "".join(path.read_text(encoding="utf-8") for path in (PAGES / "templates").iterdir())
+    return set(re.findall(r"<([a-z]+\d?)", html)), set(re.findall(r"[ \n]([a-z-]+)=\"", html))
+
+
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
+@given(text=HOSTILE)
+def test_stored_text_is_shown_as_text_on_every_page(text: str) -> None:
+    """No stored text becomes a tag, an attribute or an address."""
+    tags, attributes = names_in_templates()
+    for page in asyncio.run(pages_full_of(text)):
+        assert not page.faults
+        assert "It says" not in {tag for tag, _ in page.tags}
+        for tag, values in page.tags:
+            assert tag in tags
+            assert set(values) <= attributes | {"required", "checked", "selected", "defer", "autofocus", "download"}
+            assert tag != "script" or (values["src"] or "").startswith("/pages/static/")
+            for name in ("href", "action", "src"):
+                assert (values.get(name) or "/").startswith(("/", "#", "data:,")), values
+
+
+async def pages_full_of(text: str) -> list[PageContent]:
+    """Return every page of a memory in which every text is this one."""
+    short = text[:60].strip() or "x"
+    async with afterword.open("sqlite://", settings=Settings()) as app:
+        scope = afterword.Scope.user(f"m {short}")
+        memory, base = app.scope(scope), scope_path(scope)
+        await memory.process(said("I live in Porto.", text), session_id=short, started_at=MONDAY)
+        effect = await memory.remember(f"It says {text}", subject=short, value=text[:200], tags=[short])
+        await memory.set_policy("hold-all")
+        await memory.remember(f"It also says {text}", subject=f"{short} too")
+        paths = [f"{base}/{name}" for name in ("memory", "memory?status=all", "review", "sessions", "runs", "mine")]
+        paths += [f"{base}/sessions/{quote(short, safe='')}", f"{base}/forget?everything=yes", "/pages/operations"]
+        paths += [address(f"{base}/memory", q=short, about=short), address(f"{base}/context", q=short)]
+        paths += [f"{base}/facts/{fact.id}" for fact in effect.facts]
+        async with visiting(app) as visitor:
+            await visitor.sign_in(user=None, admin=True)
+            return [await visitor.open(path) for path in paths]
 
 
 async def test_long_lists_are_paged(visitor: Visitor) -> None:

@@ -104,8 +104,9 @@ ATTRIBUTE_GROUPS = (
         phrase_pattern(r"recipes?|restaurants?|menus?|canteen", r"meal (?:plan|prep|box)\w*", r"lunch ?box(?:es)?"),
         opening=_DIETING,
         # How a recipe is written does not depend on what is eaten.
+        # Anchored: tried at every position of a long word it would take the square of its length.
         excluded=re.compile(
-            r"(?i).*\b(?:metric|grams?|units?|minutes|portions?|servings|format|steps?|ounces|cups)\b.*"
+            r"(?im)^.*\b(?:metric|grams?|units?|minutes|portions?|servings|format|steps?|ounces|cups)\b.*"
         ),
         is_household=True,
         affects_preferences=True,

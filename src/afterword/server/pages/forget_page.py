@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from afterword.errors import ArgumentInvalid
-from afterword.server.pages.visit import SCOPE, Visit, shown
+from afterword.server.pages.visit import SCOPE, Visit, shown, signed_in
 
 MOST_SHOWN = 50
 
@@ -52,7 +52,8 @@ async def forget_previewed(visit: Visit) -> Response:
         raise ArgumentInvalid(visit.reader.text("forget.name_differs"))
     async with visit.recorded("forget"):
         receipt = await visit.memory.forget(**target)
-    return visit.render("forgotten.html", receipt=receipt)
+    is_signed_out = await signed_in(visit.request) is None
+    return visit.render("forgotten.html", receipt=receipt, is_signed_out=is_signed_out)
 
 
 ROUTES: list[BaseRoute] = [

@@ -1,0 +1,355 @@
+"""The pages in a real browser on a real server: journeys by keyboard alone, accessibility, other hosts, weight."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, Playwright, Request, expect, sync_playwright
+
+from page_store import CHROMIUM, MIRA, Keys, filled, service_process
+
+IS_MISSING = CHROMIUM is None and "CI" not in os.environ
+pytestmark = pytest.mark.skipif(IS_MISSING, reason="no chromium: `make browser` installs Debian's")
+
+MOST_BYTES = 150_000
+AXE = Path(__file__).parent.parent / "support" / "vendored" / "axe.min.js"
+
+
+@dataclass
+class Tab:
+    """A tab of the browser, and what it did that no page may do."""
+
+    page: Page
+    address: str
+    faults: list[str] = field(default_factory=list)
+
+    def open(self, path: str) -> Page:
+        """Open a page."""
+        self.page.goto(f"{self.address}{path}")
+        return self.page
+
+    def reach(self, selector: str) -> None:
+        """Move the focus to an element by the tabulator key alone."""
+        for _ in range(200):
+            if self.page.evaluate("selector => document.activeElement.matches(selector)", selector):
+                return
+            self.page.keyboard.press("Tab")
+        raise AssertionError(f"{selector} cannot be reached by keyboard")
+
+    def press(self, selector: str) -> None:
+        """Reach a link or button by keyboard and press it."""
+        self.reach(selector)
+        with self.page.expect_navigation():
+            self.page.keyboard.press("Enter")
+
+    def write(self, selector: str, text: str) -> None:
+        """Reach a field by keyboard and write into it."""
+        self.reach(selector)
+        self.page.keyboard.press("Control+a")
+        self.page.keyboard.type(text)
+
+    def sign_in(self, key: str) -> None:
+        """Sign in by keyboard."""
+        self.open("/pages/")
+        self.write("#key", key)
+        with self.page.expect_navigation():
+            self.page.keyboard.press("Enter")
+
+
+@pytest.fixture(scope="module")
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    launched = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    yield launched
+    launched.close()
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Keys:
+    return filled(tmp_path)
+
+
+@pytest.fixture
+def address(keys: Keys, tmp_path: Path) -> Iterator[str]:
+    with service_process(tmp_path) as served:
+        yield served
+
+
+@contextmanager
+def opened(browser: Browser, address: str, **options: Any) -> Iterator[Tab]:
+    """Yield a tab; every request to another host and every error in the console is a failure."""
+    context = browser.new_context(**{"viewport": {"width": 1000, "height": 800}, "locale": "en-GB", **options})
+    tab = Tab(context.new_page(), address)
+
+    def check(request: Request) -> None:
+        if not request.url.startswith((f"{address}/", "data:")):
+            tab.faults.append(f"asked {request.url}")
+
+    tab.page.on("request", check)
+    tab.page.on("console", lambda message: tab.faults.append(message.text) if message.type == "error" else None)
+    tab.page.on("pageerror", lambda error: tab.faults.append(str(error)))
+    yield tab
+    context.close()
+    assert not tab.faults
+
+
+@pytest.fixture
+def tab(browser: Browser, address: str) -> Iterator[Tab]:
+    with opened(browser, address) as made:
+        yield made
+
+
+def text_of(page: Page) -> str:
+    return page.locator("main").inner_text()
+
+
+def test_sign_in_search_and_sign_out(tab: Tab, keys: Keys) -> None:
+    tab.sign_in(keys.mira)
+    assert "What is remembered of mira" in text_of(tab.page)
+    assert "Decisions that wait" in text_of(tab.page)
+    tab.page.keyboard.press("/")
+    tab.page.keyboard.type("Which seat do I prefer?")
+    tab.page.keyboard.press("Enter")
+    expect(tab.page.locator("#results h2").first).to_contain_text("Matches")
+    assert "aisle seats" in text_of(tab.page)
+    assert "score" in text_of(tab.page)
+    assert "q=Which" in tab.page.url, "a search has an address of its own"
+    tab.press("button.link")
+    assert "Sign in" in text_of(tab.page)
+    tab.open(f"{MIRA}/memory")
+    assert "Sign in" in text_of(tab.page)
+
+
+def test_any_former_day(tab: Tab, keys: Keys) -> None:
+    tab.sign_in(keys.mira)
+    assert "lives in Porto" not in tab.page.locator(".group").all_inner_texts().__str__()
+    tab.open(f"{MIRA}/memory?as_of=2026-03-03")
+    assert "The user lives in Porto." in text_of(tab.page)
+    assert "Oslo" not in text_of(tab.page)
+
+
+def test_correct_and_take_back(tab: Tab, keys: Keys) -> None:
+    tab.sign_in(keys.mira)
+    tab.press(".facts a:first-child")
+    tab.page.keyboard.press("e")
+    tab.page.keyboard.press("Control+a")
+    tab.page.keyboard.type("The user prefers aisle seats on night flights.")
+    tab.press("form[action$='/edit'] button")
+    assert "Corrected." in text_of(tab.page)
+    assert "night flights" in text_of(tab.page)
+    tab.press(".notice button")
+    assert "What undoing it changed" in text_of(tab.page)
+
+
+def test_this_is_about_somebody_else(tab: Tab, keys: Keys) -> None:
+    tab.sign_in(keys.mira)
+    tab.press(".facts a:first-child")
+    tab.write("input[name=about]", "Ana")
+    tab.press("form[action$='/edit'] button")
+    assert "about Ana" in re.sub(r"\s+", " ", text_of(tab.page))
+
+
+def test_confirm_and_withdraw_with_single_keys(tab: Tab, keys: Keys) -> None:
+    tab.sign_in(keys.mira)
+    tab.press(".facts a:first-child")
+    for key, text in (("c", "Confirmed."), ("w", "Withdrawn.")):
+        with tab.page.expect_navigation():
+            tab.page.keyboard.press(key)
+        assert text in text_of(tab.page)
+
+
+def test_shortcuts_can_be_turned_off(tab: Tab, keys: Keys) -> None:
+    tab.sign_in(keys.mira)
+    tab.reach("footer summary")
+    tab.page.keyboard.press("Enter")
+    tab.reach("input[name=keys]")
+    tab.page.keyboard.press("Space")
+    tab.press("footer button")
+    tab.press(".facts a:first-child")
+    at = tab.page.url
+    tab.page.keyboard.press("c")
+    tab.page.wait_for_timeout(200)
+    assert tab.page.url == at
+    assert not tab.page.locator("kbd").first.is_visible()
+
+
+def test_forget_after_a_preview(tab: Tab, keys: Keys) -> None:
+    tab.sign_in(keys.mira)
+    tab.press(".facts a:first-child")
+    with tab.page.expect_navigation():
+        tab.page.keyboard.press("f")
+    assert "These sentences go" in text_of(tab.page)
+    tab.press("button.danger")
+    assert "Forgotten" in text_of(tab.page)
+    tab.press("main a[href$='/mine']")
+    assert "forgot" in text_of(tab.page)
+
+
+def test_a_session_and_reading_it_again(tab: Tab, keys: Keys) -> None:
+    tab.sign_in(keys.mira)
+    tab.press("header a[href$='/sessions']")
+    tab.press("main a[href$='/sessions/trip']")
+    assert tab.page.locator("mark").first.inner_text() == "I live in Porto."
+    assert "Said off the record: not kept." in text_of(tab.page)
+    assert "[redacted: password]" in text_of(tab.page)
+    tab.press("form[action$='/again'] button")
+    assert "Read again: the difference" in text_of(tab.page)
+
+
+def test_what_an_agent_is_told(tab: Tab, keys: Keys) -> None:
+    tab.sign_in(keys.reader)
+    tab.press("header a[href$='/context']")
+    tab.write("input[name=q]", "Which seat?")
+    tab.write("input[name=budget]", "90")
+    tab.press("main form button")
+    assert re.search(r"\d+ of 90 tokens", text_of(tab.page))
+    assert "no room in the budget" in text_of(tab.page)
+
+
+def test_the_review_is_worked_off_with_single_keys(tab: Tab, keys: Keys) -> None:
+    tab.sign_in(keys.mira)
+    tab.press("header a[href$='/review']")
+    before = int(re.findall(r"1 of (\d+)", text_of(tab.page))[0])
+    with tab.page.expect_navigation():
+        tab.page.keyboard.press("j")
+    assert f"2 of {before}" in text_of(tab.page)
+    with tab.page.expect_navigation():
+        tab.page.keyboard.press("k")
+    for _ in range(before):
+        if "Nothing waits" in text_of(tab.page):
+            break
+        with tab.page.expect_navigation():
+            tab.page.keyboard.press("r")
+    assert "Nothing waits" in text_of(tab.page)
+
+
+def test_undo_and_redo(tab: Tab, keys: Keys) -> None:
+    tab.sign_in(keys.mira)
+    tab.press("header a[href$='/runs']")
+    tab.press("main a[href$='/runs/2']")
+    assert "Oslo" in text_of(tab.page)
+    for title in ("What undoing it changed", "What redoing it changed"):
+        with tab.page.expect_navigation():
+            tab.page.keyboard.press("u")
+        assert title in text_of(tab.page)
+
+
+def test_everything_about_me(tab: Tab, keys: Keys) -> None:
+    tab.sign_in(keys.mira)
+    tab.press("header a[href$='/mine']")
+    tab.reach("a[href$='memory.md']")
+    with tab.page.expect_download() as download:
+        tab.page.keyboard.press("Enter")
+    assert "aisle seats" in Path(download.value.path()).read_text(encoding="utf-8")
+    tab.press("form[action$='/pause'] button")
+    assert "Nothing new is kept since" in text_of(tab.page)
+    tab.press("form[action$='/resume'] button")
+    tab.press("a[href$='everything=yes']")
+    tab.write("input[name=name]", "mira")
+    tab.press("button.danger")
+    assert "you are signed out" in text_of(tab.page)
+    tab.press("main a[href$='/memory']")
+    assert "Sign in" in text_of(tab.page)
+
+
+def test_operations(tab: Tab, keys: Keys) -> None:
+    tab.sign_in(keys.admin)
+    tab.press("header a[href$='/operations']")
+    for text in ("default/user/noor", "No session failed.", "Costs by day", "Who did what"):
+        assert text in text_of(tab.page)
+    tab.press("main a[href$='/noor/memory']")
+    assert "Rome" in text_of(tab.page)
+
+
+def test_everything_changes_without_javascript(browser: Browser, address: str, keys: Keys) -> None:
+    with opened(browser, address, java_script_enabled=False) as tab:
+        page = tab.open("/pages/")
+        page.fill("#key", keys.mira)
+        page.click("main button")
+        page.fill("input[name=q]", "seat")
+        page.click(".filters button")
+        page.click(".hits a >> nth=0")
+        page.fill("textarea[name=statement]", "The user prefers any seat.")
+        page.click("form[action$='/edit'] button")
+        assert "Corrected." in text_of(page)
+        page.click("a[href*='/forget']")
+        page.click("button.danger")
+        assert "Forgotten" in text_of(page)
+
+
+def test_a_link_opens_the_pages_without_a_key(browser: Browser, keys: Keys, tmp_path: Path) -> None:
+    options = ("--no-browser", "--user", "mira")
+    with service_process(tmp_path, "inspect", *options) as link:
+        address = link.split("/pages")[0]
+        with opened(browser, address) as tab:
+            tab.page.goto(link)
+            tab.page.wait_for_url(f"{address}{MIRA}/memory")
+            assert "What is remembered of mira" in text_of(tab.page)
+        with opened(browser, address) as other:
+            assert "Sign in" in text_of(other.open("/pages/"))
+            assert other.page.request.get(link).status == 403
+
+
+ALL_PAGES: tuple[str, ...] = (
+    *("memory", "memory?q=seat", "memory?status=all", "review", "sessions", "sessions/trip", "context?q=seat"),
+    *("runs", "runs/2", "mine", "forget?everything=yes", "forget?session=trip"),
+)
+
+
+def paths(tab: Tab) -> list[str]:
+    """Return the address of every page."""
+    fact = tab.open(f"{MIRA}/memory").locator(".facts a").first.get_attribute("href") or ""
+    old = tab.open(f"{MIRA}/memory?status=superseded").locator(".facts a").first.get_attribute("href") or ""
+    return ["/pages/operations", fact, old, *(f"{MIRA}/{name}" for name in ALL_PAGES)]
+
+
+@pytest.mark.parametrize("language", ["en-GB", "de-DE"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_hinders_anybody(browser: Browser, address: str, keys: Keys, scheme: str, language: str) -> None:
+    """axe-core finds nothing, and nothing is cut off on a narrow screen."""
+    axe = AXE.read_text(encoding="utf-8")
+    run = "async () => (await axe.run()).violations.map(v => v.id + ': ' + v.nodes.map(n => n.html).join(' | '))"
+    with opened(browser, address, color_scheme=scheme, locale=language) as tab:
+        found: dict[str, list[str]] = {}
+        tab.open("/pages/")
+
+        def check(path: str) -> None:
+            tab.page.evaluate(axe)
+            violations = tab.page.evaluate(run)
+            tab.page.set_viewport_size({"width": 320, "height": 800})
+            if tab.page.evaluate("document.documentElement.scrollWidth") > 320:
+                violations.append("wider than 320 pixels")
+            tab.page.set_viewport_size({"width": 1000, "height": 800})
+            if violations:
+                found[path] = violations
+
+        check("/pages/sign-in")
+        tab.sign_in(keys.admin)
+        for path in paths(tab):
+            tab.open(path)
+            for details in tab.page.locator("details").all():
+                details.evaluate("element => element.open = true")
+            check(path)
+        assert not found
+
+
+def test_a_page_is_light_and_asks_no_other_host(tab: Tab, keys: Keys) -> None:
+    tab.sign_in(keys.admin)
+    weigh: Callable[[], Any] = lambda: tab.page.evaluate(  # noqa: E731
+        "performance.getEntries().filter(e => e.encodedBodySize).reduce((sum, e) => sum + e.encodedBodySize, 0)"
+    )
+    for path in paths(tab):
+        tab.open(path)
+        assert 0 < weigh() < MOST_BYTES, path

@@ -1,0 +1,115 @@
+"""A store with something for every page, and the service on it as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import afterword
+from afterword.settings import Settings
+from commands import clean_environment
+
+MIRA = "/pages/default/user/mira"
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
+DAYS = tuple(
+    f"2026-{month:02}-{day:02}T{hour:02}:15:00Z" for month, day, hour in ((3, 2, 9), (3, 9, 17), (4, 20, 8), (5, 4, 12))
+)
+
+
+def conversation(*texts: str) -> dict[str, Any]:
+    """Return the saved state of an assistant to which a person said the even texts, and which said the others."""
+    messages = [
+        {"content": text, "source": "user", "type": "UserMessage"}
+        if place % 2 == 0
+        else {"content": text, "source": "assistant", "thought": None, "type": "AssistantMessage"}
+        for place, text in enumerate(texts)
+    ]
+    return {"type": "AssistantAgentState", "llm_context": {"messages": messages}}
+
+
+TRIP = conversation(
+    "I live in Porto. I prefer window seats.",
+    "Noted: a window seat. Shall I look for trains on Friday?",
+    "Yes. I am allergic to peanuts, so no snacks on board.",
+    "I will leave the snacks out. Which card should I use?",
+    "My password is Kx7!pqLm29zz, please do not write it down.",
+    "I have not kept it.",
+    "off the record: my boss is leaving in June.",
+    "Understood.",
+)
+MOVE = conversation(
+    "I moved to Oslo.", "Congratulations! I look for trains from Oslo.", "I like strong coffee.", "Good."
+)
+PLANS = conversation(
+    "I work as a nurse. My sister is called Ana.", "Thanks.", "I prefer aisle seats on long flights.", "Noted."
+)
+ASKED = conversation("Please forget that I like strong coffee.", "Of course.")
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The keys of the people who look at the store."""
+
+    mira: str
+    admin: str
+    reader: str
+
+
+async def fill(url: str) -> Keys:
+    """Fill a store, and return its keys."""
+    async with afterword.open(url, settings=Settings()) as app:
+        mira = app.user("mira")
+        for name, state, day in zip(("trip", "move", "plans", "asked"), (TRIP, MOVE, PLANS, ASKED), DAYS, strict=True):
+            await mira.process(state, session_id=name, started_at=day)
+        (home,) = [fact for fact in (await mira.facts()).facts if fact.value == "Oslo"]
+        await mira.remember("The user lives in Bergen.", attribute=home.attribute, value="Bergen", kind=home.kind)
+        await mira.remember("The fare to Oslo is 49 euros.", subject="note", tags=["travel"])
+        await mira.consolidate()
+        agent = mira.for_agent()
+        await agent.remember("The user is learning Norwegian.", attribute="language", value="Norwegian")
+        await agent.remember("The user rides a bicycle to work.", attribute="commute", value="bicycle")
+        await app.user("noor").remember("I live in Rome.")
+        keys = [
+            (await app.keys.create(user="mira", name="mira")).secret,
+            (await app.keys.create(user="mira", admin=True, name="operator")).secret,
+            (await app.keys.create(user="mira", read_only=True, name="reader")).secret,
+        ]
+    return Keys(*keys)
+
+
+@contextmanager
+def service_process(folder: Path, command: str = "serve", *options: str) -> Iterator[str]:
+    """Run the service on the store of a folder, and yield its address or its one-time link."""
+    environment = {
+        **clean_environment(),
+        **{name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ},
+        "AFTERWORD_STORE__URL": f"sqlite:///{folder}/afterword.db",
+        "AFTERWORD_EMBEDDING__KIND": "none",
+    }
+    arguments = [sys.executable, "-m", "afterword", command, "--port", "0", *options]
+    process = subprocess.Popen(arguments, env=environment, cwd=folder, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().split()[-1]
+    finally:
+        process.terminate()
+        process.wait(20)
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def filled(folder: Path) -> Keys:
+    """Fill the store of a folder. It has a thread of its own, since Playwright has an event loop in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, fill(f"sqlite:///{folder}/afterword.db")).result()

@@ -1,0 +1,68 @@
+"""Write screenshots of six pages in light and dark: `python tests/support/screenshots.py docs/images`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Literal
+
+from playwright.sync_api import Page, ViewportSize, sync_playwright
+
+from page_store import CHROMIUM, MIRA, filled, service_process
+
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+SHOTS = {
+    "memory": f"{MIRA}/memory",
+    "fact": "",
+    "session": f"{MIRA}/sessions/trip",
+    "review": f"{MIRA}/review",
+    "context": f"{MIRA}/context?q=Which+seat+should+I+book%3F",
+    "own-data": f"{MIRA}/mine",
+}
+MORE = {
+    "search": f"{MIRA}/memory?q=where+do+I+live",
+    "runs": f"{MIRA}/runs",
+    "run": f"{MIRA}/runs/2",
+    "operations": "/pages/operations",
+    "forget": f"{MIRA}/forget?session=trip",
+    "sessions": f"{MIRA}/sessions",
+}
+
+
+def shoot(page: Page, address: str, shots: dict[str, str], target: Path, ending: str) -> None:
+    """Write a picture of each page."""
+    for name, path in shots.items():
+        if name == "fact":
+            page.goto(f"{address}{MIRA}/memory?status=superseded")
+            path = page.locator(".facts a").first.get_attribute("href") or ""
+        page.goto(f"{address}{path}")
+        page.screenshot(path=target / f"{name}{ending}.png")
+
+
+def main(target: Path, *, is_full: bool) -> None:
+    """Fill a store, serve it, and write the pictures."""
+    target.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        keys = filled(Path(folder))
+        with service_process(Path(folder)) as address:
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+            widths = {"": 1100, "-narrow": 320} if is_full else {"": 1100}
+            for scheme in SCHEMES:
+                for suffix, width in widths.items():
+                    size = ViewportSize(width=width, height=900)
+                    context = browser.new_context(
+                        viewport=size, color_scheme=scheme, timezone_id="Europe/Oslo", locale="en-GB"
+                    )
+                    page = context.new_page()
+                    page.goto(f"{address}/pages/")
+                    page.fill("#key", keys.admin)
+                    page.click("main button")
+                    shoot(page, address, {**SHOTS, **MORE} if is_full else SHOTS, target, f"-{scheme}{suffix}")
+                    context.close()
+            browser.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), is_full=bool(os.environ.get("EVERY_PAGE")))
