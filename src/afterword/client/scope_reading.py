@@ -204,20 +204,21 @@ class ScopeReading:
         tags: Several = (),
         turns: bool = True,
         as_of: Instant | None = None,
+        explain: bool = True,
     ) -> SearchResults:
         """Return the matches of a query in all layers: facts that hold or held before, turns, and findings of agents.
 
         Each hit has its layer, its score, its time and its speaker. For a question about the past, the facts that held
         before are ranked together with those that hold; otherwise they follow. Without `turns` only facts are found.
         `limit` bounds facts and turns together; with `tags` only facts that have all of these. An empty query finds
-        every fact. With a configured embedder, matches are ranked by meaning as well as by words. Raises
-        `ArgumentInvalid`. If the embedder does not answer, nothing is raised, and words alone count.
+        every fact. With a configured embedder, matches are ranked by meaning as well as by words; if it does not
+        answer, words alone count. Without `explain` hits do not say why they match. Raises `ArgumentInvalid`.
         """
         if limit is not None and limit < 1:
             raise ArgumentInvalid(f"limit={limit} is too small; give 1 or more, or None for all")
         kinds = None if kind is None else choices(Kind, kind, "kind")
         at, wanted = self._now() if as_of is None else await self._instant(as_of), tag_names(tags)
-        asked = partial(recall.search, at=at, limit=limit, kinds=kinds, tags=wanted, turns=turns, explain=True)
+        asked = partial(recall.search, at=at, limit=limit, kinds=kinds, tags=wanted, turns=turns, explain=explain)
         results = await self._recalled(partial(asked, query=query), self.scope)
         parts = results.parts or tuple({} for _ in results.facts)
         facts = zip(results.facts, results.scores, parts, strict=True)
@@ -227,13 +228,13 @@ class ScopeReading:
                 Layer.NOW if fact.is_served else Layer.BEFORE,
                 score,
                 fact=fact,
-                matched=matched_words(query, fact),
+                matched=matched_words(query, fact) if explain else (),
                 parts=shares,
             )
             for fact, score, shares in facts
         ]
         hits += [
-            SearchHit(Layer.BEFORE, 0.0, former.fact, matched=matched_words(query, former.fact))
+            SearchHit(Layer.BEFORE, 0.0, former.fact, matched=matched_words(query, former.fact) if explain else ())
             for former in results.former
         ]
         hits += [SearchHit(Layer.SAID, score, turn=turn) for turn, score in said]

@@ -46,7 +46,7 @@ async def recall_texts(
 ) -> JSONResponse:
     """Return what holds now and matches a question, best first."""
     names = [name.strip() for text in tags for name in text.split(",") if name.strip()]
-    results = await memory.search(q, limit=limit, tags=names, turns=False)
+    results = await memory.search(q, limit=limit, tags=names, turns=False, explain=False)
     hits = [hit for hit in results.hits if hit.layer is Layer.NOW]
     return JSONResponse({"memories": [_memory_json(hit) for hit in hits]})
 

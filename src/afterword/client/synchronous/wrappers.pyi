@@ -335,6 +335,7 @@ class SyncScopeMemory:
         tags: Several = ...,
         turns: bool = True,
         as_of: Instant | None = None,
+        explain: bool = True,
     ) -> SearchResults: ...
     def context(
         self, query: str = "", *, budget_tokens: int | None = None, also: Collection[Scope | str] = ...

@@ -6,16 +6,33 @@ import hashlib
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
+import sqlalchemy
+from sqlalchemy import Select, bindparam
 from sqlmodel import Session, col, select
 
 from afterword.errors import KeyInvalid, NotFound
 from afterword.facts.scopes import Scope
 from afterword.store.access.tables import ApiKeyRow
+from afterword.store.database.compiled_queries import CompiledQuery, moment
 
 PREFIX = "afterword_"
 USE_IS_NOTED_AFTER = timedelta(minutes=10)
 """How old the recorded last use of a key is before a new one is written: not every request writes."""
+
+
+def _by_digest() -> Select[Any]:
+    columns: list[Any] = [
+        *(ApiKeyRow.id, ApiKeyRow.name, ApiKeyRow.tenant, ApiKeyRow.scope, ApiKeyRow.is_read_only),
+        *(ApiKeyRow.is_admin, ApiKeyRow.created_at, ApiKeyRow.last_used_at, ApiKeyRow.expires_at),
+        ApiKeyRow.revoked_at,
+    ]
+    return sqlalchemy.select(*map(col, columns)).where(col(ApiKeyRow.digest) == bindparam("digest"))
+
+
+_BY_DIGEST = CompiledQuery(_by_digest)
+"""Every request asks for its key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +101,16 @@ def read_keys(transaction: Session) -> list[ApiKey]:
 
 def find_key(transaction: Session, secret: str) -> ApiKey | None:
     """Return the key that is presented, None if there is no such key."""
-    row = transaction.exec(select(ApiKeyRow).where(ApiKeyRow.digest == key_digest(secret))).one_or_none()
-    return _key_of(row) if row else None
+    rows = _BY_DIGEST.ask(transaction.connection(), digest=key_digest(secret))
+    if not rows:
+        return None
+    key_id, name, tenant, scope, is_read_only, is_admin, *instants = rows[0]
+    created_at, last_used_at, expires_at, revoked_at = (None if at is None else moment(at) for at in instants)
+    if created_at is None:
+        raise TypeError("a key has the instant of its making")
+    owner = None if scope is None else Scope.parse(scope)
+    rights = bool(is_read_only), bool(is_admin)
+    return ApiKey(key_id, name, tenant, owner, *rights, created_at, last_used_at, expires_at, revoked_at)
 
 
 def read_key(transaction: Session, key_id: str) -> ApiKey:
