@@ -334,6 +334,7 @@ async def test_what_waits_is_decided_one_after_the_other(visitor: Visitor) -> No
     await mira.process(said("I am vegetarian."), session_id="food", started_at=FRIDAY)
     await visitor.sign_in()
     assert "Decisions that wait: 2" in (await visitor.open(f"{MIRA}/memory")).text
+    assert "Decisions that wait: 2" in (await visitor.open(f"{MIRA}/waiting")).text
     page = await visitor.open(f"{MIRA}/review")
     assert "1 of 2" in page.text
     first = next(form for form in page.forms if form.fields.get("decision") == "approve")

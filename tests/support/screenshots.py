@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Literal
 
+from PIL import Image
 from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 from page_store import CHROMIUM, MIRA, filled, service_process
@@ -38,7 +39,9 @@ def shoot(page: Page, address: str, shots: dict[str, str], target: Path, ending:
             page.goto(f"{address}{MIRA}/memory?status=superseded")
             path = page.locator(".facts a").first.get_attribute("href") or ""
         page.goto(f"{address}{path}")
-        page.screenshot(path=target / f"{name}{ending}.png")
+        picture = target / f"{name}{ending}.png"
+        page.screenshot(path=picture)
+        Image.open(picture).quantize(64).save(picture, optimize=True)
 
 
 def main(target: Path, *, is_full: bool) -> None:

@@ -15,6 +15,7 @@ from afterword.server.pages.list_pages import PER_PAGE, PageOfList
 from afterword.server.pages.visit import SCOPE, Visit, shown
 
 LATELY = 5
+MOST_REVIEWED_AT_ONCE = 1000
 KINDS = ("preference", "entity", "decision")
 SHOWN_STATUSES = ("current", "contested", "pending", "superseded", "retracted", "expired")
 
@@ -61,7 +62,8 @@ async def show_memory(visit: Visit) -> Response:
     results = None
     if query:
         results = await visit.memory.search(query, limit=30, kind=kind, tags=tags, as_of=as_of or None)
-    review = await visit.memory.review() if is_plain else None
+    # In a large memory the review takes longer than the list: the page asks for it afterwards.
+    review = await visit.memory.review() if is_plain and len(facts) <= MOST_REVIEWED_AT_ONCE else None
     return visit.render(
         "memory.html",
         groups=grouped(chosen[page.first_row : page.first_row + PER_PAGE]),
@@ -73,12 +75,19 @@ async def show_memory(visit: Visit) -> Response:
         lately=_changed_lately(facts) if is_plain else (),
         review=review,
         waiting=waiting_count(review) if review is not None else 0,
+        is_review_later=is_plain and review is None,
         pause=await visit.memory.paused() if is_plain else None,
         is_empty=is_plain and not facts,
         kinds=KINDS,
         statuses=SHOWN_STATUSES,
         list_query={"as_of": as_of, **filters},
     )
+
+
+async def show_waiting(visit: Visit) -> Response:
+    """Show how many decisions wait: a part of the page of a large memory."""
+    review = await visit.memory.review()
+    return visit.render("waiting.html", review=review, waiting=waiting_count(review))
 
 
 def _is_chosen(fact: Fact, status: str) -> bool:
@@ -93,4 +102,4 @@ def _changed_lately(facts: Sequence[Fact]) -> tuple[Fact, ...]:
     return tuple(sorted(learned, key=lambda fact: fact.recorded_at or fact.said_at, reverse=True)[:LATELY])
 
 
-ROUTES: list[BaseRoute] = [shown(f"{SCOPE}/memory", show_memory)]
+ROUTES: list[BaseRoute] = [shown(f"{SCOPE}/memory", show_memory), shown(f"{SCOPE}/waiting", show_waiting)]
