@@ -45,7 +45,11 @@ async def examine(*, probe: bool = False) -> list[Check]:
     checks.append(Check("settings", True, f"profile: {profile_path() or 'none, defaults and environment'}"))
     checks += [*await _store(configured), _redaction(configured), _extractor(configured)]
     checks.append(await _embedding(configured, probe=probe))
-    return [*checks, await _model_modes(configured.model)] if probe else checks
+    if not probe:
+        return checks
+    if configured.extractor == "rules":
+        return [*checks, Check("model", True, "not asked: the extractor is the offline rules")]
+    return [*checks, await _model_modes(configured.model)]
 
 
 def _packages() -> Check:

@@ -28,7 +28,7 @@ ExtractorKind = Annotated[
     Literal["rules", "model"] | None,
     typer.Option("--extractor", help="What finds facts: offline rules or a model (default: as configured)."),
 ]
-FactId = Annotated[str, typer.Argument(metavar="FACT", help="The id of a fact, or at least its first 6 digits.")]
+FactId = Annotated[str, typer.Argument(metavar="FACT", help="The id of a fact, or the beginning of it.")]
 RunId = Annotated[int, typer.Argument(metavar="RUN", help="The number of a run; see `afterword runs`.")]
 
 

@@ -32,19 +32,26 @@ def required_scope(user: str | None, scope: str | None) -> Scope:
     return chosen
 
 
-def call_store(work: Callable[[afterword.Afterword], Awaitable[T]], *, create: bool = False) -> T:
-    """Return the result of `work` on the configured store. The store is created only with `create`."""
+def call_store(
+    work: Callable[[afterword.Afterword], Awaitable[T]], *, create: bool = False, known: Scope | None = None
+) -> T:
+    """Return the result of `work` on the configured store. The store is created only with `create`.
+
+    Raises `NotFound` if nothing was ever kept for the scope that must be `known`.
+    """
 
     async def call() -> T:
         async with afterword.open(create=create, on_vectors=show_vectors) as store:
+            if known is not None:
+                await store.scope(known).check_known()
             return await work(store)
 
     return asyncio.run(call())
 
 
 def call_memory(scope: Scope, work: Callable[[afterword.ScopeMemory], Awaitable[T]], *, create: bool = False) -> T:
-    """Return the result of `work` on the memory of a scope. The store is created only with `create`."""
-    return call_store(lambda store: work(store.scope(scope)), create=create)
+    """Return the result of `work` on the memory of a scope. The store and the memory are created only with `create`."""
+    return call_store(lambda store: work(store.scope(scope)), create=create, known=None if create else scope)
 
 
 def show_vectors(refreshed: RefreshResult) -> None:

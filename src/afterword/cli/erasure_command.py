@@ -66,6 +66,8 @@ def forget_command(
         replayed = call_store(lambda store: store.replay_tombstones(replay))
         counts = {"tombstones": replayed.tombstones, "erased": dict(replayed.erased), "files_clean": replayed.is_clean}
         _print_line(counts, as_json=as_json)
+        if not any(replayed.erased.values()):
+            console(to_errors=True).print("nothing changed: nothing is here that these tombstones stand for")
         return
     named = sum((session is not None, fact is not None, finding is not None, before is not None, asked, retention))
     if named > 1:
@@ -77,7 +79,7 @@ def forget_command(
     erasure = _Erasure(
         owner, session=session, fact=fact, finding=finding, before=before, asked=asked, retention=retention
     )
-    receipts = call_store(erasure.forget if yes else erasure.preview)
+    receipts = call_store(erasure.forget if yes else erasure.preview, known=owner)
     if not yes and receipts and _is_agreed(receipts, as_json=as_json):
         receipts = call_store(erasure.forget)
     _print_receipts(receipts, as_json=as_json)

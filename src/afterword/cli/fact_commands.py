@@ -56,7 +56,9 @@ def history_command(fact_id: FactId, user: User = None, scope: ScopeName = None,
     It shows every statement of the fact with its quotes, and how the statements were compared.
     """
     owner = chosen_scope(user, scope)
-    origin = call_store(lambda store: store.scope(owner).history(fact_id) if owner else store.history(fact_id))
+    origin = call_store(
+        lambda store: store.scope(owner).history(fact_id) if owner else store.history(fact_id), known=owner
+    )
     if as_json:
         print_json(origin_json(origin))
         return
@@ -236,4 +238,4 @@ def _print_effect(effect: RunEffect, *, as_json: bool) -> None:
         return
     console().print(f"run {run_id}; `afterword undo {run_id}` takes it back")
     for fact in effect.facts:
-        console().print(f"  {status_text(fact)}: {fact.statement}")
+        console().print(f"  {fact.id[:8]} {status_text(fact)}: {fact.statement}")

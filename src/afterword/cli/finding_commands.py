@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def findings_command(
     finding_id: Annotated[
         str | None,
-        typer.Argument(metavar="FINDING", help="Show how this finding came to be: its id, or its first 6 digits."),
+        typer.Argument(metavar="FINDING", help="Show how this finding came to be: its id, or the beginning of it."),
     ] = None,
     user: User = None,
     scope: ScopeName = None,

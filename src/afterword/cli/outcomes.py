@@ -36,12 +36,18 @@ def finish_run(report: ProcessingReport, *, is_proposal: bool, as_json: bool) ->
     if as_json:
         print_json([processed_json(processed) for processed in report.sessions])
     else:
+        if report.retried:
+            console().print(f"tried again now: {_sessions_text(report.retried)} that had failed")
         _show_report(report, left, is_proposal=is_proposal)
     if left and not report.budget_reached:
         sys.exit(INTERRUPTED)
     exit_by_budget(report.budget_reached)
     if any(isinstance(result, Failure) for result in results):
         sys.exit(FAILED)
+
+
+def _sessions_text(count: int) -> str:
+    return f"{count} session{'s' if count > 1 else ''}"
 
 
 def _show_report(report: ProcessingReport, left: Sequence[NotStarted], *, is_proposal: bool) -> None:
@@ -51,6 +57,8 @@ def _show_report(report: ProcessingReport, left: Sequence[NotStarted], *, is_pro
     for session in report.sessions:
         if isinstance(session.result, NotDue):
             console().print(f"waiting: {session.result.session_id} of {session.result.scope}: {session.result.reason}")
+    if any(isinstance(session.result, NotDue) for session in report.sessions):
+        console().print("`afterword run --retry` tries them now (give the same path again)")
     if report.sessions or report.spent.calls:
         console().print(f"cost: {spending_text(report.spent)}")
     _show_stop(report.budget_reached or (left[0].reason if left else None), len(left))

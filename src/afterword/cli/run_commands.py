@@ -8,40 +8,53 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from afterword.cli.app import Json, RunId, ScopeName, User, app
-from afterword.cli.calls import call_memory, call_store, required_scope
+from afterword.cli.calls import call_memory, call_store, chosen_scope, required_scope
 from afterword.cli.output import console, counts_text, day, money, print_json, spending_text, status_text, table
 from afterword.client.json_forms import iso_instant, review_json, run_json, run_record_json
 from afterword.errors import ArgumentInvalid
 
 if TYPE_CHECKING:
-    from afterword import ScopeMemory
-    from afterword.client.results import HeldRun, RunPage, ScopeCosts, WaitingErasure
+    from afterword import Afterword
+    from afterword.client.results import HeldRun, Review, RunPage, ScopeCosts, WaitingErasure
     from afterword.client.values import AgentFinding, Assertion, Contest, Dependent, Fact, Run, RunEffect, Scope
 
 
 @app.command(name="runs")
 def runs_command(user: User = None, scope: ScopeName = None, as_json: Json = False) -> None:
-    """List the runs of one memory, with their cost and state.
+    """List the runs of one memory or of all, with their cost and state.
 
     A run is one change of a memory: by a session, by a person, or by a comparison of facts.
     """
 
-    async def runs_and_costs(memory: ScopeMemory) -> tuple[RunPage, ScopeCosts]:
-        return await memory.runs(), await memory.costs()
+    owner = chosen_scope(user, scope)
 
-    owner = required_scope(user, scope)
-    page, costs = call_memory(owner, runs_and_costs)
+    async def runs_and_costs(store: Afterword) -> tuple[RunPage, ScopeCosts | None]:
+        if owner is None:
+            return await store.runs(), None
+        return await store.scope(owner).runs(), await store.scope(owner).costs()
+
+    page, costs = call_store(runs_and_costs, known=owner)
     if as_json:
         print_json([run_record_json(record) for record in page.runs])
         return
     rows = []
     for record in page.runs:
         run = record.run
-        cells = (run.id, run.source, run.status, run.extractor, run.judge, day(run.started_at))
+        cells = (
+            run.id,
+            "" if owner else str(run.scope),
+            run.source,
+            run.status,
+            run.extractor,
+            run.judge,
+            day(run.started_at),
+        )
         tokens = run.prompt_tokens + run.completion_tokens
         rows.append((*cells, tokens, money(record.spent), _run_counts(run)))
-    names = ("run", "source", "state", "extractor", "judge", "started", "tokens", "cost", "counts")
-    console().print(table(f"{owner}: {page.total} runs", names, rows))
+    names = ("run", "scope", "source", "state", "extractor", "judge", "started", "tokens", "cost", "counts")
+    console().print(table(f"{owner or 'all memories'}: {page.total} runs", names, rows))
+    if costs is None:
+        return
     console().print(f"in all: {spending_text(costs.total)}")
     if costs.without_run.calls:
         console().print(f"of which came to no run: {spending_text(costs.without_run)}")
@@ -107,8 +120,7 @@ def review_command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List what waits for a person's decision, or decide it."""
-    owner = required_scope(user, scope)
+    """List what waits for a person's decision, in one memory or in all, or decide it."""
     options = {"approve": approve, "reject": reject, "keep-both": keep_both}
     decisions = [(item_id, decision) for decision, item_id in options.items() if item_id is not None]
     if len(decisions) > 1:
@@ -117,12 +129,32 @@ def review_command(
         item_id, decision = decisions[0]
         if not item_id.removeprefix("run:").isdecimal() and not item_id.startswith("erase:"):
             raise ArgumentInvalid(f"{item_id!r} is no number; see `afterword review`")
+        owner = required_scope(user, scope)
         _print_run(call_memory(owner, lambda memory: memory.decide(item_id, decision)), as_json=as_json)
         return
-    review = call_memory(owner, lambda memory: memory.review())
+    chosen = chosen_scope(user, scope)
+    if chosen is None:
+        _review_all(as_json=as_json)
+        return
+    review = call_memory(chosen, lambda memory: memory.review())
     if as_json:
         print_json(review_json(review))
+    else:
+        _show_review(chosen, review)
+
+
+def _review_all(*, as_json: bool) -> None:
+    reviews = call_store(lambda store: store.reviews())
+    if as_json:
+        print_json({str(owner): review_json(review) for owner, review in reviews.items()})
         return
+    if not reviews:
+        console().print("nothing waits for a person in any memory")
+    for owner, review in reviews.items():
+        _show_review(owner, review)
+
+
+def _show_review(owner: Scope, review: Review) -> None:
     _show_undecided(owner, review.contests, review.held)
     _show_erasures(review.erasures)
     _show_dependents(review.dependents)
@@ -202,7 +234,7 @@ def policy_command(
     if policy is None:
         current = call_memory(owner, lambda memory: memory.policy())
     else:
-        current = call_memory(owner, lambda memory: memory.set_policy(policy), create=True)
+        current = call_memory(owner, lambda memory: memory.set_policy(policy))
     if as_json:
         print_json({"scope": str(owner), "policy": str(current)})
     else:

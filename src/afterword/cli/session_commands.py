@@ -50,6 +50,9 @@ def run_command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Store and show proposals that change no fact until `afterword apply`.")
     ] = False,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Try sessions that failed before at once, also those that were set aside.")
+    ] = False,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Show the expected cost; no request is sent and nothing is stored.")
     ] = False,
@@ -69,7 +72,7 @@ def run_command(
 
     Without a path, the recorded sessions that wait are processed.
     A folder is read by its manifest.json, or as <folder>/<user>/<session>.json. A session that failed is tried again
-    after a pause, or at once if it is named: by its file, or with --session.
+    after a pause, or at once with --retry or if it is named: by its file, or with --session.
     """
     if defer:
         if paths or manifest or user or scope or session:
@@ -85,7 +88,9 @@ def run_command(
     from afterword.cli.outcomes import finish_run
     from afterword.cli.progress import process_interruptibly
 
-    options = ProcessingOptions(extractor, apply=not dry_run, concurrency=concurrency, processes=processes)
+    options = ProcessingOptions(
+        extractor, apply=not dry_run, retry_now=retry, concurrency=concurrency, processes=processes
+    )
     report = process_interruptibly(source.process, options, is_quiet=as_json)
     finish_run(report, is_proposal=dry_run, as_json=as_json)
 
@@ -195,12 +200,16 @@ def reprocess_command(
     from afterword.cli.outcomes import finish_run
 
     options = afterword.ProcessingOptions(extractor=extractor, apply=apply)
-    report = call_store(lambda store: (store.scope(owner) if owner else store).reprocess(session, options=options))
+    report = call_store(
+        lambda store: (store.scope(owner) if owner else store).reprocess(session, options=options), known=owner
+    )
     finish_run(report, is_proposal=not apply, as_json=as_json)
 
 
 def _list_outdated(scope: Scope | None, extractor: str | None, *, as_json: bool) -> None:
-    outdated = call_store(lambda store: (store.scope(scope) if scope else store).outdated(extractor=extractor))
+    outdated = call_store(
+        lambda store: (store.scope(scope) if scope else store).outdated(extractor=extractor), known=scope
+    )
     if as_json:
         print_json(
             [{"scope": str(old.scope), "session_id": old.session_id, "extractor": old.extractor} for old in outdated]
@@ -224,7 +233,7 @@ def consolidate_command(
     from afterword.cli.outcomes import exit_by_budget, finish_consolidation
 
     owner = chosen_scope(user, scope)
-    report = call_store(lambda store: store.consolidate(scope=owner, apply=not dry_run))
+    report = call_store(lambda store: store.consolidate(scope=owner, apply=not dry_run), known=owner)
     finish_consolidation(report, as_json=as_json)
     exit_by_budget(report.budget_reached)
 
@@ -240,7 +249,9 @@ def sessions_command(
 ) -> None:
     """List sessions with their state, of one memory or of all."""
     owner = chosen_scope(user, scope)
-    page: SessionPage = call_store(lambda store: (store.scope(owner) if owner else store).sessions(state=state))
+    page: SessionPage = call_store(
+        lambda store: (store.scope(owner) if owner else store).sessions(state=state), known=owner
+    )
     if as_json:
         print_json([saved_session_json(session) for session in page.sessions])
         return
@@ -264,7 +275,9 @@ def why_command(
     It shows how the session was read, which facts it supports, and what was rejected and why.
     """
     owner = chosen_scope(user, scope)
-    details = call_store(lambda store: store.scope(owner).session(session) if owner else store.session(session))
+    details = call_store(
+        lambda store: store.scope(owner).session(session) if owner else store.session(session), known=owner
+    )
     if as_json:
         print_json(session_details_json(details))
     else:
@@ -322,5 +335,6 @@ def retry_command(
         print_json([{"scope": str(session_scope), "session_id": session_id} for session_scope, session_id in queued])
     else:
         console().print(
-            f"{len(queued)} sessions put back; `afterword run` tries those that were recorded, or give a path"
+            f"{len(queued)} sessions put back; `afterword run` tries those that were recorded, or give a path "
+            "(`afterword run --retry` does both at once)"
         )

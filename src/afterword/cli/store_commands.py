@@ -23,7 +23,7 @@ from afterword.client.json_forms import iso_instant, status_json
 if TYPE_CHECKING:
     from afterword import Afterword
     from afterword.client.store_results import StoreCosts, StoreStatus
-    from afterword.client.values import FactChange, Halt, JobReport, Scope
+    from afterword.client.values import FactChange, Halt, JobReport, JobResult, Scope
 
 DAYS_SHOWN = 14
 
@@ -200,9 +200,8 @@ def _show_report(report: JobReport, *, as_json: bool) -> None:
 
         typer.echo(json.dumps({"job": report.name, **job_report_json(report)}, ensure_ascii=False))
         return
-    parts = [str(report.ending), *(f"{count} {name}" for name, count in report.counts.items())]
-    parts += [f"{count} failed: {reason}" for reason, count in report.failures.items()]
-    console().print(f"{iso_instant(report.at)} {report.name}: {', '.join(parts)}")
+    parts = [str(report.ending), _result_text(report)]
+    console().print(f"{iso_instant(report.at)} {report.name}: {', '.join(part for part in parts if part)}")
     sys.stdout.flush()
 
 
@@ -226,16 +225,29 @@ def _stopping(halt: Halt) -> Iterator[None]:
 def worker_command(
     concurrency: Annotated[int, typer.Option(min=1, help="The largest number of sessions at once.")] = 4,
     once: Annotated[bool, typer.Option("--once", help="End when the queue is empty.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Process the queue of the workers (PostgreSQL).
 
     `afterword run --defer` and `afterword schedule` fill the queue. Workers need afterword[workers].
+    With --once the exit code is 1 if a session failed.
     """
 
     def show_begin(shown_url: str) -> None:
-        console().print(f"working on {shown_url}; SIGTERM or Ctrl-C stops it")
+        console(to_errors=as_json).print(f"working on {shown_url}; SIGTERM or Ctrl-C stops it")
 
-    call_store(lambda store: store.run_worker(concurrency=concurrency, once=once, on_begin=show_begin))
+    result = call_store(lambda store: store.run_worker(concurrency=concurrency, once=once, on_begin=show_begin))
+    if as_json:
+        print_json({"counts": dict(result.counts), "failures": dict(result.failures)})
+    else:
+        console().print(_result_text(result))
+    if once and result.failures:
+        sys.exit(FAILED)
+
+
+def _result_text(result: JobReport | JobResult) -> str:
+    counts = [f"{count} {name}" for name, count in result.counts.items()]
+    return ", ".join([*counts, *(f"{count} failed: {reason}" for reason, count in result.failures.items())])
 
 
 async def _migrated(

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Literal
 
 import typer
 
 from afterword.cli.app import Json, ScopeName, User, app
 from afterword.cli.calls import call_memory, call_store, chosen_scope, required_scope
-from afterword.cli.output import print_pairs
+from afterword.cli.output import console, print_pairs
 from afterword.errors import ArgumentInvalid
+
+STANDARD_OUTPUT = Path("-")
 
 
 @app.command(name="export")
 def export_command(
-    path: Annotated[Path, typer.Argument(help="The file to write. It must not exist yet.")],
+    path: Annotated[Path, typer.Argument(help="The file to write, which must not exist yet; - is standard output.")],
     user: User = None,
     scope: ScopeName = None,
     readable: Annotated[
@@ -30,14 +36,27 @@ def export_command(
 
     `afterword import` reads it, also into another database.
     """
-    if readable:
-        owner = required_scope(user, scope)
-        written = call_memory(owner, lambda memory: memory.export(path, readable=True))
-        print_pairs({"file": str(written.path), "facts": written.count}, as_json=as_json)
+    owner = required_scope(user, scope) if readable else chosen_scope(user, scope)
+    with _written_file(path) as target:
+        if owner is None:
+            written = call_store(lambda store: store.export(target, even_asked=even_asked))
+        else:
+            written = call_memory(owner, lambda memory: memory.export(target, readable=readable, even_asked=even_asked))
+    if path != STANDARD_OUTPUT:
+        unit = "facts" if readable else "lines"
+        print_pairs({"file": str(written.path), unit: written.count}, as_json=as_json)
+
+
+@contextmanager
+def _written_file(path: Path) -> Iterator[Path]:
+    """Yield the file to write. What is meant for standard output is written to a private file, and then copied."""
+    if path != STANDARD_OUTPUT:
+        yield path
         return
-    chosen = chosen_scope(user, scope)
-    written = call_store(lambda store: (store.scope(chosen) if chosen else store).export(path, even_asked=even_asked))
-    print_pairs({"file": str(written.path), "lines": written.count}, as_json=as_json)
+    with TemporaryDirectory() as folder:
+        target = Path(folder) / "export"
+        yield target
+        sys.stdout.write(target.read_text(encoding="utf-8"))
 
 
 @app.command(name="import")
@@ -63,6 +82,8 @@ def import_command(
         counts = {"run": imported.run_id, "memories": imported.memories, "without_date": imported.guessed}
         counts |= {"quarantined": imported.quarantined, "forgotten": imported.forgotten, "held": imported.held}
         print_pairs(counts, as_json=as_json)
+        if imported.run_id is None:
+            console(to_errors=True).print("nothing changed: all of it was imported, or forgotten, before")
         return
     if chosen_scope(user, scope) is not None:
         raise ArgumentInvalid("an export names its memories itself; --user and --scope go with --from")
@@ -72,6 +93,8 @@ def import_command(
         {state: {kind: count for kind, count in counts.items() if count} for state, counts in by_state.items()},
         as_json=as_json,
     )
+    if arrived.is_repetition:
+        console(to_errors=True).print("nothing changed: every session and run is here already, or was forgotten here")
 
 
 @app.command(name="backup")

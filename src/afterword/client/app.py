@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -13,12 +14,14 @@ from afterword.client.access.keys import Keys
 from afterword.client.access.requests import KeyedRequests
 from afterword.client.arguments import Instant, Several, Source, first_page, one_more, scope_of
 from afterword.client.forgetting import ForgetTarget, forget
-from afterword.client.pages import audit_page, session_page
+from afterword.client.pages import audit_page, run_page, session_page
 from afterword.client.resources import Resources
 from afterword.client.results import (
     ConsolidationReport,
     FactOrigin,
     ProcessingReport,
+    Review,
+    RunPage,
     SessionDetails,
     SessionPage,
 )
@@ -32,7 +35,7 @@ from afterword.client.store_results import (
     StoreStatus,
 )
 from afterword.client.upkeep import StoreUpkeep
-from afterword.errors import NotFound
+from afterword.errors import Ambiguous, NotFound
 from afterword.facts.scopes import Scope
 from afterword.settings import Settings, load
 from afterword.store import fact_ids, runs, scope_rows
@@ -163,23 +166,41 @@ class Afterword(StoreUpkeep):
         return await self.scope(await self._scope_of_session(session_id)).session(session_id)
 
     async def history(self, fact_id: str) -> FactOrigin:
-        """Return how a fact of any scope came to be, as `ScopeMemory.history` does. Raises `NotFound`."""
+        """Return how a fact of any scope came to be, as `ScopeMemory.history` does.
+
+        Raises `NotFound`, and `Ambiguous` if facts of several scopes begin so.
+        """
         at = self._resources.now()
 
         def work(transaction: Session) -> Scope:
+            scopes = []
             for scope in fact_ids.scopes_with_statement(transaction, fact_id):
-                try:
+                with suppress(NotFound):
                     fact_ids.read_fact(transaction, scope, fact_id, at=at)
-                except NotFound:
-                    continue
-                return scope
-            raise NotFound(f"no fact {fact_id!r}; see `afterword facts --all`")
+                    scopes.append(scope)
+            if len(scopes) > 1:
+                raise Ambiguous(f"facts of {len(scopes)} memories begin with {fact_id!r}; give more of the id")
+            if not scopes:
+                raise NotFound(f"no fact {fact_id!r}; see `afterword facts --all`")
+            return scopes[0]
 
         return await self.scope(await self._read(work)).history(fact_id)
 
     async def run(self, run_id: int) -> Run:
         """Return a run of any scope. Raises `NotFound`."""
         return await self._read(lambda transaction: runs.read_run(transaction, run_id))
+
+    async def runs(
+        self, *, status: Several | None = None, limit: int | None = None, after: str | None = None
+    ) -> RunPage:
+        """Return the runs of all scopes, oldest first, as `ScopeMemory.runs` does. Raises `ArgumentInvalid`."""
+        return await self._read(run_page(None, status, limit, after))
+
+    async def reviews(self) -> Mapping[Scope, Review]:
+        """Return what waits for a person's decision, by scope; only the scopes where something does."""
+        scopes = await self._read(scope_rows.read_scopes)
+        reviews = {scope: await self.scope(scope).review() for scope in scopes}
+        return {scope: review for scope, review in reviews.items() if not review.is_empty}
 
     async def apply(self, run_id: int) -> RunEffect:
         """Apply a proposed or held run of any scope, as `ScopeMemory.apply` does."""

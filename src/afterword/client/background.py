@@ -28,7 +28,7 @@ from afterword.store.transfer.fact_json import iso_instant
 
 if TYPE_CHECKING:
     from afterword.pipeline.background.halt import Halt
-    from afterword.pipeline.background.leases import JobReport
+    from afterword.pipeline.background.leases import JobReport, JobResult
     from afterword.pipeline.background.schedule import Schedule
 
 WORKER_LIBRARY = "procrastinate"
@@ -85,8 +85,10 @@ def rhythms_of(options: ScheduleOptions) -> Mapping[str, Rhythm]:
     return {name: Rhythm.parse(text, options.timezone) for name, text in due_times.items()}
 
 
-async def run_worker(resources: Resources, *, concurrency: int, once: bool, on_begin: Callable[[str], None]) -> None:
-    """Process what is in the workers' queue, until stopped or, with `once`, until it is empty."""
+async def run_worker(
+    resources: Resources, *, concurrency: int, once: bool, on_begin: Callable[[str], None]
+) -> JobResult:
+    """Process what is in the workers' queue, until stopped or, with `once`, until it is empty; return what was done."""
     store = await resources.store()
     check_workers(store)
     from afterword.pipeline.background import workers as fleet
@@ -105,7 +107,7 @@ async def run_worker(resources: Resources, *, concurrency: int, once: bool, on_b
         )
         async with fleet.open_queue(store) as app:
             on_begin(store.shown_url)
-            await worker.run(app, concurrency=concurrency, once=once)
+            return await worker.run(app, concurrency=concurrency, once=once)
 
 
 @asynccontextmanager

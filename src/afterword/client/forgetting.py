@@ -20,6 +20,9 @@ from afterword.store.forgetting import erasure
 from afterword.store.forgetting.erasure import Erasure, ErasureWork, Receipt
 from afterword.store.forgetting.retention import apply_retention
 
+SHORTEST_ID = 6
+"""How much of a fact's id must be given to erase it: a mistyped number must not name one."""
+
 
 @dataclass(frozen=True, slots=True)
 class ForgetTarget:
@@ -121,6 +124,8 @@ async def _work(resources: Resources, store: Store, scope: Scope, target: Forget
     if target.fact is None:
         return Erasure.forget_everything
     fact_id = target.fact
+    if len(fact_id) < SHORTEST_ID:
+        raise ArgumentInvalid(f"{fact_id!r} is short for what is erased for good; give {SHORTEST_ID} digits of the id")
 
     def statements(transaction: Session) -> tuple[str, ...]:
         return fact_ids.read_fact(transaction, scope, fact_id, at=resources.now()).assertion_ids

@@ -1,4 +1,4 @@
-"""Pages of sessions and of audit entries, read in one transaction each."""
+"""Pages of sessions, runs and audit entries, read in one transaction each."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Callable
 
 from sqlmodel import Session
 
-from afterword.client.arguments import Several, choices, first_page, number_after, one_more, run_cursor
-from afterword.client.results import SessionPage
+from afterword.client.arguments import Several, choices, first_page, number_after, one_more, page, run_cursor
+from afterword.client.results import RunPage, RunRecord, SessionPage
 from afterword.client.store_results import AuditPage
 from afterword.facts.scopes import Scope
-from afterword.store import sessions
+from afterword.store import costs, runs, scope_rows, sessions
 from afterword.store.access import audit
+from afterword.store.costs import Spending
+from afterword.store.ledger import RunStatus
+from afterword.store.runs import Run
 from afterword.store.sessions import Progress
 
 
@@ -36,6 +39,31 @@ def session_page(
         return SessionPage(shown, total, cursor)
 
     return work
+
+
+def run_page(
+    scope: Scope | None, status: Several | None, limit: int | None, after: str | None
+) -> Callable[[Session], RunPage]:
+    """Return what reads a page of the runs with these statuses, of a scope or of all. Raises `ArgumentInvalid`."""
+    statuses = () if status is None else tuple(choices(RunStatus, status, "status"))
+
+    def work(transaction: Session) -> RunPage:
+        scopes = scope_rows.read_scopes(transaction) if scope is None else [scope]
+        fitting = [run for owner in scopes for run in runs.read_runs(transaction, owner, statuses=statuses)]
+        fitting.sort(key=lambda run: run.id)
+        shown, next_cursor = page(fitting, lambda run: run_cursor(run.id), limit=limit, after=after)
+        spent = {owner: costs.spending_by_run(transaction, owner) for owner in {run.scope for run in shown}}
+        actors = audit.actors_of_runs(transaction, [run.id for run in shown])
+        records = (RunRecord(run, _run_cost(run, spent[run.scope]), actors.get(run.id)) for run in shown)
+        return RunPage(tuple(records), len(fitting), next_cursor)
+
+    return work
+
+
+def _run_cost(run: Run, spent: dict[int | None, Spending]) -> Spending:
+    """Return what a run cost; of a run from before costs were recorded its tokens, without a price."""
+    recorded = spent.get(run.id)
+    return recorded or Spending(run.calls, run.prompt_tokens, 0, run.completion_tokens, unpriced_calls=run.calls)
 
 
 def audit_page(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -45,7 +45,8 @@ class ProcessingOptions:
     """How sessions are processed.
 
     `extractor` is "rules" or "model" (default: as configured). With `apply` False proposals are stored and count for
-    nothing until `apply(run_id)`. `concurrency` is the number of requests to a model that are open at once. `processes`
+    nothing until `apply(run_id)`. With `retry_now` sessions that failed before are tried at once, also those that were
+    set aside. `concurrency` is the number of requests to a model that are open at once. `processes`
     divides the scopes among so many processes; None takes one for each core where more than twenty sessions wait. With
     `own_process` even one process is another than this one, which goes on answering. `stop` returns a reason to begin
     no further session, or None. `on_begin` is told how many sessions are processed, `on_done` of each as it ends, with
@@ -54,6 +55,7 @@ class ProcessingOptions:
 
     extractor: str | None = None
     apply: bool = True
+    retry_now: bool = False
     concurrency: int | None = None
     processes: int | None = 1
     own_process: bool = False
@@ -72,6 +74,7 @@ async def process(resources: Resources, selection: Selection | None, options: Pr
         options.on_done(outcome, tracker.spent)
 
     async with resources.extractor_and_judge(options.extractor) as workers:
+        retried = await _put_back(store, selection) if options.retry_now else 0
         taken, waiting = await sessions_to_process(store, selection, resources.now())
         options.on_begin(len(taken))
         results: Sequence[SessionOutcome | Failure | NotStarted]
@@ -102,7 +105,24 @@ async def process(resources: Resources, selection: Selection | None, options: Pr
                 raise
             # Whoever asked for an end and then cancelled the call is still told what became of each session.
             results = _with_left(taken, ended, reason)
-    return _report([*results, *waiting], tracker)
+    return replace(_report([*results, *waiting], tracker), retried=retried)
+
+
+async def _put_back(store: Store, selection: Selection | None) -> int:
+    """Queue the selected sessions that failed again, or without a selection all that were recorded; return how many."""
+
+    def work(transaction: Session) -> int:
+        failed = {(session.scope, session.session_id) for session in sessions.failed_sessions(transaction)}
+        if selection is None:
+            recorded = sessions.waiting_sessions(transaction, progress=sessions.TROUBLED)
+            failed &= {(session.scope, session.session_id) for session in recorded}
+        else:
+            failed &= {(saved.scope, saved.session_id) for saved in selection.sessions}
+        for scope, session_id in failed:
+            sessions.retry_session(transaction, scope, session_id)
+        return len(failed)
+
+    return await store.write(work)
 
 
 async def _run_in_processes(

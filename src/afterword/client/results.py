@@ -290,6 +290,11 @@ class Review:
     erasures: tuple[WaitingErasure, ...] = ()
     findings: tuple[AgentFinding, ...] = ()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits."""
+        return not (self.contests or self.held or self.dependents or self.unclear or self.erasures or self.findings)
+
 
 @dataclass(frozen=True, slots=True)
 class WaitingErasure:
@@ -340,11 +345,15 @@ class ProcessedSession:
 
 @dataclass(frozen=True, slots=True)
 class ProcessingReport:
-    """What became of each session, in order. `budget_reached` says which limit stopped the rest, if one did."""
+    """What became of each session, in order. `budget_reached` says which limit stopped the rest, if one did.
+
+    `retried` counts the sessions that had failed and were tried again before it was their time.
+    """
 
     sessions: tuple[ProcessedSession, ...]
     spent: Spending
     budget_reached: str | None = None
+    retried: int = 0
 
 
 @dataclass(frozen=True, slots=True)

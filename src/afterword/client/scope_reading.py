@@ -20,10 +20,9 @@ from afterword.client.arguments import (
     fact_cursor,
     instant,
     page,
-    run_cursor,
     tag_names,
 )
-from afterword.client.pages import session_page
+from afterword.client.pages import run_page, session_page
 from afterword.client.resources import Resources
 from afterword.client.results import (
     ContextBlock,
@@ -37,7 +36,6 @@ from afterword.client.results import (
     RejectedCandidate,
     Review,
     RunPage,
-    RunRecord,
     ScopeCosts,
     SearchHit,
     SearchResults,
@@ -57,7 +55,6 @@ from afterword.privacy.foreign.stretches import foreign_turns
 from afterword.recall.matched_words import matched_words
 from afterword.recall.tokens import token_count
 from afterword.store import costs, fact_ids, ledger, lookup, reviews, runs, scope_rows, sessions
-from afterword.store.access.audit import actors_of_runs
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from afterword.store.findings.held_findings import read_findings
@@ -66,7 +63,6 @@ from afterword.store.forgetting.pauses import Pause, read_pause
 from afterword.store.ledger import RunStatus
 from afterword.store.proposals import read_proposal
 from afterword.store.reading import recall
-from afterword.store.runs import Run
 from afterword.store.scope_rows import Policy
 
 T = TypeVar("T")
@@ -90,6 +86,10 @@ class ScopeReading:
 
     async def _read(self, work: Callable[[Session], T]) -> T:
         return await (await self._store()).read(work)
+
+    async def check_known(self) -> None:
+        """Raise `NotFound`, which names the scopes with the nearest names, if nothing was ever stored for the scope."""
+        await self._read(lambda transaction: scope_rows.check_known(transaction, self.scope))
 
     async def facts(
         self,
@@ -122,9 +122,9 @@ class ScopeReading:
         return FactPage(shown, len(chosen), len(fitting) - len(chosen), next_cursor)
 
     async def fact(self, fact_id: str, *, as_of: Instant | None = None) -> Fact:
-        """Return one fact by the id of any of its assertions, or by the first 6 digits or more of one.
+        """Return one fact by the id of any of its assertions, or by the beginning of one.
 
-        Raises `NotFound` if there is no such fact, or several begin with these digits.
+        Raises `NotFound` if there is no such fact; if several begin so, it names them.
         """
         at = self._now() if as_of is None else await self._instant(as_of)
         return await self._read(lambda transaction: fact_ids.read_fact(transaction, self.scope, fact_id, at=at))
@@ -302,17 +302,7 @@ class ScopeReading:
 
         `status` is one or several of proposed, held, applied, undone, rejected and satisfied. Raises `ArgumentInvalid`.
         """
-        statuses = () if status is None else tuple(choices(RunStatus, status, "status"))
-
-        def work(transaction: Session) -> RunPage:
-            fitting = runs.read_runs(transaction, self.scope, statuses=statuses)
-            spent = costs.spending_by_run(transaction, self.scope)
-            shown, next_cursor = page(fitting, lambda run: run_cursor(run.id), limit=limit, after=after)
-            actors = actors_of_runs(transaction, [run.id for run in shown])
-            records = (RunRecord(run, run_cost(run, spent), actors.get(run.id)) for run in shown)
-            return RunPage(tuple(records), len(fitting), next_cursor)
-
-        return await self._read(work)
+        return await self._read(run_page(self.scope, status, limit, after))
 
     async def review(self) -> Review:
         """Return what waits for a person's decision; `decide` carries one out."""
@@ -373,12 +363,6 @@ class ScopeReading:
 
 def _joined(texts: Iterable[str]) -> str:
     return "\n".join(text for text in texts if text)
-
-
-def run_cost(run: Run, spent: dict[int | None, Spending]) -> Spending:
-    """Return what a run cost; of a run from before costs were recorded its tokens, without a price."""
-    recorded = spent.get(run.id)
-    return recorded or Spending(run.calls, run.prompt_tokens, 0, run.completion_tokens, unpriced_calls=run.calls)
 
 
 def _held_runs(transaction: Session, scope: Scope) -> list[HeldRun]:

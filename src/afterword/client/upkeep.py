@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from afterword.client.processing import ProcessingOptions
     from afterword.client.session_processing.background_processor import BackgroundProcessor
     from afterword.pipeline.background.halt import Halt
-    from afterword.pipeline.background.leases import JobReport
+    from afterword.pipeline.background.leases import JobReport, JobResult
     from afterword.store.transfer.imports import ImportResult
 
 T = TypeVar("T")
@@ -201,8 +201,10 @@ class StoreUpkeep:
 
     async def run_worker(
         self, *, concurrency: int = 4, once: bool = False, on_begin: Callable[[str], None] = lambda _: None
-    ) -> None:
+    ) -> JobResult:
         """Process what is in the queue of the workers, until stopped; with `once` until it is empty.
+
+        Return how many sessions were processed, and why others failed.
 
         Raises `ArgumentInvalid` as `defer` does.
         """
@@ -210,7 +212,7 @@ class StoreUpkeep:
 
         if concurrency < 1:
             raise ArgumentInvalid(f"concurrency={concurrency} is too small; give 1 or more")
-        await run_worker(self._resources, concurrency=concurrency, once=once, on_begin=on_begin)
+        return await run_worker(self._resources, concurrency=concurrency, once=once, on_begin=on_begin)
 
 
 @contextmanager

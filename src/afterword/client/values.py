@@ -10,7 +10,7 @@ from afterword.facts.findings import AgentFinding, FindingPolicy, FindingStatus
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn, TimeBasis, Transcript, Turn
 from afterword.pipeline.background.halt import Halt
-from afterword.pipeline.background.leases import Ending, JobReport
+from afterword.pipeline.background.leases import Ending, JobReport, JobResult
 from afterword.pipeline.batch import Failure, NotDue, NotStarted
 from afterword.pipeline.budget import dollars
 from afterword.pipeline.consolidation import ConsolidationResult
@@ -55,6 +55,7 @@ __all__ = [
     "FindingStatus",
     "Halt",
     "JobReport",
+    "JobResult",
     "JobState",
     "NotDue",
     "NotStarted",

@@ -17,34 +17,42 @@ from afterword.store import lookup
 from afterword.store.scope_rows import scope_key, scope_of_row
 from afterword.store.tables import AssertionRow, ScopeRow, VerdictRow
 
+CANDIDATES_SHOWN = 5
+
 
 def read_fact(transaction: Session, scope: Scope, fact_id: str, *, at: datetime) -> Fact:
-    """Return a fact by the id of any of its assertions, or by the first 6 or more digits of such an id.
+    """Return a fact by the id of any of its assertions, or by the beginning of such an id.
 
     The id of an assertion that no longer counts, for example since its session was read again, finds the fact that
-    says the same now. Raises `NotFound` if the scope has no such fact, or several.
+    says the same now. Raises `NotFound` if the scope has no such fact; if several begin so, it names them.
     """
     facts = lookup.read_facts(transaction, scope, at=at)
     matching = [
         fact
         for fact in facts
         if fact_id in fact.assertion_ids
-        or (len(fact_id) >= 6 and any(assertion_id.startswith(fact_id) for assertion_id in fact.assertion_ids))
+        or (fact_id and any(assertion_id.startswith(fact_id) for assertion_id in fact.assertion_ids))
     ]
     if not matching:
         known = lookup.read_knowledge(transaction, scope).assertions
         former = former_assertion(transaction, scope, fact_id)
         matching = facts_continuing(transaction, scope, former, facts, known) if former else []
     if len(matching) != 1:
-        hint = f"{len(matching)} facts begin so; give more of the id" if matching else "see `afterword facts --all`"
+        hint = several_begin_so([fact.id for fact in matching]) if matching else "see `afterword facts --all`"
         raise NotFound(f"no single fact {fact_id!r} in {scope}: {hint}")
     return matching[0]
+
+
+def several_begin_so(ids: Sequence[str]) -> str:
+    """Return the hint for a beginning that several ids share, with the first of these ids."""
+    more = f" and {len(ids) - CANDIDATES_SHOWN} more" if len(ids) > CANDIDATES_SHOWN else ""
+    return f"{len(ids)} begin so ({', '.join(id_[:8] for id_ in ids[:CANDIDATES_SHOWN])}{more}); give more of the id"
 
 
 def former_assertion(transaction: Session, scope: Scope, id_or_prefix: str) -> Assertion | None:
     """Return the stored assertion of this scope with this id, or the only one that begins so; None if there is none."""
     is_named = col(AssertionRow.id) == id_or_prefix
-    if len(id_or_prefix) >= 6:
+    if id_or_prefix:
         is_named = or_(is_named, col(AssertionRow.id).startswith(id_or_prefix, autoescape=True))
     query = select(AssertionRow.id).where(AssertionRow.scope_id == scope_key(transaction, scope), is_named)
     ids = list(transaction.exec(query.limit(2)))
@@ -52,9 +60,9 @@ def former_assertion(transaction: Session, scope: Scope, id_or_prefix: str) -> A
 
 
 def scopes_with_statement(transaction: Session, statement_id: str) -> list[Scope]:
-    """Return the scopes that have a statement of this id, or of an id that begins with these 6 or more digits."""
+    """Return the scopes that have a statement of this id, or of an id that begins so."""
     of_id = col(AssertionRow.id) == statement_id
-    if len(statement_id) >= 6:
+    if statement_id:
         # Every id is hexadecimal, so this is the range of those that begin so, which the index finds.
         of_id = and_(col(AssertionRow.id) >= statement_id, col(AssertionRow.id) < f"{statement_id}g")
     ids = select(AssertionRow.scope_id).where(of_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from datetime import tzinfo
+from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
 from typing import Any
@@ -13,12 +14,15 @@ from sqlalchemy.orm.attributes import set_committed_value
 from sqlmodel import Session, col, func, select
 from sqlmodel.sql.expression import SelectOfScalar
 
+from afterword.errors import NotFound
 from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
 from afterword.store.database.inserts import insert_missing
 from afterword.store.database.statements import fetch_rows
 from afterword.store.tables import ScopeRow
 
+NEAR = 0.85
+"""How alike two full names are, from 0 to 1, that may be meant for each other."""
 DERIVATION = 1
 """The version of the rules by which facts are derived. An upgrade derives scopes with an older one again."""
 
@@ -103,6 +107,17 @@ def find_scopes(
 def scope_of_row(row: ScopeRow) -> Scope:
     """Return the scope that a row stands for."""
     return Scope.stored(row.tenant, row.kind, row.name)
+
+
+def check_known(transaction: Session, scope: Scope) -> None:
+    """Raise `NotFound`, which names the scopes with the nearest names, if nothing was ever stored for the scope."""
+    if scope_key(transaction, scope):
+        return
+    query = select(ScopeRow).where(ScopeRow.tenant == scope.tenant)
+    names = {str(known).casefold(): str(known) for known in map(scope_of_row, transaction.exec(query))}
+    nearest = [names[name] for name in get_close_matches(str(scope).casefold(), names, cutoff=NEAR)]
+    hint = f"did you mean {' or '.join(nearest)}?" if nearest else "see `afterword scopes`"
+    raise NotFound(f"nothing was ever kept for {scope}; {hint}")
 
 
 def ensure_scope(transaction: Session, scope: Scope) -> int:

@@ -42,7 +42,7 @@ class Progress(StrEnum):
 
 
 WAITING = (Progress.PENDING, Progress.FAILED)
-_TROUBLED = (Progress.FAILED, Progress.SET_ASIDE)
+TROUBLED = (Progress.FAILED, Progress.SET_ASIDE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ def session_by_key(transaction: Session, key: int) -> SavedSession | None:
 
 def failed_sessions(transaction: Session) -> list[SavedSession]:
     """Return the sessions that failed and wait for another try, or were set aside."""
-    query = _select_sessions().where(col(SessionRow.progress).in_(_TROUBLED))
+    query = _select_sessions().where(col(SessionRow.progress).in_(TROUBLED))
     return _saved_sessions(transaction, query.order_by(col(SessionRow.id)))
 
 
@@ -326,7 +326,7 @@ def retry_session(transaction: Session, scope: Scope, session_id: str) -> None:
     row = _session_row(transaction, scope, session_id)
     if row is None:
         raise NotFound(f"no session {session_id!r} in {scope}; see `afterword status`")
-    if row.progress not in _TROUBLED:
+    if row.progress not in TROUBLED:
         raise StateConflict(f"session {session_id!r} of {scope} is {row.progress}: there is nothing to try again")
     row.progress, row.attempts, row.next_try_at = Progress.PENDING, 0, None
     note(sessions=1)

@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from afterword.extractors.errors import EndpointMisconfigured, ExtractionError
 from afterword.extractors.extractor import Usage
 from afterword.extractors.model.answer_shape import schema_tokens, wrapped
-from afterword.extractors.model.error_translation import is_refusal, refusal_error, translated_error
+from afterword.extractors.model.error_translation import is_refusal, refusal_error, translated_error, web_page_error
 from afterword.extractors.model.metering import ModelRequest, current_meter, metered
 from afterword.extractors.model.modes import MODES, PROBE, Probe, first_that_works, save_mode, saved_mode
 from afterword.extractors.model.modes import Mode as Mode
@@ -189,7 +189,12 @@ class ModelClient:
     async def _answer(
         self, messages: Sequence[Message], response_model: type[T], limit: int | None
     ) -> T | ExtractionError:
-        mode = await self._chosen_mode()
+        from openai import OpenAIError
+
+        try:
+            mode = await self._chosen_mode()
+        except OpenAIError as error:  # without a key not even a connection is opened
+            return translated_error(error, self.settings.place)
         if isinstance(mode, ExtractionError):
             return mode
         return await self._request(messages, response_model, mode, limit)
@@ -216,8 +221,13 @@ class ModelClient:
                 model=self.settings.model,
                 **limits,
             )
-        except (InstructorError, OpenAIError) as error:
-            if tally := current_tally():
+        except (InstructorError, OpenAIError, AttributeError) as error:
+            tally = current_tally()
+            if tally is not None and tally.is_web_page:
+                return web_page_error(self.settings.place)
+            if isinstance(error, AttributeError):
+                raise
+            if tally is not None:
                 tally.is_timeout = isinstance(error.__cause__ or error, APITimeoutError)
             return translated_error(error, self.settings.place)
         # An answer that a content filter has shortened may still fit the schema.

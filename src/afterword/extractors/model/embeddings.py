@@ -103,6 +103,7 @@ class EndpointEmbedder:
 
     async def _request(self, texts: Sequence[str], request: ModelRequest, bill: Bill) -> list[Vector] | _Failure:
         from openai import APIStatusError, APITimeoutError, OpenAIError, omit
+        from openai.types import CreateEmbeddingResponse
 
         bill.usage = Usage(calls=1)
         try:
@@ -118,6 +119,9 @@ class EndpointEmbedder:
             bill.fault = type(error).__name__
             status = error.status_code if isinstance(error, APIStatusError) else None
             return _Failure(bill.fault, is_too_long=status in TOO_LONG)
+        if not isinstance(answer, CreateEmbeddingResponse):
+            bill.fault = "NoAnswer"
+            return _Failure("this is no answer of an embedder; is /v1 missing in the base URL?")
         reported = getattr(answer.usage, "prompt_tokens", None)
         bill.usage = Usage(1, reported) if reported else request.worst_case
         bill.is_estimate, bill.is_answered = not reported, True

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TYPE_CHECKING
 
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Usage
 from afterword.extractors.model.metering import Bill, ModelRequest
 from afterword.recall.tokens import estimated_tokens
+
+if TYPE_CHECKING:
+    import httpx
+
+WEB_PAGE_STATUSES = frozenset({200, 404, 405})
+"""With these statuses a web page means that the address is wrong. With others a gateway shows it."""
 
 
 class RequestTally:
@@ -18,7 +25,7 @@ class RequestTally:
     def __init__(self) -> None:
         self.calls = self.responses = self.unreported = self.unreported_tokens = 0
         self.prompt_tokens = self.completion_tokens = self.cached_tokens = 0
-        self.is_timeout = False
+        self.is_timeout = self.is_web_page = False
 
     @property
     def usage(self) -> Usage:
@@ -72,10 +79,13 @@ async def count_request(_request: object) -> None:
         tally.calls += 1
 
 
-async def count_response(_response: object) -> None:
-    """Count a response that has arrived."""
+async def count_response(response: httpx.Response) -> None:
+    """Count a response that has arrived, and note whether it is a web page in place of an answer."""
     if tally := current_tally():
         tally.responses += 1
+        tally.is_web_page = response.status_code in WEB_PAGE_STATUSES and "html" in response.headers.get(
+            "content-type", ""
+        )
 
 
 def _token_count(usage: object, name: str) -> int:

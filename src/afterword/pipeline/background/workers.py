@@ -8,6 +8,7 @@ processed again. The store, not the queue, decides when a failed session is trie
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -21,7 +22,8 @@ from afterword import telemetry
 from afterword.errors import StoreOutdated, StoreUnreachable
 from afterword.extractors.extractor import Extractor
 from afterword.extractors.judge import Judge
-from afterword.pipeline.batch import run_batch
+from afterword.pipeline.background.leases import JobResult
+from afterword.pipeline.batch import Failure, NotStarted, run_batch
 from afterword.pipeline.budget import CostTracker
 from afterword.pipeline.forget_requests import erase_and_compare
 from afterword.pipeline.intake import Saved
@@ -133,9 +135,12 @@ class Worker:
         self.store, self.extractor, self.judge = store, extractor, judge
         self.new_tracker, self.retries, self.refresher, self.erases = new_tracker, retries, refresher, erases
         self.erase_wait = erase_wait
+        self._processed, self._failures = 0, Counter[str]()
 
-    async def run(self, app: App, *, concurrency: int = 4, once: bool = False) -> None:
+    async def run(self, app: App, *, concurrency: int = 4, once: bool = False) -> JobResult:
         """Work until SIGTERM or Ctrl-C, or with `once` until the queue is empty, on `concurrency` sessions at once.
+
+        Return how many sessions were processed, and why others failed.
 
         Waiting sessions are put into the queue every minute, and jobs of dead workers are retried every 10 s.
         """
@@ -159,6 +164,7 @@ class Worker:
             await working
         if self.refresher is not None:
             await self.refresher.end()
+        return JobResult({"sessions processed": self._processed}, self._failures)
 
     def _register_tasks(self, app: App) -> None:
         async def sweep(timestamp: int) -> None:
@@ -182,7 +188,7 @@ class Worker:
         row = await self.store.read(lambda transaction: sessions.session_by_key(transaction, session))
         if row is None or row.progress is not sessions.Progress.PENDING:
             return
-        await run_batch(
+        (result,) = await run_batch(
             self.store,
             [Saved(row.scope, row.session_id)],
             extractor=self.extractor,
@@ -190,6 +196,10 @@ class Worker:
             budget=self.new_tracker(),
             retries=self.retries,
         )
+        if isinstance(result, Failure):
+            self._failures[result.reason] += 1
+        elif not isinstance(result, NotStarted):
+            self._processed += 1
         if self.erases:
             await erase_and_compare(
                 self.store, [row.scope], judge=self.judge, at=datetime.now(UTC), wait=self.erase_wait

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 from sqlalchemy.exc import DatabaseError, DataError, DBAPIError, OperationalError
 
 from afterword.errors import ArgumentInvalid, Overtaken, StoreUnreachable
@@ -11,6 +13,13 @@ OVERTAKEN_STATES = frozenset({"40001", "40P01"})
 UNIQUE_VIOLATION = "23505"
 """What PostgreSQL answers where another transaction made the same row, unseen by this one."""
 UNSTORABLE = "a text holds a character that the database cannot store, such as NUL; leave it out, then try again"
+_PRIMARY_CODE = 0xFF
+_SQLITE_HINTS = {
+    sqlite3.SQLITE_FULL: "the disk is full; make room, then try again",
+    sqlite3.SQLITE_BUSY: "another program holds a lock on the file; wait until it has ended, or end it",
+    sqlite3.SQLITE_READONLY: "the file cannot be written; check its owner and its mode",
+    sqlite3.SQLITE_IOERR: "the disk does not read or write the file; check the disk and its free space",
+}
 
 
 def store_error_of(error: DatabaseError, shown_url: str, *, writing: bool) -> Exception:
@@ -23,7 +32,15 @@ def store_error_of(error: DatabaseError, shown_url: str, *, writing: bool) -> Ex
     # Its other subclasses are faults of a statement, not of the database.
     if not isinstance(error, OperationalError) and type(error) is not DatabaseError:
         return error
-    return StoreUnreachable(f"{shown_url} does not answer ({error_name(error)}); see `afterword doctor`")
+    return unreachable(error.orig or error, shown_url)
+
+
+def unreachable(error: BaseException, shown_url: str) -> StoreUnreachable:
+    """Return the error for a database that does not answer, with what helps against an error of SQLite."""
+    if hint := _SQLITE_HINTS.get(getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE):
+        return StoreUnreachable(f"{shown_url}: {hint}")
+    # The type alone: the message may hold a password or a user's words.
+    return StoreUnreachable(f"{shown_url} does not answer ({type(error).__name__}); see `afterword doctor`")
 
 
 def error_name(error: DBAPIError) -> str:

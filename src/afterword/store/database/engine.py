@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -31,7 +32,7 @@ from afterword.store import migrations
 from afterword.store.database import compaction, sqlite_files
 from afterword.store.database.cache import Cache, Draft
 from afterword.store.database.cancellation import current_ticket, interrupter, run_in_thread
-from afterword.store.database.driver_errors import UNSTORABLE, error_name, store_error_of
+from afterword.store.database.driver_errors import UNSTORABLE, error_name, store_error_of, unreachable
 from afterword.store.database.urls import DEFAULT_URL, shown_url, store_url
 
 T = TypeVar("T")
@@ -211,6 +212,8 @@ class Store:
             raise StoreUnreachable(f"no connection to {self.shown_url} is free; {mend}") from None
         except DatabaseError as error:
             raise store_error_of(error, self.shown_url, writing=writing) from None
+        except sqlite3.OperationalError as error:  # of the lock, which is taken outside of SQLAlchemy
+            raise unreachable(error, self.shown_url) from None
         except UnicodeEncodeError:
             raise ArgumentInvalid(UNSTORABLE) from None
 

@@ -13,13 +13,12 @@ from afterword.facts.findings import AgentFinding, FindingReview, united_finding
 from afterword.facts.scopes import Scope
 from afterword.store import scope_rows
 from afterword.store.database.statements import fetch_rows, select_columns
+from afterword.store.fact_ids import several_begin_so
 from afterword.store.findings.finding_rows import finding_of
 from afterword.store.findings.finding_settings import note_change
 from afterword.store.findings.finding_table import FindingRow
 from afterword.store.lookup import live_runs
 from afterword.store.tables import RunRow, RunWindowRow
-
-SHORTEST_ID = 6
 
 
 def read_findings(transaction: Session, scope: Scope, known_at: datetime | None = None) -> list[AgentFinding]:
@@ -39,7 +38,7 @@ def _sayings(
 
 
 def read_finding(transaction: Session, scope: Scope, finding_id: str) -> AgentFinding:
-    """Return a finding by the id of one of its sayings, or by the first 6 digits or more.
+    """Return a finding by the id of one of its sayings, or by the beginning of one.
 
     Raises `NotFound` if the scope has no such finding, or several.
     """
@@ -47,10 +46,10 @@ def read_finding(transaction: Session, scope: Scope, finding_id: str) -> AgentFi
         finding
         for finding in read_findings(transaction, scope)
         if any(name == finding_id for name in finding.sayings)
-        or (len(finding_id) >= SHORTEST_ID and any(name.startswith(finding_id) for name in finding.sayings))
+        or (finding_id and any(name.startswith(finding_id) for name in finding.sayings))
     ]
     if len(matching) != 1:
-        hint = f"{len(matching)} begin so; give more of the id" if matching else "see `afterword findings --all`"
+        hint = several_begin_so([finding.id for finding in matching]) if matching else "see `afterword findings --all`"
         raise NotFound(f"no single finding {finding_id!r} in {scope}: {hint}")
     return matching[0]
 

@@ -67,6 +67,11 @@ class ImportResult:
     forgotten: Counter[str] = field(default_factory=Counter)
     here_already: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def is_repetition(self) -> bool:
+        """Whether no session and no run was new: statements of known runs are counted again, and change nothing."""
+        return not (self.imported["sessions"] or self.imported["runs"])
+
 
 @telemetry.staged(Stage.IMPORT)
 async def import_file(store: Store, path: Path) -> ImportResult:
