@@ -112,7 +112,6 @@ def test_a_dry_run_changes_nothing(afterword: Commands, tmp_path: Path) -> None:
         ["facts"],
         ["facts", "--user", "a", "--scope", "default/user/a"],
         ["facts", "--scope", "nonsense"],
-        ["facts", "--user", "mira", "--as-of", "yesterday"],
         ["recall", "--user", " ", "what"],
         ["nonsense"],
     ],
@@ -139,7 +138,9 @@ def test_nobody_else_sees_the_facts(afterword: Commands, tmp_path: Path) -> None
     write_manifest(tmp_path / "saved", ("one", "2026-01-05T10:00:00Z", "I live in Graz."))
     afterword("run", "saved")
     for other in ("Mira", "mira ", "mir", "mira%", "' OR 1=1 --"):
-        assert json.loads(afterword("facts", "--user", other, "--all", "--json")) == []
+        refused = afterword("facts", "--user", other, "--all", "--json", expected=1)
+        assert "nothing was ever kept" in refused
+        assert "Graz" not in refused
 
 
 def test_doctor_says_what_is_wrong_and_how_to_mend_it(afterword: Commands, tmp_path: Path) -> None:
@@ -212,6 +213,7 @@ def test_a_person_settles_edits_and_confirms(afterword: Commands, tmp_path: Path
 
 
 def test_a_policy_holds_what_a_person_wants_to_see_first(afterword: Commands, tmp_path: Path) -> None:
+    afterword("zone", "UTC", "--user", "mira")
     afterword("policy", "hold-all", "--user", "mira")
     assert json.loads(afterword("policy", "--user", "mira", "--json"))["policy"] == "hold-all"
     write_manifest(tmp_path / "saved", ("one", "2026-01-05T10:00:00Z", "I live in Graz."))

@@ -106,7 +106,10 @@ FAULTS: dict[str, tuple[Reply | Callable[[Json], Reply], type[ExtractionError]]]
     "another shape": (Reply('{"town": "' + PRIVATE + '"}'), AnswerInvalid),
     "the schema itself": (schema_echoed, AnswerInvalid),
     "a huge reply": (Reply(PRIVATE * 50_000), AnswerInvalid),
-    "a page instead of JSON": (Reply(body="<html>login</html>", headers={"Content-Type": "text/html"}), AnswerInvalid),
+    "a page instead of JSON": (
+        Reply(body="<html>login</html>", headers={"Content-Type": "text/html"}),
+        EndpointMisconfigured,
+    ),
     "broken JSON on the wire": (Reply(body='{"choices": ['), AnswerInvalid),
     "null": (Reply(body="null"), AnswerInvalid),
     "an error with status 200": (Reply(body='{"error": {"message": "no"}}'), AnswerInvalid),

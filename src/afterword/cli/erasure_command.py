@@ -63,11 +63,7 @@ def forget_command(
         _print_line({"tombstones": written.count, "file": str(written.path)}, as_json=as_json)
         return
     if replay is not None:
-        replayed = call_store(lambda store: store.replay_tombstones(replay))
-        counts = {"tombstones": replayed.tombstones, "erased": dict(replayed.erased), "files_clean": replayed.is_clean}
-        _print_line(counts, as_json=as_json)
-        if not any(replayed.erased.values()):
-            console(to_errors=True).print("nothing changed: nothing is here that these tombstones stand for")
+        _replay(replay, as_json=as_json)
         return
     named = sum((session is not None, fact is not None, finding is not None, before is not None, asked, retention))
     if named > 1:
@@ -83,6 +79,14 @@ def forget_command(
     if not yes and receipts and _is_agreed(receipts, as_json=as_json):
         receipts = call_store(erasure.forget)
     _print_receipts(receipts, as_json=as_json)
+
+
+def _replay(path: Path, *, as_json: bool) -> None:
+    replayed = call_store(lambda store: store.replay_tombstones(path))
+    counts = {"tombstones": replayed.tombstones, "erased": dict(replayed.erased), "files_clean": replayed.is_clean}
+    _print_line(counts, as_json=as_json)
+    if not any(replayed.erased.values()):
+        console(to_errors=True).print("nothing changed: nothing is here that these tombstones stand for")
 
 
 class _Erasure:
