@@ -68,9 +68,8 @@ def run_command(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Process saved sessions, or the recorded ones that wait.
+    """Process saved sessions, or without a path the recorded ones that wait.
 
-    Without a path, the recorded sessions that wait are processed.
     A folder is read by its manifest.json, or as <folder>/<user>/<session>.json. A session that failed is tried again
     after a pause, or at once with --retry or if it is named: by its file, or with --session.
     """

@@ -14,7 +14,7 @@ from afterword.client.access.keys import Keys
 from afterword.client.access.requests import KeyedRequests
 from afterword.client.arguments import Instant, Several, Source, first_page, one_more, scope_of
 from afterword.client.forgetting import ForgetTarget, forget
-from afterword.client.pages import audit_page, run_page, session_page
+from afterword.client.pages import run_page, session_page
 from afterword.client.resources import Resources
 from afterword.client.results import (
     ConsolidationReport,
@@ -27,7 +27,6 @@ from afterword.client.results import (
 )
 from afterword.client.scope_memory import ScopeMemory
 from afterword.client.store_results import (
-    AuditPage,
     CostEstimate,
     OutdatedSession,
     ScopePage,
@@ -96,22 +95,6 @@ class Afterword(StoreUpkeep):
         from afterword.client.access.webhooks import Webhooks
 
         return Webhooks(self._resources)
-
-    async def audit(
-        self,
-        *,
-        tenant: str | None = None,
-        scope: Scope | str | None = None,
-        key_id: str | None = None,
-        limit: int | None = 100,
-        after: str | None = None,
-    ) -> AuditPage:
-        """Return who asked for what and when, newest first: all, or of a tenant, a scope or a key. Without words.
-
-        Only what changes or exports something is listed. Raises `ArgumentInvalid`.
-        """
-        owner = None if scope is None else scope_of(scope)
-        return await self._read(audit_page(tenant, owner, key_id, limit, after))
 
     async def check(self) -> None:
         """Raise a `StoreError` if the store does not answer, or its tables are not those of this program."""

@@ -13,8 +13,9 @@ from sqlmodel import Session
 
 from afterword.client.arguments import scope_of
 from afterword.client.forgetting import retain
+from afterword.client.pages import audit_page
 from afterword.client.resources import Resources
-from afterword.client.store_results import BackupFile, ExportedFile, TombstoneReplay
+from afterword.client.store_results import AuditPage, BackupFile, ExportedFile, TombstoneReplay
 from afterword.errors import ArgumentInvalid, NotFound, StoreInvalid
 from afterword.facts.fact_changes import FactChange
 from afterword.facts.scopes import Scope
@@ -65,6 +66,22 @@ class StoreUpkeep:
 
     async def _read(self, work: Callable[[Session], T]) -> T:
         return await (await self._resources.store()).read(work)
+
+    async def audit(
+        self,
+        *,
+        tenant: str | None = None,
+        scope: Scope | str | None = None,
+        key_id: str | None = None,
+        limit: int | None = 100,
+        after: str | None = None,
+    ) -> AuditPage:
+        """Return who asked for what and when, newest first: all, or of a tenant, a scope or a key. Without words.
+
+        Only what changes or exports something is listed. Raises `ArgumentInvalid`.
+        """
+        owner = None if scope is None else scope_of(scope)
+        return await self._read(audit_page(tenant, owner, key_id, limit, after))
 
     async def apply_retention(self, *, preview: bool = False) -> tuple[Receipt, ...]:
         """Forget in every scope what is older than the settings in `[retention]` allow, and return how much.

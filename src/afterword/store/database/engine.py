@@ -32,7 +32,7 @@ from afterword.store import migrations
 from afterword.store.database import compaction, sqlite_files
 from afterword.store.database.cache import Cache, Draft
 from afterword.store.database.cancellation import current_ticket, interrupter, run_in_thread
-from afterword.store.database.driver_errors import UNSTORABLE, error_name, store_error_of, unreachable
+from afterword.store.database.driver_errors import UNSTORABLE, store_error_of, unreachable
 from afterword.store.database.urls import DEFAULT_URL, shown_url, store_url
 
 T = TypeVar("T")
@@ -208,8 +208,9 @@ class Store:
                 finally:
                     ticket.interruptible_by(None)
         except PoolTimeout:
-            mend = "raise AFTERWORD_STORE__POOL_SIZE"
-            raise StoreUnreachable(f"no connection to {self.shown_url} is free; {mend}") from None
+            raise StoreUnreachable(
+                f"{self.shown_url}: no connection is free; raise AFTERWORD_STORE__POOL_SIZE"
+            ) from None
         except DatabaseError as error:
             raise store_error_of(error, self.shown_url, writing=writing) from None
         except sqlite3.OperationalError as error:  # of the lock, which is taken outside of SQLAlchemy
@@ -233,8 +234,7 @@ class Store:
             with self._engine().connect() as plain:
                 compaction.vacuum(plain.execution_options(isolation_level="AUTOCOMMIT"))
         except DatabaseError as error:
-            shown = f"{self.shown_url} does not answer ({error_name(error)})"
-            raise StoreUnreachable(f"{shown}; see `afterword doctor`") from None
+            raise unreachable(error.orig or error, self.shown_url) from None
         return True
 
     @telemetry.staged(telemetry.Stage.MIGRATE)
