@@ -208,9 +208,7 @@ class Store:
                 finally:
                     ticket.interruptible_by(None)
         except PoolTimeout:
-            raise StoreUnreachable(
-                f"{self.shown_url}: no connection is free; raise AFTERWORD_STORE__POOL_SIZE"
-            ) from None
+            raise StoreUnreachable(f"{self.shown_url}: no free connection; raise AFTERWORD_STORE__POOL_SIZE") from None
         except DatabaseError as error:
             raise store_error_of(error, self.shown_url, writing=writing) from None
         except sqlite3.OperationalError as error:  # of the lock, which is taken outside of SQLAlchemy
