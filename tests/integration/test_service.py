@@ -202,6 +202,22 @@ async def test_the_review(call: ServiceClient, two_sessions: dict[str, Any]) -> 
     assert (await call("GET", "/v1/me/costs")).json()["total"]["calls"] == 0
 
 
+async def test_what_agents_found(call: ServiceClient) -> None:
+    mira = call.app.user("mira")
+    await mira.set_finding_policy("researcher")
+    await mira.save_finding("The E4 string is brighter.", agent="researcher", topic="strings")
+    (finding,) = (await mira.findings()).findings
+    (listed,) = (await call("GET", "/v1/me/findings")).json()["findings"]
+    assert (listed["id"], listed["status"]) == (finding.id, "current")
+    path = f"/v1/me/findings/{finding.id}"
+    assert len((await call("GET", path)).json()["sayings"]) == 1
+    assert (await call("POST", f"{path}/drop")).json()["status"] == "dropped"
+    assert (await call("GET", "/v1/me/findings")).json()["findings"] == []
+    assert (await call("POST", f"{path}/approve")).json()["status"] == "current"
+    assert (await call("POST", f"{path}/erase")).status_code == 422
+    assert (await call("GET", path, user="noor")).status_code == 404
+
+
 async def test_forgetting_needs_its_confirmation(call: ServiceClient, two_sessions: dict[str, Any]) -> None:
     target = {"session": "friday"}
     preview = (await call("POST", "/v1/me/forget/preview", json=target)).json()

@@ -98,6 +98,7 @@ def routes_of_memory() -> list[tuple[str, str]]:
 
 
 ROUTES = routes_of_memory()
+DECIDED = {"finding_id": "0" * 20, "decision": "drop"}
 BODIES: dict[str, dict[str, Any]] = {
     "/facts": {"statement": "I like tea."},
     "/facts/{fact_id}": {"value": "Rome"},
@@ -125,6 +126,7 @@ async def test_no_route_opens_the_memory_of_somebody_else(call: ServiceClient, r
     (fact,) = (await noor.facts()).facts
     run_id = (await noor.runs()).runs[0].run.id
     ids = {"fact_id": fact.id, "session_id": "s", "run_id": str(run_id), "item_id": f"run:{run_id}"}
+    ids |= DECIDED
     method, path, body = request_of(route, ids)
     for scope in ("default/user/noor", "default/user/nobody", "acme/user/mira", "default/team/mira"):
         answer = await call(method, f"/v1/scopes/{scope}{path}", json=body)
@@ -137,7 +139,9 @@ async def test_no_route_opens_the_memory_of_somebody_else(call: ServiceClient, r
 
 @pytest.mark.parametrize("route", [route for route in ROUTES if route[0] != "GET"], ids=" ".join)
 async def test_a_read_only_key_changes_nothing(call: ServiceClient, route: tuple[str, str]) -> None:
-    method, path, body = request_of(route, {"fact_id": "0" * 20, "session_id": "s", "run_id": "1", "item_id": "run:1"})
+    method, path, body = request_of(
+        route, {"fact_id": "0" * 20, "session_id": "s", "run_id": "1", "item_id": "run:1"} | DECIDED
+    )
     headers = {"Authorization": f"Bearer {await call.secret('mira', read_only=True)}"}
     answer = await call(method, f"/v1/me{path}", json=body, headers=headers)
     assert answer.status_code == 403

@@ -18,6 +18,7 @@ from afterword.errors import AfterwordError
 from afterword.server import (
     admin_routes,
     fact_routes,
+    finding_routes,
     forget_routes,
     memory_routes,
     run_routes,
@@ -90,7 +91,7 @@ def create_app(app: Afterword, options: ServerOptions | None = None) -> FastAPI:
     described: dict[int | str, dict[str, Any]] = {status: _described(text) for status, text in PROBLEMS.items()}
     service.include_router(memory_routes.router, responses=described)
     of_memory = APIRouter()
-    for routes in (fact_routes, session_routes, run_routes, forget_routes):
+    for routes in (fact_routes, finding_routes, session_routes, run_routes, forget_routes):
         of_memory.include_router(routes.router)
     service.include_router(
         of_memory, prefix="/v1/me", tags=["own memory"], dependencies=[Depends(own_memory)], responses=described
