@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import AsyncIterator
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,8 +28,10 @@ from afterword.errors import ScopeInvalid
 from afterword.extractors.rules import RulesExtractor
 from afterword.store import sessions
 from afterword.store.database.engine import Store
+from commands import Commands
 from conversing import replying
 from framework_agents import Reply, ScriptedClient, tool_call
+from saved import write_state
 
 RULES = ProcessingOptions(extractor="rules")
 
@@ -177,13 +182,15 @@ async def test_whoever_cannot_be_named_has_no_memory(
 async def test_secrets_and_words_off_the_record_are_not_kept(app: Afterword, store: Store) -> None:
     agent = helper(FactMemoryProvider("mira", store=store), "ok")
     session = agent.create_session(session_id="monday")
-    for text in ("My password is hunter2secret.", "Off the record: I am leaving Voestalpine.", "I like tea."):
+    said = ("My password is hunter2secret.", "Off the record: I am leaving Voestalpine.", "I like tea.")
+    for text in (*said, "Here comes my PIN.", "83917"):
         await agent.run(text, session=session)
     mira = app.user("mira").scope
     state = str(await store.read(lambda transaction: sessions.load_state(transaction, mira, "monday")))
     for text in (str(await turns(app, "monday")), state):
         assert "hunter2secret" not in text
         assert "Voestalpine" not in text
+        assert "83917" not in text
         assert "I like tea." in text
     assert await learned(app) == {"The user likes tea."}
 
@@ -253,3 +260,21 @@ async def test_the_tools_recall_and_withdraw(app: Afterword, store: Store) -> No
     answer = await remembering(store, "I no longer live in Bergen.", taken_back, rules=True)
     assert "Taken back" in answer
     assert (await app.user("mira").facts()).facts == ()
+
+
+def test_a_folder_with_states_of_both_frameworks_is_read(
+    tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    golden = repository / "tests" / "golden" / "states"
+    write_state(tmp_path / "saved" / "mira" / "old.json", "I like tea.")
+    for name, suffix in (("session_file", "json"), ("history_file", "jsonl"), ("workflow_checkpoint", "json")):
+        source = golden / f"agent_framework_{name}" / f"state.{suffix}"
+        shutil.copy(source, tmp_path / "saved" / "mira" / f"{name}.{suffix}")
+    run = Commands(tmp_path, monkeypatch, capsys)
+    run("run", "saved")
+    known = {fact["statement"] for fact in json.loads(run("facts", "--user", "mira", "--json"))}
+    assert known == {"The user likes tea.", "The user lives in Bergen."}
+    (tmp_path / "saved" / "mira" / "new.json").write_text(
+        '{"type": "thread", "lines": [{"by": "user", "words": "Hi"}]}'
+    )
+    assert "no saved conversation is recognised" in run("run", "saved", expected=1)

@@ -237,6 +237,8 @@ def _change_in(text: str, expressions: _Expressions) -> RecordChange | None:
     return RecordChange.THIS if _off_change(tail, expressions) else None
 
 
+# A live session is stored after each turn, with all turns before it.
+@lru_cache(maxsize=4096)
 def _off_change(text: str, expressions: _Expressions) -> RecordChange | None:
     for match in expressions.off.finditer(text):
         if change := _phrase_change(text, match):

@@ -27,6 +27,10 @@ MASK = re.compile(r"\[redacted: [a-z ]{1,40}\]")
 
 _HINTS = tuple(dict.fromkeys(hint for pattern in PATTERNS for hint in pattern.hints))
 _MOST_PASSES = 4
+_CONTENT_KEYS = frozenset({"content", "contents"})
+_LONGEST_REMEMBERED, _MOST_REMEMBERED = 1_000, 4_096
+_without_secrets: dict[tuple[str, frozenset[str]], None] = {}
+"""Texts in which no pattern finds anything: a live session is stored after each turn, with all turns before it."""
 _MOST_KNOWN = 100
 _LONGEST_INTERJECTION = 80
 _DEEPEST_JSON = 3
@@ -71,7 +75,7 @@ def is_masked(text: str) -> bool:
 
 
 def _speaker_of(message: Mapping[str, Any]) -> str:
-    keys = ("source", "name", "role", "type")
+    keys = ("source", "author_name", "name", "role", "type")
     return str(next((message[key] for key in keys if message.get(key)), None))
 
 
@@ -141,9 +145,14 @@ class Masking:
         return {str(key): value for key, value in masked.items()}
 
     def _mask_once(self, text: str) -> str:
-        number: int | None = 0
+        searched = (text, self.kinds)
+        number: int | None = None if searched in _without_secrets else 0
         while number is not None:
             text, number = self._mask_from(text, number)
+        if text == searched[0] and len(text) <= _LONGEST_REMEMBERED:
+            if len(_without_secrets) >= _MOST_REMEMBERED:
+                _without_secrets.clear()
+            _without_secrets[searched] = None
         return self._mask_known(text)
 
     def _mask_from(self, text: str, first: int) -> tuple[str, int | None]:
@@ -204,11 +213,15 @@ class Masking:
             is_image = key == "data" and _IMAGE_DATA.fullmatch(value)
             return value if is_image or key in NEVER_MASKED else self._mask_string(value, key, depth)
         if isinstance(value, Mapping):
-            if "content" in value and depth == 0:
+            if not _CONTENT_KEYS.isdisjoint(value) and depth == 0:
                 self._speaker = _speaker_of(value)
-            return {name: self._mask_value(inner, str(name), depth) for name, inner in value.items()}
+            is_part = key in _CONTENT_KEYS and value.get("type") == "text"
+            return {
+                name: self._mask_value(inner, "content" if is_part and name == "text" else str(name), depth)
+                for name, inner in value.items()
+            }
         if isinstance(value, list):
-            if key != "content":
+            if key not in _CONTENT_KEYS:
                 self._announced = None
             return [self._mask_value(inner, key, depth) for inner in value]
         if isinstance(value, int) and not isinstance(value, bool):
