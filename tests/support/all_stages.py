@@ -67,7 +67,10 @@ def obliging(request: Json) -> Reply:
     shown = request["messages"][1]["content"]
     if "<statements>" in shown:
         pairs = range(1, sum(" earlier (" in line for line in shown.splitlines()) + 1)
-        found = [{"pair": one, "reason": MARKER, "relation": "changes", "same_subject": True} for one in pairs]
+        found = [
+            {"pair": one, "reason": MARKER, "relation": "changes", "same_subject": True, "remainder": MARKER}
+            for one in pairs
+        ]
         return Reply(json.dumps({"findings": found}))
     if "breaks" in shown:
         return Reply(MARKER)

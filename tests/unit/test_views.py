@@ -38,7 +38,7 @@ def stored(history: FactHistory) -> StoredFact:
                     *(ordinal, evidence.get("ordinal") or 0, None if member.id == first.id else member.id),
                     *(int(member.id == history.lead.id), KINDS.index(member.kind), len(member.statement)),
                     *(fact["spans"], None if fact["may_be"] == "[]" else fact["may_be"], None),
-                    *(None if source == (member.session_id or "") else source, turn),
+                    *(None if source == (member.session_id or "") else source, turn, member.former_name is not None),
                     json.dumps(details, default=datetime.isoformat),
                 )
             )

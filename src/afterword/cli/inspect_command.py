@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from afterword import Afterword
 from afterword.cli.app import ScopeName, User, app
 from afterword.cli.calls import call_store, chosen_scope
 from afterword.errors import ArgumentInvalid
+
+if TYPE_CHECKING:
+    from afterword import Afterword
 
 
 @app.command(name="inspect")

@@ -54,7 +54,11 @@ class AnsweredWindows:
         known = self._find(window)
         if known is not None and known.repair is not None:
             return Extraction(known.repair.candidates)
-        extraction = await self._extractor.repair(window, rejections)
+        try:
+            extraction = await self._extractor.repair(window, rejections)
+        except AnswerCut:
+            self.cuts += 1
+            raise
         self._add_named(extraction, window)
         if known is not None:
             known.repair = extraction

@@ -143,16 +143,16 @@ def with_continuations(
 
     From then on the later sentence is told, and the terms behind it unless it repeats them.
     """
-    told = rewordings
+    reworded = rewordings
     for said in continuing:
         terms_told = next((each.statement for each in rewordings if each.covers(said.said_at)), lead.statement)
-        value_stems = {*terms(lead.value)}
-        repeats_terms = len(value_stems) > 1 and value_stems <= {*terms(said.statement)}
+        stems, value_stems = {*terms(said.statement)}, {*terms(lead.value)}
+        repeats_terms = {*terms(terms_told)} <= stems or (len(value_stems) > 1 and value_stems <= stems)
         words = said.statement if repeats_terms else f"{said.statement} ({terms_told})"
-        before = (each for each in told if each.start < said.said_at)
+        before = (each for each in reworded if each.start < said.said_at)
         ended = (replace(each, end=said.said_at) if each.covers(said.said_at) else each for each in before)
-        told = (*ended, Rewording(said.said_at, None, words))
-    return told
+        reworded = (*ended, Rewording(said.said_at, None, words))
+    return reworded
 
 
 def reworded_value(value: str, statement: str) -> str:

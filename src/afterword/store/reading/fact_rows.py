@@ -59,6 +59,9 @@ DETAILS: tuple[tuple[type[SQLModel], str], ...] = (
 # fmt: on
 Details = Sequence[Any]
 
+_REWORDED = '"statement'
+"""What the details of a reworded fact contain. To look for it takes less time than to parse them."""
+
 KINDS = tuple(Kind)
 """A row holds the number of a kind in this order."""
 _KINDS = {str(kind): kind for kind in Kind}
@@ -220,7 +223,7 @@ class StoredFact:
     @property
     def has_rewordings(self) -> bool:
         """Whether it is told in other words at some time."""
-        return str(self._read(self._rows[0])[REWORDINGS]) != "[]"
+        return _REWORDED in self._rows[0][_DETAILS] and str(self._read(self._rows[0])[REWORDINGS]) != "[]"
 
     def state_at(self, at: datetime) -> tuple[bool, bool, datetime | None]:
         """Return whether it may be served, whether it held once and does not hold now, and when either may change next.
@@ -233,6 +236,9 @@ class StoredFact:
         said_at, is_clear = moment(first[_SAID_AT]), first[_MAY_BE] is None
         periods = self.periods
         moments = [said_at, *(then for period in periods for then in (period.start, period.end) if then)]
+        if self.has_rewordings:
+            rewordings = rewordings_of(json.loads(self._read(first)[REWORDINGS]))
+            moments += [then for each in rewordings for then in (each.start, each.end) if then]
         is_served = is_clear and _is_served(said_at, periods, at)
         is_past = is_clear and not is_served and said_at <= at and any(period.start <= at for period in periods)
         return is_served, is_past, min((then for then in moments if then >= at), default=None)
@@ -248,6 +254,7 @@ class StoredFact:
             and spans.endswith(_OPEN_END)
             and spans.count("{") == 1
             and first[_MAY_BE] is None
+            and _REWORDED not in first[_DETAILS]
         )
 
     def history(self, scope: Scope) -> FactHistory:
