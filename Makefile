@@ -33,6 +33,12 @@ browser:
 screenshots: $(VENV)/.installed
 	PYTHONPATH=tests/support $(BIN)/python tests/support/screenshots.py docs/images/pages
 
+# The wheel and the sdist, built and checked.
+dist: $(VENV)/.installed
+	rm -rf dist
+	$(BIN)/python -m hatchling build --directory dist
+	AFTERWORD_TEST_DIST=dist $(BIN)/python -m pytest -n 0 tests/integration/test_distribution.py
+
 soak: $(VENV)/.installed
 	$(BIN)/python -m pytest -n auto -m "soak or hypothesis" --hypothesis-profile soak
 
