@@ -109,12 +109,13 @@ def test_a_round_of_the_schedule_processes_what_is_due_and_says_so(afterword: Co
         "retries": "done",
         "pending": "done",
         "consolidation": "done",
+        "webhooks": "done",
     }
     again = json.loads(afterword("schedule", "--once", "--json", AFTERWORD_SCHEDULE__PENDING="0.001"))
     assert again["consolidation"]["ending"] == "not due"
     assert again["pending"]["ending"] == "done"
     jobs = json.loads(afterword("status", "--json"))["jobs"]
-    assert {one["job"] for one in jobs} == {"retries", "pending", "consolidation"}
+    assert {one["job"] for one in jobs} == {"retries", "pending", "consolidation", "webhooks"}
     assert all(one["last_success_at"] and not one["held_until"] for one in jobs)
     assert "consolidation" in afterword("status")
 
