@@ -27,12 +27,17 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 @pytest.fixture(autouse=True)
 def without_caches() -> Iterator[None]:
-    caches = (stretches._stretches, record_requests._expressions)
-    for cache in caches:
-        cache.cache_clear()
+    clearing = [
+        stretches._stretches.cache_clear,
+        record_requests._expressions.cache_clear,
+        record_requests._off_change.cache_clear,
+        redaction._without_secrets.clear,
+    ]
+    for clear in clearing:
+        clear()
     yield
-    for cache in caches:
-        cache.cache_clear()
+    for clear in clearing:
+        clear()
 
 
 def passed_pasted_cases() -> list[str]:
