@@ -78,7 +78,9 @@ FAULTS: dict[str, Fault] = {
     "schema-echoed": Fault(_schema, "AnswerInvalid"),
     "ten-megabytes": _always(Reply(TEN_MEGABYTES), "AnswerInvalid"),
     "garbage-bytes": _always(Reply(body=b'\xff\xfe{"choices"\x00'), "AnswerInvalid"),
-    "html-page": _always(Reply(body="<html>log in</html>", headers={"Content-Type": "text/html"}), "AnswerInvalid"),
+    "html-page": _always(
+        Reply(body="<html>log in</html>", headers={"Content-Type": "text/html"}), "EndpointMisconfigured"
+    ),
     "error-with-200": _always(Reply(body='{"error": {"message": "no"}}'), "AnswerInvalid"),
     "unparted-calls": Fault(lambda _, right: replace(right, calls=["{"]), "AnswerInvalid"),
     "prose-around": Fault(lambda _, right: replace(right, content=f"Sure!\n{right.content}\nMore?"), None),
