@@ -249,7 +249,7 @@ async def test_a_transaction_cut_short_leaves_nothing_and_blocks_nobody(
 def test_every_file_of_a_store_is_its_owners_alone_also_after_a_kill(killed_while_writing: Path) -> None:
     """What a transaction wrote lies in the file beside the store until somebody opens it: as private as the store."""
     assert modes(killed_while_writing) == dict.fromkeys(("store.db", "store.db-shm", "store.db-wal"), PRIVATE)
-    (printed,) = ended(start(url_of(killed_while_writing), killed_while_writing.parent, *FACTS))
+    (printed,) = ended(start(url_of(killed_while_writing), killed_while_writing.parent, "scopes", "--json"))
     assert printed.strip() == "[]"
 
 
