@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -22,6 +23,7 @@ import httpx
 import pytest
 
 from afterword.server.connections import HEADER_S
+from batches import wait_until
 from commands import clean_environment
 from service import said
 
@@ -155,12 +157,17 @@ def test_a_session_whose_server_was_killed_can_be_sent_again_soon(tmp_path: Path
     url = f"sqlite:///{tmp_path}/afterword.db"
     key = json.loads(afterword_command(url, "keys", "create", "--user", "mira", "--json"))["key"]
     headers = {"Authorization": f"Bearer {key}", "Idempotency-Key": "long"}
-    state = said(*(f"I like tea number {number}." for number in range(100)))
+    state = said(*(f"I like tea number {number}." for number in range(300)))
     body = {"session_id": "long", "state": state, "started_at": "2026-03-02"}
     with served(url, tmp_path) as (process, address):
-        threading.Timer(0.5, process.kill).start()
+        # The work waits for the store, which another program writes into, so that the kill always meets it.
+        writer = sqlite3.connect(tmp_path / "afterword.db", isolation_level=None, check_same_thread=False)
+        killing = threading.Thread(target=kill_when_held, args=(process, writer))
+        killing.start()
         with pytest.raises(httpx.TransportError):
             httpx.post(f"{address}/v1/me/sessions", json=body, headers=headers, timeout=60)
+        killing.join()
+        writer.close()
     with served(url, tmp_path) as (_, address):
         began = time.monotonic()
         while httpx.post(f"{address}/v1/me/sessions", json=body, headers=headers, timeout=60).status_code == 409:
@@ -168,6 +175,15 @@ def test_a_session_whose_server_was_killed_can_be_sent_again_soon(tmp_path: Path
             time.sleep(0.5)
         runs = httpx.get(f"{address}/v1/me/runs", headers=headers).json()["runs"]
         assert [run["status"] for run in runs] == ["applied"]
+
+
+def kill_when_held(process: subprocess.Popen[bytes], writer: sqlite3.Connection) -> None:
+    """Lock the store against the server as soon as it has noted the request, and kill the server."""
+    wait_until(lambda: writer.execute("SELECT count(*) FROM repeatable_requests").fetchone() == (1,))
+    writer.execute("BEGIN IMMEDIATE")
+    process.kill()
+    process.wait()
+    writer.execute("ROLLBACK")
 
 
 def blocks(repository: Path, language: str) -> list[str]:

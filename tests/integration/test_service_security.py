@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from starlette.types import Message
@@ -320,6 +320,7 @@ NAMES = st.text(min_size=1, max_size=12) | st.sampled_from(
 )
 
 
+@example(names=(".", "0"))
 @given(names=st.tuples(NAMES, NAMES).filter(lambda names: names[0] != names[1]))
 @hypothesis_settings(max_examples=25)
 def test_look_alike_users_never_see_each_other(names: tuple[str, str]) -> None:
@@ -341,8 +342,11 @@ async def _two_users(first: str, second: str) -> None:
             assert "Quito" not in own.text
             named = await call("GET", f"/v1/scopes/default/user/{quote(first, safe='')}/{path}", user=second)
             assert named.status_code == 404
-        seen = await call("GET", f"/v1/scopes/default/user/{quote(first, safe='')}/facts", user=first)
-        assert "Quito" in seen.text
+        # A client takes "." and ".." out of a path before it sends it, so such a name is reached as /v1/me alone.
+        own_paths = ["me", *([] if first in (".", "..") else [f"scopes/default/user/{quote(first, safe='')}"])]
+        for path in own_paths:
+            seen = await call("GET", f"/v1/{path}/facts", user=first)
+            assert "Quito" in seen.text
 
 
 async def test_the_guard_leaves_other_kinds_of_connections_alone(app: Afterword) -> None:
