@@ -182,6 +182,7 @@ def environment(url: str, base_url: str, cache: Path) -> dict[str, str]:
         "AFTERWORD_SCHEDULE__PENDING": "1",
         "AFTERWORD_SCHEDULE__RETRIES": "1",
         "AFTERWORD_SCHEDULE__CONSOLIDATION": "3",
+        "AFTERWORD_SCHEDULE__WEBHOOKS": "1",
         "AFTERWORD_SCHEDULE__NEW_SESSIONS": "2",
         "AFTERWORD_SCHEDULE__IDLE_S": "0",
         "AFTERWORD_SCHEDULE__APART_S": "1",
