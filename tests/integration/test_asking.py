@@ -10,7 +10,7 @@ import pytest
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword.errors import ArgumentInvalid
-from afterword.evaluation.asking import RecordedClient, ask_scenarios, write_pages
+from afterword.evaluation.asking import RecordedReplies, ask_scenarios, write_pages
 from afterword.evaluation.scenarios.scenario import Scenario, read_scenarios
 from afterword.evaluation.trial import System, run_trial, story_scopes
 from afterword.extractors.rules import RulesExtractor, RulesJudge
@@ -29,10 +29,10 @@ async def test_every_system_is_asked_and_replies_play_back(shared: Path, tmp_pat
     count = 3 * len(scenario.gold.questions)
     model = ReplayChatCompletionClient([f"**Answer** {number}" for number in range(count)])
     async with Store(f"sqlite:///{tmp_path / 'afterword.db'}") as store:
-        answers = await ask_scenarios([scenario], scopes, store, RecordedClient(replies, model))
-        again = await ask_scenarios([scenario], scopes, store, RecordedClient(replies, None))
+        answers = await ask_scenarios([scenario], scopes, store, RecordedReplies(replies, model))
+        again = await ask_scenarios([scenario], scopes, store, RecordedReplies(replies, None))
         with pytest.raises(ArgumentInvalid):
-            await RecordedClient(tmp_path / "none.jsonl", None).create([])
+            await RecordedReplies(tmp_path / "none.jsonl", None).reply([])
     assert answers == again
     assert len(answers) == count
     told = Counter[str]()

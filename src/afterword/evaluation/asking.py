@@ -6,6 +6,7 @@ formatting and without the names of the systems. Replies of the model are kept i
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import re
@@ -34,6 +35,8 @@ INSTRUCTIONS = (
     "You are an assistant. Answer the question in one or two sentences, from what you know of earlier conversations. "
     "Say so if you do not know."
 )
+# How many questions are asked at the same time.
+CONCURRENCY = 16
 _WHEN = re.compile(r"\b(?:when|since|until|which day|what day|date|wann|cuándo|quand|quando|wanneer)\b", re.IGNORECASE)
 _FORMATTING = re.compile(r"[*_`#>]+|^\s*[-•]\s+", re.MULTILINE)
 
@@ -51,19 +54,16 @@ class AgentAnswer:
     tokens_told: int
 
 
-class RecordedClient(ReplayChatCompletionClient):
-    """A model whose replies come from a file. What the file lacks is asked of `model`, if there is one, and added."""
+class RecordedReplies:
+    """Replies of a model, kept in a file. What the file lacks is asked of `model`, if there is one, and added."""
 
     def __init__(self, path: Path, model: ChatCompletionClient | None) -> None:
-        super().__init__([""])
         self._path, self._model = path, model
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         self._replies: dict[str, str] = {row["key"]: row["reply"] for row in map(json.loads, lines)}
-        self.shown: Sequence[LLMMessage] = ()
 
-    async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
+    async def reply(self, messages: Sequence[LLMMessage], **options: Any) -> str:
         """Return the recorded reply to these messages, else the model's. Raises `ArgumentInvalid` without either."""
-        self.shown = list(messages)
         key = digest([[type(message).__name__, str(message.content)] for message in messages])
         if key not in self._replies:
             if self._model is None:
@@ -73,20 +73,43 @@ class RecordedClient(ReplayChatCompletionClient):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"key": key, "reply": reply}, ensure_ascii=False) + "\n")
+        return self._replies[key]
+
+
+class RecordedClient(ReplayChatCompletionClient):
+    """The model client of one agent: its replies are those of `replies`, and `shown` is what the agent last sent."""
+
+    def __init__(self, replies: RecordedReplies) -> None:
+        super().__init__([""])
+        self._replies = replies
+        self.shown: Sequence[LLMMessage] = ()
+
+    async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
+        """Return the reply to these messages. Raises `ArgumentInvalid` where there is none and no model."""
+        self.shown = list(messages)
+        content = await self._replies.reply(messages, **options)
         usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
-        return CreateResult(content=self._replies[key], finish_reason="stop", usage=usage, cached=True)
+        return CreateResult(content=content, finish_reason="stop", usage=usage, cached=True)
 
 
 async def ask_scenarios(
-    scenarios: Sequence[Scenario], scopes: Mapping[str, Scope], store: Store, client: RecordedClient
+    scenarios: Sequence[Scenario], scopes: Mapping[str, Scope], store: Store, replies: RecordedReplies
 ) -> list[AgentAnswer]:
     """Return the answers of every system to every question of the scenarios, whose sessions are in the store."""
-    return [
-        await _ask(scenario, question, system, scopes[scenario.id], store, client)
-        for scenario in scenarios
-        for question in scenario.gold.questions
-        for system in SYSTEMS
-    ]
+    limit = asyncio.Semaphore(CONCURRENCY)
+
+    async def ask(scenario: Scenario, question: Question, system: AskedSystem) -> AgentAnswer:
+        async with limit:
+            return await _ask(scenario, question, system, scopes[scenario.id], store, RecordedClient(replies))
+
+    return await asyncio.gather(
+        *(
+            ask(scenario, question, system)
+            for scenario in scenarios
+            for question in scenario.gold.questions
+            for system in SYSTEMS
+        )
+    )
 
 
 async def _ask(

@@ -87,7 +87,7 @@ async def ask_questions(request: EvaluationRequest, settings: Settings, folder: 
     The answers are written to `folder`. `replies` holds recorded replies to the questions; what it lacks is asked of
     the configured model and added, by default in `replies.jsonl` of the folder. Raises `ArgumentInvalid`.
     """
-    from afterword.evaluation.asking import RecordedClient, ask_scenarios, write_pages
+    from afterword.evaluation.asking import RecordedReplies, ask_scenarios, write_pages
 
     scenarios = read_scenarios(request.paths)
     stories = [scenario.story() for scenario in scenarios]
@@ -99,9 +99,9 @@ async def ask_questions(request: EvaluationRequest, settings: Settings, folder: 
         ):
             system = System("asked", workers.extractor, workers.judge)
             await run_trial(stories, system, Path(work), order=request.order, seed=request.seed)
-        client = RecordedClient(replies or folder / "replies.jsonl", _answering_model(settings.model))
+        recorded = RecordedReplies(replies or folder / "replies.jsonl", _answering_model(settings.model))
         async with Store(f"sqlite:///{Path(work) / 'afterword.db'}") as store:
-            answers = await ask_scenarios(scenarios, story_scopes(stories), store, client)
+            answers = await ask_scenarios(scenarios, story_scopes(stories), store, recorded)
     write_pages(answers, folder, seed=request.seed)
 
 
