@@ -1,0 +1,62 @@
+"""The README and the pages: their links, their examples, and what the reference must name."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from afterword.settings import Settings
+from commands import Commands
+from pages import all_pages, broken_links
+
+LONGEST_README = 200
+
+
+def test_the_readme_is_short(repository: Path) -> None:
+    assert len((repository / "README.md").read_text(encoding="utf-8").splitlines()) <= LONGEST_README
+
+
+def test_every_command_stands_in_the_reference(repository: Path) -> None:
+    from typer.main import get_command
+
+    from afterword.cli import app
+
+    page = (repository / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
+    for command in get_command(app).commands:  # type: ignore[attr-defined]  # a group, which typer does not tell
+        assert f"`afterword {command}" in page, command
+
+
+def test_every_setting_stands_in_the_reference(repository: Path) -> None:
+    page = (repository / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
+    for name, field in Settings.model_fields.items():
+        inner = getattr(field.annotation, "model_fields", None)
+        for setting in [f"AFTERWORD_{name}__{key}" for key in inner] if inner else [f"AFTERWORD_{name}"]:
+            assert setting.upper() in page, setting
+
+
+def test_the_readme_example_runs(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    readme = (repository / "README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    assert len(example.splitlines()) <= 30
+    subprocess.run([sys.executable, "-c", example], cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    run = Commands(tmp_path, monkeypatch, capsys)
+    run("run")
+    facts = json.loads(run("facts", "--user", "mira", "--json"))
+    assert {"Bergen"} <= {fact["value"] for fact in facts}
+
+
+def test_the_readme_shows_the_block_of_the_demo(repository: Path, afterword: Commands) -> None:
+    readme = (repository / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```text\n(<afterword:memory.*?)```", readme, re.DOTALL)
+    assert block in afterword("demo")
+
+
+def test_every_link_leads_to_a_file_and_a_heading(repository: Path) -> None:
+    assert broken_links(all_pages(repository)) == []
