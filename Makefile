@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 
 MCP1 = $(VENV)/mcp1
 
-.PHONY: demo test mcp1 lint check browser screenshots soak scorecard constraints clean
+.PHONY: demo test mcp1 lint check docs browser screenshots dist soak scorecard constraints clean
 
 demo: $(VENV)/.installed
 	$(BIN)/afterword demo
@@ -24,6 +24,11 @@ mcp1: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(MCP1) 'mcp>=1.11,<2'
 
 check: lint test
+
+# The site, in build/site: strict, without a network. To read it with search: python3 -m http.server --directory build/site
+docs: $(VENV)/.installed
+	PYTHONPATH=docs $(BIN)/python -m generator stage build/pages
+	$(BIN)/zensical build --strict --clean
 
 # What the browser tests and the screenshots need; without it the tests are skipped.
 browser:
@@ -64,4 +69,4 @@ constraints: $(VENV)/bin/python
 		--no-annotate --extra dev --output-file constraints.txt pyproject.toml
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build
