@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -28,21 +29,27 @@ class Commands:
         """Return what a command prints, errors too where it fails; its exit code must be the expected one."""
         return self.within(environment, *arguments, expected=expected)
 
-    def within(self, environment: Mapping[str, str], *arguments: str, expected: int = 0) -> str:
-        """Return what a command prints, with these variables set."""
-        with self._patch.context() as patch:
-            patch.chdir(self.folder)
+    def within(self, environment: Mapping[str, str], *arguments: str, expected: int | None = 0) -> str:
+        """Return what a command prints, with these variables set. With `expected=None` it may end in any way."""
+        with self.surroundings(environment) as patch:
             patch.setattr(sys, "argv", ["afterword", *arguments])
-            for name in os.environ.keys() - clean_environment().keys():
-                patch.delenv(name)
-            for name, value in {**WORDS_ALONE, **environment}.items():
-                patch.setenv(name, value)
             with pytest.raises(SystemExit) as ended:
                 main()
         told = self._captured.readouterr()
         self.errors = told.err
-        assert (ended.value.code or 0) == expected, told.out + told.err
+        assert expected is None or (ended.value.code or 0) == expected, told.out + told.err
         return told.out + (told.err if expected else "")
+
+    @contextmanager
+    def surroundings(self, environment: Mapping[str, str]) -> Iterator[pytest.MonkeyPatch]:
+        """Be in the folder, with these variables and nothing else configured."""
+        with self._patch.context() as patch:
+            patch.chdir(self.folder)
+            for name in os.environ.keys() - clean_environment().keys():
+                patch.delenv(name)
+            for name, value in {**WORDS_ALONE, **environment}.items():
+                patch.setenv(name, value)
+            yield patch
 
 
 def clean_environment() -> dict[str, str]:
