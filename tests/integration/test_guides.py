@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,24 +44,35 @@ PAGES = {
 
 @pytest.fixture
 def model() -> Iterator[ScriptedEndpoint]:
-    """An endpoint that finds where somebody lives, and answers any other request with a sentence."""
+    """An endpoint that finds a new home, lets it take the place of the old one, and says a sentence otherwise."""
 
     def answer(request: Json) -> Reply:
-        if "tools" not in request and "response_format" not in request:
+        asked = str(request["messages"][-1]["content"])
+        if "<statements>" in asked:
+            changes = {"reason": "a new home", "relation": "changes", "same_subject": True}
+            pairs = re.findall(r"^ *(\d+)\. earlier", asked, re.MULTILINE)
+            return Reply(json.dumps({"findings": [{"pair": int(pair), **changes} for pair in pairs]}))
+        if "<transcript>" not in asked:
             return Reply("I have made a note.")
-        quote = "We ended up in Trondheim"
-        home = Candidate(
-            kind=Kind.ENTITY,
-            subject="user",
-            attribute="home",
-            value="Trondheim",
-            statement="The user lives in Trondheim.",
-            evidence=[Citation(turn=2, quote=quote)],  # after the notes
-        )
-        return facts_reply(*([home] if quote in str(request["messages"]) else []))
+        said = re.search(rf"^\[(\d+)\].*{QUOTE}", asked, re.MULTILINE)
+        return facts_reply(*([home_in_trondheim(int(said[1]))] if said else []))
 
     with ScriptedEndpoint(answer) as endpoint:
         yield endpoint
+
+
+QUOTE = "We ended up in Trondheim"
+
+
+def home_in_trondheim(turn: int) -> Candidate:
+    return Candidate(
+        kind=Kind.ENTITY,
+        subject="user",
+        attribute="home",
+        value="Trondheim",
+        statement="The user lives in Trondheim.",
+        evidence=[Citation(turn=turn, quote=QUOTE)],
+    )
 
 
 # The scripted endpoint answers under the name that was asked for.

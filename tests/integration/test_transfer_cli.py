@@ -68,6 +68,29 @@ def test_what_another_library_knew_comes_in(afterword: Commands, tmp_path: Path)
 
 
 LISTED = {"content": "Uses metric units", "mime_type": "text/plain", "metadata": {}}
+STORED = {
+    "ids": ["34311689-b419-4e1a-8bc4-09143f356c66"],
+    "embeddings": None,
+    "documents": ["Uses metric units"],
+    "uris": None,
+    "included": ["metadatas", "documents"],
+    "data": None,
+    "metadatas": [{"mime_type": "MemoryMimeType.TEXT", "category": "preferences"}],
+}
+EDGE = {
+    "uuid": "5e9d-1",
+    "group_id": "mira",
+    "source_node_uuid": "5e9d-2",
+    "target_node_uuid": "5e9d-3",
+    "created_at": "2026-03-02T10:00:00Z",
+    "name": "USES",
+    "fact": "Mira uses metric units",
+    "episodes": ["5e9d-4"],
+    "expired_at": None,
+    "valid_at": None,
+    "invalid_at": None,
+    "attributes": {},
+}
 ITEM = {"namespace": ["memories", "mira"], "key": "k1", "created_at": "2025-01-02T03:04:05+00:00"}
 
 
@@ -99,12 +122,16 @@ ITEM = {"namespace": ["memories", "mira"], "key": "k1", "created_at": "2025-01-0
             "Uses metric units",
             "0",
         ),
+        (Origin.CHROMADB, STORED, "Uses metric units", "34311689-b419-4e1a-8bc4-09143f356c66"),
+        (Origin.GRAPHITI, [EDGE], "Mira uses metric units", "5e9d-1"),
+        (Origin.ZEP, [{**EDGE, "uuid": None, "uuid_": "5e9d-1"}], "Mira uses metric units", "5e9d-1"),
+        (Origin.ZEP, {"edges": [EDGE]}, "Mira uses metric units", "5e9d-1"),
     ],
 )
 def test_every_form_of_export_is_read(kind: Origin, exported: object, text: str, name: str) -> None:
     (one,) = memories(kind, exported)
     assert (one.text, one.id) == (text, name)
-    assert (one.at is not None) == (kind is Origin.LANGMEM)
+    assert (one.at is not None) == (kind in (Origin.LANGMEM, Origin.GRAPHITI, Origin.ZEP))
 
 
 def test_what_is_no_export_is_refused() -> None:
@@ -132,3 +159,32 @@ async def test_a_real_list_memory_is_read() -> None:
     await kept.add(MemoryContent(content="Uses metric units", mime_type=MemoryMimeType.TEXT))
     dumped = json.loads(kept.dump_component().model_dump_json())
     assert memories(Origin.LISTMEMORY, dumped) == [Memory("Uses metric units", "0", None)]
+
+
+def test_facts_of_a_graph_hold_for_the_days_that_it_knows(afterword: Commands, tmp_path: Path) -> None:
+    days = {"valid_at": "2025-05-01T00:00:00Z", "invalid_at": "2026-02-01T00:00:00Z"}
+    edges = [
+        {**EDGE, "fact": "Mira works at Ahlberg Studio", "uuid": "5e9d-5", **days},
+        {**EDGE, "fact": "Mira works at Lumen", "uuid": "5e9d-6", "valid_at": "2026-02-01T00:00:00Z"},
+        {**EDGE, "fact": "Mira plays chess", "uuid": "5e9d-7", "expired_at": "2026-03-01T00:00:00Z"},
+    ]
+    (tmp_path / "graph.json").write_text(json.dumps(edges))
+    afterword("import", "graph.json", "--from", "graphiti", "--user", "mira")
+
+    def values(*options: str) -> set[str]:
+        return {fact["value"] for fact in json.loads(afterword("facts", "--user", "mira", "--json", *options))}
+
+    assert "Mira works at Lumen" in values()
+    assert not {"Mira works at Ahlberg Studio", "Mira plays chess"} & values()
+    assert "Mira works at Ahlberg Studio" in values("--as-of", "2025-06-01")
+    assert "nothing changed" in run_again(afterword)
+
+
+def run_again(afterword: Commands) -> str:
+    afterword("import", "graph.json", "--from", "graphiti", "--user", "mira")
+    return afterword.errors
+
+
+def test_groups_of_a_graph_are_not_mixed() -> None:
+    with pytest.raises(SourceInvalid, match="2 groups"):
+        memories(Origin.GRAPHITI, [EDGE, {**EDGE, "group_id": "otto"}])

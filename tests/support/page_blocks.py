@@ -6,7 +6,6 @@ is what one sees then. A `python` block without a title is typed into one Python
 
 from __future__ import annotations
 
-import os
 import re
 import runpy
 import shlex
@@ -23,7 +22,9 @@ import pytest
 
 from commands import Commands
 
-_BLOCK = re.compile(r"^```(?P<language>\w+)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(
+    r"^```(?P<language>\w+)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
+)
 _ASSIGNMENT = re.compile(r"([A-Z_]+)=(.*)", re.DOTALL)
 # What differs from reader to reader: ids, instants, days, and whatever dots stand for.
 _VARYING = re.compile(
@@ -159,7 +160,9 @@ class PageRunner:
         return done.stdout
 
     @contextmanager
-    def _as_reader(self, environment: Mapping[str, str] | None = None, arguments: list[str] | None = None) -> Iterator[None]:
+    def _as_reader(
+        self, environment: Mapping[str, str] | None = None, arguments: list[str] | None = None
+    ) -> Iterator[None]:
         """Be in the reader's folder, with the reader's variables and modules."""
         known = set(sys.modules)
         with self.commands.surroundings(environment or self.environment) as patch:
@@ -179,9 +182,9 @@ class PageRunner:
 
     def _compare(self, shown: str, printed: str) -> None:
         """Check that a command prints what the page shows, and note which id stands for which."""
-        pattern, names, end = "", {}, 0
-        shown = "".join(f"{line.rstrip()}\n" for line in shown.strip("\n").splitlines())
-        printed = "".join(f"{line.rstrip()}\n" for line in printed.strip("\n").splitlines())
+        names: dict[str, str] = {}
+        pattern, end = "", 0
+        shown, printed = _without_margins(shown), _without_margins(printed)
         for match in _VARYING.finditer(shown):
             pattern += re.escape(shown[end : match.start()])
             end, identifier = match.end(), match["id"]
@@ -198,3 +201,8 @@ class PageRunner:
         matched = re.fullmatch(pattern, printed)
         assert matched, f"the page shows\n{shown}\nbut one sees\n{printed}"
         self.replaced |= {identifier: matched[name] for identifier, name in names.items()}
+
+
+def _without_margins(text: str) -> str:
+    """Return a text without spaces at the ends of its lines, and without empty lines around it."""
+    return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n") + "\n"

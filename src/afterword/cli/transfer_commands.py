@@ -63,7 +63,7 @@ def _written_file(path: Path) -> Iterator[Path]:
 def import_command(
     path: Annotated[Path, typer.Argument(help="A file of `afterword export`, or an export of another library.")],
     kind: Annotated[
-        Literal["mem0", "langmem", "listmemory"] | None,
+        Literal["mem0", "langmem", "listmemory", "chromadb", "graphiti", "zep"] | None,
         typer.Option("--from", help="The library that exported the file."),
     ] = None,
     user: User = None,

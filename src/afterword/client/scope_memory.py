@@ -204,8 +204,9 @@ class ScopeMemory(ScopeChanges):
         return ExportedFile(path, len(facts))
 
     async def import_(self, path: str | Path, *, kind: str) -> MemoryImportResult:
-        """Import what another library exported: `kind` is "mem0", "langmem" or "listmemory".
+        """Import what another library exported.
 
+        `kind` is "mem0", "langmem", "listmemory", "chromadb", "graphiti" or "zep".
         A file of `export` names its scopes itself: `Afterword.import_` takes it. Importing again changes nothing.
         Raises `ArgumentInvalid` for a file that is not there or no JSON, an `ExtractionError` and `ScopeBusy`.
         """

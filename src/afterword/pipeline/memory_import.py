@@ -86,7 +86,7 @@ async def import_memories(
     forgotten here, are left out and counted. Raises an `ExtractionError` if the judge gave no answer, and `ScopeBusy`
     if other processes kept changing the scope.
     """
-    source = f"import:{kind}:{digest([(memory.id, memory.text, str(memory.at)) for memory in memories])}"
+    source = f"import:{kind}:{digest([_import_key(memory) for memory in memories])}"
     account = Account(as_cost_tracker(budget), store, scope, source, purpose="import")
     judging = PairJudging(store, scope, judge)
     by_id = {
@@ -119,6 +119,11 @@ async def import_memories(
 
     with account.open():
         return await retry_if_overtaken(run, f"{scope} kept changing while memories were imported; import them again")
+
+
+def _import_key(memory: Memory) -> tuple[str, ...]:
+    days = [str(at) for at in (memory.valid_from, memory.valid_to) if at is not None]
+    return (memory.id, memory.text, str(memory.at), *days)
 
 
 def _plan(
@@ -162,8 +167,9 @@ def _assertion(store: Store, scope: Scope, kind: Origin, memory: Memory, file_ti
     statement = store.privacy.mask_text(composed(memory.text))[: LONGEST["statement"]]
     evidence = (Evidence(EvidenceKind.IMPORT, statement),)
     said_at = memory.at or file_time
+    days = [at.isoformat() for at in (memory.valid_from, memory.valid_to) if at is not None]
     return Assertion(
-        id=assertion_id(scope, None, (kind, memory.id, statement, said_at.isoformat()), evidence),
+        id=assertion_id(scope, None, (kind, memory.id, statement, said_at.isoformat(), *days), evidence),
         scope=scope,
         session_id=None,
         act=SpeechAct.STATE,
@@ -177,4 +183,6 @@ def _assertion(store: Store, scope: Scope, kind: Origin, memory: Memory, file_ti
         said_at=said_at,
         evidence=evidence,
         time_is_guess=memory.at is None,
+        valid_from=memory.valid_from,
+        valid_to=memory.valid_to,
     )

@@ -1,4 +1,4 @@
-"""Reading the exported memories of other libraries: mem0, LangMem, AutoGen's ListMemory. Pure."""
+"""Reading the exported memories of other libraries. Pure."""
 
 from __future__ import annotations
 
@@ -17,15 +17,23 @@ class Origin(StrEnum):
     MEM0 = "mem0"
     LANGMEM = "langmem"
     LISTMEMORY = "listmemory"
+    CHROMADB = "chromadb"
+    GRAPHITI = "graphiti"
+    ZEP = "zep"
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """One memory of another library: its text, its id there, and its last change (aware) if it is known."""
+    """One memory of another library: its text, its id there, and its last change (aware) if it is known.
+
+    `valid_from` and `valid_to` (aware) say when it holds in the world, if the library knows that.
+    """
 
     text: str
     id: str
     at: datetime | None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
 
 
 def memories(kind: Origin, exported: Any) -> list[Memory]:
@@ -33,9 +41,17 @@ def memories(kind: Origin, exported: Any) -> list[Memory]:
     holds the memories of several people.
 
     mem0: what `get_all` returns. LangMem: a list of items of its store (`key`, `value`, `created_at`, `updated_at`).
-    ListMemory: what `dump_component` returns, or its `config`, or the list of its contents.
+    ListMemory: what `dump_component` returns, or its `config`, or the list of its contents. ChromaDB: what
+    `Collection.get` returns. Graphiti and Zep: a list of edges (`uuid`, `fact`, `valid_at`, `invalid_at`).
     """
-    readers = {Origin.MEM0: _mem0, Origin.LANGMEM: _langmem, Origin.LISTMEMORY: _listmemory}
+    readers = {
+        Origin.MEM0: _mem0,
+        Origin.LANGMEM: _langmem,
+        Origin.LISTMEMORY: _listmemory,
+        Origin.CHROMADB: _chromadb,
+        Origin.GRAPHITI: _edges,
+        Origin.ZEP: _edges,
+    }
     found_memories = list(readers[kind](exported))
     if not found_memories:
         raise SourceInvalid(f"the file holds no memories of {kind}: it must be {_FORMS[kind]}, as JSON")
@@ -46,14 +62,15 @@ _FORMS = {
     Origin.MEM0: 'what get_all returns, {"results": [{"id": ..., "memory": ...}]}',
     Origin.LANGMEM: 'a list of items of the store, [{"namespace": [...], "key": ..., "value": {...}}]',
     Origin.LISTMEMORY: 'what dump_component returns, {"config": {"memory_contents": [{"content": ...}]}}',
+    Origin.CHROMADB: 'what Collection.get returns, {"ids": [...], "documents": [...], "metadatas": [...]}',
+    Origin.GRAPHITI: 'a list of EntityEdge values, [{"uuid": ..., "fact": ..., "valid_at": ...}]',
+    Origin.ZEP: 'a list of edges of a user, [{"uuid": ..., "fact": ..., "valid_at": ...}]',
 }
 
 
 def _mem0(exported: Any) -> Iterable[Memory]:
     entries = exported.get("results", exported.get("memories", [])) if isinstance(exported, Mapping) else exported
-    users = {str(entry["user_id"]) for entry in _mappings(entries) if entry.get("user_id")}
-    if len(users) > 1:
-        raise SourceInvalid(f"the file holds the memories of {len(users)} users; export each with get_all(user_id=...)")
+    _check_single_owner(entries, "user_id", "export each with get_all(user_id=...)")
     for place, entry in enumerate(_mappings(entries)):
         text = entry.get("memory") or entry.get("data") or entry.get("text") or ""
         yield Memory(_one_line(text), str(entry.get("id", place)), _last_change(entry))
@@ -76,6 +93,35 @@ def _listmemory(exported: Any) -> Iterable[Memory]:
             continue  # a picture has no words
         metadata = entry.get("metadata") if isinstance(entry.get("metadata"), Mapping) else {}
         yield Memory(_one_line(_content(entry.get("content"))), str(place), _last_change(metadata or {}))
+
+
+def _chromadb(exported: Any) -> Iterable[Memory]:
+    columns = exported if isinstance(exported, Mapping) else {}
+    texts, ids, metadatas = (columns.get(name) or [] for name in ("documents", "ids", "metadatas"))
+    for place, text in enumerate(texts if isinstance(texts, list) else []):
+        metadata = metadatas[place] if place < len(metadatas) else None
+        name = ids[place] if place < len(ids) else place
+        yield Memory(_one_line(text or ""), str(name), _last_change(metadata or {}))
+
+
+def _edges(exported: Any) -> Iterable[Memory]:
+    entries = exported.get("edges", []) if isinstance(exported, Mapping) else exported
+    _check_single_owner(entries, "group_id", "export each group to a file of its own")
+    for place, edge in enumerate(_mappings(entries)):
+        valid_from = _instant(edge.get("valid_at"))
+        # An edge that was given up without a known end of its validity ended when it was given up.
+        valid_to = _instant(edge.get("invalid_at")) or _instant(edge.get("expired_at"))
+        if valid_from and valid_to and valid_to < valid_from:
+            valid_from = None
+        name = edge.get("uuid") or edge.get("uuid_") or place
+        yield Memory(_one_line(edge.get("fact") or ""), str(name), _last_change(edge), valid_from, valid_to)
+
+
+def _check_single_owner(entries: Any, field: str, remedy: str) -> None:
+    owners = {str(entry[field]) for entry in _mappings(entries) if entry.get(field)}
+    if len(owners) > 1:
+        noun = "users" if field == "user_id" else "groups"
+        raise SourceInvalid(f"the file holds the memories of {len(owners)} {noun}; {remedy}")
 
 
 def _mappings(entries: Any) -> list[Mapping[str, Any]]:
