@@ -77,7 +77,7 @@ STORED = {
     "data": None,
     "metadatas": [{"mime_type": "MemoryMimeType.TEXT", "category": "preferences"}],
 }
-EDGE = {
+EDGE: dict[str, object] = {
     "uuid": "5e9d-1",
     "group_id": "mira",
     "source_node_uuid": "5e9d-2",
