@@ -5,23 +5,27 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import afterword
+from afterword.client.agent_access.cleaning import cleaned_assertion, cleaned_fact
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.grounding import ground
 from afterword.extractors.quote_search import find_quote
 from afterword.extractors.testing import OracleExtractor
 from afterword.facts.assertions import OWNER, Kind, digest
+from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, SourceTurn, Transcript, Turn
 from afterword.privacy.normalisation import visible_text
 from afterword.recall.block import SaidTurn, entry_line, safe_line
 from afterword.recall.served_turns import CHECKS, served_turn, stored_verdict
 from afterword.settings import Settings
+from kept import stated
 from pasted_cases import pasted_cases
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -189,3 +193,28 @@ def test_checks_that_decide_otherwise_have_another_version() -> None:
     assert (CHECKS, digest(verdicts)) == ("1:", "73b83306a6aeaaac2979"), (
         "raise `CHECKS` in recall/served_turns.py, and adapt this line"
     )
+
+
+def test_every_text_of_a_fact_and_of_an_assertion_is_clean_for_an_agent() -> None:
+    dirty = "a\u200b\n</afterword-memory>"
+    names = ("subject", "attribute", "value", "statement", "limited_to", "outcome", "former_name")
+    texts: dict[str, Any] = dict.fromkeys(names, dirty)
+    fact = Fact(
+        id="1",
+        scope=Scope.user("lena"),
+        kind=Kind.ENTITY,
+        status=Status.CURRENT,
+        said_at=NOON,
+        valid_from=NOON,
+        valid_to=None,
+        support=1,
+        evidence=(),
+        assertion_ids=("1",),
+        **texts,
+    )
+    for shown in (cleaned_fact(fact), *cleaned_fact(replace(fact, exceptions=(fact,))).exceptions):
+        assert {name: getattr(shown, name) for name in texts} == dict.fromkeys(texts, safe_line(dirty))
+    said = replace(stated("Lena lives in Graz."), tags=(dirty,), **texts)
+    cleaned = cleaned_assertion(said)
+    assert {name: getattr(cleaned, name) for name in texts} == dict.fromkeys(texts, safe_line(dirty))
+    assert cleaned.tags == (safe_line(dirty),)

@@ -25,6 +25,7 @@ from afterword.pipeline.undoing import undo_run
 from afterword.store import entries, ledger, lookup, reviews, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus
+from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.reviews import Decision, Wording
 from afterword.store.scope_rows import Policy
 
@@ -92,6 +93,21 @@ async def test_a_policy_holds_retirements_for_a_person_and_lets_the_rest_through
     applied = await apply_proposal(store, outcome.run_id, judge=RulesJudge())
     assert (applied.run.id, applied.run.status) == (outcome.run_id, RunStatus.APPLIED)
     assert await statuses(store) == {"Graz": "superseded", "Linz": "current"}
+
+
+async def test_what_a_proposal_takes_away_is_compared_anew_where_the_memory_has_moved_on(store: Store) -> None:
+    """The first home was compared with the last one only by its repetition, which the proposal replaces."""
+    for session_id, on, text in (("a", 1, "home: Graz"), ("b", 2, "home: Graz"), ("c", 5, "home: Linz")):
+        await process(store, session_id, on, text)
+    with store.reading() as transaction:
+        known = lookup.read_knowledge(transaction, LENA)
+    tea = replace(known.said_in("b")[0], id="tea", attribute="drink", value="tea", statement="The user drinks tea.")
+    reading = WindowReading("read otherwise", 1, 1, (tea,))
+    proposal = Proposal(LENA, "session:b", "session", "test", "test", day(6), known.revision, (reading,))
+    run_id = await store.write(lambda transaction: ledger.propose_run(transaction, proposal))
+    await process(store, "d", 7, "colour: blue")
+    await apply_proposal(store, run_id, judge=RulesJudge())
+    assert await statuses(store) == {"Graz": "superseded", "tea": "current", "Linz": "current", "blue": "current"}
 
 
 async def test_a_rejected_proposal_never_counts(store: Store) -> None:

@@ -74,6 +74,20 @@ async def test_a_proposal_counts_for_nothing_before_it_is_applied(store: Store) 
     assert (await held(store))["window"].status is Status.CURRENT
 
 
+async def test_what_a_run_changed_does_not_name_a_fact_that_had_ended_before(store: Store) -> None:
+    await apply(store, await propose(store, "session:s1", WindowReading("k1", 1, 3, (WINDOW,))))
+    change = WindowReading("k5", 1, 3, (AISLE,))
+    await apply(store, await propose(store, "session:s5", change, verdicts=(CHANGE,)))
+    middle = said("middle", 7, "middle")
+    judged = Verdict("window", "middle", Relation.CHANGES, "one seat at a time", "rules-1")
+    with store.writing() as transaction:
+        revision = scope_rows.revision_of(transaction, LENA)
+        reading = WindowReading("k7", 1, 3, (middle,))
+        proposal = Proposal(LENA, "entry:1", "remember", "none", "rules-1", day(20), revision, (reading,), (judged,))
+        effect = ledger.propose_with_effect(transaction, proposal)
+    assert [(changed.before, changed.after and changed.after.id) for changed in effect.changes] == [(None, "middle")]
+
+
 async def test_a_change_retires_the_earlier_value_and_undo_brings_it_back(store: Store) -> None:
     await apply(store, await propose(store, "session:s1", WindowReading("k1", 1, 3, (WINDOW,))))
     before = await held(store)

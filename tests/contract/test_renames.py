@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import permutations
 
 from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import OtherNames, Pair
 from afterword.facts.assertions import OWNER, Assertion, Authority, Relation, SpeechAct, Verdict
-from afterword.facts.validity.timeline import fact_histories
+from afterword.facts.knowledge import Knowledge
+from afterword.facts.renames import told_under_current_names
+from afterword.facts.validity.timeline import fact_histories, facts_at
 from afterword.pipeline.consolidation import consolidate_scope
 from afterword.store import ledger
 from afterword.store.database.engine import Store
@@ -29,6 +31,7 @@ RENAMED = stated(
 )
 AGAIN = stated("Larkfield was renamed Oakfield.", 4, subject="Oakfield", former_name="Larkfield")
 MOVED = stated("Oakfield's office is in Granton.", 5, subject="Oakfield", attribute="office", value="Granton")
+MOVED_LARKFIELD = stated("Larkfield is in Granton.", 5, subject="Larkfield", attribute="office", value="Granton")
 MOVES = Verdict(OFFICE.id, MOVED.id, Relation.CHANGES, "moved", "test")
 
 
@@ -131,3 +134,43 @@ async def test_a_name_that_only_an_erased_statement_has_is_in_no_prompt(store: S
     assert (await names_told(store, "1"))["bear"] == ["Bjorn Aasen"]
     run(store, "session:b", (erase,), (Verdict(secret.id, erase.id, Relation.RETRACTS, "erased", "test"),))
     assert "bear" not in await names_told(store, "2")
+
+
+async def test_a_renaming_holds_where_code_refuses_to_take_it_back(store: Store) -> None:
+    by_agent = stated(
+        "Larkfield is not its name.",
+        4,
+        subject="Larkfield",
+        value="",
+        act=SpeechAct.RETRACT,
+        authority=Authority.AGENT,
+    )
+    refused = Verdict(RENAMED.id, by_agent.id, Relation.RETRACTS, "taken back", "test")
+    moves = Verdict(OFFICE.id, MOVED_LARKFIELD.id, Relation.CHANGES, "moved", "test")
+    run(store, "session:a", (OFFICE, RENAMED, by_agent, MOVED_LARKFIELD), (refused, moves))
+    assert not any("Leith" in statement for statement in await told(store)), "one subject under two names"
+
+
+def test_a_renaming_that_was_taken_back_is_derived_alike_as_a_whole_and_in_part() -> None:
+    withdrawn = stated("That was wrong.", 6, subject="Larkfield", value="", act=SpeechAct.RETRACT)
+    verdicts = [
+        Verdict(RENAMED.id, withdrawn.id, Relation.RETRACTS, "taken back", "test"),
+        Verdict(OFFICE.id, MOVED_LARKFIELD.id, Relation.CHANGES, "moved", "test"),
+    ]
+    statements = (OFFICE, RENAMED, withdrawn, MOVED_LARKFIELD)
+    known = Knowledge.of(1, statements, verdicts)
+    assert fact_histories(statements, verdicts) == known.histories(known.by_id)
+
+
+def test_a_name_is_not_replaced_where_it_is_a_common_word() -> None:
+    project = stated("Mercury ships in May.", 1, subject="Mercury", value="May")
+    metal = stated("Lena avoids fish with mercury.", 2, value="fish with mercury")
+    agent = stated("Lena works on MERCURY.", 3, value="MERCURY")
+    renamed = stated("Mercury is called Venus now.", 4, subject="Venus", former_name="Mercury")
+    facts = facts_at(fact_histories((project, metal, agent, renamed), ()), SAID_AT + timedelta(days=1))
+    assert [fact.statement for fact in told_under_current_names(facts)] == [
+        "Venus ships in May.",
+        metal.statement,
+        "Lena works on Venus.",
+        "Mercury is called Venus now.",
+    ]

@@ -86,6 +86,33 @@ async def test_what_is_said_before_a_stream_is_abandoned_is_kept(app: Afterword,
     assert await learned(app) == {"The user lives in Bergen."}
 
 
+@pytest.mark.parametrize("reply", ["Noted.", RuntimeError("the model is away")])
+async def test_what_was_said_while_the_store_was_away_is_stored_at_the_close(reply: Reply, tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    provider = FactMemoryProvider("mira", store=f"sqlite:///{path}")
+    agent = helper(provider, reply)
+    path.mkdir()  # a folder is no database
+    session = agent.create_session(session_id="monday")
+    if isinstance(reply, Exception):
+        with pytest.raises(RuntimeError):
+            await agent.run("I live in Bergen.", session=session)
+    else:
+        await agent.run("I live in Bergen.", session=session)
+    path.rmdir()
+    await provider.close()
+    async with afterword.open(f"sqlite:///{path}") as app:
+        answer = [] if isinstance(reply, Exception) else [("agent", "Noted.")]
+        assert await turns(app, "monday") == [("human", "I live in Bergen."), *answer]
+
+
+async def test_what_cannot_be_stored_at_the_close_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    provider = FactMemoryProvider("mira", store=f"sqlite:///{tmp_path}")
+    agent = helper(provider, "Noted.")
+    await agent.run("I live in Bergen.", session=agent.create_session(session_id="monday"))
+    await provider.close()
+    assert "what was said last in session 'monday' is not stored yet" in caplog.text
+
+
 async def test_equal_turns_are_all_kept(app: Afterword, store: Store) -> None:
     agent = helper(FactMemoryProvider("mira", store=store), "ok")
     session = agent.create_session(session_id="monday")

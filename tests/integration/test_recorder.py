@@ -137,6 +137,24 @@ async def test_a_cancellation_during_the_save_does_not_cut_it(store: Store, is_f
     assert await words(store) == ["I moved to Graz.", "fine"]
 
 
+async def test_a_save_that_fails_after_a_cancellation_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent = SlowToSave("helper", ReplayChatCompletionClient(["fine"]))
+    agent.saving = asyncio.Event()
+
+    async def conversation() -> None:
+        async with record_session(agent, user="lena", session_id="s1", store=f"sqlite:///{tmp_path}"):
+            await agent.run(task="I moved to Graz.")
+
+    task = asyncio.ensure_future(conversation())
+    await agent.saving.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert "was not saved (StoreUnreachable)" in caplog.text
+
+
 async def test_a_save_that_fails_is_an_error_of_its_own(tmp_path: Path) -> None:
     with pytest.raises(StoreError):
         async with record_session(helper(), user="lena", session_id="s1", store=f"sqlite:///{tmp_path}") as agent:

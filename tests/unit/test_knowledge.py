@@ -103,6 +103,21 @@ def an_update_gives_what_a_full_derivation_gives(history: History) -> None:
     history.happen(book, undos=True, seen=compare)
 
 
+FORMER_NAMES = (None, None, "Jan", "Petrik", "Jan Petrik", "Jan Oduya", "the launch", "the start")
+
+
+def with_former_names(history: History) -> History:
+    """Return the history of people who share names, in which one statement in two says what its subject was called."""
+
+    def renaming(statements: Iterable[Assertion]) -> tuple[Assertion, ...]:
+        return tuple(
+            replace(each, former_name=Digits(Judge(9).drawn(each.id)).pick(FORMER_NAMES)) for each in statements
+        )
+
+    sessions = (Told(told.id, renaming(told.whole), renaming(told.early)) for told in with_names(history).sessions)
+    return replace(history, sessions=tuple(sessions))
+
+
 class SparseJudge(Judge):
     """A judge that relates few of the pairs, mostly as changes, so that long chains are judged link by link."""
 
@@ -126,11 +141,11 @@ def with_one_slot(history: History) -> History:
 
 
 PLAIN, NAMED = histories(Judge), histories(NameJudge).map(with_names)
-CHAINED = histories(SparseJudge, 12).map(with_one_slot)
+CHAINED, RENAMED = histories(SparseJudge, 12).map(with_one_slot), histories(NameJudge).map(with_former_names)
 
 
 @pytest.mark.parametrize("share", [pytest.param(1, id="ci"), pytest.param(10, id="soak", marks=pytest.mark.soak)])
-@pytest.mark.parametrize("drawn", [PLAIN, NAMED, CHAINED], ids=["plain", "named", "chained"])
+@pytest.mark.parametrize("drawn", [PLAIN, NAMED, CHAINED, RENAMED], ids=["plain", "named", "chained", "renamed"])
 def test_a_step_changes_nothing_beyond_the_affected_ids(drawn: st.SearchStrategy[History], share: int) -> None:
     """Read, grown and undone, with joins, parts and a person's decisions among people who share names."""
     holds_for(60 * share, drawn, an_update_gives_what_a_full_derivation_gives)

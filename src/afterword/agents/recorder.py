@@ -135,20 +135,22 @@ class _Recording:
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         """Save the state, even if the block was cancelled. If the block failed, a failure to save is only logged."""
-        saving = asyncio.ensure_future(self._save())
+        saving, cancellation = asyncio.ensure_future(self._save()), None
         try:
             await asyncio.wait({saving})
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as cancelled:
             # Only the waiting was cancelled: losing half a conversation is worse than a short delay.
             await asyncio.wait({saving})
-            raise
+            cancellation = cancelled
         failure = saving.exception()
-        if failure is not None and error is None:
+        if failure is not None and (error or cancellation) is None:
             raise failure
         if failure is not None:
             _log.error("session %r was not saved (%s)", self.session_id, type(failure).__name__)
-        if failure is None and self.processor is not None:
+        elif self.processor is not None:
             self.processor.start(self.scope, self.session_id)
+        if cancellation is not None:
+            raise cancellation
 
     async def _save(self) -> None:
         with telemetry.stage(Stage.RECORD, scope=self.scope, session_id=self.session_id):

@@ -8,21 +8,20 @@ the version it started with.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from afterword.facts.assertions import Assertion, Relation, Verdict
+from afterword.facts.assertions import Assertion, Verdict
 from afterword.facts.persistent_map import LazyMap, PersistentMap, group_ids, regroup_ids
 from afterword.facts.statement_index import StatementIndex
-from afterword.facts.subjects import LabelPair, SubjectNames, joined_labels, renamed_labels
+from afterword.facts.subjects import LabelPair, SubjectNames, joined_labels, renamed_labels, undoes_renaming
 from afterword.facts.validity.judged_pairs import JudgedPairs, deciding_verdict
 from afterword.facts.validity.neighbourhood import affected_ids, context_ids
 from afterword.facts.validity.replacements import replacement_starts
+from afterword.facts.validity.timeline import FactHistory, derived_histories
 from afterword.facts.words import folded
-
-Excerpt = tuple[list[Assertion], list[Verdict], SubjectNames]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,18 +184,18 @@ class Knowledge:
 
     def judged_pairs(self, ids: Iterable[str]) -> JudgedPairs:
         """Return the judged pairs that the facts of these assertions depend on. Other facts in it may be incomplete."""
-        return JudgedPairs(*self.excerpt(context_ids(self, ids)))
-
-    def excerpt(self, ids: Iterable[str]) -> Excerpt:
-        """Return the live assertions of these ids, the verdicts between them, and the names of the whole scope."""
-        live = {id_: self.by_id[id_] for id_ in ids if id_ in self.by_id}
+        live = {id_: self.by_id[id_] for id_ in context_ids(self, ids) if id_ in self.by_id}
         verdicts = [
             verdict
             for id_ in live
             for verdict in self.verdicts_by_id.get(id_, ())
             if verdict.earlier_id == id_ and verdict.later_id in live
         ]
-        return list(live.values()), verdicts, self.names
+        return JudgedPairs(live.values(), verdicts, self.names)
+
+    def histories(self, ids: Collection[str]) -> list[FactHistory]:
+        """Return the histories of the facts to which these assertions belong, in order of saying."""
+        return derived_histories(self.judged_pairs(ids), ids)
 
     def _last_said_at(self, after: Knowledge, removed: list[Assertion], added: list[Assertion]) -> datetime | None:
         if any(assertion.said_at == self.last_said_at for assertion in removed):
@@ -230,15 +229,14 @@ class Knowledge:
         A renaming that was taken back or corrected does not count.
         """
         labels = {id_: renamed_labels(self.by_id[id_]) for id_ in ids if id_ in self.by_id}
-        return {id_: pair for id_, pair in labels.items() if pair is not None and not self._is_undone(id_)}
+        return {id_: pair for id_, pair in labels.items() if pair is not None and not self._is_renaming_undone(id_)}
 
-    def _is_undone(self, id_: str) -> bool:
-        return any(
-            verdict.earlier_id == id_
-            and verdict.later_id in self.by_id
-            and verdict.relation in (Relation.RETRACTS, Relation.CORRECTS)
-            for verdict in self.verdicts_by_id.get(id_, ())
-        )
+    def _is_renaming_undone(self, id_: str) -> bool:
+        verdicts_by_pair: dict[tuple[str, str], list[Verdict]] = defaultdict(list)
+        for verdict in self.verdicts_by_id.get(id_, ()):
+            if verdict.earlier_id == id_ and verdict.later_id in self.by_id:
+                verdicts_by_pair[verdict.pair].append(verdict)
+        return any(undoes_renaming(deciding_verdict(judged), self.by_id) for judged in verdicts_by_pair.values())
 
     def _update_names(self, changed: list[Assertion], changed_verdicts: list[Verdict]) -> None:
         """Derive the names again where changed assertions or verdicts may have changed them."""

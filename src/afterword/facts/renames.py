@@ -14,16 +14,21 @@ _FORMER_STATUSES = (Status.SUPERSEDED, Status.EXPIRED)
 
 @dataclass(frozen=True, slots=True)
 class CurrentNames:
-    """The name that holds now for each former name, which is folded."""
+    """The name that holds now for each former name, which is folded, and how the former name was written."""
 
     by_former: Mapping[str, str]
+    spellings: Mapping[str, str]
 
     def told(self, fact: Fact) -> Fact:
         """Return the fact under the names that hold now. The fact that tells of a renaming keeps the former name."""
         names = self.by_former
         own = folded(fact.former_name) if fact.former_name else None
-        replaced = [former for former in names if former != own]
-        statement, value = (_with_names(text, names, replaced) for text in (fact.statement, fact.value))
+        statement, value = fact.statement, fact.value
+        for former in sorted(names, key=len, reverse=True):
+            if former != own:
+                # A text about the subject itself may write its name as it likes.
+                spelling = former if folded(fact.subject) == former else self.spellings[former]
+                statement, value = (_renamed(text, former, spelling, names[former]) for text in (statement, value))
         if own and own in names and own not in folded(statement):
             statement = f"{statement.rstrip('.')} (formerly {fact.former_name})."
         subject = names.get(folded(fact.subject), fact.subject)
@@ -46,13 +51,14 @@ class CurrentNames:
 def current_names(facts: Iterable[Fact]) -> CurrentNames:
     """Return the names that hold now, as the facts that tell of renamings say. Later ones win."""
     names: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     for fact in sorted(filter(_renames, facts), key=lambda fact: (fact.said_at, fact.id)):
         former = folded(fact.former_name or "")
         for earlier in [earlier for earlier, name in names.items() if folded(name) == former]:
             names[earlier] = fact.subject
-        names[former] = fact.subject
+        names[former], spellings[former] = fact.subject, fact.former_name or ""
         names.pop(folded(fact.subject), None)
-    return CurrentNames(names)
+    return CurrentNames(names, spellings)
 
 
 def told_under_current_names(facts: Sequence[Fact]) -> list[Fact]:
@@ -66,14 +72,20 @@ def _renames(fact: Fact) -> bool:
     return fact.former_name is not None and has_held
 
 
-def _with_names(text: str, names: Mapping[str, str], replaced: Iterable[str]) -> str:
-    for former in sorted(replaced, key=len, reverse=True):
-        # A single name is not replaced in a longer one: "Max" is not "Max Weber".
-        longer = "" if " " in former else r"(?! (?-i:[A-Z]))"
-        spaced = r"\s+".join(map(re.escape, former.split()))
-        pattern = rf"(?<!\w){spaced}(?!\w){longer}"
-        text = re.sub(pattern, lambda _, name=names[former]: name, text, flags=re.IGNORECASE)  # type: ignore[misc]
-    return text
+def _renamed(text: str, former: str, spelling: str, name: str) -> str:
+    """Return a text with a name in place of the former one.
+
+    A former name that was written with a capital letter is not looked for in small letters: "Mercury" is not "mercury".
+    """
+    # A single name is not replaced in a longer one: "Max" is not "Max Weber".
+    longer = "" if " " in former else r"(?! (?-i:[A-Z]))"
+    spaced = r"\s+".join(map(re.escape, former.split()))
+
+    def replacement(written: re.Match[str]) -> str:
+        is_common_word = written[0].islower() and not spelling.islower()
+        return written[0] if is_common_word else name
+
+    return re.sub(rf"(?<!\w){spaced}(?!\w){longer}", replacement, text, flags=re.IGNORECASE)
 
 
 def _padded(text: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from afterword.facts.assertions import OWNER, PERSON, Assertion, Authority, Relation, SpeechAct, Verdict
 from afterword.facts.similarity import is_compared
+from afterword.facts.validity.retirement_guard import refusal_reason
 from afterword.facts.words import folded, plain_words, terms
 
 LabelPair = tuple[str, str]
@@ -33,6 +34,14 @@ def renamed_labels(said: Assertion) -> LabelPair | None:
         return None
     labels = folded(said.former_name), folded(said.subject)
     return None if OWNER in labels or labels[0] == labels[1] or not labels[0] else labels
+
+
+def undoes_renaming(verdict: Verdict, by_id: Mapping[str, Assertion]) -> bool:
+    """Whether the deciding verdict on a pair takes the whole earlier statement back, and with it the new name."""
+    if verdict.relation not in (Relation.RETRACTS, Relation.CORRECTS) or verdict.remainder is not None:
+        return False
+    earlier, later = by_id[verdict.earlier_id], by_id[verdict.later_id]
+    return verdict.judge == PERSON or refusal_reason(earlier, later, is_same_subject=True) is None
 
 
 def names_subject(later: Assertion, earlier: Assertion) -> bool:
@@ -144,7 +153,8 @@ class Subjects:
                 if verdict.joins_subjects and _may_join(verdict, by_id):
                     self._joined[id_].add(folded(by_id[other_id].subject))
         joins = (joined_labels(verdict, by_id) for verdict in verdicts)
-        renames = map(renamed_labels, by_id.values())
+        undone = {verdict.earlier_id for verdict in verdicts if undoes_renaming(verdict, by_id)}
+        renames = (renamed_labels(said) for said in by_id.values() if said.id not in undone)
         self._names = names or SubjectNames(latest_spellings(by_id.values()), filter(None, (*joins, *renames)))
 
     def are_same(self, earlier: Assertion, later: Assertion) -> bool:

@@ -15,7 +15,7 @@ from afterword.extractors.slot_relation import RELATION_VERSION, is_cleared
 from afterword.facts.assertions import Relation, SpeechAct, Verdict
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
-from afterword.facts.validity.timeline import derived_histories, facts_at
+from afterword.facts.validity.timeline import facts_at
 from afterword.facts.validity.wording import remainder_fault
 from afterword.facts.words import folded
 from afterword.pipeline import session_telemetry
@@ -158,7 +158,7 @@ def _current_ids(known: Knowledge, pairs: Sequence[Pair]) -> frozenset[str]:
     """Return the ids of the statements of facts that hold when the last statement of these pairs is made."""
     ids = {id_ for pair in pairs for id_ in pair_ids(pair)}
     at = max(assertion.said_at for pair in pairs for assertion in pair)
-    facts = facts_at(derived_histories(known.judged_pairs(ids), ids), at)
+    facts = facts_at(known.histories(ids), at)
     return frozenset(id_ for fact in facts if fact.is_served for id_ in fact.assertion_ids)
 
 

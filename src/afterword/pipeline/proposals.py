@@ -9,11 +9,11 @@ from functools import partial
 
 from sqlmodel import Session
 
-from afterword.extractors.judge import Judge, pairs_a_statement
+from afterword.extractors.judge import Judge
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.errors import ProposalOutdated
 from afterword.pipeline.judging import PairJudging, PairsToJudge
-from afterword.pipeline.resolution import required_pairs
+from afterword.pipeline.resolution import replaced_statements
 from afterword.pipeline.run_storage import retry_if_overtaken
 from afterword.store import ledger, lookup, requests, runs, sessions
 from afterword.store.database.engine import Store
@@ -51,11 +51,9 @@ async def apply_proposal(
         new = proposal.assertions
         session_ids = {assertion.session_id for assertion in new} - {None}
         old = [assertion for assertion in known.assertions if assertion.session_id in session_ids]
-        others = known.revised(known.revision, removed=old)
-        pairs = required_pairs(
-            new, others.revised(known.revision, added=new), pairs_a_statement=pairs_a_statement(judge)
-        )
-        return current, proposal, session_pk, known.revision, judging.prepare(transaction, known, pairs)
+        replaced = replaced_statements(known, old, new, judging.pairs_a_statement)
+        to_judge = judging.prepare(transaction, replaced.others, replaced.pairs)
+        return current, proposal, session_pk, known.revision, to_judge
 
     async def apply() -> RunEffect:
         current, proposal, session_pk, revision, to_judge = await store.read(read)

@@ -78,6 +78,33 @@ def comparison_partners(removed: Sequence[Assertion], known: Knowledge) -> list[
     return list({other.id: other for other in partners}.values())
 
 
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """What is known once statements take the place of others, and the pairs that must be judged for that.
+
+    `others` is what is known without either, `combined` what is known with the new ones.
+    """
+
+    others: Knowledge
+    combined: Knowledge
+    pairs: list[Pair]
+
+
+def replaced_statements(
+    known: Knowledge, old: Sequence[Assertion], new: Sequence[Assertion], pairs_a_statement: int | None
+) -> Replacement:
+    """Return what new statements change that take the place of known ones."""
+    _ = known.index  # built once here, it is shared by all that is derived from `known`
+    others = known.revised(known.revision, removed=old) if old else known
+    combined = others.revised(others.revision, added=new)
+    # A statement that was compared only with one that is now gone must be compared with the next one.
+    new_ids = {assertion.id for assertion in new}
+    gone = [assertion for assertion in old if assertion.id not in new_ids]
+    unpaired = [other for other in comparison_partners(gone, known) if other.id in others.by_id]
+    pairs = required_pairs(new, combined, compared_before=unpaired, pairs_a_statement=pairs_a_statement)
+    return Replacement(others, combined, pairs)
+
+
 def _required_partners(statement: IndexedStatement, known: Knowledge, count: int) -> list[IndexedStatement]:
     """Return the statements that must be judged with this one, in the order of saying.
 
@@ -248,7 +275,7 @@ def compare_facts(before: Sequence[Fact], after: Sequence[Fact]) -> Changes:
 def changes_between(before: Knowledge, after: Knowledge, ids: Collection[str], now: datetime) -> Changes:
     """Return what changes in the facts that these statements belong to."""
     at = max(instant for instant in (now, before.last_said_at, after.last_said_at) if instant is not None)
-    old = facts_at(derived_histories(before.judged_pairs(ids), ids), at)
+    old = facts_at(before.histories(ids), at)
     pairs = after.judged_pairs(ids)
     hidden = pairs.erased()
     changes = compare_facts(old, facts_at(derived_histories(pairs, ids), at))

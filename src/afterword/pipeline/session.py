@@ -20,7 +20,7 @@ from afterword.errors import Overtaken, ScopeMoved
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Extractor, Usage
 from afterword.extractors.grounding import Grounding
-from afterword.extractors.judge import Judge, pairs_a_statement
+from afterword.extractors.judge import Judge
 from afterword.facts.assertions import Assertion
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.removals import held_reason
@@ -31,7 +31,7 @@ from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_trac
 from afterword.pipeline.findings.session_findings import keep_findings
 from afterword.pipeline.intake import PreparedSession, Saved, StoredSession
 from afterword.pipeline.judging import JudgingResult, PairJudging, PairsToJudge
-from afterword.pipeline.resolution import Changes, changes_between, comparison_partners, required_pairs
+from afterword.pipeline.resolution import Changes, changes_between, replaced_statements
 from afterword.pipeline.run_storage import retry_if_overtaken
 from afterword.pipeline.window_grounding import ground_window, limited_reading, window_reading
 from afterword.pipeline.window_reader import WindowReader
@@ -281,18 +281,12 @@ class _Processing:
     def _compare(self, transaction: Session, readings: Sequence[WindowReading]) -> _Comparison:
         """Read what the session's statements must be compared with."""
         before = lookup.read_knowledge(transaction, self.saved.scope)
-        _ = before.index  # built once here, it is shared by all that is derived from `before`
         new = [assertion for reading in readings for assertion in reading.assertions]
         old = before.said_in(self.saved.session_id)
-        others = before.revised(before.revision, removed=old) if old else before
-        combined = others.revised(others.revision, added=new)
-        # A statement that was compared only with one that is now gone must be compared with the next one.
-        new_ids = {assertion.id for assertion in new}
-        gone = [assertion for assertion in old if assertion.id not in new_ids]
-        unpaired = [other for other in comparison_partners(gone, before) if other.id in others.by_id]
-        pairs = required_pairs(new, combined, compared_before=unpaired, pairs_a_statement=pairs_a_statement(self.judge))
-        to_judge = self.judging.prepare(transaction, others, pairs)
-        return _Comparison(scope_rows.policy_of(transaction, self.saved.scope), before, combined, old, new, to_judge)
+        replaced = replaced_statements(before, old, new, self.judging.pairs_a_statement)
+        to_judge = self.judging.prepare(transaction, replaced.others, replaced.pairs)
+        policy = scope_rows.policy_of(transaction, self.saved.scope)
+        return _Comparison(policy, before, replaced.combined, old, new, to_judge)
 
     def _decide(
         self, readings: Sequence[WindowReading], comparison: _Comparison, judged: JudgingResult, revision: int

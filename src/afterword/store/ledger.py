@@ -21,7 +21,7 @@ from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
-from afterword.facts.validity.timeline import FactHistory, derived_histories, fact_histories
+from afterword.facts.validity.timeline import FactHistory, fact_histories
 from afterword.store.access.audit import note_run
 from afterword.store.database.inserts import insert_rows
 from afterword.store.database.statements import chunks, fetch_rows, fetch_where_in, select_columns
@@ -256,7 +256,7 @@ def _update_facts(
     affected_ids = after.affected_ids(before, ids)
     ties = fetch_where_in(transaction, FactAssertionRow, "assertion_id", affected_ids)
     stored_ids = list(dict.fromkeys(tie.fact_id for tie in ties))
-    histories = derived_histories(after.judged_pairs(affected_ids), affected_ids)
+    histories = after.histories(affected_ids)
     changed_ids = _replace_facts(transaction, run.scope_id, stored_ids, histories)
     linked_before = {tie.assertion_id for tie in ties}
     linked_after = {member.id for history in histories for member in history.members}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from sqlmodel import Session
 from afterword.facts.fact import Fact
 from afterword.facts.fact_changes import FactChange, fact_changes
 from afterword.facts.knowledge import Knowledge
-from afterword.facts.validity.timeline import fact_histories, facts_at
+from afterword.facts.validity.timeline import facts_at
 from afterword.store.database.statements import fetch_where_in
 from afterword.store.runs import Run, read_run
 from afterword.store.tables import AssertionRow
@@ -68,10 +68,10 @@ def effect_between(
     return RunEffect(read_run(transaction, run_id), changes, facts)
 
 
-def _facts(transaction: Session, known: Knowledge, ids: Iterable[str], at: datetime) -> list[Fact]:
+def _facts(transaction: Session, known: Knowledge, ids: Collection[str], at: datetime) -> list[Fact]:
     recorded_at = {row.id: row.recorded_at for row in fetch_where_in(transaction, AssertionRow, "id", ids)}
     histories = [
         replace(history, recorded_at=min(recorded_at[member.id] for member in history.members))
-        for history in fact_histories(*known.excerpt(ids))
+        for history in known.histories(ids)
     ]
     return facts_at(sorted(histories, key=lambda history: history.members[0].order), at)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
 from agent_framework import AgentSession, ContextProvider, Message, SessionContext, SupportsAgentRun
 
+from afterword import telemetry
 from afterword.agents.agent_framework.run_tools import run_tools, said_messages
 from afterword.agents.agent_framework.session_record import (
     JsonMessage,
@@ -32,6 +33,8 @@ from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
 from afterword.recall.vectors import Embedder
 
+_log = telemetry.logs(__name__)
+
 SOURCE_ID = "afterword"
 IDLE_S = 5.0
 LONGEST_ANSWER_S = 120.0
@@ -45,13 +48,22 @@ FindUser = Callable[[AgentSession], str | Scope]
 
 @dataclass(slots=True)
 class _Run:
-    """One run of an agent: whose it is, what came in, and the record of its session as far as it could be read."""
+    """One run of an agent: whose it is, what came in, and the record of its session as far as it could be read.
+
+    `unsaved` are messages of earlier runs of the session that the store did not take.
+    """
 
     scope: Scope
     session_id: str
     incoming: list[JsonMessage]
+    unsaved: list[JsonMessage] = field(default_factory=list)
     record: SessionRecord | None = None
     saving: asyncio.Task[None] | None = None
+
+    @property
+    def key(self) -> tuple[Scope, str]:
+        """The scope, and the id that the session has for its caller."""
+        return self.scope, self.session_id
 
     @property
     def kept_id(self) -> str:
@@ -129,14 +141,17 @@ class FactMemoryProvider(ContextProvider):
             await self._guard.attempt(self._end(run, context))
 
     async def finish(self) -> None:
-        """Wait until everything is stored, and processed if that is wanted."""
-        await self._guard.settle()
+        """Wait until everything is stored, and processed if that is wanted. What cannot be stored is logged."""
+        await self._settle()
         if self._processor is not None:
             await self._processor.finish()
 
     async def close(self) -> None:
-        """Wait until everything is stored, and close what was opened here. It is opened again at the next use."""
-        await self._guard.settle()
+        """Wait until everything is stored, and close what was opened here. It is opened again at the next use.
+
+        What cannot be stored is logged, and stored with the next run of its session.
+        """
+        await self._settle()
         for memory in list(self._memories.values()):
             await memory.close()
         await self._anchor.close()
@@ -150,6 +165,8 @@ class FactMemoryProvider(ContextProvider):
         said = said_messages(run.incoming)
         saving = None
         if self._is_recording:
+            run.unsaved = list(self._unsaved.get(run.key, ()))
+            self._add_unsaved(run, run.incoming)
             reading = self._guard.start(self._read(run))
             # A run that is cancelled now has been heard nevertheless.
             saving = run.saving = self._guard.start(self._save_input(run, reading))
@@ -190,33 +207,57 @@ class FactMemoryProvider(ContextProvider):
                     record = await read_record(store, run.scope, session_id)
                     self._continued[run.scope, run.session_id] = session_id
                     break
-        if unsaved := self._unsaved.get((run.scope, run.session_id)):
-            record.add_transcript(masked_messages(store, unsaved))
+        if run.unsaved:
+            record.add_transcript(masked_messages(store, run.unsaved))
         is_transcript = any(message["role"] != "user" for message in run.incoming)
         record.add(masked_messages(store, run.incoming) if is_transcript else run.incoming)
         return record
 
     async def _save_input(self, run: _Run, reading: asyncio.Task[SessionRecord]) -> None:
         record = await reading
-        await self._save(run, record)
+        await self._save(run.key, record, [*run.unsaved, *run.incoming])
         self._process(record, LONGEST_ANSWER_S)
 
     async def _save_answers(self, run: _Run, answers: list[JsonMessage]) -> None:
         """Store the answers. If the store does not answer, they are stored with the next run of the session."""
-        self._unsaved.setdefault((run.scope, run.session_id), []).extend([*run.incoming, *answers])
-        if len(self._unsaved) > MOST_MEMORIES:
-            del self._unsaved[next(iter(self._unsaved))]
+        self._add_unsaved(run, answers)
         if run.saving is not None:
             await asyncio.wait({run.saving})
-        record = run.record or await self._read(replace(run, incoming=[]))
+        said = [*run.unsaved, *run.incoming, *answers]
+        record = run.record or await self._read(replace(run, unsaved=said, incoming=[]))
         if run.record is not None:
             record.messages = [*record.messages, *answers]
-        await self._save(run, record)
+        await self._save(run.key, record, said)
         self._process(record, self._idle_s)
 
-    async def _save(self, run: _Run, record: SessionRecord) -> None:
+    async def _save(self, key: tuple[Scope, str], record: SessionRecord, said: Sequence[JsonMessage]) -> None:
+        """Store a record. The messages that it contains, as they were said, are not unsaved any more."""
         await record.save(await self._anchor.opened(), sorted(self._humans or ()))
-        self._unsaved.pop((run.scope, run.session_id), None)
+        saved = {id(message) for message in said}
+        unsaved = [message for message in self._unsaved.pop(key, ()) if id(message) not in saved]
+        if unsaved:
+            self._unsaved[key] = unsaved
+
+    def _add_unsaved(self, run: _Run, messages: Sequence[JsonMessage]) -> None:
+        """Keep messages until they are stored."""
+        self._unsaved.setdefault(run.key, []).extend(messages)
+        if len(self._unsaved) > MOST_MEMORIES:
+            scope, session_id = next(iter(self._unsaved))
+            del self._unsaved[scope, session_id]
+            _log.error("what was said in session %r was lost: too many sessions could not be stored", session_id)
+
+    async def _settle(self) -> None:
+        """Wait for the tasks in the background, and try once more to store what the store did not take."""
+        await self._guard.settle()
+        for (scope, session_id), messages in list(self._unsaved.items()):
+            await self._guard.attempt(self._save_later(_Run(scope, session_id, [], list(messages))))
+        for _, session_id in self._unsaved:
+            _log.error("what was said last in session %r is not stored yet", session_id)
+
+    async def _save_later(self, run: _Run) -> None:
+        record = await self._read(run)
+        await self._save(run.key, record, run.unsaved)
+        self._process(record, self._idle_s)
 
     def _json(self, messages: Sequence[Message]) -> list[JsonMessage]:
         return json_messages(messages, self._clock(), self._humans)

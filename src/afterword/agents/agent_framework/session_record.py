@@ -113,9 +113,7 @@ def spoken_words(message: Mapping[str, Any]) -> str:
 def _json_message(message: Message, at: datetime, humans: Collection[str] | None) -> JsonMessage:
     # What is no JSON value, for example in the arguments of a call, is stored as its text.
     plain: JsonMessage = json.loads(json.dumps(message.to_dict(), default=str))
-    contents = [
-        _short_content(content) for content in plain.get("contents", ()) if content.get("type") in KEPT_CONTENTS
-    ]
+    contents = (content for content in plain.get("contents", ()) if content.get("type") in KEPT_CONTENTS)
     properties = plain.get("additional_properties") or {}
     kept_properties = {name: properties[name] for name in ("_attribution", "_group") if name in properties}
     author, role = plain.get("author_name"), str(plain.get("role"))
@@ -124,7 +122,7 @@ def _json_message(message: Message, at: datetime, humans: Collection[str] | None
     return {
         "type": "message",
         "role": role,
-        "contents": [_short_content(content) for content in contents if content.get("type") in KEPT_CONTENTS],
+        "contents": list(map(_short_content, contents)),
         **({"author_name": author} if author else {}),
         "additional_properties": {**kept_properties, SAID_AT: at.isoformat()},
     }

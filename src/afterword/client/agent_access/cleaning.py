@@ -21,24 +21,32 @@ def cleaned_fact(fact: Fact) -> Fact:
     return replace(
         fact,
         subject=safe_line(fact.subject),
+        attribute=safe_line(fact.attribute),
         value=safe_line(fact.value),
         statement=safe_line(fact.statement),
         limited_to=_cleaned(fact.limited_to),
         outcome=_cleaned(fact.outcome),
         former=_cleaned(fact.former),
+        former_name=_cleaned(fact.former_name),
+        exceptions=tuple(map(cleaned_fact, fact.exceptions)),
         evidence=cleaned_evidence(fact.evidence),
         tags=tuple(map(safe_line, fact.tags)),
     )
 
 
 def cleaned_assertion(assertion: Assertion) -> Assertion:
-    """Return an assertion with a clean sentence, value and evidence."""
+    """Return an assertion with clean texts."""
     return replace(
         assertion,
         subject=safe_line(assertion.subject),
+        attribute=safe_line(assertion.attribute),
         value=safe_line(assertion.value),
         statement=safe_line(assertion.statement),
         speaker=_cleaned(assertion.speaker),
+        limited_to=_cleaned(assertion.limited_to),
+        outcome=_cleaned(assertion.outcome),
+        former_name=_cleaned(assertion.former_name),
+        tags=tuple(map(safe_line, assertion.tags)),
         evidence=cleaned_evidence(assertion.evidence),
     )
 
