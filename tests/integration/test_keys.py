@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import sqlite3
 from collections.abc import AsyncIterator, Callable
@@ -167,6 +168,21 @@ async def test_a_repeated_request_is_answered_once(app: Afterword) -> None:
     other = (await app.keys.create(user="mira")).key
     async with app.requests.begin(other, "remember", scope=MIRA, idempotency_key="one") as request:
         assert not request.is_repeated
+
+
+async def test_what_is_stored_of_a_request_does_not_confirm_its_words(tmp_path: Path) -> None:
+    """A plain hash would tell whoever guesses a forgotten sentence that it was right."""
+    content = {"content": "I like tea."}
+    async with afterword.open(f"sqlite:///{tmp_path}/afterword.db", settings=Settings()) as app:
+        key = (await app.keys.create(user="mira")).key
+        for name in ("one", "two"):
+            async with app.requests.begin(key, "remember", scope=MIRA, idempotency_key=name, content=content):
+                pass
+    with closing(sqlite3.connect(tmp_path / "afterword.db")) as connection:
+        prints = [row[0] for row in connection.execute("select fingerprint from repeatable_requests")]
+    request = json.dumps(["remember", str(MIRA), content], sort_keys=True).encode()
+    assert hashlib.sha256(request).hexdigest() not in prints
+    assert len(set(prints)) == len(prints)
 
 
 async def test_what_failed_may_be_tried_again(app: Afterword) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,15 @@ async def test_reads(mira: ScopeMemory, mode: str) -> None:
         assert block["text"] == (await mira.context("Where do I live?")).text
         sessions = await call(client, "list_sessions", limit=1)
         assert ([each["session_id"] for each in sessions["sessions"]], sessions["total"]) == (["on/monday"], 2)
+
+
+async def test_every_text_of_a_fact_is_clean(mira: ScopeMemory) -> None:
+    tricky = "ho\u2063me\nport"
+    effect = await mira.remember("I own a boat.", subject=tricky, attribute=tricky, value=tricky, tags=[tricky])
+    async with client_of(server_of(mira)) as client:
+        answer = await call(client, "get_fact", fact_id=effect.facts[0].id)
+    texts = [*(answer["fact"][name] for name in ("about", "attribute", "value", "statement")), *answer["fact"]["tags"]]
+    assert not re.search(r"[\u2063\n]", "".join(texts)), texts
 
 
 @pytest.mark.parametrize("mode", MODES)

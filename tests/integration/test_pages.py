@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import afterword
 from afterword import Afterword
 from afterword.server.pages.rendering import address, scope_path
-from afterword.server.pages.sign_in import LINK_S, SIGNED_IN_S, BrowserSessions
+from afterword.server.pages.sign_in import LINK_S, MOST_OF_ONE_KEY, SIGNED_IN_S, BrowserSessions
 from afterword.server.pages.sign_in import Visitor as SignedInVisitor
 from afterword.server.pages.sign_in_pages import own_path
 from afterword.server.pages.texts import LANGUAGES, catalogue, preferred_language
@@ -101,6 +101,50 @@ async def test_a_revoked_key_ends_the_session(visitor: Visitor) -> None:
     assert (await visitor.send(page, "/pause")).headers["location"].startswith("/pages/sign-in")
     assert (await visitor.http.get(f"{MIRA}/memory")).status_code == 303
     assert await visitor.app.user("mira").paused() is None
+
+
+async def test_a_session_opens_what_its_key_opens_now(visitor: Visitor) -> None:
+    """After a rename the old name may belong to somebody else."""
+    await visitor.sign_in()
+    await visitor.open(f"{MIRA}/memory")
+    await visitor.app.rename("default/user/mira", "default/user/mia")
+    await visitor.app.user("mira").remember("I live in Cairo.")
+    assert (await visitor.http.get(f"{MIRA}/memory")).status_code == 404
+    assert "Oslo" in (await visitor.open("/pages/default/user/mia/memory")).text
+
+
+async def test_a_key_signs_out_nobody_else(app: Afterword) -> None:
+    """A session is bound to its key: whoever signs in again and again ends own sessions alone."""
+    sessions = BrowserSessions()
+    mira = SignedInVisitor((await app.keys.create(user="mira")).key)
+    noor = sessions.begin(SignedInVisitor((await app.keys.create(user="noor")).key))
+    own = [sessions.begin(mira) for _ in range(MOST_OF_ONE_KEY + 5)]
+    assert sessions.find(noor.id)
+    assert [sessions.find(session.id) is not None for session in own] == [False] * 5 + [True] * MOST_OF_ONE_KEY
+    assert noor.id not in repr(sessions) + repr(noor)
+    assert noor.csrf not in repr(noor)
+
+
+async def test_signing_in_is_limited_by_key(app: Afterword) -> None:
+    made = await app.keys.create(user="mira")
+    async with visiting(app, requests_per_minute=3) as visitor:
+        answers = [await visitor.post("/pages/sign-in", {"key": made.secret}) for _ in range(5)]
+        assert [answer.status_code for answer in answers] == [303, 303, 303, 429, 429]
+        assert "set-cookie" not in answers[-1].headers
+
+
+async def test_a_store_that_does_not_answer_is_not_named() -> None:
+    from afterword.server.pages.mount import one_time_link
+
+    app = afterword.open("postgresql://me:hunter2@127.0.0.1:1/none", settings=Settings())
+    async with visiting(app) as visitor:
+        service = visitor.http._transport.app  # type: ignore[attr-defined]
+        await visitor.open(one_time_link(service, "default/user/mira/memory"))
+        answer = await visitor.http.get(f"{MIRA}/memory")
+    await app.close()
+    assert answer.status_code == 503
+    assert "does not answer now" in answer.text
+    assert not re.search(r"hunter2|127\.0\.0\.1", answer.text)
 
 
 async def test_a_session_expires(app: Afterword) -> None:

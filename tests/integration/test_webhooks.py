@@ -175,6 +175,28 @@ async def test_a_webhook_that_hangs_does_not_hold_up_the_others(app: Afterword, 
         assert len(slow.requests) == 1  # the first failure ends its round
 
 
+async def test_a_webhook_that_is_slow_gets_a_part_of_its_posts_in_a_round(app: Afterword, receiver: Receiver) -> None:
+    """Otherwise fifty posts of almost the whole timeout each would hold up the other webhooks for minutes."""
+    receiver.behaviour = "slow"
+    await app.webhooks.add(receiver.url)
+    for number in range(8):
+        await fail_a_session(app, f"session-{number}")
+    await app.webhooks.send()
+    assert 3 <= len(receiver.requests) < 8
+    receiver.behaviour = "200"
+    await app.webhooks.send()
+    sessions = [json.loads(post.body)["session"] for post in receiver.requests]
+    assert sorted(sessions) == [f"session-{number}" for number in range(8)]
+
+
+async def test_a_tenant_has_no_more_than_fifty_webhooks(app: Afterword) -> None:
+    for number in range(50):
+        await app.webhooks.add(f"https://hooks.example/{number}")
+    with pytest.raises(ArgumentInvalid, match="remove one first"):
+        await app.webhooks.add("https://hooks.example/more")
+    assert (await app.webhooks.add("https://hooks.example/", tenant="acme")).secret
+
+
 async def test_a_budget_that_is_reached_is_told_once_a_day(
     app: Afterword, receiver: Receiver, clock: MovableClock
 ) -> None:
@@ -225,6 +247,7 @@ REFUSED_URLS = (
     *("https://hooks.example/#a", "https://hooks.example/ a", "https://hooks.example:99999/", "https://[::1/"),
     *("https://127.0.0.1/", "https://[::1]/", "https://10.0.0.1/", "https://192.168.1.1/", "https://169.254.169.254/"),
     *("https://[::ffff:10.0.0.1]/", "https://[64:ff9b::7f00:1]/", "https://[2002:a00:1::]/", "https://0.0.0.0/"),
+    *("https://[64:ff9b:1::a00:1]/", "https://[::7f00:1]/", "https://[::ffff:0:7f00:1]/", "https://[::1%25lo]/"),
     *("https://[fd00::1]/", "https://[fe80::1]/", "https://224.0.0.1/", "https://100.64.0.1/", "http://8.8.8.8/"),
 )
 

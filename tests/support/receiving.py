@@ -19,7 +19,7 @@ class Received:
 
 @dataclass
 class Receiver:
-    """What arrived, and how the next requests are answered: a status, or "hang", "drip" or "redirect"."""
+    """What arrived, and how the next requests are answered: a status, or "hang", "slow", "drip" or "redirect"."""
 
     url: str = ""
     behaviour: str = "200"
@@ -42,6 +42,9 @@ class Receiver:
         try:
             if self.behaviour == "hang":
                 await asyncio.sleep(30)
+            elif self.behaviour == "slow":
+                await asyncio.sleep(0.3)
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
             elif self.behaviour == "drip":
                 for byte in b"HTTP/1.1 200 OK" * 100:
                     writer.write(bytes([byte]))

@@ -8,7 +8,7 @@ import typer
 
 from afterword.cli.app import Json, ScopeName, User, app
 from afterword.cli.calls import call_memory, required_scope
-from afterword.cli.output import console, day, print_json, table
+from afterword.cli.output import console, day, print_json, print_setting, table
 from afterword.client.findings.finding_forms import finding_json, finding_origin_json, findings_json
 from afterword.errors import ArgumentInvalid
 
@@ -152,7 +152,5 @@ def others_command(
         current = call_memory(owner, lambda memory: memory.tells_other_people())
     else:
         current = call_memory(owner, lambda memory: memory.set_other_people(are_told=are_told == "tell"), create=True)
-    if as_json:
-        print_json({"scope": str(owner), "other_people": current})
-    else:
-        console().print(f"{owner}: words of other people are {'told' if current else 'not told'}")
+    shown = f"words of other people are {'told' if current else 'not told'}"
+    print_setting(owner, "other_people", current, as_json=as_json, shown=shown)

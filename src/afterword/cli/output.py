@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from afterword.cli.tables import ResponsiveTable
-    from afterword.client.values import Fact, Spending
+    from afterword.client.values import Fact, Scope, Spending
 
 PIPED_WIDTH = 160
 """How wide tables are if the output is no terminal."""
@@ -32,6 +32,14 @@ def console(*, to_errors: bool = False) -> Console:
     if not plain.is_terminal and "COLUMNS" not in os.environ:
         plain.width = PIPED_WIDTH
     return plain
+
+
+def print_setting(scope: Scope, name: str, value: str | bool, *, as_json: bool, shown: str | None = None) -> None:
+    """Print a setting of a memory, as JSON or in the words of `shown`."""
+    if as_json:
+        print_json({"scope": str(scope), name: value})
+    else:
+        console().print(f"{scope}: {value if shown is None else shown}")
 
 
 def print_json(value: Any) -> None:

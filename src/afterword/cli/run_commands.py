@@ -9,7 +9,17 @@ import typer
 
 from afterword.cli.app import Json, RunId, ScopeName, User, app
 from afterword.cli.calls import call_memory, call_store, chosen_scope, required_scope
-from afterword.cli.output import console, counts_text, day, money, print_json, spending_text, status_text, table
+from afterword.cli.output import (
+    console,
+    counts_text,
+    day,
+    money,
+    print_json,
+    print_setting,
+    spending_text,
+    status_text,
+    table,
+)
 from afterword.client.json_forms import iso_instant, review_json, run_json, run_record_json
 from afterword.errors import ArgumentInvalid
 
@@ -235,10 +245,7 @@ def policy_command(
         current = call_memory(owner, lambda memory: memory.policy())
     else:
         current = call_memory(owner, lambda memory: memory.set_policy(policy))
-    if as_json:
-        print_json({"scope": str(owner), "policy": str(current)})
-    else:
-        console().print(f"{owner}: {current}")
+    print_setting(owner, "policy", str(current), as_json=as_json)
 
 
 @app.command(name="zone")
@@ -257,10 +264,7 @@ def zone_command(
     else:
         chosen = None if zone == "profile" else zone
         current = call_memory(owner, lambda memory: memory.set_zone(chosen), create=True)
-    if as_json:
-        print_json({"scope": str(owner), "zone": current})
-    else:
-        console().print(f"{owner}: {current}")
+    print_setting(owner, "zone", current, as_json=as_json)
 
 
 @app.command(name="pause")

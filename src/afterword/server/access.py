@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from fastapi import Depends, Path, Request
@@ -43,7 +44,7 @@ class KeyHolder:
 
     app: Afterword
     key: ApiKey
-    secret: str
+    secret: str = field(repr=False)
 
     def memory(self, scope: Scope) -> ScopeMemory:
         """Return the memory of a scope. Raises `Refused` if the key does not open it, whether it exists or not."""
@@ -61,7 +62,7 @@ async def verified_key(request: Request, credentials: HTTPAuthorizationCredentia
     request.state.key_id = key.id
     if not await service.limiter.hit(service.limit, key.id):
         window = await service.limiter.get_window_stats(service.limit, key.id)
-        wait_s = max(1, round(window.reset_time - _now()))
+        wait_s = max(1, round(window.reset_time - time.time()))
         raise Refused(429, "too many requests with this key", headers={"Retry-After": str(wait_s)})
     return key
 
@@ -75,12 +76,6 @@ async def caller(
         raise Refused(403, "this key may only read")
     service: Service = request.app.state.service
     return KeyHolder(service.app, key, credentials.credentials)
-
-
-def _now() -> float:
-    import time
-
-    return time.time()
 
 
 AnyCaller = Annotated[KeyHolder, Depends(caller)]

@@ -114,7 +114,7 @@ async def try_webhook(webhook_id: WebhookId, request: Request, who: Admin) -> JS
 
     async def work() -> Answer:
         sending = who.app.webhooks.test(webhook_id, tenant=who.key.tenant)
-        return webhook_post_json(await request.app.state.background.apart(sending))
+        return webhook_post_json(await request.app.state.background.in_thread(sending))
 
     return await change(who, "webhook test", work)
 

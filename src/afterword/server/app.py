@@ -7,7 +7,6 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI
-from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from starlette.middleware.cors import CORSMiddleware
@@ -57,7 +56,7 @@ def create_app(app: Afterword, options: ServerOptions | None = None) -> FastAPI:
     What is mounted later may append what it runs meanwhile to `state.lifespans`.
     """
     options = options or app.settings.server
-    service = FastAPI(
+    service = _DescribedService(
         title="afterword",
         version=afterword.__version__,
         summary="What agents remember after a session ends.",
@@ -137,18 +136,19 @@ def _add_probes(service: FastAPI) -> None:
         return JSONResponse({"status": "ok"})
 
 
+class _DescribedService(FastAPI):
+    """An application whose OpenAPI document also has the schema of problems, which no route returns as a model."""
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the document."""
+        document = super().openapi()
+        document.setdefault("components", {}).setdefault("schemas", {})["ProblemDetails"] = (
+            ProblemDetails.model_json_schema()
+        )
+        return document
+
+
 def _add_document(service: FastAPI, described: dict[int | str, dict[str, Any]]) -> None:
-    def document() -> dict[str, Any]:
-        if service.openapi_schema is None:
-            service.openapi_schema = get_openapi(
-                title=service.title, version=service.version, summary=service.summary, routes=service.routes
-            )
-            schemas = service.openapi_schema.setdefault("components", {}).setdefault("schemas", {})
-            schemas["ProblemDetails"] = ProblemDetails.model_json_schema()
-        return service.openapi_schema
-
-    service.openapi = document  # type: ignore[method-assign]  # as FastAPI's documentation says
-
     @service.get("/openapi.json", tags=["document"], dependencies=[Depends(caller)], responses=described)
     async def openapi_document() -> JSONResponse:
         """Return this document."""

@@ -36,8 +36,8 @@ class Background:
         """Process a pending session soon."""
         self._queue.put_nowait((scope, session_id))
 
-    async def apart(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return the result of work that takes long. It is done in a thread of its own."""
+    async def in_thread(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return the result of work that takes long. It is done in the work thread."""
         return await self._thread.run(work)
 
     @asynccontextmanager
@@ -63,7 +63,7 @@ class Background:
         while True:
             scope, session_id = await self._queue.get()
             try:
-                await self.apart(self._app.scope(scope).process(session_id=session_id))
+                await self.in_thread(self._app.scope(scope).process(session_id=session_id))
             except AfterwordError as error:
                 # The session stays as it is, and the schedule tries it again.
                 _log.warning("a queued session was not processed (%s)", type(error).__name__)
@@ -80,6 +80,6 @@ class Background:
         while True:
             await asyncio.sleep(SECONDS_BETWEEN_POSTS)
             try:
-                await self.apart(self._app.webhooks.send())
+                await self.in_thread(self._app.webhooks.send())
             except AfterwordError as error:
                 _log.warning("posts to webhooks were not sent (%s)", type(error).__name__)

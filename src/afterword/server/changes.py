@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import Header
+from fastapi import Depends, Header
 from fastapi.responses import JSONResponse
 
 from afterword import Afterword, RunEffect, Scope, ScopeMemory
 from afterword.errors import AfterwordError, NotFound
-from afterword.server.access import KeyHolder
+from afterword.server.access import AnyCaller, KeyHolder, Memory
 from afterword.server.problems import status_of
 
 IdempotencyKey = Annotated[
@@ -61,21 +62,44 @@ async def change(
     return JSONResponse(answer, status)
 
 
-async def change_fact(
-    who: KeyHolder,
-    memory: ScopeMemory,
-    action: str,
-    work: Callable[[], Awaitable[RunEffect]],
-    *,
-    idempotency_key: str | None,
-    content: Mapping[str, Any],
-) -> JSONResponse:
-    """Return the answer of `change` to what makes one run."""
+@dataclass(frozen=True, slots=True)
+class MemoryChange:
+    """A request that changes a memory: who asks, the memory, and the idempotency key."""
 
-    async def answer() -> Answer:
-        return effect_answer(await work())
+    who: KeyHolder
+    memory: ScopeMemory
+    idempotency_key: str | None
 
-    return await change(who, action, answer, scope=memory.scope, idempotency_key=idempotency_key, content=content)
+    async def carried_out(
+        self, action: str, work: Callable[[], Awaitable[Answer]], content: Mapping[str, Any], *, status: int = 200
+    ) -> JSONResponse:
+        """Return the answer of `work`, as `change` does. `content` tells this request from others."""
+        return await change(
+            self.who,
+            action,
+            work,
+            scope=self.memory.scope,
+            idempotency_key=self.idempotency_key,
+            content=content,
+            status=status,
+        )
+
+    async def run(
+        self, action: str, work: Callable[[], Awaitable[RunEffect]], content: Mapping[str, Any]
+    ) -> JSONResponse:
+        """Return the answer to a change that makes one run."""
+
+        async def answer() -> Answer:
+            return effect_answer(await work())
+
+        return await self.carried_out(action, answer, content)
+
+
+async def _memory_change(who: AnyCaller, memory: Memory, idempotency_key: IdempotencyKey = None) -> MemoryChange:
+    return MemoryChange(who, memory, idempotency_key)
+
+
+Changing = Annotated[MemoryChange, Depends(_memory_change)]
 
 
 async def _answer_of_made(app: Afterword, scope: Scope, run_id: int, statement_id: str | None) -> Answer:

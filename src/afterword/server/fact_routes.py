@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query
@@ -12,7 +13,7 @@ from fastapi.responses import JSONResponse, Response
 from afterword import Scope
 from afterword.client.json_forms import context_json, fact_json, origin_json, search_json
 from afterword.server.access import AnyCaller, Memory
-from afterword.server.changes import IdempotencyKey, change_fact
+from afterword.server.changes import Changing
 from afterword.server.contents import Change, Cursor, EditBody, FactBody, FlagBody, Limit, Names, QueryMoment
 from afterword.server.paths import path_part
 
@@ -59,19 +60,10 @@ async def list_facts(
 
 
 @router.post("/facts", response_model=Change)
-async def remember_fact(
-    body: FactBody, who: AnyCaller, memory: Memory, idempotency_key: IdempotencyKey = None
-) -> JSONResponse:
+async def remember_fact(body: FactBody, changing: Changing) -> JSONResponse:
     """Remember a sentence that the application states."""
     content = body.model_dump()
-    return await change_fact(
-        who,
-        memory,
-        "remember",
-        lambda: memory.remember(**content),
-        idempotency_key=idempotency_key,
-        content=content,
-    )
+    return await changing.run("remember", lambda: changing.memory.remember(**content), content)
 
 
 @router.get("/facts/{fact_id}", responses={304: {"description": "Nothing has changed."}})
@@ -85,64 +77,30 @@ async def read_one_fact(
 
 
 @router.patch("/facts/{fact_id}", response_model=Change)
-async def edit_one_fact(
-    fact_id: FactId, body: EditBody, who: AnyCaller, memory: Memory, idempotency_key: IdempotencyKey = None
-) -> JSONResponse:
+async def edit_one_fact(fact_id: FactId, body: EditBody, changing: Changing) -> JSONResponse:
     """Correct a fact on behalf of a person."""
     content = body.model_dump()
-    return await change_fact(
-        who,
-        memory,
-        "edit",
-        lambda: memory.edit(path_part(fact_id), **content),
-        idempotency_key=idempotency_key,
-        content={**content, "fact": fact_id},
-    )
+    work = partial(changing.memory.edit, path_part(fact_id), **content)
+    return await changing.run("edit", work, {**content, "fact": fact_id})
 
 
 @router.post("/facts/{fact_id}/confirm", response_model=Change)
-async def confirm_one_fact(
-    fact_id: FactId, who: AnyCaller, memory: Memory, idempotency_key: IdempotencyKey = None
-) -> JSONResponse:
+async def confirm_one_fact(fact_id: FactId, changing: Changing) -> JSONResponse:
     """Mark a fact as confirmed by a person."""
-    return await change_fact(
-        who,
-        memory,
-        "confirm",
-        lambda: memory.confirm(path_part(fact_id)),
-        idempotency_key=idempotency_key,
-        content={"fact": fact_id},
-    )
+    return await changing.run("confirm", lambda: changing.memory.confirm(path_part(fact_id)), {"fact": fact_id})
 
 
 @router.post("/facts/{fact_id}/withdraw", response_model=Change)
-async def withdraw_one_fact(
-    fact_id: FactId, who: AnyCaller, memory: Memory, idempotency_key: IdempotencyKey = None
-) -> JSONResponse:
+async def withdraw_one_fact(fact_id: FactId, changing: Changing) -> JSONResponse:
     """Withdraw a fact on behalf of a person: it no longer holds. Nothing is erased."""
-    return await change_fact(
-        who,
-        memory,
-        "withdraw",
-        lambda: memory.withdraw(path_part(fact_id)),
-        idempotency_key=idempotency_key,
-        content={"fact": fact_id},
-    )
+    return await changing.run("withdraw", lambda: changing.memory.withdraw(path_part(fact_id)), {"fact": fact_id})
 
 
 @router.post("/facts/{fact_id}/flag", response_model=Change)
-async def flag_one_fact(
-    fact_id: FactId, body: FlagBody, who: AnyCaller, memory: Memory, idempotency_key: IdempotencyKey = None
-) -> JSONResponse:
+async def flag_one_fact(fact_id: FactId, body: FlagBody, changing: Changing) -> JSONResponse:
     """Say whether an agent must never miss a fact."""
-    return await change_fact(
-        who,
-        memory,
-        "flag",
-        lambda: memory.flag(path_part(fact_id), flagged=body.flagged),
-        idempotency_key=idempotency_key,
-        content={"fact": fact_id, "flagged": body.flagged},
-    )
+    work = partial(changing.memory.flag, path_part(fact_id), flagged=body.flagged)
+    return await changing.run("flag", work, {"fact": fact_id, "flagged": body.flagged})
 
 
 @router.get("/recall")

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import JSONResponse
 
 from afterword.client.findings.finding_forms import finding_json, finding_origin_json, findings_json
-from afterword.server.access import AnyCaller, Memory
-from afterword.server.changes import Answer, IdempotencyKey, change
+from afterword.server.access import Memory
+from afterword.server.changes import Answer, Changing
 from afterword.server.contents import Names, QueryMoment
 from afterword.server.paths import path_part
 
@@ -38,24 +38,14 @@ async def read_one_finding(memory: Memory, finding_id: FindingId) -> JSONRespons
 
 @router.post("/findings/{finding_id}/{decision}")
 async def decide_one_finding(
-    finding_id: FindingId,
-    decision: Literal["approve", "drop"],
-    who: AnyCaller,
-    memory: Memory,
-    idempotency_key: IdempotencyKey = None,
+    finding_id: FindingId, decision: Literal["approve", "drop"], changing: Changing
 ) -> JSONResponse:
     """Let a finding count, or tell no agent of it any more, on behalf of a person."""
 
     async def work() -> Answer:
+        memory = changing.memory
         decide = memory.approve_finding if decision == "approve" else memory.drop_finding
         decided = finding_json(await decide(path_part(finding_id)), datetime.now(UTC))
         return {name: decided[name] for name in ("id", "status", "review")}
 
-    return await change(
-        who,
-        f"finding {decision}",
-        work,
-        scope=memory.scope,
-        idempotency_key=idempotency_key,
-        content={"finding": finding_id, "decision": decision},
-    )
+    return await changing.carried_out(f"finding {decision}", work, {"finding": finding_id, "decision": decision})

@@ -16,7 +16,7 @@ from fastapi.responses import JSONResponse, Response
 
 from afterword.client.json_forms import receipt_json
 from afterword.server.access import AnyCaller, KeyHolder, Memory
-from afterword.server.changes import Answer, IdempotencyKey, change
+from afterword.server.changes import Answer, Changing, change
 from afterword.server.contents import ConfirmedForgetBody, ForgetBody
 from afterword.server.problems import Refused
 
@@ -59,24 +59,16 @@ async def preview_forgetting(body: ForgetBody, who: AnyCaller, memory: Memory) -
 
 
 @router.post("/forget")
-async def forget_in_two_steps(
-    body: ConfirmedForgetBody, who: AnyCaller, memory: Memory, idempotency_key: IdempotencyKey = None
-) -> JSONResponse:
+async def forget_in_two_steps(body: ConfirmedForgetBody, changing: Changing) -> JSONResponse:
     """Erase for good what was previewed, and return counts. It cannot be undone."""
-    _check_confirmation(who, str(memory.scope), body)
+    memory = changing.memory
+    _check_confirmation(changing.who, str(memory.scope), body)
 
     async def work() -> Answer:
         receipt = await memory.forget(**body.target())
         return {"receipt": None if receipt is None else receipt_json(receipt)}
 
-    return await change(
-        who,
-        "forget",
-        work,
-        scope=memory.scope,
-        idempotency_key=idempotency_key,
-        content=body.target(),
-    )
+    return await changing.carried_out("forget", work, body.target())
 
 
 @router.get("/export", responses=EXPORTS)

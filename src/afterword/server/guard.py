@@ -69,7 +69,8 @@ class Guard:
 
         try:
             await self._answer(scope, headers, receive, send_with_headers)
-        except Exception as error:  # noqa: BLE001 - a message may hold a user's words: its type alone is logged
+        except Exception as error:  # noqa: BLE001 - whatever fails, the client gets an answer without the reason
+            # The type and the place are logged and the message is not, since it may hold a user's words.
             _log.error("request %s failed (%s, %s)", exchange.request_id, type(error).__name__, _place(error))
             if not exchange.status:
                 fault = problem(500, "the service failed; the request id says which request")

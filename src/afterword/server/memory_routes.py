@@ -9,32 +9,23 @@ from fastapi.responses import JSONResponse
 
 from afterword import Layer, SearchHit
 from afterword.client.json_forms import iso_instant
-from afterword.server.access import AnyCaller, Memory, own_memory
-from afterword.server.changes import Answer, IdempotencyKey, change, effect_answer
+from afterword.server.access import Memory, own_memory
+from afterword.server.changes import Answer, Changing, effect_answer
 from afterword.server.contents import Memories, RememberBody, Remembered
 
 router = APIRouter(prefix="/v1/memory", tags=["remember and recall"], dependencies=[Depends(own_memory)])
 
 
 @router.post("/remember", response_model=Remembered)
-async def remember_text(
-    body: RememberBody, who: AnyCaller, memory: Memory, idempotency_key: IdempotencyKey = None
-) -> JSONResponse:
+async def remember_text(body: RememberBody, changing: Changing) -> JSONResponse:
     """Remember a text. It counts as said by the application, and is kept as it is."""
 
     async def work() -> Answer:
-        effect = await memory.remember_text(body.content, tags=body.tags)
+        effect = await changing.memory.remember_text(body.content, tags=body.tags)
         answer = effect_answer(effect)
         return {**answer, "id": next(iter(answer["facts"]), f"run:{effect.run.id}")}
 
-    return await change(
-        who,
-        "remember",
-        work,
-        scope=memory.scope,
-        idempotency_key=idempotency_key,
-        content=body.model_dump(),
-    )
+    return await changing.carried_out("remember", work, body.model_dump())
 
 
 @router.get("/recall", response_model=Memories)

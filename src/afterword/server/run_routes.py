@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import JSONResponse
 
 from afterword.client.json_forms import review_json, run_record_json, spending_json
-from afterword.server.access import AnyCaller, Memory
-from afterword.server.changes import IdempotencyKey, change_fact
+from afterword.server.access import Memory
+from afterword.server.changes import Changing
 from afterword.server.contents import Change, Cursor, DecisionBody, Limit, Names
 from afterword.server.paths import path_part
 
@@ -28,33 +29,21 @@ async def list_runs(memory: Memory, status: Names = None, limit: Limit = 50, aft
 
 
 @router.post("/runs/{run_id}/undo", response_model=Change)
-async def undo_one_run(
-    run_id: RunNumber, who: AnyCaller, memory: Memory, idempotency_key: IdempotencyKey = None
-) -> JSONResponse:
+async def undo_one_run(run_id: RunNumber, changing: Changing) -> JSONResponse:
     """Undo an applied run with everything that it caused."""
-    return await change_fact(
-        who, memory, "undo", lambda: memory.undo(run_id), idempotency_key=idempotency_key, content={"run": run_id}
-    )
+    return await changing.run("undo", lambda: changing.memory.undo(run_id), {"run": run_id})
 
 
 @router.post("/runs/{run_id}/redo", response_model=Change)
-async def redo_one_run(
-    run_id: RunNumber, who: AnyCaller, memory: Memory, idempotency_key: IdempotencyKey = None
-) -> JSONResponse:
+async def redo_one_run(run_id: RunNumber, changing: Changing) -> JSONResponse:
     """Let an undone run count again."""
-    return await change_fact(
-        who, memory, "redo", lambda: memory.redo(run_id), idempotency_key=idempotency_key, content={"run": run_id}
-    )
+    return await changing.run("redo", lambda: changing.memory.redo(run_id), {"run": run_id})
 
 
 @router.post("/runs/{run_id}/apply", response_model=Change)
-async def apply_one_run(
-    run_id: RunNumber, who: AnyCaller, memory: Memory, idempotency_key: IdempotencyKey = None
-) -> JSONResponse:
+async def apply_one_run(run_id: RunNumber, changing: Changing) -> JSONResponse:
     """Apply a proposed or held run."""
-    return await change_fact(
-        who, memory, "apply", lambda: memory.apply(run_id), idempotency_key=idempotency_key, content={"run": run_id}
-    )
+    return await changing.run("apply", lambda: changing.memory.apply(run_id), {"run": run_id})
 
 
 @router.get("/review")
@@ -73,19 +62,11 @@ async def list_review(memory: Memory, _: Annotated[bool | None, Query(include_in
 async def decide_one_item(
     item_id: Annotated[str, Path(max_length=300, description="The id of a contest, run:N, or erase:ID.")],
     body: DecisionBody,
-    who: AnyCaller,
-    memory: Memory,
-    idempotency_key: IdempotencyKey = None,
+    changing: Changing,
 ) -> JSONResponse:
     """Carry out a person's decision on an item of the review."""
-    return await change_fact(
-        who,
-        memory,
-        "decide",
-        lambda: memory.decide(path_part(item_id), body.decision),
-        idempotency_key=idempotency_key,
-        content={"item": item_id, "decision": body.decision},
-    )
+    work = partial(changing.memory.decide, path_part(item_id), body.decision)
+    return await changing.run("decide", work, {"item": item_id, "decision": body.decision})
 
 
 @router.get("/costs")

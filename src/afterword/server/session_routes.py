@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse
@@ -11,8 +12,8 @@ from fastapi.responses import JSONResponse
 from afterword import ProcessedSession, SessionDetails
 from afterword.client.json_forms import iso_instant, saved_session_json, session_details_json
 from afterword.client.values import SessionOutcome
-from afterword.server.access import AnyCaller, Memory
-from afterword.server.changes import Answer, IdempotencyKey, change
+from afterword.server.access import Memory
+from afterword.server.changes import Answer, Changing
 from afterword.server.contents import Cursor, Limit, SessionBody
 from afterword.server.paths import path_part
 
@@ -59,15 +60,9 @@ def _transcript_json(details: SessionDetails) -> list[dict[str, Any]]:
 
 
 @router.post("/sessions", responses=QUEUED)
-async def send_session(
-    body: SessionBody,
-    request: Request,
-    who: AnyCaller,
-    memory: Memory,
-    idempotency_key: IdempotencyKey = None,
-) -> JSONResponse:
+async def send_session(body: SessionBody, request: Request, changing: Changing) -> JSONResponse:
     """Read a saved state: at once, or with `queue` later."""
-    started_at = body.started_at
+    memory, started_at = changing.memory, body.started_at
     state = body.state if isinstance(body.state, dict) else {"messages": body.state}
 
     async def work() -> Answer:
@@ -76,27 +71,13 @@ async def send_session(
             request.app.state.background.wake(memory.scope, body.session_id)
             return {"progress": "pending"}
         processing = memory.process(state, session_id=body.session_id, humans=body.humans, started_at=started_at)
-        report = await request.app.state.background.apart(processing)
+        report = await request.app.state.background.in_thread(processing)
         return processed_answer(report.sessions[0])
 
-    response = await change(
-        who,
-        "session",
-        work,
-        scope=memory.scope,
-        idempotency_key=idempotency_key,
-        content=body.model_dump(),
-        status=202 if body.queue else 200,
-    )
+    response = await changing.carried_out("session", work, body.model_dump(), status=202 if body.queue else 200)
     if body.queue:
-        response.headers["Location"] = f"{request.url.path}/{_quoted(body.session_id)}/job"
+        response.headers["Location"] = f"{request.url.path}/{quote(body.session_id, safe='')}/job"
     return response
-
-
-def _quoted(text: str) -> str:
-    from urllib.parse import quote
-
-    return quote(text, safe="")
 
 
 @router.get("/sessions/{session_id}/job")
@@ -107,23 +88,15 @@ async def read_job(memory: Memory, session_id: SessionId) -> JSONResponse:
 
 
 @router.post("/sessions/{session_id}/reprocess")
-async def reprocess_session(
-    session_id: SessionId, request: Request, who: AnyCaller, memory: Memory, idempotency_key: IdempotencyKey = None
-) -> JSONResponse:
+async def reprocess_session(session_id: SessionId, request: Request, changing: Changing) -> JSONResponse:
     """Read the stored turns of a session again."""
 
     async def work() -> Answer:
-        report = await request.app.state.background.apart(memory.reprocess(path_part(session_id)))
+        reading = changing.memory.reprocess(path_part(session_id))
+        report = await request.app.state.background.in_thread(reading)
         return processed_answer(report.sessions[0])
 
-    return await change(
-        who,
-        "reprocess",
-        work,
-        scope=memory.scope,
-        idempotency_key=idempotency_key,
-        content={"session": session_id},
-    )
+    return await changing.carried_out("reprocess", work, {"session": session_id})
 
 
 def processed_answer(processed: ProcessedSession) -> Answer:

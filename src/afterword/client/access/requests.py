@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import hmac
 import json
 import secrets
 from collections.abc import AsyncIterator, Mapping
@@ -148,8 +149,7 @@ def _repeatable(action: str, scope: Scope | None, idempotency_key: str, content:
     if not 0 < len(idempotency_key) <= LONGEST_IDEMPOTENCY_KEY:
         raise ArgumentInvalid(f"an idempotency key is a text of 1 to {LONGEST_IDEMPOTENCY_KEY} characters")
     request = json.dumps([action, str(scope), content], sort_keys=True, default=str)
-    return Repeatable(_sha256(idempotency_key), _sha256(request), HOLDER, timedelta(seconds=HOLD_S))
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    key = idempotency_key.encode("utf-8", "surrogatepass")
+    # Without the idempotency key, which is not stored, nobody can find out whether a request held certain words.
+    fingerprint = hmac.new(key, request.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+    return Repeatable(hashlib.sha256(key).hexdigest(), fingerprint, HOLDER, timedelta(seconds=HOLD_S))

@@ -8,8 +8,11 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from sqlmodel import Session
+
 from afterword.client.arguments import Several, choices
 from afterword.client.resources import Resources
+from afterword.errors import ArgumentInvalid
 from afterword.facts.scopes import DEFAULT_TENANT, Scope, ScopeKind
 from afterword.pipeline.background.due_times import Clock, Rhythm
 from afterword.pipeline.background.leases import Job, attempt_job
@@ -24,6 +27,8 @@ from afterword.webhook_options import WebhookOptions
 
 MOST_POSTS = 100
 """How many posts of a webhook are listed."""
+MOST_WEBHOOKS = 50
+"""How many webhooks a tenant may have: each event is posted to all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,8 @@ class Webhooks:
         """Make a webhook that is told of events in the memories of a tenant: all, or the named ones.
 
         `events` are of "session set aside", "budget reached" and "review waits". Raises `ArgumentInvalid` for a URL
-        that nothing may be posted to: one without https, or an address of this machine or a private network.
+        that nothing may be posted to (one without https, or an address of this machine or a private network), and for
+        more than 50 webhooks.
         """
         Scope(tenant, ScopeKind.USER, "anybody")  # checks the name of the tenant
         parse_webhook_url(url, _address_rules(self._resources.settings.webhooks))
@@ -104,7 +110,13 @@ class Webhooks:
         in_order = tuple(event for event in WebhookEvent if event in chosen)
         webhook = Webhook(webhook_id, url, tenant, in_order, self._resources.now())
         store = await self._resources.store()
-        await store.write(partial(webhooks.add_webhook, webhook=webhook, secret=secret))
+
+        def add(transaction: Session) -> None:
+            if len(webhooks.read_webhooks(transaction, tenant)) >= MOST_WEBHOOKS:
+                raise ArgumentInvalid(f"the tenant {tenant!r} has {MOST_WEBHOOKS} webhooks already; remove one first")
+            webhooks.add_webhook(transaction, webhook, secret)
+
+        await store.write(add)
         return NewWebhook(webhook, secret)
 
     async def list(self, *, tenant: str | None = None) -> tuple[WebhookStatus, ...]:

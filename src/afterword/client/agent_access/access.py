@@ -74,7 +74,7 @@ class AgentAccess:
         The arguments are those of `ScopeMemory.facts`. Raises `ArgumentInvalid`.
         """
         fact_filter = FactFilter.of(status, kind, about, tags)
-        told_facts = sorted(await self._told(), key=fact_cursor)
+        told_facts = sorted(await self._agent_facts(), key=fact_cursor)
         fitting = [fact for fact in told_facts if fact_filter.fits(fact)]
         chosen = [fact for fact in fitting if fact_filter.has_status(fact)]
         shown, next_cursor = page(chosen, fact_cursor, limit=limit, after=after)
@@ -85,15 +85,15 @@ class AgentAccess:
 
         Raises `NotFound` if there is none, or none that agents may be told.
         """
-        return cleaned_fact(await self._told_fact(fact_id))
+        return cleaned_fact(await self._agent_fact(fact_id))
 
     async def history(self, fact_id: str) -> FactOrigin:
         """Return how a fact came to be: its assertions, and the verdicts that relate it to facts that agents are told.
 
         Raises `NotFound` if there is none, or none that agents may be told.
         """
-        fact = await self._told_fact(fact_id)
-        told_ids = {name for each in await self._told() for name in each.assertion_ids}
+        fact = await self._agent_fact(fact_id)
+        told_ids = {name for each in await self._agent_facts() for name in each.assertion_ids}
         origin = await self._memory.history(fact.id)
         verdicts = tuple(
             replace(recorded, earlier=cleaned_assertion(recorded.earlier), later=cleaned_assertion(recorded.later))
@@ -131,7 +131,9 @@ class AgentAccess:
         store, at = await self._resources.store(), self._resources.now()
         turns = await read_told_turns(store, self.scope, session_id, at=at)
         facts = [
-            fact for fact in await self._told() if any(evidence.session_id == session_id for evidence in fact.evidence)
+            fact
+            for fact in await self._agent_facts()
+            if any(evidence.session_id == session_id for evidence in fact.evidence)
         ]
         return ToldSession(
             details.session,
@@ -160,7 +162,7 @@ class AgentAccess:
 
         statement = checked_text("statement", statement)
         (known_kind,) = choices(Kind, kind, "kind")
-        if any(fact.is_served and folded(fact.statement) == folded(statement) for fact in await self._told()):
+        if any(fact.is_served and folded(fact.statement) == folded(statement) for fact in await self._agent_facts()):
             return RequestOutcome(requests.RequestStatus.DONE)
         entry = Entry(
             statement,
@@ -179,7 +181,7 @@ class AgentAccess:
         With `changed` the fact held until now; by default it was wrong from the start. Raises `NotFound` and
         `ArgumentInvalid`.
         """
-        fact = await self._told_fact(fact_id)
+        fact = await self._agent_fact(fact_id)
         entry = Entry(
             checked_text("statement", statement),
             fact.kind,
@@ -193,7 +195,7 @@ class AgentAccess:
 
     async def withdraw(self, fact_id: str) -> RequestOutcome:
         """Ask to withdraw a fact, and return what became of the request. Raises `NotFound`."""
-        fact = await self._told_fact(fact_id)
+        fact = await self._agent_fact(fact_id)
         store, at = await self._resources.store(), self._resources.now()
         return await requests.request_withdrawal(store, self.scope, fact, word=None, at=at)
 
@@ -213,12 +215,12 @@ class AgentAccess:
         """
         return await self._memory.forget(fact=fact, session=session)
 
-    async def _told(self) -> tuple[Fact, ...]:
+    async def _agent_facts(self) -> tuple[Fact, ...]:
         return await read_told_facts(await self._resources.store(), self.scope, at=self._resources.now())
 
-    async def _told_fact(self, fact_id: str) -> Fact:
+    async def _agent_fact(self, fact_id: str) -> Fact:
         known = await self._memory.fact(fact_id)
-        told_fact = next((fact for fact in await self._told() if fact.id == known.id), None)
+        told_fact = next((fact for fact in await self._agent_facts() if fact.id == known.id), None)
         if told_fact is None:
             raise NotFound(f"no fact {fact_id!r} that agents are told: it was withdrawn, or waits for a person")
         return told_fact

@@ -6,11 +6,13 @@ import asyncio
 import socket
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from afterword.errors import ArgumentInvalid
 
 _NAT64 = ip_network("64:ff9b::/96")
+# Translates to IPv4 addresses of the local network (RFC 8215). Older versions of Python take it for a public one.
+_LOCAL_NAT64 = ip_network("64:ff9b:1::/48")
 _LONGEST_URL = 2000
 
 
@@ -20,7 +22,10 @@ class AddressRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AddressRules:
-    """Which addresses nothing but a setting allows: http and https to this machine, and https to private networks."""
+    """Which addresses besides public ones a post may go to.
+
+    `allow_loopback` allows http and https to this machine, `allow_private` https to private networks.
+    """
 
     allow_loopback: bool = False
     allow_private: bool = False
@@ -35,7 +40,7 @@ class AddressRules:
             raise AddressRefused("only https leaves this machine")
         elif ip.is_multicast or ip.is_unspecified or ip.is_reserved or ip.is_link_local:
             raise AddressRefused("it is no address of one machine on a network")
-        elif not ip.is_global and not self.allow_private:
+        elif (not ip.is_global or ip in _LOCAL_NAT64) and not self.allow_private:
             raise AddressRefused("it is an address of a private network, which webhooks.allow_private allows")
 
 
@@ -72,16 +77,7 @@ class WebhookUrl:
 
 def parse_webhook_url(url: str, rules: AddressRules) -> WebhookUrl:
     """Return the parts of a webhook's URL. Raises `ArgumentInvalid` for one that can never be posted to."""
-    if (
-        len(url) > _LONGEST_URL
-        or not url.isascii()
-        or any(character <= " " or character == "\x7f" for character in url)
-    ):
-        raise ArgumentInvalid("the URL of a webhook has at most 2000 ASCII characters and no spaces")
-    try:
-        parts, port = urlsplit(url), urlsplit(url).port
-    except ValueError:
-        raise ArgumentInvalid("this is no URL") from None
+    parts, port = _split(url)
     if parts.scheme not in ("https", "http") or not parts.hostname:
         raise ArgumentInvalid("the URL of a webhook begins with https://")
     if parts.username is not None or parts.fragment:
@@ -89,15 +85,33 @@ def parse_webhook_url(url: str, rules: AddressRules) -> WebhookUrl:
     is_encrypted = parts.scheme == "https"
     if not is_encrypted and not rules.allow_loopback:
         raise ArgumentInvalid("the URL of a webhook begins with https://; webhooks.allow_loopback allows http to here")
-    host = parts.hostname
+    _check_host(parts.hostname, rules, is_encrypted=is_encrypted)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return WebhookUrl(is_encrypted, parts.hostname, port or (443 if is_encrypted else 80), path)
+
+
+def _split(url: str) -> tuple[SplitResult, int | None]:
+    """Return the parts of a URL and its port. Raises `ArgumentInvalid`."""
+    has_blanks = any(character <= " " or character == "\x7f" for character in url)
+    if len(url) > _LONGEST_URL or not url.isascii() or has_blanks:
+        raise ArgumentInvalid(f"the URL of a webhook has at most {_LONGEST_URL} ASCII characters and no spaces")
+    try:
+        parts = urlsplit(url)
+        return parts, parts.port
+    except ValueError:
+        raise ArgumentInvalid("this is no URL") from None
+
+
+def _check_host(host: str, rules: AddressRules, *, is_encrypted: bool) -> None:
+    """Raise `ArgumentInvalid` if a host is an IP address that is not allowed. Names are looked up before each post."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return
     try:
         rules.check(host, is_encrypted=is_encrypted)
-    except ValueError:
-        pass  # a name, which is looked up before each post
     except AddressRefused as error:
         raise ArgumentInvalid(f"nothing is posted to {host}: {error}") from None
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return WebhookUrl(is_encrypted, host, port or (443 if is_encrypted else 80), path)
 
 
 def _embedded(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:

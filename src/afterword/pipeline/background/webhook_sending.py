@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import json
 import ssl
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -34,6 +35,8 @@ WEBHOOKS = "webhooks"
 """The name of the job."""
 POSTS_PER_ROUND = 50
 """So many posts one webhook gets in one round."""
+TIMEOUTS_PER_ROUND = 3
+"""A round of one webhook begins no post after so many timeouts, so that a slow receiver does not hold up the others."""
 LONGEST_HEAD_BYTES = 16_384
 
 
@@ -68,10 +71,11 @@ class WebhookSender:
 
     async def _send_to(self, hook: Webhook, failures: Counter[str]) -> int:
         """Send the posts of one webhook, in their order, up to the first that fails; return how many were sent."""
-        sent = 0
+        sent, began_s = 0, time.monotonic()
         due = partial(webhooks.due_posts, webhook_id=hook.id, at=self.now(), most=POSTS_PER_ROUND)
         for post in await self.store.read(due):
-            if self.stop() is not None:
+            is_over = time.monotonic() - began_s > TIMEOUTS_PER_ROUND * self.rules.timeout_s
+            if is_over or self.stop() is not None:
                 break
             failure = await self.try_post(hook, post)
             if failure is not None:

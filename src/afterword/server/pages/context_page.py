@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from afterword.server.pages.visit import SCOPE, Visit, shown
+from afterword.server.pages.visit import SCOPE, Visit, page_route
 
 LARGEST_BUDGET = 200_000
 MOST_LEFT_OUT = 100
@@ -27,4 +27,4 @@ async def show_context_page(visit: Visit) -> Response:
     )
 
 
-ROUTES: list[BaseRoute] = [shown(f"{SCOPE}/context", show_context_page)]
+ROUTES: list[BaseRoute] = [page_route(f"{SCOPE}/context", show_context_page)]

@@ -13,7 +13,7 @@ from afterword import Fact, FactOrigin, RecordedVerdict, RunEffect, ScopeMemory
 from afterword.client.values import Assertion
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.server.pages.transcript_marks import ShownTurn, shown_turn
-from afterword.server.pages.visit import SCOPE, Visit, shown
+from afterword.server.pages.visit import SCOPE, Visit, page_route
 
 TURNS_AROUND = 2
 MOST_SESSIONS = 5
@@ -122,10 +122,10 @@ async def _changed(visit: Visit, action: str, work: Callable[[], Awaitable[RunEf
 
 FACT = f"{SCOPE}/facts/{{fact_id}}"
 ROUTES: list[BaseRoute] = [
-    shown(f"{SCOPE}/facts", save_remembered, is_change=True),
-    shown(FACT, show_fact_page),
-    shown(f"{FACT}/edit", save_edited, is_change=True),
-    shown(f"{FACT}/confirm", save_confirmed, is_change=True),
-    shown(f"{FACT}/withdraw", save_withdrawn, is_change=True),
-    shown(f"{FACT}/flag", save_flagged, is_change=True),
+    page_route(f"{SCOPE}/facts", save_remembered, is_change=True),
+    page_route(FACT, show_fact_page),
+    page_route(f"{FACT}/edit", save_edited, is_change=True),
+    page_route(f"{FACT}/confirm", save_confirmed, is_change=True),
+    page_route(f"{FACT}/withdraw", save_withdrawn, is_change=True),
+    page_route(f"{FACT}/flag", save_flagged, is_change=True),
 ]

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from afterword.errors import ArgumentInvalid
-from afterword.server.pages.visit import SCOPE, Visit, shown, signed_in
+from afterword.server.pages.visit import SCOPE, Visit, page_route, signed_in
 
 MOST_SHOWN = 50
 
@@ -57,6 +57,6 @@ async def forget_previewed(visit: Visit) -> Response:
 
 
 ROUTES: list[BaseRoute] = [
-    shown(f"{SCOPE}/forget", show_forget_preview),
-    shown(f"{SCOPE}/forget", forget_previewed, is_change=True),
+    page_route(f"{SCOPE}/forget", show_forget_preview),
+    page_route(f"{SCOPE}/forget", forget_previewed, is_change=True),
 ]

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute
 from afterword import Fact, Review
 from afterword.client.values import Status
 from afterword.server.pages.list_pages import PER_PAGE, PageOfList
-from afterword.server.pages.visit import SCOPE, Visit, shown
+from afterword.server.pages.visit import SCOPE, Visit, page_route
 
 LATELY = 5
 MOST_REVIEWED_AT_ONCE = 1000
@@ -102,4 +102,4 @@ def _changed_lately(facts: Sequence[Fact]) -> tuple[Fact, ...]:
     return tuple(sorted(learned, key=lambda fact: fact.recorded_at or fact.said_at, reverse=True)[:LATELY])
 
 
-ROUTES: list[BaseRoute] = [shown(f"{SCOPE}/memory", show_memory), shown(f"{SCOPE}/waiting", show_waiting)]
+ROUTES: list[BaseRoute] = [page_route(f"{SCOPE}/memory", show_memory), page_route(f"{SCOPE}/waiting", show_waiting)]

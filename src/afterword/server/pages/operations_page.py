@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute
 from afterword import Scope, Spending
 from afterword.errors import ScopeInvalid
 from afterword.server.access import NO_SUCH_MEMORY
-from afterword.server.pages.visit import Visit, for_administrators, shown
+from afterword.server.pages.visit import Visit, for_administrators, page_route
 from afterword.server.problems import Refused
 
 PER_LIST = 25
@@ -90,6 +90,6 @@ def _scope_cursor(text: str) -> str | None:
 
 
 ROUTES: list[BaseRoute] = [
-    shown("/operations", for_administrators(show_operations)),
-    shown("/operations/retry", for_administrators(queue_failed_session), is_change=True),
+    page_route("/operations", for_administrators(show_operations)),
+    page_route("/operations/retry", for_administrators(queue_failed_session), is_change=True),
 ]

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute
 
 from afterword.errors import NotFound
 from afterword.server.pages.rendering import HEADERS
-from afterword.server.pages.visit import SCOPE, Visit, shown
+from afterword.server.pages.visit import SCOPE, Visit, page_route
 from afterword.server.problems import Refused
 
 FORMATS = {
@@ -74,8 +74,8 @@ async def save_pause_end(visit: Visit) -> Response:
 
 
 ROUTES: list[BaseRoute] = [
-    shown(f"{SCOPE}/mine", show_own_data),
-    shown(f"{SCOPE}/mine/export/{{name}}", send_export),
-    shown(f"{SCOPE}/mine/pause", save_pause, is_change=True),
-    shown(f"{SCOPE}/mine/resume", save_pause_end, is_change=True),
+    page_route(f"{SCOPE}/mine", show_own_data),
+    page_route(f"{SCOPE}/mine/export/{{name}}", send_export),
+    page_route(f"{SCOPE}/mine/pause", save_pause, is_change=True),
+    page_route(f"{SCOPE}/mine/resume", save_pause_end, is_change=True),
 ]

@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute
 
 from afterword import Review, RunEffect, ScopeMemory
 from afterword.errors import ArgumentInvalid
-from afterword.server.pages.visit import SCOPE, Visit, shown
+from afterword.server.pages.visit import SCOPE, Visit, page_route
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ async def save_policy(visit: Visit) -> Response:
 
 
 ROUTES: list[BaseRoute] = [
-    shown(f"{SCOPE}/review", show_review),
-    shown(f"{SCOPE}/review", decide, is_change=True),
-    shown(f"{SCOPE}/policy", save_policy, is_change=True),
+    page_route(f"{SCOPE}/review", show_review),
+    page_route(f"{SCOPE}/review", decide, is_change=True),
+    page_route(f"{SCOPE}/policy", save_policy, is_change=True),
 ]

@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute
 from afterword import Fact, FactChange, Run, RunEffect, ScopeMemory
 from afterword.errors import NotFound
 from afterword.server.pages.list_pages import PER_PAGE, PageOfList
-from afterword.server.pages.visit import SCOPE, Visit, shown
+from afterword.server.pages.visit import SCOPE, Visit, page_route
 
 MOMENT = timedelta(microseconds=1)
 
@@ -86,10 +86,10 @@ async def _run(visit: Visit) -> Run:
 
 RUN = f"{SCOPE}/runs/{{run_id}}"
 ROUTES: list[BaseRoute] = [
-    shown(f"{SCOPE}/runs", show_runs),
-    shown(RUN, show_run),
-    shown(f"{RUN}/undo", show_undone, is_change=True),
-    shown(f"{RUN}/redo", show_redone, is_change=True),
-    shown(f"{RUN}/apply", show_applied, is_change=True),
-    shown(f"{RUN}/reject", discard_run, is_change=True),
+    page_route(f"{SCOPE}/runs", show_runs),
+    page_route(RUN, show_run),
+    page_route(f"{RUN}/undo", show_undone, is_change=True),
+    page_route(f"{RUN}/redo", show_redone, is_change=True),
+    page_route(f"{RUN}/apply", show_applied, is_change=True),
+    page_route(f"{RUN}/reject", discard_run, is_change=True),
 ]

@@ -12,7 +12,7 @@ from afterword import Fact, ProcessingOptions, SessionDetails
 from afterword.client.values import SessionOutcome
 from afterword.server.pages.list_pages import PER_PAGE, PageOfList
 from afterword.server.pages.transcript_marks import ShownTurn, is_off_record, shown_turn
-from afterword.server.pages.visit import SCOPE, Visit, shown
+from afterword.server.pages.visit import SCOPE, Visit, page_route
 
 MOST_TURNS = 100
 
@@ -72,8 +72,8 @@ async def try_session_again(visit: Visit) -> Response:
 
 SESSION = f"{SCOPE}/sessions/{{session_id}}"
 ROUTES: list[BaseRoute] = [
-    shown(f"{SCOPE}/sessions", show_sessions),
-    shown(SESSION, show_session),
-    shown(f"{SESSION}/again", read_session_again, is_change=True),
-    shown(f"{SESSION}/retry", try_session_again, is_change=True),
+    page_route(f"{SCOPE}/sessions", show_sessions),
+    page_route(SESSION, show_session),
+    page_route(f"{SESSION}/again", read_session_again, is_change=True),
+    page_route(f"{SESSION}/retry", try_session_again, is_change=True),
 ]

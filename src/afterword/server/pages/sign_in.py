@@ -15,6 +15,8 @@ SIGNED_IN_S = 12 * 3600
 LINK_S = 600
 """How long a one-time link may be used."""
 MOST_SIGNED_IN = 10_000
+MOST_OF_ONE_KEY = 20
+"""How many browsers one key signs in; the one that signed in first is signed out. So no key can sign out others."""
 LOCAL_KEY_ID = "inspect"
 """Stands for `afterword inspect` in the audit, where no key is used."""
 
@@ -53,9 +55,9 @@ class Visitor:
 class BrowserSession:
     """A signed-in browser. `csrf` stands in every form, so that no other site can send one."""
 
-    id: str
+    id: str = field(repr=False)
     visitor: Visitor
-    csrf: str
+    csrf: str = field(repr=False)
     expires: float
 
 
@@ -64,14 +66,18 @@ class BrowserSessions:
     """The signed-in browsers and the unused one-time links of a process."""
 
     clock: Callable[[], float] = time.time
-    _sessions: dict[str, BrowserSession] = field(default_factory=dict)
-    _links: dict[str, tuple[float, str]] = field(default_factory=dict)
+    _sessions: dict[str, BrowserSession] = field(default_factory=dict, repr=False)
+    _links: dict[str, tuple[float, str]] = field(default_factory=dict, repr=False)
 
     def begin(self, visitor: Visitor) -> BrowserSession:
         """Sign a visitor in. The id is always a new one, so that nobody can plant a known id before."""
         self._discard_expired()
+        # Sessions are stored in the order in which they began.
+        of_key = [session.id for session in self._sessions.values() if session.visitor.key.id == visitor.key.id]
+        for session_id in of_key[: 1 - MOST_OF_ONE_KEY]:
+            self.end(session_id)
         if len(self._sessions) >= MOST_SIGNED_IN:
-            del self._sessions[min(self._sessions.values(), key=lambda session: session.expires).id]
+            self.end(next(iter(self._sessions)))
         expires = self.clock() + SIGNED_IN_S
         session = BrowserSession(secrets.token_urlsafe(32), visitor, secrets.token_urlsafe(24), expires)
         self._sessions[session.id] = session

@@ -14,7 +14,7 @@ from afterword.server.pages.reader import KEYS_COOKIE, LANGUAGE_COOKIE, ZONE_COO
 from afterword.server.pages.rendering import PREFIX, render_template, scope_path
 from afterword.server.pages.sign_in import SIGNED_IN_S, BrowserSession, BrowserSessions, Visitor
 from afterword.server.pages.texts import LANGUAGES
-from afterword.server.pages.visit import SESSION_COOKIE, Visit, sent_form, shown, signed_in
+from afterword.server.pages.visit import SESSION_COOKIE, Visit, check_rate, page_route, sent_form, signed_in
 
 YEAR_S = 365 * 24 * 3600
 
@@ -33,13 +33,14 @@ def _sign_in_form(request: Request, target: str, *, is_refused: bool = False) ->
 
 
 async def sign_in(request: Request) -> Response:
-    """Turn a key into a session of the browser. A session that it had before ends."""
+    """Turn a key into a session of the browser. A session that it had before ends. Raises `Refused`."""
     form = await sent_form(request)
     app: Afterword = request.app.state.afterword
     try:
         key = await app.keys.verify(form.get("key", "").strip())
     except KeyInvalid:
         return _sign_in_form(request, form.get("next", ""), is_refused=True)
+    await check_rate(request, key)
     sessions: BrowserSessions = request.app.state.sessions
     sessions.end(request.cookies.get(SESSION_COOKIE))
     answer = RedirectResponse(own_path(form.get("next", "")) or f"{PREFIX}/", 303)
@@ -122,6 +123,6 @@ ROUTES: list[BaseRoute] = [
     Route("/sign-in", sign_in, methods=["POST"]),
     Route("/open", open_link),
     Route("/reader", set_reader, methods=["POST"]),
-    shown("/sign-out", sign_out, is_change=True),
-    shown("/", show_first),
+    page_route("/sign-out", sign_out, is_change=True),
+    page_route("/", show_first),
 ]

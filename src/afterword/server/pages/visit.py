@@ -1,20 +1,21 @@
-"""One visit of a page: who looks, at whose memory, and what was sent. Every page is reached through `shown`."""
+"""One visit of a page: who looks, at whose memory, and what was sent. Every page is reached through `page_route`."""
 
 from __future__ import annotations
 
 import hmac
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from afterword import Afterword, RunEffect, Scope, ScopeMemory
-from afterword.errors import ArgumentInvalid, KeyInvalid, NotFound, ScopeInvalid
+from afterword import Afterword, ApiKey, RunEffect, Scope, ScopeMemory
+from afterword.errors import AfterwordError, KeyInvalid, NotFound, ScopeInvalid
 from afterword.server.access import NO_SUCH_MEMORY, Service
 from afterword.server.pages.reader import Reader
 from afterword.server.pages.rendering import PREFIX, address, render_template, scope_path
@@ -107,8 +108,8 @@ class Visit:
 Page = Callable[[Visit], Awaitable[Response]]
 
 
-def shown(path: str, page: Page, *, is_change: bool = False) -> Route:
-    """Return the route of a page for whoever is signed in; with `is_change` it answers a form that was sent."""
+def page_route(path: str, page: Page, *, is_change: bool = False) -> Route:
+    """Return the route of a page for signed-in visitors; with `is_change` it answers a form that was sent."""
 
     async def endpoint(request: Request) -> Response:
         session = await signed_in(request)
@@ -148,14 +149,21 @@ async def signed_in(request: Request) -> BrowserSession | None:
         return session
     service: Service = request.app.state.service
     try:
-        await service.app.keys.get(session.visitor.key.id)
+        key = await service.app.keys.get(session.visitor.key.id)
     except (KeyInvalid, NotFound):
         sessions.end(session.id)
         return None
-    request.state.key_id = session.visitor.key.id
-    if not await service.limiter.hit(service.limit, session.visitor.key.id):
+    await check_rate(request, key)
+    # The key may open another memory by now: a rename or a merge moves it.
+    return replace(session, visitor=Visitor(key))
+
+
+async def check_rate(request: Request, key: ApiKey) -> None:
+    """Count a request with a key. Raises `Refused` if there were too many."""
+    service: Service = request.app.state.service
+    request.state.key_id = key.id
+    if not await service.limiter.hit(service.limit, key.id):
         raise Refused(429, "too many requests with this key")
-    return session
 
 
 def _to_sign_in(request: Request) -> Response:
@@ -198,17 +206,23 @@ def check_form(form: dict[str, str], csrf: str) -> None:
         raise Refused(403, "this form has expired; open the page again")
 
 
+def _status_and_detail(error: Exception) -> tuple[int, str]:
+    """Return the status of an error, and what its page says. The message of a fault of the store names its address."""
+    match error:
+        case Refused():
+            return error.status, error.detail
+        case HTTPException():
+            return error.status_code, ""
+        case AfterwordError():
+            is_about_request = error.is_usage or isinstance(error, NotFound)
+            return status_of(error), str(error) if is_about_request else ""
+        case _:
+            return 500, ""
+
+
 async def show_error(request: Request, error: Exception) -> Response:
     """Return the page that tells of an error."""
-    status, detail = 500, ""
-    if isinstance(error, Refused):
-        status, detail = error.status, error.detail
-    elif isinstance(error, (ArgumentInvalid, NotFound)) or getattr(error, "is_usage", False):
-        status, detail = status_of(error), str(error)  # type: ignore[arg-type]  # each is an AfterwordError
-    elif hasattr(error, "status_code"):
-        status = error.status_code
-    elif isinstance(error, KeyInvalid):
-        status = 401
+    status, detail = _status_and_detail(error)
     reader = Reader.of(request)
     title = reader.text_or(f"error.{status}", reader.text("error.500"))
     values = {"title": title, "detail": "" if status == 404 else detail, "status": status}

@@ -43,7 +43,10 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class Repeatable:
-    """What makes a request repeatable: hashes of its idempotency key and of its content, and who works on it."""
+    """What makes a request repeatable: a hash of its idempotency key, an HMAC of its content, and who works on it.
+
+    The HMAC is keyed with the idempotency key.
+    """
 
     name: str
     fingerprint: str

@@ -56,7 +56,7 @@ class AuditedRunRow(SQLModel, table=True):
 
 
 class RepeatableRequestRow(SQLModel, table=True):
-    """A request with an idempotency key. `name` is a hash of that key, `fingerprint` one of the request.
+    """A request with an idempotency key. `name` is a hash of that key, `fingerprint` an HMAC of the request with it.
 
     `holder` is the process that works on it, `held_until` for how long. `answer` holds ids and counts only."""
 

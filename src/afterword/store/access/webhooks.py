@@ -204,10 +204,8 @@ def note_try(
 def retry_posts(transaction: Session, webhook_id: str, at: datetime) -> int:
     """Queue the posts of a webhook again that were set aside, and return how many."""
     is_set_aside = col(WebhookPostRow.webhook_id) == webhook_id, col(WebhookPostRow.state) == PostState.SET_ASIDE
-    again = update(WebhookPostRow).where(*is_set_aside)
-    return (
-        transaction.connection().execute(again.values(state=str(PostState.WAITING), tries=0, next_try_at=at)).rowcount
-    )
+    waiting = {"state": str(PostState.WAITING), "tries": 0, "next_try_at": at}
+    return transaction.connection().execute(update(WebhookPostRow).where(*is_set_aside).values(waiting)).rowcount
 
 
 def discard_sent_posts(transaction: Session, at: datetime) -> None:
