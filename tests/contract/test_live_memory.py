@@ -147,7 +147,7 @@ def test_one_memory_serves_several_event_loops(chat: type[LiveChat], tmp_path: P
 
     async def talk(text: str) -> None:
         assert await lena.say(text) == ["Noted."]
-        await (lena.provider if isinstance(lena, FrameworkChat) else lena.memory).close()  # type: ignore[attr-defined]
+        await lena.close()
 
     for text in ("I live in Graz.", "I like tea.", "I have a dog."):
         asyncio.run(talk(text))

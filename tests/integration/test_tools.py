@@ -16,6 +16,7 @@ from autogen_core.tools import BaseTool
 from afterword import FactMemory, memory_tools, process_session
 from afterword.agents.tools import RecallTool, RememberTool, WithdrawTool
 from afterword.extractors.rules import RulesExtractor, RulesJudge
+from afterword.facts.assertions import Relation, Verdict
 from afterword.facts.fact import Status
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal
@@ -25,6 +26,7 @@ from afterword.store.database.engine import Store
 from afterword.store.requests import MAX_HELD_REQUESTS
 from afterword.store.scope_rows import Policy
 from conversing import LENA, call, facts, held, know, replying, results, served, told
+from kept import run, stated
 
 RULES = RulesExtractor()
 CITIES = ("Graz", "Linz", "Bergen", "Porto", "Oslo")
@@ -259,6 +261,16 @@ async def test_recall_shows_what_held_before_and_what_was_said(lena: FactMemory,
     assert "until 2026-03-02, superseded" in before
     (answer,) = await told(lena, "Hi", call("recall", query="What did I say the violin needs?"))
     assert "Said then:\n- on 2026-03-01 user said: “I live in Bergen. The violin needs" in answer
+
+
+async def test_a_fact_is_recalled_and_withdrawn_with_its_exceptions(lena: FactMemory, store: Store) -> None:
+    seat = stated("The user wants the window seat.", 1, attribute="seat", value="window")
+    nights = stated("The user wants the aisle on night trains.", 2, attribute="seat", value="aisle")
+    run(store, "session:s1", (seat, nights), (Verdict(seat.id, nights.id, Relation.EXCEPTS, "nights", "test"),))
+    line = f"{seat.statement}; except: {nights.statement}"
+    recalled, withdrawn = await told(lena, "Hello.", call("recall", query="window"), call("withdraw", note=line))
+    assert f"- {line} (" in recalled
+    assert withdrawn.startswith(f"Noted for this conversation: no longer: {seat.statement}")
 
 
 async def test_withdraw_takes_the_id_that_recall_shows_and_names_what_is_unknown(

@@ -44,6 +44,10 @@ class LiveChat(ABC):
     async def say(self, *texts: str, stream: bool = False) -> list[str]:
         """Say something, and return the answers. The session is recorded at the end."""
 
+    @abstractmethod
+    async def close(self) -> None:
+        """Close the memory."""
+
     @property
     @abstractmethod
     def requests(self) -> list[str]:
@@ -92,12 +96,15 @@ class AutoGenChat(LiveChat):
         async with record_session(agent, user=self.user, session_id=self.session_id, store=self.store):
             for text in texts:
                 if not stream:
-                    answers.append(str((await agent.run(task=text)).messages[-1].content))  # type: ignore[union-attr]
+                    answers.append((await agent.run(task=text)).messages[-1].to_text())
                     continue
                 async for part in agent.run_stream(task=text):
                     if isinstance(part, TaskResult):
-                        answers.append(str(part.messages[-1].content))  # type: ignore[union-attr]
+                        answers.append(part.messages[-1].to_text())
         return answers
+
+    async def close(self) -> None:
+        await self.memory.close()
 
     @property
     def requests(self) -> list[str]:
@@ -134,6 +141,9 @@ class FrameworkChat(LiveChat):
             else:
                 answers.append((await self.agent.run(text, session=session)).text)
         return answers
+
+    async def close(self) -> None:
+        await self.provider.close()
 
     @property
     def requests(self) -> list[str]:

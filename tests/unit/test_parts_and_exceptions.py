@@ -51,8 +51,10 @@ def said(
     )
 
 
-def judged(earlier: str, later: str, relation: Relation, remainder: str | None = None, **more: Extent) -> Verdict:
-    return Verdict(earlier, later, relation, "because", "test", remainder=remainder, **more)  # type: ignore[arg-type]
+def judged(
+    earlier: str, later: str, relation: Relation, remainder: str | None = None, extent: Extent | None = None
+) -> Verdict:
+    return Verdict(earlier, later, relation, "because", "test", remainder=remainder, extent=extent)
 
 
 def told(fact: Fact) -> str:

@@ -10,30 +10,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autogen_core.models import AssistantMessage, FunctionExecutionResultMessage, LLMMessage
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field
 
 from afterword.agents.conversations import current_conversation
 from afterword.agents.person_words import LiveConversation
 from afterword.agents.placement import all_messages
-from afterword.agents.tools import MemoryTool
+from afterword.agents.tools import MemoryTool, OneLine, too_long
 from afterword.extractors.agent_findings import OWN_TOOLS
 from afterword.facts.findings import LONGEST_STATEMENT, LONGEST_TOPIC, repeats_note
-from afterword.recall.block import OPENING, safe_line
+from afterword.recall.block import OPENING
 from afterword.store.findings.saved_findings import SavingOutcome, save_finding
 
 
 class SaveFindingArguments(BaseModel):
     """The arguments of `save_finding`."""
 
-    statement: str = Field(
+    statement: OneLine = Field(
         description="One sentence that says what you found, understandable without this conversation."
     )
-    topic: str = Field(description="What it is about, in one to four words.")
-
-    @field_validator("statement", "topic")
-    @classmethod
-    def _on_one_line(cls, text: str) -> str:
-        return safe_line(text)
+    topic: OneLine = Field(description="What it is about, in one to four words.")
 
 
 class SaveFindingTool(MemoryTool[SaveFindingArguments]):
@@ -84,10 +79,9 @@ def _problem(args: SaveFindingArguments) -> str | None:
         ("statement", args.statement, LONGEST_STATEMENT),
         ("topic", args.topic, LONGEST_TOPIC),
     ):
-        if not text:
-            return f"the {name} is empty"
-        if len(text) > longest:
-            return f"the {name} has {len(text)} characters, at most {longest} fit"
+        problem = too_long(name, text, longest) if text else f"the {name} is empty"
+        if problem:
+            return problem
     return None
 
 

@@ -14,7 +14,7 @@ from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.fact import Fact
 from afterword.facts.findings import AgentFinding
 from afterword.facts.transcripts import SourceTurn
-from afterword.recall.block import safe_line
+from afterword.recall.block import safe_line, with_exceptions
 from afterword.store.entered_statements import Entry
 
 
@@ -57,8 +57,7 @@ def content_of(
         metadata["parts"] = {part: round(share, 4) for part, share in parts.items()}
     if matched is not None:
         metadata["matched"] = list(matched)
-    content = "; except: ".join(safe_line(each.statement) for each in (fact, *fact.exceptions))
-    return MemoryContent(content=content, mime_type=MemoryMimeType.TEXT, metadata=metadata)
+    return MemoryContent(content=with_exceptions(fact), mime_type=MemoryMimeType.TEXT, metadata=metadata)
 
 
 def content_of_turn(turn: SourceTurn, score: float) -> MemoryContent:

@@ -11,12 +11,12 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Collection
-from typing import Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from autogen_core import CancellationToken, Component, ComponentModel
 from autogen_core.memory import Memory
 from autogen_core.tools import BaseTool
-from pydantic import BaseModel, Field, field_validator
+from pydantic import AfterValidator, BaseModel, Field
 
 from afterword.agents.conversations import current_conversation
 from afterword.agents.memory import FactMemory
@@ -33,7 +33,7 @@ from afterword.facts.owners import HUMAN_NAMES, is_generic
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import SourceTurn, Turn
 from afterword.facts.words import folded
-from afterword.recall.block import FINDINGS_HEADING, entry_line, safe_line
+from afterword.recall.block import FINDINGS_HEADING, entry_line, safe_line, with_exceptions
 from afterword.store import requests, sessions
 from afterword.store.database.engine import Store
 from afterword.store.entered_statements import Entry
@@ -49,25 +49,24 @@ ToolOfAgent = BaseTool[Any, Any] | Callable[..., Any] | Callable[..., Awaitable[
 """The types that AutoGen agents accept as tools."""
 
 
+OneLine = Annotated[str, AfterValidator(safe_line)]
+"""A text of an agent, brought onto one line without invisible characters."""
+
+
 class RememberArguments(BaseModel):
     """The arguments of `remember`."""
 
-    statement: str = Field(
+    statement: OneLine = Field(
         description="One sentence about the user in the user's own words, for example 'The user lives in Bergen.'"
     )
-    quote: str = Field(default="", description="The words of the user's last message that say so, copied exactly.")
+    quote: OneLine = Field(default="", description="The words of the user's last message that say so, copied exactly.")
     kind: Literal["preference", "entity", "decision"] = Field(
         default="entity", description="preference, decision, or entity for any other fact."
     )
-    attribute: str = Field(
+    attribute: OneLine = Field(
         default="", description="What it is about in one or two words, for example 'home' or 'diet'."
     )
-    value: str = Field(default="", description="The value alone, for example 'Bergen'.")
-
-    @field_validator("statement", "quote", "attribute", "value")
-    @classmethod
-    def _on_one_line(cls, text: str) -> str:
-        return safe_line(text)
+    value: OneLine = Field(default="", description="The value alone, for example 'Bergen'.")
 
 
 class RecallArguments(BaseModel):
@@ -237,7 +236,7 @@ class RecallTool(MemoryTool[RecallArguments]):
         ]
         shown_marks = ", ".join(mark for mark in marks if mark and mark != "current")
         said = [f"\n  {line}" for line in await self._source_turns(fact)]
-        return f"- {safe_line(fact.statement)} ({shown_marks}; id {fact.id[:ID_LENGTH]}){''.join(said)}"
+        return f"- {with_exceptions(fact)} ({shown_marks}; id {fact.id[:ID_LENGTH]}){''.join(said)}"
 
     async def _source_turns(self, fact: Fact) -> list[str]:
         """Return the words of the turns that a fact rests on, at most the last two."""
@@ -322,10 +321,12 @@ def _length_problem(args: RememberArguments) -> str | None:
     if not args.statement:
         return "the statement is empty"
     texts = {"statement": args.statement, "value": args.value, "attribute": args.attribute}
-    for name, text in texts.items():
-        if len(text) > LONGEST[name]:
-            return f"the {name} has {len(text)} characters, at most {LONGEST[name]} fit"
-    return None
+    return next(filter(None, (too_long(name, text, LONGEST[name]) for name, text in texts.items())), None)
+
+
+def too_long(name: str, text: str, longest: int) -> str | None:
+    """Return what to tell an agent about an argument that is too long, None if it is not."""
+    return f"the {name} has {len(text)} characters, at most {longest} fit" if len(text) > longest else None
 
 
 def _named_fact(note: str, result: RecallResult, scope: Scope) -> tuple[Fact | None, str]:
@@ -334,7 +335,10 @@ def _named_fact(note: str, result: RecallResult, scope: Scope) -> tuple[Fact | N
     wanted = folded(safe_line(note)).removeprefix("- ")
     is_id = len(wanted) >= ID_LENGTH
     matching = [
-        fact for fact in own if folded(safe_line(fact.statement)) == wanted or (is_id and fact.id.startswith(wanted))
+        fact
+        for fact in own
+        if wanted in (folded(safe_line(fact.statement)), folded(with_exceptions(fact)))
+        or (is_id and fact.id.startswith(wanted))
     ]
     if len(matching) == 1:
         return matching[0], ""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -16,7 +18,7 @@ import afterword
 from afterword.cli.calls import call_store
 from afterword.cli.output import console, money
 from afterword.client.results import ProcessingReport
-from afterword.client.values import Failure, SessionOutcome, Spending
+from afterword.client.values import Failure, Halt, SessionOutcome, Spending
 
 INTERRUPT = "interrupted"
 LINES = 10
@@ -106,38 +108,34 @@ def showing_progress(*, is_quiet: bool) -> Iterator[RunProgress]:
             yield _ProgressBar(bar)
 
 
-@dataclass(slots=True)
-class StopRequest:
-    """A request to stop. Calling it returns the reason, or None as long as nobody has requested a stop."""
-
-    reason: str | None = None
-
-    def __call__(self) -> str | None:
-        """Return the reason to stop."""
-        return self.reason
-
-
 @contextmanager
-def interruptible() -> Iterator[StopRequest]:
+def interruptible() -> Iterator[Halt]:
     """Take Ctrl-C as a request to stop: sessions in progress are finished. The second one cancels the running task."""
-    loop, task, stop = asyncio.get_running_loop(), asyncio.current_task(), StopRequest()
+    task, halt = asyncio.current_task(), Halt()
 
-    def on_signal() -> None:
-        if stop.reason is None:
-            stop.reason = INTERRUPT
+    def on_signal(_signal: signal.Signals) -> None:
+        if halt() is None:
+            halt.stop(INTERRUPT)
             console(to_errors=True).print(
                 "stopping: sessions in progress are finished; press Ctrl-C again to leave them for the next run"
             )
         elif task is not None:
             task.cancel()
 
+    with handling_signals(on_signal, signal.SIGINT):
+        yield halt
+
+
+@contextmanager
+def handling_signals(handle: Callable[[signal.Signals], None], *signals: signal.Signals) -> Iterator[None]:
+    """Call `handle` for these signals. On Windows and in other threads than the first they do what they always do."""
+    loop = asyncio.get_running_loop()
+    can_handle = sys.platform != "win32" and threading.current_thread() is threading.main_thread()
+    handled = signals if can_handle else ()
+    for number in handled:
+        loop.add_signal_handler(number, handle, number)
     try:
-        loop.add_signal_handler(signal.SIGINT, on_signal)
-    except (NotImplementedError, RuntimeError, ValueError):
-        # Not on Windows, nor in another thread: there Ctrl-C ends the program as it always did.
-        yield stop
-        return
-    try:
-        yield stop
+        yield
     finally:
-        loop.remove_signal_handler(signal.SIGINT)
+        for number in handled:
+            loop.remove_signal_handler(number)

@@ -7,8 +7,7 @@ import json
 import logging
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -18,12 +17,13 @@ import typer
 from afterword.cli.app import FAILED, Json, app
 from afterword.cli.calls import call_store
 from afterword.cli.output import console, day, money, print_json, spending_text, table
+from afterword.cli.progress import handling_signals
 from afterword.client.json_forms import iso_instant, status_json
 
 if TYPE_CHECKING:
     from afterword import Afterword
     from afterword.client.store_results import StoreCosts, StoreStatus
-    from afterword.client.values import FactChange, Halt, JobReport, JobResult, Scope
+    from afterword.client.values import FactChange, JobReport, JobResult, Scope
 
 DAYS_SHOWN = 14
 
@@ -169,7 +169,7 @@ def schedule_command(
         from afterword.client.values import Halt
 
         halt = Halt()
-        with _stopping(halt):
+        with handling_signals(lambda stopped_by: halt.stop(stopped_by.name), signal.SIGTERM, signal.SIGINT):
             if once:
                 return await store.run_due_jobs(halt=halt)
             await store.schedule(
@@ -203,22 +203,6 @@ def _show_report(report: JobReport, *, as_json: bool) -> None:
     parts = [str(report.ending), _result_text(report)]
     console().print(f"{iso_instant(report.at)} {report.name}: {', '.join(part for part in parts if part)}")
     sys.stdout.flush()
-
-
-@contextmanager
-def _stopping(halt: Halt) -> Iterator[None]:
-    """Take SIGTERM and Ctrl-C as a request to stop."""
-    loop, handled = asyncio.get_running_loop(), list[signal.Signals]()
-    # Not on Windows, nor in another thread: there Ctrl-C ends the program as it always did.
-    with suppress(NotImplementedError, RuntimeError, ValueError):
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, halt.stop, number.name)
-            handled.append(number)
-    try:
-        yield
-    finally:
-        for number in handled:
-            loop.remove_signal_handler(number)
 
 
 @app.command(name="worker")

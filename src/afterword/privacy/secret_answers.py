@@ -85,7 +85,7 @@ def announced_secrets(text: str, announcement: Announcement) -> list[Span]:
     plain = plain_form(text)
     lead = _LEAD.match(plain.text)
     start = lead.end() if lead else 0
-    end = max(start, _POLITE.search(plain.text).start())  # type: ignore[union-attr]  # it matches at the end of any text
+    end = max(start, next(_POLITE.finditer(plain.text)).start())  # it matches at the end of any text
     spans = [match.span() for match in _WORD.finditer(plain.text, start, end)]
     spans = [(first, _without_stop(plain, first, last)) for first, last in spans][:_MOST_WORDS]
     words = [plain.text[first:last] for first, last in spans]

@@ -184,7 +184,12 @@ def entry_line(entry: Entry) -> str:
 
 
 def _fact_line(fact: Fact) -> str:
-    return f"- {'; except: '.join(map(_with_notes, (fact, *fact.exceptions)))}"
+    return f"- {with_exceptions(fact, _with_notes)}"
+
+
+def with_exceptions(fact: Fact, words: Callable[[Fact], str] = lambda fact: safe_line(fact.statement)) -> str:
+    """Return the words of a fact and of its exceptions, by default their clean sentences."""
+    return "; except: ".join(map(words, (fact, *fact.exceptions)))
 
 
 def _with_notes(fact: Fact) -> str:

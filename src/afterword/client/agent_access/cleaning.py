@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from afterword.client.results import SearchHit
 from afterword.facts.assertions import Assertion, Evidence
@@ -15,40 +16,24 @@ from afterword.facts.transcripts import SourceTurn
 from afterword.privacy.prompt_injection import commands_assistant
 from afterword.recall.block import safe_line
 
+_TEXTS = ("subject", "attribute", "value", "statement", "limited_to", "outcome", "former_name")
+
+
+def _texts(said: Fact | Assertion) -> dict[str, Any]:
+    """Return the clean texts that a fact and an assertion both have."""
+    texts: dict[str, Any] = {name: _cleaned(getattr(said, name)) for name in _TEXTS}
+    return {**texts, "evidence": cleaned_evidence(said.evidence), "tags": tuple(map(safe_line, said.tags))}
+
 
 def cleaned_fact(fact: Fact) -> Fact:
     """Return a fact with clean texts."""
-    return replace(
-        fact,
-        subject=safe_line(fact.subject),
-        attribute=safe_line(fact.attribute),
-        value=safe_line(fact.value),
-        statement=safe_line(fact.statement),
-        limited_to=_cleaned(fact.limited_to),
-        outcome=_cleaned(fact.outcome),
-        former=_cleaned(fact.former),
-        former_name=_cleaned(fact.former_name),
-        exceptions=tuple(map(cleaned_fact, fact.exceptions)),
-        evidence=cleaned_evidence(fact.evidence),
-        tags=tuple(map(safe_line, fact.tags)),
-    )
+    exceptions = tuple(map(cleaned_fact, fact.exceptions))
+    return replace(fact, **_texts(fact), former=_cleaned(fact.former), exceptions=exceptions)
 
 
 def cleaned_assertion(assertion: Assertion) -> Assertion:
     """Return an assertion with clean texts."""
-    return replace(
-        assertion,
-        subject=safe_line(assertion.subject),
-        attribute=safe_line(assertion.attribute),
-        value=safe_line(assertion.value),
-        statement=safe_line(assertion.statement),
-        speaker=_cleaned(assertion.speaker),
-        limited_to=_cleaned(assertion.limited_to),
-        outcome=_cleaned(assertion.outcome),
-        former_name=_cleaned(assertion.former_name),
-        tags=tuple(map(safe_line, assertion.tags)),
-        evidence=cleaned_evidence(assertion.evidence),
-    )
+    return replace(assertion, **_texts(assertion), speaker=_cleaned(assertion.speaker))
 
 
 def cleaned_evidence(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:

@@ -105,14 +105,21 @@ def local_instant(value: object, log: ReadingLog) -> datetime | None:
     """Return an instant with its offset, or None. One without an offset is a local time of the log's zone."""
     if value is None:
         return None
-    try:
-        instant = value if isinstance(value, datetime) else datetime.fromisoformat(value)  # type: ignore[arg-type]  # else TypeError
-        local = in_zone(instant, log.zone)
-        local.astimezone(UTC)
-        return local
-    except (TypeError, ValueError, OverflowError):
+    local = _storable_instant(value, log.zone)
+    if local is None:
         log.skip("unreadable time")
+    return local
+
+
+def _storable_instant(value: object, zone: tzinfo) -> datetime | None:
+    if not isinstance(value, str | datetime):
         return None
+    try:
+        local = in_zone(value if isinstance(value, datetime) else datetime.fromisoformat(value), zone)
+        local.astimezone(UTC)  # a time that UTC does not have cannot be stored
+    except (ValueError, OverflowError):
+        return None
+    return local
 
 
 def message_text(content: object, log: ReadingLog) -> str:

@@ -102,12 +102,14 @@ def _lines(transaction: Session, scopes: Sequence[Scope], rows: Sequence[ScopeRo
         yield {"row": "end", "scope": str(scope)}
 
 
+ScopedRow = SessionRow | AssertionRow | WindowRow | VerdictRow | RunRow
+
+
 def _pages(
-    transaction: Session, table: type[SQLModel], key: Any, scope: ScopeRow, size: int = PAGE
+    transaction: Session, table: type[ScopedRow], key: Any, scope: ScopeRow, size: int = PAGE
 ) -> Iterator[list[Any]]:
     """Yield the rows of a scope in the order of their key, page by page."""
-    of_scope = col(table.scope_id) == scope.id  # type: ignore[attr-defined]  # every table that is paged has one
-    query: Any = select(table).where(of_scope).order_by(key).limit(size)
+    query: Any = select(table).where(col(table.scope_id) == scope.id).order_by(key).limit(size)
     rows = list(transaction.exec(query))
     while rows:
         yield rows
