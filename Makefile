@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 
 MCP1 = $(VENV)/mcp1
 
-.PHONY: demo test mcp1 lint check docs browser screenshots dist soak scorecard constraints clean
+.PHONY: demo test mcp1 lint check docs reference browser screenshots dist soak scorecard constraints clean
 
 demo: $(VENV)/.installed
 	$(BIN)/afterword demo
@@ -29,6 +29,10 @@ check: lint test
 docs: $(VENV)/.installed
 	PYTHONPATH=docs $(BIN)/python -m generator stage build/pages
 	$(BIN)/zensical build --strict --clean
+
+# The parts of pages that are made from the code: commands and settings.
+reference: $(VENV)/.installed
+	PYTHONPATH=docs $(BIN)/python -m generator reference
 
 # What the browser tests and the screenshots need; without it the tests are skipped.
 browser:

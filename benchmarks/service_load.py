@@ -37,7 +37,8 @@ import afterword
 from afterword.server.access import Memory, own_memory
 from afterword.server.app import create_app
 from afterword.server.connections import TimedConnection
-from afterword.settings import EmbeddingOptions, ServerOptions, Settings, StoreOptions
+from afterword.setting_sections import EmbeddingOptions, ServerOptions, StoreOptions
+from afterword.settings import Settings
 from afterword.store.database.urls import store_url
 
 RECALL, EMPTY = "/v1/memory/recall", "/v1/memory/nothing"

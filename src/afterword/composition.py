@@ -16,7 +16,8 @@ from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.embeddings import EndpointEmbedder
 from afterword.extractors.model.prices import Price, shipped_prices
 from afterword.recall.vectors import LocalEmbedder
-from afterword.settings import EmbeddingOptions, ModelOptions, Settings, modes_path
+from afterword.setting_sections import EmbeddingOptions, ModelOptions
+from afterword.settings import Settings, modes_path
 
 if TYPE_CHECKING:
     from afterword.extractors.extractor import Extractor

@@ -15,7 +15,8 @@ from afterword.extractors.errors import ExtractionError
 from afterword.extractors.model.embeddings import EndpointEmbedder
 from afterword.extractors.model.prices import shipped_prices
 from afterword.recall.vectors import Embedder, LocalEmbedder
-from afterword.settings import ModelOptions, Settings, SettingsInvalid, profile_path
+from afterword.setting_sections import ModelOptions
+from afterword.settings import Settings, SettingsInvalid, profile_path
 from afterword.store.database.engine import Store
 
 PACKAGES = ("autogen-agentchat", "autogen-ext", "sqlmodel", "instructor", "openai", "apscheduler")

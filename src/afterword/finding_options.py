@@ -8,19 +8,17 @@ from afterword.facts.findings import DAYS, FindingPolicy, WithTools
 
 
 class FindingsOptions(BaseModel):
-    """Whose findings are kept in memories that do not say so themselves: those of `agents`, with "*" of all agents.
-
-    With `advice` also what these agents advised. `agents_with_tools` says what happens to a finding of an agent that
-    used tools before: "review" (a person approves it) or "keep". A finding expires after `days` unless it is found
-    again.
-    """
+    """Whose findings are kept in memories that do not say so themselves."""
 
     model_config = ConfigDict(extra="forbid")
 
-    agents: list[str] = []
-    agents_with_tools: WithTools = WithTools.REVIEW
-    advice: bool = False
-    days: float = Field(default=DAYS, gt=0)
+    agents: list[str] = Field(default=[], description='the agents whose findings are kept; "*" is all')
+    agents_with_tools: WithTools = Field(
+        default=WithTools.REVIEW,
+        description='a finding after tool output waits for a person ("review"), or counts at once ("keep")',
+    )
+    advice: bool = Field(default=False, description="keep also what these agents advised")
+    days: float = Field(default=DAYS, gt=0, description="a finding expires after so many days unless it is found again")
 
     def policy(self) -> FindingPolicy:
         """Return the policy that the store takes."""

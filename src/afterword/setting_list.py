@@ -69,10 +69,11 @@ def commented_profile() -> str:
             lines += ["", *_about(head), f"[{head}]"]
         section = head
         if is_table(field):
-            lines += ["", "# The price of a model in US dollars for a million tokens."]
+            lines += ["", f"# {name}: {field.description}"]
             lines += [f'# [{name}."gpt-4o-mini"]', '# prompt_usd = "0.15"', '# completion_usd = "0.60"', ""]
         else:
-            lines.append(f"# {key} = {_as_toml(field)}" if field.default is not None else f"# {key} is not set")
+            shown = f"{key} = {_as_toml(field)}" if field.default is not None else f"{key} is not set"
+            lines.append(f"# {shown}  # {field.description}")
     return "\n".join(lines) + "\n"
 
 

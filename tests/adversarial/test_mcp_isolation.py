@@ -18,7 +18,8 @@ from mcp.shared.exceptions import MCPError
 
 import afterword
 from afterword import Afterword, ScopeMemory
-from afterword.settings import EmbeddingOptions, Settings
+from afterword.setting_sections import EmbeddingOptions
+from afterword.settings import Settings
 from mcp_clients import Person, client_of, connected, server_of, serving_http
 
 USERS = ("mira", "mira2", "Mira", "mi%72a", "mira.mira", "noor")

@@ -16,7 +16,8 @@ from mcp_types import TextContent, TextResourceContents
 
 import afterword
 from afterword import Afterword, ScopeMemory
-from afterword.settings import EmbeddingOptions, Settings
+from afterword.setting_sections import EmbeddingOptions
+from afterword.settings import Settings
 from mcp_clients import MODES, Person, call, client_of, error_of, server_of
 
 READING = {"recall", "list_facts", "get_fact", "get_context", "list_sessions"}

@@ -13,7 +13,8 @@ from mcp.shared.exceptions import MCPError
 
 import afterword
 from afterword import Afterword
-from afterword.settings import EmbeddingOptions, Settings
+from afterword.setting_sections import EmbeddingOptions
+from afterword.settings import Settings
 from mcp_clients import MODES, Person, call, connected, error_of, serving_http
 
 READING = {"recall", "list_facts", "get_fact", "get_context", "list_sessions"}

@@ -33,7 +33,8 @@ from afterword.facts.assertions import Kind
 from afterword.facts.fact import Status
 from afterword.pipeline.batch import Failure, NotDue
 from afterword.pipeline.session import SessionOutcome
-from afterword.settings import RetentionOptions, Settings
+from afterword.setting_sections import RetentionOptions
+from afterword.settings import Settings
 from afterword.store.scope_rows import Policy
 from saved import write_manifest, write_state
 

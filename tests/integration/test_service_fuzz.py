@@ -13,7 +13,8 @@ import uvicorn
 
 import afterword
 from afterword.server.app import create_app
-from afterword.settings import EmbeddingOptions, ServerOptions, Settings, StoreOptions
+from afterword.setting_sections import EmbeddingOptions, ServerOptions, StoreOptions
+from afterword.settings import Settings
 
 
 @dataclass(frozen=True)

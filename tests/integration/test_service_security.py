@@ -21,7 +21,8 @@ from afterword import Afterword
 from afterword.errors import ArgumentInvalid, ScopeInvalid
 from afterword.server.app import create_app
 from afterword.server.listener import is_loopback, serve
-from afterword.settings import EmbeddingOptions, ServerOptions, Settings, StoreOptions
+from afterword.setting_sections import EmbeddingOptions, ServerOptions, StoreOptions
+from afterword.settings import Settings
 from service import ServiceClient, said, serving
 
 SECRET_WORDS = "zanzibar quokka"

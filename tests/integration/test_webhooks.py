@@ -18,7 +18,8 @@ import afterword
 from afterword import Afterword
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.pipeline.background.webhook_addresses import AddressRefused, AddressRules, WebhookUrl
-from afterword.settings import EmbeddingOptions, RetryOptions, ScheduleOptions, Settings, StoreOptions
+from afterword.setting_sections import EmbeddingOptions, RetryOptions, ScheduleOptions, StoreOptions
+from afterword.settings import Settings
 from afterword.webhook_options import WebhookOptions
 from commands import Commands
 from receiving import Receiver, receiving

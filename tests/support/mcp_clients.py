@@ -19,7 +19,7 @@ from afterword import Afterword, ScopeMemory
 from afterword.server.app import create_app
 from afterword.server.mcp.registration import memory_server
 from afterword.server.mcp.server import MemoryServer, ToolCaller
-from afterword.settings import ServerOptions
+from afterword.setting_sections import ServerOptions
 
 MODES = ("auto", "legacy")
 """The new protocol, and the one with a handshake."""

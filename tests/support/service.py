@@ -11,7 +11,7 @@ import httpx
 
 from afterword import Afterword
 from afterword.server.app import create_app
-from afterword.settings import ServerOptions
+from afterword.setting_sections import ServerOptions
 
 
 @dataclass

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from afterword.extractors.extractor import Usage
 from afterword.extractors.model.prices import Price, shipped_prices
 from afterword.pipeline.budget import Budget, CostTracker, dollars
-from afterword.settings import PriceOptions
+from afterword.setting_sections import PriceOptions
 from afterword.store.costs import Spending
 
 COUNTS = st.integers(0, 10_000_000)

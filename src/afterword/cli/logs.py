@@ -11,7 +11,8 @@ from typing import Any
 from opentelemetry import trace
 
 from afterword import settings
-from afterword.settings import LogFormat, LogLevel, LogOptions, SettingsInvalid
+from afterword.setting_sections import LogFormat, LogLevel, LogOptions
+from afterword.settings import SettingsInvalid
 
 NAME = "afterword.cli"
 FIELDS = ("stage", "scope", "session_id", "run_id", "job")

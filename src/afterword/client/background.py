@@ -22,7 +22,7 @@ from afterword.pipeline.background.periodic_jobs import (
     PeriodicJobs,
 )
 from afterword.pipeline.background.webhook_sending import WEBHOOKS
-from afterword.settings import ScheduleOptions
+from afterword.setting_sections import ScheduleOptions
 from afterword.store.database.engine import Store
 from afterword.store.transfer.fact_json import iso_instant
 

@@ -17,7 +17,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.validity.timeline import facts_at
 from afterword.pipeline.consolidation import read_judging_coverage
 from afterword.privacy.policy import OFF_THE_RECORD, SECRETS_MASKED
-from afterword.settings import PrivacyOptions
+from afterword.setting_sections import PrivacyOptions
 from afterword.store import costs, jobs, lookup, runs, scope_rows, sessions
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store

@@ -19,7 +19,8 @@ from afterword.evaluation.scoring.opinions import ModelOpinion, ask_opinions
 from afterword.evaluation.trial import Order, System, run_trial, story_scopes
 from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.extractors.testing import ScriptedEndpoint, recorded_model, replayed
-from afterword.settings import ModelOptions, Settings
+from afterword.setting_sections import ModelOptions
+from afterword.settings import Settings
 from afterword.store.database.engine import Store
 
 if TYPE_CHECKING:

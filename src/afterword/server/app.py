@@ -30,7 +30,7 @@ from afterword.server.guard import Guard
 from afterword.server.mcp.http import add_mcp
 from afterword.server.pages.mount import add_pages
 from afterword.server.problems import MEDIA_TYPE, UNAVAILABLE, add_handlers, problem
-from afterword.settings import ServerOptions
+from afterword.setting_sections import ServerOptions
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 PROBLEMS = {

@@ -13,7 +13,7 @@ from afterword.errors import ArgumentInvalid
 from afterword.server.app import create_app
 from afterword.server.connections import TimedConnection
 from afterword.server.pages.mount import one_time_link
-from afterword.settings import ServerOptions
+from afterword.setting_sections import ServerOptions
 
 MOST_CONNECTIONS = 1000
 KEEP_ALIVE_S = 30

@@ -1,0 +1,291 @@
+"""The sections of the settings: what each setting means, its type and its default."""
+
+from __future__ import annotations
+
+import os
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from importlib.util import find_spec
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+from afterword.facts.assertions import Kind
+from afterword.privacy.policy import FACTS_PER_SESSION, Privacy
+from afterword.privacy.record_requests import OFF, ON, Markers
+from afterword.privacy.secret_kinds import Secret
+from afterword.store.database.engine import Connections
+from afterword.store.database.urls import DEFAULT_URL
+from afterword.store.forgetting.erase_requests import WAIT
+from afterword.store.forgetting.retention import Retention
+from afterword.store.retry_schedule import Retries
+
+LogFormat = Literal["text", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
+class StoreOptions(BaseModel):
+    """The database that holds the facts."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    url: str = Field(default=DEFAULT_URL, description="the store: a SQLite file or a PostgreSQL database")
+    pool_size: int = Field(default=10, ge=1, description="connections of a process to PostgreSQL")
+    statement_timeout_s: float = Field(default=60.0, gt=0, description="how long one statement of PostgreSQL may take")
+
+    def connections(self) -> Connections:
+        """Return the settings that the store takes for its connections."""
+        return Connections(self.pool_size, self.statement_timeout_s)
+
+
+class RetryOptions(BaseModel):
+    """How often a failed session is tried before it is set aside.
+
+    Each pause between two tries is four times as long as the one before it.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    tries: int = Field(default=6, ge=1, description="how often a session is tried in all")
+    first_pause_s: float = Field(default=60.0, ge=0, description="the pause before the second try")
+    longest_pause_s: float = Field(default=6 * 3600.0, ge=0, description="no pause is longer")
+
+    def policy(self) -> Retries:
+        """Return the retry policy that the store takes."""
+        return Retries(self.tries, self.first_pause_s, self.longest_pause_s)
+
+
+class ScheduleOptions(BaseModel):
+    """How often `afterword schedule` runs each job: an interval in seconds, or five cron fields.
+
+    "*/5 * * * *", for example, is every five minutes.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    pending: float | str = Field(default=60, description="process recorded sessions")
+    retries: float | str = Field(default=60, description="queue failed sessions again whose pause is over")
+    consolidation: float | str = Field(default=3600, description="consolidate the memories that are due")
+    embedding: float | str = Field(default=60, description="make missing vectors, if there is an embedder")
+    retention: float | str = Field(default=24 * 3600.0, description="erase what is older than [retention] allows")
+    webhooks: float | str = Field(default=15, description="send posts to webhooks")
+    timezone: str = Field(default="UTC", description="the time zone of cron fields")
+    jitter_s: float = Field(default=5.0, ge=0, description="a random delay of each start")
+    lease_s: float = Field(
+        default=120.0, gt=0, description="when the process of a job dies, another one starts the job after this time"
+    )
+    new_sessions: int = Field(
+        default=5, ge=1, description="a memory is consolidated after at least so many new sessions"
+    )
+    idle_s: float = Field(
+        default=600.0, ge=0, description="a memory is consolidated when nothing has happened in it for this time"
+    )
+    apart_s: float = Field(
+        default=24 * 3600.0, ge=0, description="a memory is consolidated again after this time at the earliest"
+    )
+    defer: bool = Field(default=False, description="hand sessions to `afterword worker` instead of processing them")
+
+
+class RetentionOptions(BaseModel):
+    """How many days sessions and facts are kept; what is not set is kept for good.
+
+    Facts that only one session supports are erased with it.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    session_days: float | None = Field(default=None, gt=0, description="after the last turn of a session")
+    fact_days: float | None = Field(
+        default=None, gt=0, description="after a fact was last said, for the kinds without a number of their own"
+    )
+    preference_days: float | None = Field(default=None, gt=0, description="for preferences")
+    entity_days: float | None = Field(default=None, gt=0, description="for entities")
+    decision_days: float | None = Field(default=None, gt=0, description="for decisions")
+    finding_days: float | None = Field(default=None, gt=0, description="after a finding of an agent was last found")
+
+    def policy(self) -> Retention:
+        """Return how long the store keeps sessions and facts."""
+        days = {kind: getattr(self, f"{kind}_days") or self.fact_days for kind in Kind}
+        sessions = timedelta(days=self.session_days) if self.session_days else None
+        findings = timedelta(days=self.finding_days) if self.finding_days else None
+        return Retention(sessions, {kind: timedelta(days=count) for kind, count in days.items() if count}, findings)
+
+
+class EndpointOptions(BaseModel):
+    """The address of an endpoint, and the key that is sent to it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    base_url: str | None = Field(
+        default=None,
+        description="the address of the endpoint; without one the environment's `OPENAI_BASE_URL`, else OpenAI",
+    )
+    api_key: SecretStr | None = Field(
+        default=None, description="the key of the endpoint; without one the environment's `OPENAI_API_KEY`"
+    )
+
+    def used_key(self) -> str | None:
+        """Return the key that is sent: `api_key`, else the environment's `OPENAI_API_KEY`, else None."""
+        return (self.api_key.get_secret_value() if self.api_key else os.environ.get("OPENAI_API_KEY")) or None
+
+
+class ModelOptions(EndpointOptions):
+    """The language model that extracts facts and judges pairs."""
+
+    name: str = Field(default="gpt-4o-mini", description="the name of the model")
+    mode: Literal["auto", "json_schema", "tools", "json"] = Field(
+        default="auto", description='how JSON is requested; "auto" tries the endpoint once and remembers what works'
+    )
+    timeout_s: float = Field(default=60.0, gt=0, description="how long one request may take")
+    max_retries: int = Field(default=3, ge=0, description="how often a failed request is repeated")
+    max_completion_tokens: int | None = Field(
+        default=None, gt=0, description="the longest answer; under a budget 8,192 unless set"
+    )
+    statement_language: str | None = Field(
+        default=None,
+        pattern=r"^[^\W\d_][\w -]{1,39}$",
+        description='the language of statements, such as "English"; by default that of the session',
+    )
+
+
+class EmbeddingOptions(EndpointOptions):
+    """The embedder, whose vectors let recall rank by meaning as well as by words.
+
+    All settings but `kind` are for an endpoint.
+    """
+
+    kind: Literal["auto", "none", "local", "endpoint"] = Field(
+        default="auto",
+        description='"none", "local" (a model on this machine), "endpoint", or "auto": local where it is installed',
+    )
+    model: str = Field(default="text-embedding-3-small", description="the name of the model of an endpoint")
+    dimension: int = Field(default=1536, ge=1, description="how many numbers a vector has")
+    shorten: bool = Field(
+        default=False, description="request vectors of this dimension, which not every model supports"
+    )
+    timeout_s: float = Field(default=30.0, gt=0, description="how long one request may take")
+    batch: int = Field(default=128, ge=1, le=2048, description="texts in one request")
+
+    @property
+    def used_kind(self) -> Literal["none", "local", "endpoint"]:
+        """The kind that is used on this machine."""
+        if self.kind == "auto":
+            return "none" if find_spec("wordllama") is None else "local"
+        return self.kind
+
+
+class RecallOptions(BaseModel):
+    """What an agent is told."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    budget_tokens: int = Field(default=2_000, ge=1, description="the most tokens of a block")
+    timeout_s: float = Field(default=2.0, gt=0, description="how long a turn waits for the store")
+    other_people: bool = Field(
+        default=False,
+        description="agents are told the words of people who do not own a memory, unless the memory says otherwise",
+    )
+
+
+class BudgetOptions(BaseModel):
+    """What models may cost, and how long a session may take.
+
+    A request whose worst-case cost would exceed the budget is not sent. A session that takes longer fails.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    usd_per_run: Decimal | None = Field(default=None, ge=0, description="US dollars for one run")
+    usd_per_day: Decimal | None = Field(
+        default=None, ge=0, description="US dollars for one day (UTC), over all processes"
+    )
+    tokens_per_run: int | None = Field(default=None, ge=0, description="tokens for one run")
+    tokens_per_day: int | None = Field(default=None, ge=0, description="tokens for one day (UTC), over all processes")
+    seconds_per_session: float | None = Field(
+        default=300.0,
+        gt=0,
+        description="how long the work on one session may take, without the time in which a model answers",
+    )
+
+
+class PriceOptions(BaseModel):
+    """The price of one model in US dollars for a million tokens. It replaces the price that is shipped, if any."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    prompt_usd: Decimal = Field(ge=0, description="for a million tokens of prompts")
+    completion_usd: Decimal = Field(ge=0, description="for a million tokens of answers")
+    cached_usd: Decimal | None = Field(
+        default=None, ge=0, description="for a million tokens of prompts that the provider has cached"
+    )
+    as_of: date | None = Field(default=None, description="the day of the price")
+    source: str = Field(default="", description="where the price stands")
+
+
+class PrivacyOptions(BaseModel):
+    """What never reaches the store: secrets, and what is said off the record."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    redact: bool = Field(default=True, description="mask secrets before anything is stored or sent")
+    redact_kinds: list[Secret] = Field(default=list(Secret), description="the kinds of secrets that are masked")
+    off_record: list[str] = Field(
+        default=list(OFF), description="a turn that begins with one of these phrases starts what is off the record"
+    )
+    on_record: list[str] = Field(default=list(ON), description="a turn that begins with one of these phrases ends it")
+    erase: Literal["ask", "auto"] = Field(
+        default="ask",
+        description='whether "forget that" is erased by `forget --asked` only ("ask"), or after a while ("auto")',
+    )
+    erase_wait_h: float = Field(
+        default=WAIT / timedelta(hours=1),
+        ge=0,
+        description='with "auto", how many hours it is hidden before it is erased',
+    )
+    facts_per_session: int = Field(
+        default=FACTS_PER_SESSION,
+        ge=1,
+        description="facts of one session beyond this number are counted, listed by `why` and not kept",
+    )
+
+    @property
+    def erases(self) -> bool:
+        """Whether what people asked to be forgotten is erased without anybody's approval."""
+        return self.erase == "auto"
+
+    @property
+    def erase_wait(self) -> timedelta:
+        """How long something is hidden before it is erased without anybody's approval."""
+        return timedelta(hours=self.erase_wait_h)
+
+    def due_at(self, hidden_since: datetime) -> datetime | None:
+        """Return when something hidden is erased without anybody's approval; None if it is not."""
+        return hidden_since + self.erase_wait if self.erases else None
+
+    def policy(self) -> Privacy:
+        """Return the privacy policy that the store takes."""
+        kinds = frozenset(self.redact_kinds if self.redact else ())
+        return Privacy(kinds, Markers(tuple(self.off_record), tuple(self.on_record)), self.facts_per_session)
+
+
+class LogOptions(BaseModel):
+    """Which log records the command line writes to standard error, and in which format."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: LogFormat = Field(default="text", description="text, or one JSON object per line")
+    level: LogLevel = Field(default="warning", description="the least serious level that is written")
+
+
+class ServerOptions(BaseModel):
+    """How `afterword serve` listens, and what it allows."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    host: str = Field(default="127.0.0.1", description="the address that it listens on")
+    port: int = Field(default=8321, ge=0, le=65535, description="the port that it listens on; 0 takes a free one")
+    allowed_hosts: list[str] = Field(default=[], description='further host names that it answers for; "*" is any')
+    cors_origins: list[str] = Field(default=[], description="the origins of web pages that may call it")
+    requests_per_minute: int = Field(default=1200, ge=1, description="requests that one key may make in a minute")
+    longest_body_bytes: int = Field(default=8_000_000, ge=1000, description="the longest body of a request")
+    body_timeout_s: float = Field(default=30.0, gt=0, description="how long a body may take to arrive")

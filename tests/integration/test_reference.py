@@ -1,0 +1,123 @@
+"""The reference: what is made from the code is complete and in step."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from sqlmodel import SQLModel
+
+import afterword
+from afterword.recall.block import (
+    CLOSING,
+    FINDINGS_HEADING,
+    FOR_QUESTION,
+    FORMER_HEADING,
+    HEADINGS,
+    LONGEST_CONTEXT,
+    LONGEST_TURN,
+    PREFACE,
+    TURNS_HEADING,
+    missing_line,
+    opening_tag,
+)
+from afterword.server.mcp.reading_tools import READING_TOOLS
+from afterword.server.mcp.writing_tools import ASKING_TOOLS
+from afterword.setting_names import setting_fields, variable_of
+from afterword.settings import Settings
+from generator.command_pages import commands_and_options
+from generator.reference import PARTS, with_part, write_pages
+from generator.service_pages import openapi_document
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the pages that are made from the code."""
+    folder = tmp_path_factory.mktemp("pages")
+    write_pages(folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_what_is_made_from_the_code_is_in_step(repository: Path, name: str) -> None:
+    page = (repository / name).read_text(encoding="utf-8")
+    assert page == with_part(page, PARTS[name]()), "run `make reference`"
+
+
+def test_every_setting_has_a_type_a_default_a_variable_and_a_meaning(repository: Path) -> None:
+    page = (repository / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
+    for name, setting in setting_fields(Settings):
+        assert setting.description, name
+        row = re.search(
+            rf"^\| `{name.rpartition('.')[2]}` \| (.+?) \| (.+?) \| `{variable_of(name)}` \| (.+?) \|$", page, re.M
+        )
+        assert row, name
+
+
+def test_every_command_and_option_is_documented(repository: Path) -> None:
+    page = (repository / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
+    glance, _, options = page.partition("## Every option")
+    for command, names in commands_and_options():
+        section = re.search(rf"^###? `{command}`\n(.*?)(?=^##|\Z)", options, re.DOTALL | re.MULTILINE)
+        assert section, command
+        assert command.count(" ") != 1 or f"`{command}" in glance, command
+        for name in names:
+            assert re.search(rf"^\| `{re.escape(name)}` \| .*\| .+\.? \|$", section[1], re.MULTILINE), (
+                f"{command}: {name}"
+            )
+
+
+def test_every_public_name_and_method_has_a_signature_and_a_text(written: Path) -> None:
+    page = (written / "reference" / "api.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^###? `(\S+)`\n(.*?)(?=^###? `|\Z)", page, re.DOTALL | re.MULTILINE))
+    names = [name for name in afterword.__all__ if not name.startswith("__")]
+    for kind in (afterword.Afterword, afterword.ScopeMemory, afterword.FactMemory):
+        names += [f"{kind.__name__}.{name}" for name in _own_methods(kind)]
+    assert len(names) > 150
+    for name in names:
+        assert sections[name].strip().startswith("```python\n"), name
+        assert re.search(r"```\n\n\w", sections[name]), f"{name} has no docstring"
+
+
+def _own_methods(kind: type) -> set[str]:
+    """Return the public methods that the classes of this project give to a class."""
+    own = (base for base in kind.__mro__ if base.__module__.startswith("afterword."))
+    members = (pair for base in own for pair in vars(base).items())
+    return {name for name, member in members if name[0] != "_" and callable(member) and not isinstance(member, type)}
+
+
+def test_every_operation_of_the_service_is_documented(written: Path) -> None:
+    page = (written / "reference" / "rest.md").read_text(encoding="utf-8")
+    document = openapi_document()
+    for path, operations in document["paths"].items():
+        for method in operations:
+            assert f"## `{method.upper()} {path}`" in page
+    for name in document["components"]["schemas"]:
+        assert f"### `{name}`" in page
+
+
+def test_every_tool_and_every_table_is_documented(written: Path) -> None:
+    pages = written / "reference"
+    tools = (pages / "mcp.md").read_text(encoding="utf-8")
+    for name in (
+        *READING_TOOLS,
+        *ASKING_TOOLS,
+        "forget",
+        "memory",
+        "memory://facts/{fact_id}",
+        "memory://sessions/{session_id}",
+    ):
+        assert f"### `{name}`" in tools, name
+    tables = (pages / "tables.md").read_text(encoding="utf-8")
+    for name, columns in SQLModel.metadata.tables.items():
+        assert f"## `{name}`" in tables
+        assert all(f"| `{column.name}` |" in tables for column in columns.columns)
+
+
+def test_the_page_of_the_block_shows_what_is_rendered(repository: Path) -> None:
+    page = (repository / "docs" / "reference" / "block.md").read_text(encoding="utf-8")
+    headings = (*HEADINGS.values(), FORMER_HEADING, TURNS_HEADING, FINDINGS_HEADING)
+    for text in (opening_tag("LABEL"), FOR_QUESTION.strip(), PREFACE, CLOSING, missing_line(2), *headings):
+        assert text in page, text
+    assert f"{LONGEST_TURN} characters of a turn and {LONGEST_CONTEXT} of the one before" in page
