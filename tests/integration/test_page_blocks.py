@@ -58,6 +58,8 @@ class FragmentRunner(PageRunner):
             pending = eval(code, self._session)
             if code.co_flags & CO_COROUTINE:
                 asyncio.run(pending)
+        if shown is not None:
+            self._compare(shown, self.captured.readouterr().out)
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,8 @@ def a_saved_session_and_a_model(runner: PageRunner) -> Mapping[str, Any]:
 PAGES = {
     "docs/agent-framework.md": Fragments({"pip": "the index"}, {}, framework_client, start_and_stop_the_service),
     "docs/explanations/recall.md": Fragments(),
+    "docs/explanations/time.md": Fragments(),
+    "docs/explanations/undo.md": Fragments(),
     "docs/findings.md": Fragments(prepare=a_finding),
     "docs/observability.md": Fragments(),
     "docs/quality.md": Fragments({"make": "test_eval.py scores the same recording"}),
