@@ -213,13 +213,7 @@ class Masking:
             is_image = key == "data" and _IMAGE_DATA.fullmatch(value)
             return value if is_image or key in NEVER_MASKED else self._mask_string(value, key, depth)
         if isinstance(value, Mapping):
-            if not _CONTENT_KEYS.isdisjoint(value) and depth == 0:
-                self._speaker = _speaker_of(value)
-            is_part = key in _CONTENT_KEYS and value.get("type") == "text"
-            return {
-                name: self._mask_value(inner, "content" if is_part and name == "text" else str(name), depth)
-                for name, inner in value.items()
-            }
+            return self._mask_object(value, key, depth)
         if isinstance(value, list):
             if key not in _CONTENT_KEYS:
                 self._announced = None
@@ -227,6 +221,15 @@ class Masking:
         if isinstance(value, int) and not isinstance(value, bool):
             return self._mask_number(value, key)
         return value
+
+    def _mask_object(self, value: Mapping[Any, Any], key: str, depth: int) -> dict[Any, Any]:
+        if not _CONTENT_KEYS.isdisjoint(value) and depth == 0:
+            self._speaker = _speaker_of(value)
+        is_part = key in _CONTENT_KEYS and value.get("type") == "text"
+        return {
+            name: self._mask_value(inner, "content" if is_part and name == "text" else str(name), depth)
+            for name, inner in value.items()
+        }
 
     def _mask_number(self, value: int, key: str) -> int:
         kind = kind_of_named_field(key, str(value))

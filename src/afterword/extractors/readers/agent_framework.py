@@ -5,7 +5,7 @@ What is pickled in a checkpoint is never decoded, since decoding runs code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from afterword.extractors.readers.duplicates import merge_views
 from afterword.extractors.readers.utterances import (
@@ -140,26 +140,31 @@ def _read(message: JsonObject, log: ReadingLog, agents: frozenset[str]) -> Itera
     said_at = local_instant(properties.get(SAID_AT), log)
     source, speaker_role = _speaker(message, agents)
     words = []
-    for content in contents if isinstance(contents, list) else ():
+    for text, mark in _content_texts(contents if isinstance(contents, list) else (), log):
+        if mark is None:
+            words.append(text)
+        else:
+            yield Utterance(source, text, Role.TOOL, said_at, None, mark)
+    text = "\n".join(words)
+    if is_injected(properties):
+        speaker_role = Role.MEMORY
+    elif speaker_role is Role.HUMAN and is_loop_text(text):
+        source, speaker_role = "workflow", Role.SYSTEM
+    if text:
+        yield Utterance(source, text, speaker_role, said_at)
+
+
+def _content_texts(contents: Iterable[object], log: ReadingLog) -> Iterator[tuple[str, str | None]]:
+    """Yield the texts of the contents of a message, each with the mark of its tool call or result."""
+    for content in contents:
         if isinstance(content, str):
-            words.append(without_data_urls(content))
+            yield without_data_urls(content), None
         elif isinstance(content, dict):
             text, mark = _content_text(content, log)
-            if mark is not None:
-                yield Utterance(source, text, Role.TOOL, said_at, None, mark)
-            elif text:
-                words.append(text)
+            if text or mark is not None:
+                yield text, mark
         else:
             log.skip("unreadable content")
-    text = "\n".join(words)
-    if not text:
-        return
-    if is_injected(properties):
-        yield Utterance(source, text, Role.MEMORY, said_at)
-    elif speaker_role is Role.HUMAN and is_loop_text(text):
-        yield Utterance("workflow", text, Role.SYSTEM, said_at)
-    else:
-        yield Utterance(source, text, speaker_role, said_at)
 
 
 def _speaker(message: JsonObject, agents: frozenset[str]) -> tuple[str, Role]:

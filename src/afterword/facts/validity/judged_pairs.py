@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from afterword.facts.assertions import PERSON, RETIRING, Assertion, Extent, Relation, SpeechAct, Verdict
 from afterword.facts.subjects import SubjectNames, Subjects, names_subject, share_topic
@@ -12,6 +13,7 @@ from afterword.facts.validity.retirement_guard import refusal_reason
 from afterword.facts.validity.wording import remainder_fault
 from afterword.facts.words import folded, terms
 
+T = TypeVar("T")
 IdPair = tuple[str, str]
 """The ids of two assertions, the earlier-said first."""
 
@@ -196,10 +198,8 @@ class JudgedPairs:
                 is_open = (old, right) not in self.relations and self.roots[old] != self.roots[right]
                 if is_open and (old, right) not in allowed and self._is_allowed(old, right):
                     inherited[old, right] = Relation.CHANGES
-                    if (old, wrong) in self.extents:
-                        self.extents[old, right] = self.extents[old, wrong]
-                    if (old, wrong) in self.remainders:
-                        self.remainders[old, right] = self.remainders[old, wrong]
+                    _copy_entry(self.extents, (old, wrong), (old, right))
+                    _copy_entry(self.remainders, (old, wrong), (old, right))
                     retired_by[right].add(old)
         return inherited
 
@@ -280,6 +280,12 @@ class JudgedPairs:
     def _is_overruled(self, earlier: str, later: str) -> bool:
         """Whether a person has decided between the two facts, and this verdict is another judge's."""
         return self._contest(earlier, later) in self._settled and self.decided[earlier, later].judge != PERSON
+
+
+def _copy_entry(noted: dict[IdPair, T], source: IdPair, target: IdPair) -> None:
+    """Note for one pair what was noted for another one, if anything was."""
+    if source in noted:
+        noted[target] = noted[source]
 
 
 def _is_about_less(old: Assertion, new: Assertion) -> bool:

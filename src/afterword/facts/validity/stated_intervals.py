@@ -19,46 +19,64 @@ def stated_intervals(pairs: JudgedPairs, corrected_by: Mapping[str, str]) -> dic
     It is the interval that was said. A correction without a start begins where the corrected assertion began, and a
     restatement takes over the bounds of what it repeats. What continues an assertion brings a new end.
     """
-    intervals: dict[str, Interval] = {}
-    continuing = {later for laters in pairs.continued_by.values() for later in laters if later not in corrected_by}
-    corrected_starts: dict[str, list[datetime]] = defaultdict(list)
+    stated = _StatedIntervals(pairs, corrected_by)
     for assertion in pairs.ordered:
+        stated.add(assertion)
+    return stated.intervals
+
+
+class _StatedIntervals:
+    """The intervals of the assertions so far. Each is added after those that were said before it."""
+
+    def __init__(self, pairs: JudgedPairs, corrected_by: Mapping[str, str]) -> None:
+        self.intervals: dict[str, Interval] = {}
+        self._pairs, self._corrected_by = pairs, corrected_by
+        self._continuing = {
+            later for laters in pairs.continued_by.values() for later in laters if later not in corrected_by
+        }
+        self._corrected_starts: dict[str, list[datetime]] = defaultdict(list)
+
+    def add(self, assertion: Assertion) -> None:
+        """Add the interval of an assertion."""
+        start, end = self._restated(assertion)
+        if assertion.id in self._continuing:
+            start, end = self._without_gap(start, assertion), assertion.valid_to
+        self.intervals[assertion.id] = (start if end is None else min(start, end), end)
+        if assertion.id in self._corrected_by:
+            for later, relation in self._pairs.retirements[assertion.id]:
+                if relation is Relation.CORRECTS:
+                    self._corrected_starts[later].append(self.intervals[assertion.id][0])
+        if assertion.id in self._continuing and end is not None:
+            self._shorten_continued(assertion, end)
+
+    def _restated(self, assertion: Assertion) -> Interval:
+        """Return the interval that an assertion names, with the bounds that it takes over."""
         start, end = assertion.valid_from or assertion.said_at, assertion.valid_to
         if assertion.valid_from is None and assertion.act is SpeechAct.STATE:
-            start = min([start, *corrected_starts[assertion.id]])
-        for repeated in pairs.members.get(pairs.roots[assertion.id], []):
-            if repeated.id in intervals and repeated.id not in corrected_by:
+            start = min([start, *self._corrected_starts[assertion.id]])
+        for repeated in self._said_before(assertion):
+            if repeated.id not in self._corrected_by:
                 start, end = _restated_interval(assertion, repeated, start, end)
-                if repeated.id in continuing and assertion.valid_to is None:
-                    end = intervals[repeated.id][1]
-        if assertion.id in continuing:
-            start, end = _without_gap(start, assertion, pairs, intervals), assertion.valid_to
-        intervals[assertion.id] = (start if end is None else min(start, end), end)
-        for later, relation in pairs.retirements[assertion.id] if assertion.id in corrected_by else ():
-            if relation is Relation.CORRECTS:
-                corrected_starts[later].append(intervals[assertion.id][0])
-        if assertion.id in continuing:
-            _shorten(assertion, pairs, intervals)
-    return intervals
+                if repeated.id in self._continuing and assertion.valid_to is None:
+                    end = self.intervals[repeated.id][1]
+        return start, end
 
+    def _said_before(self, assertion: Assertion) -> list[Assertion]:
+        """Return the assertions of the same fact that were said before."""
+        members = self._pairs.members.get(self._pairs.roots[assertion.id], [])
+        return [member for member in members if member.id in self.intervals and member.id != assertion.id]
 
-def _without_gap(
-    start: datetime, continuing: Assertion, pairs: JudgedPairs, intervals: Mapping[str, Interval]
-) -> datetime:
-    """Return the start of an assertion that continues others. No gap is left where it begins a day after their end."""
-    repeated = pairs.members.get(pairs.roots[continuing.id], [])
-    ends = [end for each in repeated if each.id in intervals and (end := intervals[each.id][1]) is not None]
-    return min((end for end in ends if end < start <= end + _ONE_DAY), default=start)
+    def _without_gap(self, start: datetime, continuing: Assertion) -> datetime:
+        """Return the start of an assertion that continues others. No gap is left if it begins a day after their end."""
+        ends = (self.intervals[each.id][1] for each in self._said_before(continuing))
+        return min((end for end in ends if end is not None and end < start <= end + _ONE_DAY), default=start)
 
-
-def _shorten(continuing: Assertion, pairs: JudgedPairs, intervals: dict[str, Interval]) -> None:
-    """End what is continued where its continuation ends, if it had a later end or none."""
-    new_end = intervals[continuing.id][1]
-    for each in pairs.members.get(pairs.roots[continuing.id], []):
-        if new_end is not None and each.id in intervals and each.id != continuing.id:
-            start, end = intervals[each.id]
+    def _shorten_continued(self, continuing: Assertion, new_end: datetime) -> None:
+        """End what is continued where its continuation ends, if it had a later end or none."""
+        for each in self._said_before(continuing):
+            start, end = self.intervals[each.id]
             if end is None or end > new_end:
-                intervals[each.id] = min(start, new_end), new_end
+                self.intervals[each.id] = min(start, new_end), new_end
 
 
 def _restated_interval(assertion: Assertion, repeated: Assertion, start: datetime, end: datetime | None) -> Interval:

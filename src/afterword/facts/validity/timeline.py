@@ -315,18 +315,15 @@ def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | N
     if status is Status.CURRENT:
         status = _open_status(history, rivals)
     lead, members = history.lead, history.members
-    statement, value = lead.statement, lead.value
     reworded = history.words_at(at)
-    if reworded is not None:
-        statement, value = reworded, reworded_value(value, reworded)
     return Fact(
         id=history.id,
         scope=lead.scope,
         kind=lead.kind,
         subject=lead.subject,
         attribute=lead.attribute,
-        value=value,
-        statement=statement,
+        value=lead.value if reworded is None else reworded_value(lead.value, reworded),
+        statement=lead.statement if reworded is None else reworded,
         status=status,
         said_at=members[0].said_at,
         valid_from=span.start if span else None,
@@ -335,21 +332,28 @@ def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | N
         evidence=tuple(dict.fromkeys(evidence for assertion in members for evidence in assertion.evidence)),
         assertion_ids=tuple(assertion.id for assertion in members),
         recorded_at=history.recorded_at,
-        retired_by=(span.by if span else history.undone_by) if status in ENDED_STATUSES else None,
+        retired_by=_ending_id(history, span) if status in ENDED_STATUSES else None,
         contested_by=rivals if status is Status.CONTESTED else (),
         may_be=history.may_be if status is Status.PENDING else (),
         limited_to=lead.limited_to,
         outcome=lead.outcome,
         former_name=lead.former_name if renamed_labels(lead) else None,
-        dated=lead.valid_from is not None or lead.valid_to is not None or _has_own_end(span),
+        dated=_is_dated(lead, span),
         last_said_at=members[-1].said_at,
         is_flagged=history.is_flagged,
         tags=tuple(dict.fromkeys(tag for assertion in members for tag in assertion.tags)),
     )
 
 
-def _has_own_end(span: ValidityPeriod | None) -> bool:
-    return span is not None and span.end is not None and span.by is None
+def _ending_id(history: FactHistory, span: ValidityPeriod | None) -> str | None:
+    """Return the id of the assertion that ended a fact."""
+    return span.by if span else history.undone_by
+
+
+def _is_dated(lead: Assertion, span: ValidityPeriod | None) -> bool:
+    """Whether somebody said when the fact begins or ends."""
+    has_own_end = span is not None and span.end is not None and span.by is None
+    return lead.valid_from is not None or lead.valid_to is not None or has_own_end
 
 
 def _is_entered_by_person(assertion: Assertion) -> bool:

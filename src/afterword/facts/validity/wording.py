@@ -127,13 +127,17 @@ def fact_rewordings(
         texts = {id_: _text_at(own.get(id_, ()), start) for id_ in holding}
         if not holding or not all(texts.values()):
             continue
-        text = texts.get(lead_id) or texts[holding[-1]] or ""
-        last = rewordings[-1] if rewordings else None
-        if last is not None and last.end == start and last.statement == text:
-            rewordings[-1] = Rewording(last.start, end, text)
-        else:
-            rewordings.append(Rewording(start, end, text))
+        _append(rewordings, Rewording(start, end, texts.get(lead_id) or texts[holding[-1]] or ""))
     return tuple(rewordings)
+
+
+def _append(rewordings: list[Rewording], new: Rewording) -> None:
+    """Append a period, or extend the last one that ends where the new one begins with the same words."""
+    last = rewordings[-1] if rewordings else None
+    if last is not None and (last.end, last.statement) == (new.start, new.statement):
+        rewordings[-1] = replace(last, end=new.end)
+    else:
+        rewordings.append(new)
 
 
 def with_continuations(

@@ -81,9 +81,9 @@ async def save_finding(
         waits = after_tools and policy.agents_with_tools is WithTools.REVIEW
         review = FindingReview.WAITING if waits else FindingReview.OPEN
         finding = AgentFinding("", scope, None, agent, topic, statement, at, policy.expiry(at), review=review)
-        known = next((each for each in read_findings(transaction, scope) if each.key == finding.key), None)
-        is_known = known is not None and known.status_at(at) is not FindingStatus.EXPIRED
-        if is_known and (is_from_notes or (known is not None and known.review is FindingReview.DROPPED)):
+        known = (each.status_at(at) for each in read_findings(transaction, scope) if each.key == finding.key)
+        status = next(known, FindingStatus.EXPIRED)
+        if status is FindingStatus.DROPPED or (is_from_notes and status is not FindingStatus.EXPIRED):
             return SavedFinding(SavingOutcome.KNOWN)
         return _store_finding(transaction, replace(finding, after_tools=after_tools), at)
 

@@ -18,7 +18,6 @@ from afterword.recall.bm25 import Array
 from afterword.recall.layers import Layers, LayerSources, choose_layers, fit_whole
 from afterword.recall.past_questions import is_about_the_past
 from afterword.recall.ranking import MeaningScores
-from afterword.recall.served_turns import served_turn
 from afterword.recall.vectors import Embedder
 from afterword.store.database.engine import Store
 from afterword.store.reading.fact_rows import KINDS, StoredFact
@@ -33,6 +32,9 @@ from afterword.telemetry import Count, Stage, count, note, staged
 MOST_LETTERS_PER_TOKEN = 8
 """Facts with more letters for each token of the budget are not even tried whole."""
 
+
+Units = list[tuple[StoredFact | StoredTurn, float]]
+"""Facts and turns with their scores, best first."""
 
 MOST_RANKED = 100
 """So many of the facts that match are tried at most; the latest facts follow."""
@@ -88,9 +90,7 @@ async def recall(
     view = await _view(store, scope, at, views or view_cache_of(store), patience_s)
     served = view.served_places(kinds)
     label = scope_label(scope)
-    whole = _all_if_few(view, served, budget_tokens=budget_tokens)
-    if whole is not None and not fit_whole(whole, label=label, budget_tokens=budget_tokens, lines=view.lines):
-        whole = None
+    whole = _all_if_they_fit(view, served, label, budget_tokens)
     source = await layer_source(store, view)
     is_past = is_about_the_past(query)
     query = view.names.with_other_names(query)
@@ -107,12 +107,16 @@ async def recall(
         flagged=flagged,
         ranked=[view.shown(unit) for unit, _ in units if isinstance(unit, StoredFact)],
         latest=map(view.shown, map(view.snapshot.table.unit, served[::-1])),
-        former=source.former if kinds is None else (),
-        former_ranked=_former_ranked(source, query, most=MOST_RANKED) if kinds is None else (),
-        said=_said(source, query, at, is_about_the_past=is_past) if kinds is None else (),
-        findings=_told_findings(source, query, at, past=is_past) if kinds is None else (),
         is_about_the_past=is_past,
     )
+    if kinds is None:
+        sources = replace(
+            sources,
+            former=source.former,
+            former_ranked=_former_ranked(source, query, most=MOST_RANKED),
+            said=_said(source, query, at, is_about_the_past=is_past),
+            findings=[finding for finding, _ in source.findings_for(query, at=at, is_about_the_past=is_past)],
+        )
     layers = choose_layers(sources, label=label, budget_tokens=budget_tokens, lines=view.lines)
     recalled = _recall(layers.facts, units, stored=len(served), lacking=lacking)
     said = layers.said
@@ -168,35 +172,58 @@ async def search(
     order. Raises TypeError without a scope, and `StoreError` where the store does not answer.
     """
     view = await _view(store, scope, at, views or view_cache_of(store), patience_s)
-    served = _served_with_tags(view, kinds, tags)
+    asked = _AskedFor(kinds, frozenset(tags))
+    served = asked.served_places(view)
     if not query.strip():
         return _recall(in_block_order(view.facts_at(served))[:limit], [], stored=len(served))
     query = view.names.with_other_names(query)
     near, lacking = await _near(store, view, query, embedder)
     source, past = await layer_source(store, view), is_about_the_past(query)
-    is_asked_for_all = kinds is None and not tags and not view.snapshot.table.has_turns
-    units = view.index.ranked(query, meaning=near, most=limit if is_asked_for_all else None)
-    former = [each for each in _former_ranked(source, query) if _is_asked_for(each.fact, kinds, tags)]
+    has_facts_alone = asked.is_everything and not view.snapshot.table.has_turns
+    units = view.index.ranked(query, meaning=near, most=limit if has_facts_alone else None)
+    former = [each for each in _former_ranked(source, query) if asked.includes(each.fact)]
     if past:
         units = _with_former_units(source, units, query, {each.fact.id for each in former})
-    matching = _facts_and_turns(view, units, kinds)
-    facts = [fact for fact in matching if isinstance(fact, Fact) and _is_asked_for(fact, kinds, tags)]
-    said = _said(source, query, at, is_about_the_past=past) if turns and not (kinds or tags) else iter(())
-    best_facts, best_turns = _best(facts, list(islice(said, limit)), units, limit)
-    recalled = replace(
-        _recall(best_facts, units, stored=len(served), lacking=lacking),
+    said: Iterator[SaidTurn] = iter(())
+    if turns and asked.is_everything:
+        said = islice(_said(source, query, at, is_about_the_past=past), limit)
+    facts, best_turns = _best(asked.facts_of(view, units), list(said), units, limit)
+    return replace(
+        _recall(facts, units, stored=len(served), lacking=lacking),
         turns=tuple(each.turn for each in best_turns),
         turn_scores=tuple(each.score for each in best_turns),
         former=() if past else tuple(former[:limit]),
-        findings=() if kinds or tags else _matching_findings(source, query, at, limit, past=past),
+        findings=_matching_findings(source, query, at, limit, past=past) if asked.is_everything else (),
+        parts=_parts(view, source, query, facts, past=past, meaning=near) if explain else (),
     )
-    if explain:
-        recalled = replace(recalled, parts=_parts(view, source, query, recalled.facts, past=past, meaning=near))
-    return recalled
 
 
-def _told_findings(source: LayerSource, query: str, at: datetime, *, past: bool) -> list[AgentFinding]:
-    return [finding for finding, _ in source.findings_for(query, at=at, is_about_the_past=past)]
+@dataclass(frozen=True, slots=True)
+class _AskedFor:
+    """What a search asks for: the facts of these kinds (None: of all) that have all of these tags."""
+
+    kinds: Collection[Kind] | None
+    tags: frozenset[str]
+
+    @property
+    def is_everything(self) -> bool:
+        return self.kinds is None and not self.tags
+
+    def includes(self, fact: Fact) -> bool:
+        return (self.kinds is None or fact.kind in self.kinds) and self.tags.issubset(fact.tags)
+
+    def served_places(self, view: View) -> Array:
+        """Return the places of those that hold."""
+        served = view.served_places(self.kinds)
+        if not self.tags:
+            return served
+        return served[[view.snapshot.table.unit(place).tags.issuperset(self.tags) for place in served.tolist()]]
+
+    def facts_of(self, view: View, units: Units) -> list[Fact]:
+        """Return those among these units."""
+        stored = (unit for unit, _ in units if isinstance(unit, StoredFact))
+        of_kinds = (unit for unit in stored if self.kinds is None or KINDS[unit.kind_and_length[0]] in self.kinds)
+        return [fact for fact in map(view.fact, of_kinds) if self.includes(fact)]
 
 
 def _matching_findings(
@@ -204,14 +231,6 @@ def _matching_findings(
 ) -> tuple[tuple[AgentFinding, float], ...]:
     ranked = source.findings_for(query, at=at, is_about_the_past=past)
     return tuple(pair for pair in ranked if pair[1] > 0)[:limit]
-
-
-def _served_with_tags(view: View, kinds: Collection[Kind] | None, tags: Collection[str]) -> Array:
-    """Return the places of the facts of these kinds that hold and have all of these tags."""
-    served = view.served_places(kinds)
-    if not tags:
-        return served
-    return served[[view.snapshot.table.unit(place).tags.issuperset(tags) for place in served.tolist()]]
 
 
 def _best(
@@ -223,10 +242,6 @@ def _best(
     scored += [(each.score, each) for each in said]
     best = [each for _, each in sorted(scored, key=lambda pair: -pair[0])[:limit]]
     return [each for each in best if isinstance(each, Fact)], [each for each in best if isinstance(each, SaidTurn)]
-
-
-def _is_asked_for(fact: Fact, kinds: Collection[Kind] | None, tags: Collection[str]) -> bool:
-    return (kinds is None or fact.kind in kinds) and not set(tags).difference(fact.tags)
 
 
 def _with_former_units(source: LayerSource, units: Units, query: str, former_ids: Collection[str]) -> Units:
@@ -249,39 +264,23 @@ async def _view(store: Store, scope: Scope, at: datetime, views: ViewCache, pati
     return await views.view(store, scope, at, patience_s=patience_s)
 
 
-Units = list[tuple[StoredFact | StoredTurn, float]]
-
-
-def _facts_and_turns(view: View, units: Units, kinds: Collection[Kind] | None) -> Iterator[Fact | SourceTurn]:
-    """Yield the facts and turns of the units as they are served. Turns have no kind: `kinds` leaves them out."""
-    for unit, _ in units:
-        if isinstance(unit, StoredFact):
-            if kinds is None or KINDS[unit.kind_and_length[0]] in kinds:
-                yield view.fact(unit)
-        elif kinds is None and (turn := served_turn(unit.turn)) is not None:
-            yield turn
-
-
-def _all_if_few(view: View, served: Array, *, budget_tokens: int) -> list[Fact] | None:
-    """Return these served facts, None where they are far too many or too long for the budget."""
+def _all_if_they_fit(view: View, served: Array, label: str, budget_tokens: int) -> list[Fact] | None:
+    """Return these served facts, None if they do not all fit the budget."""
     if len(served) > budget_tokens or view.count_characters(served) > MOST_LETTERS_PER_TOKEN * budget_tokens:
         return None
-    return [view.shown(view.snapshot.table.unit(place)) for place in served]
+    facts = [view.shown(view.snapshot.table.unit(place)) for place in served]
+    return facts if fit_whole(facts, label=label, budget_tokens=budget_tokens, lines=view.lines) else None
 
 
-def _recall(chosen: Sequence[Fact | SourceTurn], units: Units, *, stored: int, lacking: int = 0) -> Recall:
-    facts = [choice for choice in chosen if isinstance(choice, Fact)]
-    turns = [choice for choice in chosen if isinstance(choice, SourceTurn)]
-    scores = _scores({*(fact.id for fact in facts), *(turn.place for turn in turns)}, units)
+def _recall(facts: Sequence[Fact], units: Units, *, stored: int, lacking: int = 0) -> Recall:
+    scores = _scores({fact.id for fact in facts}, units)
     whole = sum(fact.is_served for fact in facts) == stored
-    _record(stored=stored, chosen=len(chosen), whole=whole)
+    _record(stored=stored, chosen=len(facts), whole=whole)
     return Recall(
         facts=tuple(facts),
         scores=tuple(scores.get(fact.id, 0.0) for fact in facts),
         whole=whole,
         stored=stored,
-        turns=tuple(turns),
-        turn_scores=tuple(scores.get(turn.place, 0.0) for turn in turns),
         without_vector=lacking,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
@@ -55,23 +55,14 @@ def read_spoken_turns(
 
     With `with_others` also those of people who are not the owner of the scope.
     """
-    if before is not None and before.with_others != with_others:
-        before = None
     marks = {mark[1]: mark for mark in _SESSIONS.ask(connection, scope=now.key)}
     changed = None
-    if before is not None:
+    if before is not None and before.with_others == with_others:
         changed = sessions_changed_since(connection, now, before.revision, before.stamp)
     if before is None or changed is None:
         before, changed = SpokenTurns(0, "", SaidIndex(UnitTable(), {}), {}), set(marks)
     changed |= {name for name in before.marks.keys() | marks.keys() if before.marks.get(name) != marks.get(name)}
-    present = sorted(changed & marks.keys())
-    roles = {"human": str(Role.HUMAN), "agent": str(Role.AGENT)}
-    if len(present) > max(FEW_SESSIONS, MOST_SESSIONS * len(marks)):
-        rows = [row for row in _TURNS.ask(connection, scope=now.key, **roles) if row[1] in changed]
-    else:
-        rows = rows_listed(connection, _SOME_TURNS, present, scope=now.key, **roles)
-    rows = [row for row in rows if row[1] in marks]
-    rows.sort(key=itemgetter(0, 4))
+    rows = _rows_of(connection, now, changed & marks.keys(), len(marks))
     gone = [place for name in changed for place in before.index.table.turns_of(name)]
     turns, earlier = _spoken(rows, scope, with_others=with_others)
     if not gone and not turns and before.marks:
@@ -79,6 +70,16 @@ def read_spoken_turns(
     unchanged = {name: turn for name, turn in before.index.before.items() if name not in changed}
     index = SaidIndex(before.index.table.revised(gone, turns), unchanged | earlier)
     return SpokenTurns(now.revision, now.stamp, index, marks, with_others)
+
+
+def _rows_of(connection: Connection, now: Version, sessions: Collection[str], known_sessions: int) -> list[Plain]:
+    """Return the turns of these sessions, by session and number."""
+    roles = {"human": str(Role.HUMAN), "agent": str(Role.AGENT)}
+    if len(sessions) > max(FEW_SESSIONS, MOST_SESSIONS * known_sessions):
+        rows = [row for row in _TURNS.ask(connection, scope=now.key, **roles) if row[1] in sessions]
+    else:
+        rows = list(rows_listed(connection, _SOME_TURNS, sorted(sessions), scope=now.key, **roles))
+    return sorted(rows, key=itemgetter(0, 4))
 
 
 def _spoken(
