@@ -130,7 +130,7 @@ def _read(message: JsonObject, log: ReadingLog, agents: frozenset[str]) -> Itera
     """Yield the utterances of a message: its words as one, and each call and result as one."""
     properties = message.get("additional_properties")
     properties = properties if isinstance(properties, dict) else {}
-    role, contents = message.get("role"), message.get("contents")
+    role = message.get("role")
     if not is_framework_message(message) or role not in _ROLES:
         log.skip_type(role if isinstance(role, str) else message.get("type"))
         return
@@ -140,7 +140,7 @@ def _read(message: JsonObject, log: ReadingLog, agents: frozenset[str]) -> Itera
     said_at = local_instant(properties.get(SAID_AT), log)
     source, speaker_role = _speaker(message, agents)
     words = []
-    for text, mark in _content_texts(contents if isinstance(contents, list) else (), log):
+    for text, mark in _content_texts(message["contents"], log):
         if mark is None:
             words.append(text)
         else:

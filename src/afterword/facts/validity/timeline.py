@@ -299,8 +299,10 @@ def _history(
     )
 
 
-def _open_status(history: FactHistory, rivals: tuple[str, ...]) -> Status:
-    """Return the status of a fact that holds, unless its subject is open or it is contested."""
+def _open_status(status: Status, history: FactHistory, rivals: tuple[str, ...]) -> Status:
+    """Return the status of a fact, which is pending or contested if it holds and a person must say which."""
+    if status is not Status.CURRENT:
+        return status
     if history.may_be:
         return Status.PENDING
     return Status.CONTESTED if rivals else Status.CURRENT
@@ -312,8 +314,7 @@ def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | N
     if status is None:
         return None
     rivals = tuple(rival for rival in history.contested_by if rival not in not_holding)
-    if status is Status.CURRENT:
-        status = _open_status(history, rivals)
+    status = _open_status(status, history, rivals)
     lead, members = history.lead, history.members
     reworded = history.words_at(at)
     return Fact(

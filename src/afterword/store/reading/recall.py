@@ -118,15 +118,8 @@ async def recall(
             findings=[finding for finding, _ in source.findings_for(query, at=at, is_about_the_past=is_past)],
         )
     layers = choose_layers(sources, label=label, budget_tokens=budget_tokens, lines=view.lines)
-    recalled = _recall(layers.facts, units, stored=len(served), lacking=lacking)
-    said = layers.said
-    return replace(
-        recalled,
-        turns=tuple(each.turn for each in said),
-        turn_scores=tuple(each.score for each in said),
-        former=tuple(layers.former),
-        layers=layers,
-    )
+    recalled = _recall(layers.facts, units, layers.said, stored=len(served), lacking=lacking)
+    return replace(recalled, former=tuple(layers.former), layers=layers)
 
 
 async def _near(store: Store, view: View, query: str, embedder: Embedder | None) -> tuple[MeaningScores | None, int]:
@@ -189,9 +182,7 @@ async def search(
         said = islice(_said(source, query, at, is_about_the_past=past), limit)
     facts, best_turns = _best(asked.facts_of(view, units), list(said), units, limit)
     return replace(
-        _recall(facts, units, stored=len(served), lacking=lacking),
-        turns=tuple(each.turn for each in best_turns),
-        turn_scores=tuple(each.score for each in best_turns),
+        _recall(facts, units, best_turns, stored=len(served), lacking=lacking),
         former=() if past else tuple(former[:limit]),
         findings=_matching_findings(source, query, at, limit, past=past) if asked.is_everything else (),
         parts=_parts(view, source, query, facts, past=past, meaning=near) if explain else (),
@@ -272,7 +263,9 @@ def _all_if_they_fit(view: View, served: Array, label: str, budget_tokens: int) 
     return facts if fit_whole(facts, label=label, budget_tokens=budget_tokens, lines=view.lines) else None
 
 
-def _recall(facts: Sequence[Fact], units: Units, *, stored: int, lacking: int = 0) -> Recall:
+def _recall(
+    facts: Sequence[Fact], units: Units, said: Sequence[SaidTurn] = (), *, stored: int, lacking: int = 0
+) -> Recall:
     scores = _scores({fact.id for fact in facts}, units)
     whole = sum(fact.is_served for fact in facts) == stored
     _record(stored=stored, chosen=len(facts), whole=whole)
@@ -281,6 +274,8 @@ def _recall(facts: Sequence[Fact], units: Units, *, stored: int, lacking: int = 
         scores=tuple(scores.get(fact.id, 0.0) for fact in facts),
         whole=whole,
         stored=stored,
+        turns=tuple(each.turn for each in said),
+        turn_scores=tuple(each.score for each in said),
         without_vector=lacking,
     )
 
