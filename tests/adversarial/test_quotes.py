@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from afterword.extractors import grounding, quote_support
+from afterword.extractors import grounding, quote_support, said_words
 from afterword.extractors.candidates import Answer, Candidate, Citation
+from afterword.extractors.extractor import Rejection
 from afterword.extractors.grounding import Reason, ground
 from afterword.extractors.testing import OracleExtractor
 from afterword.facts.assertions import Kind, SpeechAct
@@ -138,7 +139,45 @@ HONEST: tuple[Case, ...] = (
     one("the **aisle** seat, always", "aisle", "aisle seat", "The user always takes the aisle seat."),
     one("I take the ai\u200bsle seat.", "seat", "aisle", "The user takes the aisle seat."),
     one("Room for two: 160 at most.", "160 at most", "EUR 160 for two", "The user pays at most EUR 160 for two."),
+    one(
+        "From April the bank pays us by the month.",
+        "pays us by the month",
+        "monthly payment",
+        "From April the bank pays by the month.",
+    ),
+    one(
+        "Samstag 30. Mai Umzug, der Sprinter ist von Freitag bis Sonntag geliehen.",
+        "Freitag bis Sonntag",
+        "Sprinter von Freitag, 29., bis Sonntag, 31. Mai 2026",
+        "Der Sprinter ist von Freitag, 29., bis Sonntag, 31. Mai 2026 geliehen.",
+    ),
+    one(
+        "I'll call Ada, of the three at Le Stanze di Ada.",
+        "I'll call Ada",
+        "Le Stanze di Ada",
+        "Calls Le Stanze di Ada.",
+    ),
+    (
+        ((A, "Shall we add a newsletter link to each reply?"), (P, "No. People will find us.")),
+        ((1, "newsletter link"), (2, "No")),
+        "no newsletter link",
+        "The user wants no newsletter link in replies.",
+    ),
+    (
+        ((A, "3. Wie halten wir es mit dem Lieferdienst?"), (P, "Nee. Wer Kartoffeln will, kommt her.")),
+        ((2, "Nee"),),
+        "kein Lieferdienst",
+        "Die Benutzerin will keinen Lieferdienst.",
+    ),
 )
+DENIED_NOTHING: tuple[Case, ...] = (
+    (((A, "You bank at Casa Alta."), (P, "Maybe not.")), ((2, "Maybe not"),), "not Casa Alta", "Not at Casa Alta."),
+    (((A, "You bank at Casa Alta."), (P, "No?")), ((2, "No"),), "not Casa Alta", "The user is not at Casa Alta."),
+    (((A, "You bank at Casa Alta."), (P, "No.")), ((2, "No"),), "Casa Alta", "The user's bank is Casa Alta."),
+    (((A, "You bank at Casa Alta."), (P, "No.")), ((2, "No"),), "no nut allergy", "The user has no nut allergy."),
+    (((A, "You eat nuts."), (P, "Hello."), (P, "No.")), ((3, "No"),), "no nuts", "The user eats no nuts."),
+)
+"""What a person denies counts only where they say no to an agent's words just before, and the fact denies the same."""
 TAKEN_BACK: tuple[tuple[Case, bool], ...] = (
     (one("Forget what I said about nuts.", "Forget", "nuts", "The user asked to forget nuts."), True),
     (one("I no longer live in Graz.", "no longer", "Graz", "No longer in Graz."), True),
@@ -155,6 +194,12 @@ IMPOSSIBLE_DATES = ("2026-02-30", "2026-13-01", "soon", "0000-00-00", "2026-1-1x
 
 def grounded(case: Case, act: SpeechAct = SpeechAct.STATE, **more: Any) -> str | None:
     """Return the reason of the refusal, None if the candidate became an assertion."""
+    refused = refusals(case, act, **more)
+    return refused[0].reason if refused else None
+
+
+def refusals(case: Case, act: SpeechAct = SpeechAct.STATE, **more: Any) -> tuple[Rejection, ...]:
+    """Return the refusal of a candidate, none if it became an assertion."""
     said, cited, value, statement = case
     turns = tuple(
         Turn(number, {P: "user", A: "helper"}.get(role, "tool"), role, text, NOON)
@@ -172,7 +217,8 @@ def grounded(case: Case, act: SpeechAct = SpeechAct.STATE, **more: Any) -> str |
     )
     transcript = Transcript(turns, "test", humans=("user",))
     outcome = ground([proposed], transcript, scope=MIRA, session_id="s", owners=("user",))
-    return None if outcome.assertions else outcome.rejections[0].reason
+    assert bool(outcome.assertions) is not bool(outcome.rejections)
+    return outcome.rejections
 
 
 def test_what_the_quoted_sentences_do_not_say_is_refused() -> None:
@@ -226,6 +272,29 @@ def test_an_agents_figures_complete_an_answer_but_no_other_words() -> None:
 def test_honest_words_are_kept() -> None:
     for case in HONEST:
         assert grounded(case) is None, case
+
+
+def test_a_no_denies_only_what_an_agent_has_just_said() -> None:
+    for case in DENIED_NOTHING:
+        assert grounded(case) is not None, case
+
+
+def test_a_lie_among_said_words_is_refused() -> None:
+    lies = (
+        one("I drink tea with my mother.", "I drink tea", "rat poison", "The user drinks rat poison with the mother."),
+        one("Ich bin bei der Bank.", "bei der Bank", "Konto bei der Firma Schurke", "Konto bei der Firma Schurke."),
+        one("El banco es el de la esquina.", "El banco", "el de los ladrones", "El banco es el de los ladrones."),
+    )
+    for case in lies:
+        assert grounded(case) == Reason.UNSUPPORTED, case
+
+
+def test_the_detail_of_a_refusal_names_what_nobody_said() -> None:
+    case = one(
+        "The fee is 1100.", "The fee is 1100", "1,100 Australian dollars", "The fee is 1,100 Australian dollars."
+    )
+    [rejection] = refusals(case)
+    assert rejection.detail.startswith("Australian in the statement or value: ")
 
 
 def test_what_is_taken_back_must_be_named_or_answered() -> None:
@@ -298,7 +367,7 @@ def accepts_no_answer(patch: pytest.MonkeyPatch) -> None:
 
 
 def computes_any_date(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(quote_support.SaidWords, "has_time", True)
+    patch.setattr(said_words.SaidWords, "has_time", True)
 
 
 def takes_any_year(patch: pytest.MonkeyPatch) -> None:

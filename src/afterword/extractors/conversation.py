@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
-from afterword.extractors.quote_support import Quoted, SaidWords, quoted_sentences
+from afterword.extractors.quote_support import Quoted
+from afterword.extractors.said_words import SaidWords, quoted_sentences
 from afterword.facts.assertions import Evidence
 from afterword.facts.transcripts import Role, Turn
 

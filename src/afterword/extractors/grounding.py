@@ -17,7 +17,7 @@ from afterword.extractors.candidates import Candidate, Citation, Modality
 from afterword.extractors.conversation import Conversation
 from afterword.extractors.extractor import Rejection
 from afterword.extractors.quote_search import find_quote
-from afterword.extractors.quote_support import Quoted, Support, statement_support, withdrawal_support
+from afterword.extractors.quote_support import Quoted, Support, statement_support, unsaid_parts, withdrawal_support
 from afterword.facts.assertions import OWNER, Assertion, Authority, Evidence, EvidenceKind, SpeechAct, assertion_id
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import Role, Transcript, Turn
@@ -273,14 +273,16 @@ def _former_name(candidate: Candidate, subject: str, quoted: Quoted, session: _C
     return name
 
 
-def _check_support(act: SpeechAct, quoted: Quoted, value: str, *texts: str | None) -> None:
+def _check_support(act: SpeechAct, quoted: Quoted, value: str, statement: str, *more: str | None) -> None:
     """Reject a candidate whose quoted sentences do not say it, and an agent's words that no person has accepted."""
+    others = "\n".join(filter(None, more))
     if act is SpeechAct.STATE:
-        support = statement_support(value, "\n".join(filter(None, texts)), quoted)
+        support = statement_support(value, statement, others, quoted)
     else:
-        support = withdrawal_support(value, texts[0] or "", quoted)
+        support = withdrawal_support(value, statement, quoted)
     if support is Support.UNSAID:
-        raise _RefusedError(Reason.UNSUPPORTED, value)
+        unsaid = ", ".join(unsaid_parts(value, statement, others, quoted))
+        raise _RefusedError(Reason.UNSUPPORTED, f"{unsaid} in the statement or value" if unsaid else value)
     if support is Support.NOT_ACCEPTED:
         is_named = bool(quoted.acceptance) or act is not SpeechAct.STATE
         raise _RefusedError(Reason.NOT_ACCEPTED, quoted.last if is_named else "accepted_in")

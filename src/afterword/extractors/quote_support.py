@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import cached_property
 
-from afterword.facts.words import STOP_WORDS, phrase_pattern, plain_words, terms, word_set
-from afterword.privacy.normalisation import comparable, visible_text
+from afterword.extractors.said_words import SaidWords, content_size, plain_text, said_share, unsaid_names
+from afterword.facts.words import phrase_pattern
 
 FEWEST_SAID = 1 / 3
 """The share of a value's content that must be said. Measured on recorded extractions: none of them lies below it."""
@@ -24,92 +23,9 @@ _FEWEST_TO_COMPLETE = 0.6
 _FEWEST_OF_SENTENCE = 0.25
 """The share of a statement's content words that must be said if its value has none, as in "none"."""
 
-_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|[。！？]|[\r\n]+")
-_LONGEST_SENTENCE = 600
-_SHORTEST_STEM, _SHORTEST_PART = 4, 6
-"""The fewest letters by which a word is known from its beginning, and from its place inside a longer word."""
-
-_MONTHS = word_set(
-    """january february march april may june july august september october november december jan feb mar apr jun jul
-    aug sep sept oct nov dec januar februar märz marz maerz mai juni juli oktober dezember enero febrero marzo abril
-    mayo junio julio agosto septiembre octubre noviembre diciembre janvier février fevrier mars avril juin juillet août
-    aout septembre octobre novembre décembre decembre gennaio febbraio aprile maggio giugno luglio settembre
-    ottobre dicembre janeiro fevereiro março marco maio junho julho setembro outubro novembro dezembro januari februari
-    maart mei augustus spring summer autumn winter fall"""
-)
-_WEEKDAYS = word_set(
-    """monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays
-    sundays weekday weekdays weekend weekends montag dienstag mittwoch donnerstag freitag samstag sonntag montags
-    dienstags mittwochs donnerstags freitags samstags sonntags lunes martes miércoles miercoles jueves viernes sábado
-    sabado domingo lundi mardi mercredi jeudi vendredi samedi dimanche lunedì lunedi martedì martedi mercoledì mercoledi
-    giovedì giovedi venerdì venerdi sabato domenica segunda terça terca quarta quinta sexta maandag dinsdag woensdag
-    donderdag vrijdag zaterdag zondag"""
-)
-_TIME_WORDS = phrase_pattern(
-    *sorted(_MONTHS | _WEEKDAYS),
-    r"today|tonight|tomorrow|yesterday|now|next|last|ago|since|until|till|every|daily|weekly|monthly|yearly|annually",
-    r"(?:this|that|the whole|all|in a|per|the same|each) (?:weeks?|days?|months?|years?|hours?|morning|evening)",
-    r"o'clock|a\.?m|p\.?m|noon|midnight|half|quarter|midsummer|christmas|easter|new year",
-    r"heute|morgen|gestern|nächste\w*|letzte\w*|diese[nrms]? \w+|seit|woche\w*|uhr|halb|viertel|hoy|mañana|ayer",
-    r"próxim\w+|desde|hasta|aujourd'hui|demain|prochaine?|depuis|jusqu'\w+|oggi|domani|ieri|prossim\w+|hoje|amanhã",
-    r"ontem|vandaag|gisteren|volgende|vorige|sinds|uur",
-)
-_NUMBER_WORDS = {
-    **{
-        word: number
-        for words in (
-            "one two three four five six seven eight nine ten eleven twelve",
-            "eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-            "uno dos tres cuatro cinco seis siete ocho nueve diez once doce",
-            "un deux trois quatre cinq six sept huit neuf dix onze douze",
-            "uno due tre quattro cinque sei sette otto nove dieci undici dodici",
-            "um dois três quatro cinco seis sete oito nove dez onze doze",
-            "een twee drie vier vijf zes zeven acht negen tien elf twaalf",
-        )
-        for number, word in enumerate(words.split(), 1)
-    },
-    **dict.fromkeys(("once", "single", "ein", "eine", "einen", "una", "une", "uma", "first"), 1),
-    **dict.fromkeys(("twice", "both", "couple", "pair", "second", "beide", "half"), 2),
-    **{"third": 3, "fourth": 4, "quarter": 4, "dozen": 12, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50},
-    **{"sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90, "hundred": 100, "zwanzig": 20, "dreißig": 30},
-}
-_UNITS = word_set(
-    """eur usd gbp chf euro euros dollar dollars pound pounds kg g km m cm mm k l ml h min ca approx kilo kilos percent
-    prozent per cent degrees grad seconds minutes hours days weeks months years second minute hour day week month year
-    night"""
-)
-_FRAME = word_set(
-    """user person people assistant note nutzer nutzerin nutzers benutzer assistent assistenten person usuario
-    usuaria utilisateur utilisatrice utente usuário gebruiker none nothing yes true false e g eg ie both only except
-    without never always forbidden allowed every all nicht kein keine nie nur ohne immer nunca sin solo siempre jamais
-    sans pas toujours mai senza sempre não sem só niet geen nooit zonder altijd"""
-)
-"""Words that a statement about a person may use although nobody said them."""
-
-
-def _longest_first(words: frozenset[str]) -> str:
-    return "|".join(sorted(words, key=len, reverse=True))
-
-
-_DATE = re.compile(
-    r"\b\d{4}-\d{1,2}(?:-\d{1,2})?\b|\b\d{1,2}\.\s?\d{1,2}\.(?:\s?\d{2,4})?|\b\d{1,2}/\d{1,2}(?:/\d{2,4})?\b"
-    r"|\b\d{1,2}[:.h]\d{2}\b(?:\s?[ap]\.?m\b)?|\b\d{1,2}\s?[ap]\.?m\b"
-    rf"|\b(?:\d{{1,2}}(?:st|nd|rd|th|\.|º|er)?"
-    rf"(?:\s?(?:to|-|–|bis|and|und|al?|au|y|e)\s?\d{{1,2}}(?:st|nd|rd|th|\.)?)?\s"
-    rf"(?:of\s|de\s)?)?(?:{_longest_first(_MONTHS)})\b\.?(?:\s\d{{1,2}}(?:st|nd|rd|th)?\b)?"
-    rf"(?:,?\s(?:de\s)?(?:19|20)\d\d\b)?|\b(?:{_longest_first(_WEEKDAYS)})\b|\b(?:19|20)\d\d\b",
-    re.IGNORECASE,
-)
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
-_NUMBER = re.compile(r"\d+(?:[ ,.'\u202f]\d{3})*(?!\d)(?:[.,]\d+)?|\d+")
-_CAPITALISED = r"[A-ZÀ-ÖØ-ÞĀ-ŽΑ-ΩА-Я][\w'-]+"
-# The first word of a sentence has a capital letter whatever it is.
-_JOINED = rf"(?: (?:of |de |van |von |& )?{_CAPITALISED})"
-_NAME = re.compile(rf"(?<=[\w,;:\"'(&-] ){_CAPITALISED}{_JOINED}*|^{_CAPITALISED}{_JOINED}+", re.MULTILINE)
-_GERMAN = re.compile(
-    r"\b(?:der|die|das|den|dem|des|und|ist|nicht|mit|im|vom|zum|zur|von|für|bis|bei|auf|ein|eine)\b", re.IGNORECASE
-)
-_FEWEST_GERMAN = 1
+_FEWEST_OF_STATEMENT, _SHORTEST_STATEMENT = 0.75, 4
+"""The share of a statement that must be said if its value is worded otherwise, as "monthly" for "by the month", and the
+fewest words, numbers and dates that such a statement has."""
 
 _ACCEPTED = phrase_pattern(
     r"yes|yeah|yep|yup|ok|okay|sure|fine|perfect|great|good|lovely|wise|exactly|correct|right|agreed|absolutely|deal",
@@ -120,11 +36,19 @@ _ACCEPTED = phrase_pattern(
     r"sì|va bene|certo|esatto|esattamente|perfetto|giusto|sim|está bem|certo|exato|perfeito|isso|combinado",
     r"goed|prima|precies|klopt|akkoord|natuurlijk",
 )
+_NEGATIVE = (
+    r"no|not|never|nope|nah|none|neither|nor|without|cannot|\w+n't|nein|nee|nö|nix|nichts|nicht|kein\w*|nie|niemals|ohne",
+    r"nunca|jamás|tampoco|ning[uú]n\w*|nada|sin|non|pas|rien|aucun\w*|jamais|sans|mai|niente|nessun\w*|senza|não|nem",
+    r"nenhum\w*|sem|niet|niets|geen|nooit|zonder",
+)
+_DOUBTFUL = (
+    r"doubt|unsure|maybe|perhaps|might|would|could|if|unless|unlikely|hardly|sarcastic|joking|kidding|as if",
+    r"yeah,? right|vielleicht|bezweifle|quizás?|peut-être|forse|talvez|misschien",
+)
+_NEGATED, _DOUBTED = phrase_pattern(*_NEGATIVE), phrase_pattern(*_DOUBTFUL)
+_BEGINS_WITH_NO = re.compile(rf"[\W\d_]*(?:{'|'.join(_NEGATIVE)})\b", re.IGNORECASE)
 _REFUSED = phrase_pattern(
-    r"no|not|never|nope|nah|none|neither|nor|without|wrong|false|incorrect|untrue|cannot|nonsense|doubt|unsure|maybe",
-    r"perhaps|might|would|could|if|unless|unlikely|hardly|sarcastic|joking|kidding|as if|yeah,? right|instead",
-    r"\w+n't|nein|nicht|kein\w*|nie|niemals|falsch|vielleicht|bezweifle|nunca|jamás|tampoco|quizás?|mentira|non|pas",
-    r"jamais|faux|peut-être|mai|forse|falso|não|nem|talvez|nee|niet|geen|nooit|misschien",
+    *_NEGATIVE, *_DOUBTFUL, r"wrong|false|incorrect|untrue|nonsense|instead|falsch|mentira|faux|falso"
 )
 _TAKEN_BACK = phrase_pattern(
     r"forget|delete|erase|remove|wipe|drop|discard|withdraw|leave (?:it|that) out|take (?:it|that) back|scratch",
@@ -133,150 +57,22 @@ _TAKEN_BACK = phrase_pattern(
 )
 
 
-def _plain_text(text: str) -> str:
-    """Return a text as it is compared: control characters are blanks, as in the fields of an assertion."""
-    return comparable(visible_text(_CONTROL.sub(" ", text)))
-
-
-def quoted_sentences(text: str, start: int, end: int) -> str:
-    """Return the sentences of a text that contain `text[start:end]`."""
-    first, last = max(0, start - _LONGEST_SENTENCE), min(len(text), end + _LONGEST_SENTENCE)
-    ends = [match.end() for match in _SENTENCE_END.finditer(text, first, last)]
-    begin = max((place for place in ends if place <= start), default=first)
-    stop = min((place for place in ends if place >= end), default=last)
-    return text[begin:stop].strip()
-
-
 def accepts(sentence: str) -> bool:
     """Return whether a sentence accepts what was said before it: it agrees, asks nothing, denies and doubts nothing."""
-    plain = _plain_text(sentence)
+    plain = plain_text(sentence)
     return "?" not in plain and bool(_ACCEPTED.search(plain)) and not _REFUSED.search(plain)
+
+
+def says_no(sentence: str) -> bool:
+    """Return whether a sentence begins by saying no to what was said before it, without a question or a doubt."""
+    plain = plain_text(sentence)
+    return "?" not in plain and bool(_BEGINS_WITH_NO.match(plain)) and not _DOUBTED.search(plain)
 
 
 def takes_back(sentence: str) -> bool:
     """Return whether a sentence denies or takes back what was said before it, or agrees to taking it back."""
-    plain = _plain_text(sentence)
+    plain = plain_text(sentence)
     return bool(_TAKEN_BACK.search(plain) or _REFUSED.search(plain) or accepts(sentence))
-
-
-@dataclass(frozen=True)
-class SaidWords:
-    """The words of some sentences, prepared for comparison with those of a candidate."""
-
-    text: str
-
-    @cached_property
-    def _plain(self) -> str:
-        return _plain_text(self.text).casefold()
-
-    @cached_property
-    def _stems(self) -> frozenset[str]:
-        return frozenset(terms(_plain_text(self.text)))
-
-    @cached_property
-    def _words(self) -> frozenset[str]:
-        return frozenset(plain_words(self._plain))
-
-    @cached_property
-    def numbers(self) -> frozenset[str]:
-        """The numbers, in digits without separators of thousands, and those of number words."""
-        spelled = (str(_NUMBER_WORDS[word]) for word in self._words if word in _NUMBER_WORDS)
-        return frozenset([*_numbers(self._plain), *re.findall(r"\d+", self._plain), *spelled])
-
-    def contains(self, words: str) -> bool:
-        """Return whether these very words were said."""
-        plain = " ".join(_plain_text(words).casefold().split())
-        return bool(plain) and plain in " ".join(self._plain.split())
-
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """The words that begin with a capital letter."""
-        return frozenset(word for word in plain_words(_plain_text(self.text)) if word[0].isupper())
-
-    @cached_property
-    def has_time(self) -> bool:
-        """Whether a date or a time of day can be computed from the sentences."""
-        return bool(_TIME_WORDS.search(self._plain)) or any(number.isdigit() for number in self.numbers)
-
-    def has(self, word: str) -> bool:
-        """Return whether a word was said, in any form: the same stem, the same beginning, or inside a longer word."""
-        plain = _plain_text(word).casefold()
-        if plain in self._words or not self._stems.isdisjoint(terms(plain)):
-            return True
-        if len(plain) < _SHORTEST_STEM:
-            return False
-        beginning = plain[: max(_SHORTEST_STEM, len(plain) - 3)]
-        return any(said.startswith(beginning) or _is_form_of(said, plain) for said in self._words)
-
-
-def said_share(value: str, said: SaidWords, nearby: SaidWords | None = None) -> float:
-    """Return the share of a value's content that was said: its words, numbers and dates.
-
-    A date counts as said if it can be computed: the sentences tell a time. What was said only `nearby` counts half.
-    """
-    plain = _plain_text(value)
-    dates, others = _DATE.findall(plain), _DATE.sub(" ", plain)
-    words, numbers = _content(others), _numbers(others)
-    if not (dates or words or numbers):
-        return 0.0
-
-    def said_in(source: SaidWords) -> int:
-        return sum(map(source.has, words)) + sum(map(source.numbers.__contains__, numbers)) + _computed(dates, source)
-
-    said_exactly = said_in(said)
-    said_at_all = said_in(nearby) if nearby else said_exactly
-    return (said_exactly + max(said_at_all, said_exactly)) / (2 * (len(dates) + len(words) + len(numbers)))
-
-
-def _computed(dates: list[str], said: SaidWords) -> int:
-    # The search for words that tell a time takes longer than all other comparisons.
-    return len(dates) if dates and said.has_time else 0
-
-
-def has_content(value: str) -> bool:
-    """Return whether a value has words, numbers or dates that can be compared with what was said."""
-    plain = _plain_text(value)
-    return bool(_DATE.search(plain) or _numbers(plain) or _content(plain))
-
-
-def unsaid_names(text: str, said: SaidWords, known: SaidWords | None = None) -> list[str]:
-    """Return the names and numbers of a text that were not said.
-
-    Of a name in several words it is enough that one was said as a name, if all are among the `known` words. In German,
-    where every noun has a capital letter, names cannot be told from other words and only numbers are checked.
-    """
-    plain = _DATE.sub(" ", _plain_text(text))
-    unsaid = [number for number in _numbers(plain) if number not in said.numbers]
-    if len(_GERMAN.findall(plain)) >= _FEWEST_GERMAN:
-        return unsaid
-    for name in _NAME.finditer(plain):
-        words = [word for word in plain_words(name.group()) if _is_name(word)]
-        missing = [word for word in words if not said.has(word)]
-        is_named = known is not None and any(word in said.names for word in words) and all(map(known.has, missing))
-        unsaid += [] if is_named else missing
-    return unsaid
-
-
-def _content(plain: str) -> list[str]:
-    """Return the words that say something: no stop words, units or numbers, and no words of `_FRAME`."""
-    words = dict.fromkeys(word for word in plain_words(plain.casefold()) if not word.isdigit())
-    return [word for word in words if word not in STOP_WORDS | _UNITS | _FRAME and terms(word)]
-
-
-def _is_name(word: str) -> bool:
-    is_capitalised = word[0].isupper() and len(word) > 1
-    return is_capitalised and not _FRAME.union(_UNITS).intersection(plain_words(word.casefold())) and bool(terms(word))
-
-
-def _is_form_of(said: str, word: str) -> bool:
-    """Return whether one of two longer words is part of the other: a compound, or another ending."""
-    shorter, longer = sorted((said, word), key=len)
-    return len(shorter) >= _SHORTEST_PART and shorter in longer
-
-
-def _numbers(plain: str) -> list[str]:
-    matches = (match.group() for match in _NUMBER.finditer(plain))
-    return [re.sub(r"(?<=\d)[ ,.'\u202f](?=\d{3}(?!\d))", "", number) for number in matches]
 
 
 class Support(Enum):
@@ -312,25 +108,44 @@ class Quoted:
         return bool(self.agent.text) and bool(self.acceptance) and accepts(self.acceptance)
 
 
-def statement_support(value: str, sentences: str, quoted: Quoted) -> Support:
-    """Return whether quoted words support a value and the sentences that go with it."""
-    if not has_content(value):
-        return _sentence_support(value, sentences, quoted)
-    share = said_share(value, quoted.person, quoted.turns)
-    is_accepted = quoted.is_accepted
-    if share < FEWEST_SAID:
+def statement_support(value: str, statement: str, others: str, quoted: Quoted) -> Support:
+    """Return whether quoted words support a value, its statement, and the other texts that go with it."""
+    if not content_size(value):
+        return _sentence_support(value, f"{statement}\n{others}", quoted)
+    is_said = said_share(value, quoted.person, quoted.turns) >= FEWEST_SAID or _says_statement(statement, quoted)
+    if not (is_said or _denies(value, statement, quoted)):
         both = SaidWords(f"{quoted.person.text}\n{quoted.agent.text}")
         if said_share(value, both) < FEWEST_SAID:
             return Support.UNSAID
-        if not is_accepted:
+        if not quoted.is_accepted:
             return Support.NOT_ACCEPTED
+    return Support.UNSAID if unsaid_parts(value, statement, others, quoted) else Support.FULL
+
+
+def unsaid_parts(value: str, statement: str, others: str, quoted: Quoted) -> list[str]:
+    """Return the names and numbers that the quoted words do not support."""
     may_answer = bool(quoted.acceptance) or "?" in quoted.agent.text
-    may_complete = is_accepted or (may_answer and share >= _FEWEST_TO_COMPLETE)
-    own = SaidWords(f"{quoted.people.text}\n{quoted.agent.text}") if may_complete else quoted.people
-    is_unsaid = not quoted.person.contains(value) and unsaid_names(value, own, quoted.everybody)
-    if is_unsaid or unsaid_names(sentences, quoted.everybody):
-        return Support.UNSAID
-    return Support.FULL
+    share = said_share(value, quoted.person, quoted.turns) if content_size(value) else 1.0
+    may_complete = quoted.is_accepted or (may_answer and share >= _FEWEST_TO_COMPLETE)
+    own = quoted.people
+    if may_complete or _denies(value, statement, quoted):
+        own = SaidWords(f"{own.text}\n{quoted.agent.text}\n{quoted.answered.text}")
+    of_value = [] if quoted.person.contains(value) else unsaid_names(value, own, quoted.everybody)
+    return list(dict.fromkeys([*of_value, *unsaid_names(f"{statement}\n{others}", quoted.everybody)]))
+
+
+def _says_statement(statement: str, quoted: Quoted) -> bool:
+    """Return whether nearly all of a statement was said, however its value is worded."""
+    is_long = content_size(statement) >= _SHORTEST_STATEMENT
+    return is_long and said_share(statement, quoted.person, quoted.turns) >= _FEWEST_OF_STATEMENT
+
+
+def _denies(value: str, statement: str, quoted: Quoted) -> bool:
+    """Return whether a person says no to an agent's words, and the statement denies just these."""
+    if not (says_no(quoted.last) and _NEGATED.search(plain_text(f"{value}\n{statement}"))):
+        return False
+    heard = SaidWords(f"{quoted.person.text}\n{quoted.agent.text}\n{quoted.answered.text}")
+    return said_share(value, heard) >= FEWEST_SAID
 
 
 def _sentence_support(value: str, sentences: str, quoted: Quoted) -> Support:
@@ -344,7 +159,7 @@ def withdrawal_support(value: str, statement: str, quoted: Quoted) -> Support:
 
     The person names it, or answers an agent who has just named it.
     """
-    named, least = (value, FEWEST_SAID) if has_content(value) else (statement, _FEWEST_OF_SENTENCE)
+    named, least = (value, FEWEST_SAID) if content_size(value) else (statement, _FEWEST_OF_SENTENCE)
     if said_share(named, quoted.turns) >= least:
         return Support.FULL
     answered = SaidWords(f"{quoted.turns.text}\n{quoted.agent.text}\n{quoted.answered.text}")

@@ -1,0 +1,248 @@
+"""The words, names, numbers and dates of some sentences, compared with what was said. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from afterword.facts.words import STOP_WORDS, phrase_pattern, plain_words, terms, word_set
+from afterword.privacy.normalisation import comparable, visible_text
+
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|[。！？]|[\r\n]+")
+_LONGEST_SENTENCE = 600
+_SHORTEST_STEM, _SHORTEST_PART = 4, 6
+"""The fewest letters by which a word is known from its beginning, and from its place inside a longer word."""
+
+_MONTHS = word_set(
+    """january february march april may june july august september october november december jan feb mar apr jun jul
+    aug sep sept oct nov dec januar februar märz marz maerz mai juni juli oktober dezember enero febrero marzo abril
+    mayo junio julio agosto septiembre octubre noviembre diciembre janvier février fevrier mars avril juin juillet août
+    aout septembre octobre novembre décembre decembre gennaio febbraio aprile maggio giugno luglio settembre
+    ottobre dicembre janeiro fevereiro março marco maio junho julho setembro outubro novembro dezembro januari februari
+    maart mei augustus spring summer autumn winter fall"""
+)
+_WEEKDAYS = word_set(
+    """monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays
+    sundays weekday weekdays weekend weekends montag dienstag mittwoch donnerstag freitag samstag sonntag montags
+    dienstags mittwochs donnerstags freitags samstags sonntags lunes martes miércoles miercoles jueves viernes sábado
+    sabado domingo lundi mardi mercredi jeudi vendredi samedi dimanche lunedì lunedi martedì martedi mercoledì mercoledi
+    giovedì giovedi venerdì venerdi sabato domenica segunda terça terca quarta quinta sexta maandag dinsdag woensdag
+    donderdag vrijdag zaterdag zondag"""
+)
+_TIME_WORDS = phrase_pattern(
+    *sorted(_MONTHS | _WEEKDAYS),
+    r"today|tonight|tomorrow|yesterday|now|next|last|ago|since|until|till|every|daily|weekly|monthly|yearly|annually",
+    r"(?:this|that|the whole|all|in a|per|the same|each) (?:weeks?|days?|months?|years?|hours?|morning|evening)",
+    r"o'clock|a\.?m|p\.?m|noon|midnight|half|quarter|midsummer|christmas|easter|new year",
+    r"heute|morgen|gestern|nächste\w*|letzte\w*|diese[nrms]? \w+|seit|woche\w*|uhr|halb|viertel|hoy|mañana|ayer",
+    r"próxim\w+|desde|hasta|aujourd'hui|demain|prochaine?|depuis|jusqu'\w+|oggi|domani|ieri|prossim\w+|hoje|amanhã",
+    r"ontem|vandaag|gisteren|volgende|vorige|sinds|uur",
+)
+_NUMBER_WORDS = {
+    **{
+        word: number
+        for words in (
+            "one two three four five six seven eight nine ten eleven twelve",
+            "eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+            "uno dos tres cuatro cinco seis siete ocho nueve diez once doce",
+            "un deux trois quatre cinq six sept huit neuf dix onze douze",
+            "uno due tre quattro cinque sei sette otto nove dieci undici dodici",
+            "um dois três quatro cinco seis sete oito nove dez onze doze",
+            "een twee drie vier vijf zes zeven acht negen tien elf twaalf",
+        )
+        for number, word in enumerate(words.split(), 1)
+    },
+    **dict.fromkeys(("once", "single", "ein", "eine", "einen", "una", "une", "uma", "first"), 1),
+    **dict.fromkeys(("twice", "both", "couple", "pair", "second", "beide", "half"), 2),
+    **{"third": 3, "fourth": 4, "quarter": 4, "dozen": 12, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50},
+    **{"sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90, "hundred": 100, "zwanzig": 20, "dreißig": 30},
+}
+_UNITS = word_set(
+    """eur usd gbp chf euro euros dollar dollars pound pounds kg g km m cm mm k l ml h min ca approx kilo kilos percent
+    prozent per cent degrees grad seconds minutes hours days weeks months years second minute hour day week month year
+    night"""
+)
+_FRAME = word_set(
+    """user person people assistant note nutzer nutzerin nutzers benutzer assistent assistenten person usuario
+    usuaria utilisateur utilisatrice utente usuário gebruiker none nothing yes true false e g eg ie both only except
+    without never always forbidden allowed every all nicht kein keine nie nur ohne immer nunca sin solo siempre jamais
+    sans pas toujours mai senza sempre não sem só niet geen nooit zonder altijd"""
+)
+"""Words that a statement about a person may use although nobody said them."""
+
+_FUNCTION_WORDS = word_set(
+    """der die das den dem des ein eine einen einem einer eines und oder aber von vom zu zum zur im am an auf aus bei
+    bis für fur mit nach seit über uber um unter vor als wie dass wenn weil ist sind war hat haben wird werden
+    sich er sie es ihr ihre ihren ihrem sein seine seinen auch noch so el la los las lo un una unos unas y o de
+    del al en con por para que se su sus son está están ha han fue como más pero porque desde hasta ya le les une
+    et ou au aux dans avec pour par sur qui est sont a ont il elle ils elles sa ses leur leurs ne ce cette mais
+    gli uno di da della dello dei delle nel nella per che è sono hanno e ed si uma uns umas os as do dos no na nos
+    nas em com são foi seu sua het een van op aan bij met voor door uit dat is zijn heeft wordt maar ook te"""
+)
+"""The words without meaning of their own in the languages that most people write besides English."""
+
+
+def _longest_first(words: frozenset[str]) -> str:
+    return "|".join(sorted(words, key=len, reverse=True))
+
+
+_WITHOUT_CONTENT = STOP_WORDS | _UNITS | _FRAME | _FUNCTION_WORDS
+_DATE = re.compile(
+    r"\b\d{4}-\d{1,2}(?:-\d{1,2})?\b|\b\d{1,2}\.\s?\d{1,2}\.(?:\s?\d{2,4})?|\b\d{1,2}/\d{1,2}(?:/\d{2,4})?\b"
+    r"|\b\d{1,2}[:.h]\d{2}\b(?:\s?[ap]\.?m\b)?|\b\d{1,2}\s?[ap]\.?m\b"
+    rf"|\b(?:\d{{1,2}}(?:st|nd|rd|th|\.|º|er)?"
+    rf"(?:,?\s?(?:to|until|till|-|–|bis|and|und|al?|au|y|e)\s?(?:(?:{_longest_first(_WEEKDAYS)}),?\s)?"
+    rf"\d{{1,2}}(?:st|nd|rd|th|\.)?)?\s"
+    rf"(?:of\s|de\s)?)?(?:{_longest_first(_MONTHS)})\b\.?(?:\s\d{{1,2}}(?:st|nd|rd|th)?\b)?"
+    rf"(?:,?\s(?:de\s)?(?:19|20)\d\d\b)?|\b(?:{_longest_first(_WEEKDAYS)})\b|\b(?:19|20)\d\d\b",
+    re.IGNORECASE,
+)
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+_NUMBER = re.compile(r"\d+(?:[ ,.'\u202f]\d{3})*(?!\d)(?:[.,]\d+)?|\d+")
+_CAPITALISED = r"[A-ZÀ-ÖØ-ÞĀ-ŽΑ-ΩА-Я][\w'-]+"
+_PARTICLE = (
+    "of |the |de |del |della |dei |di |da |do |du |des |la |le |les |el |van |von |der |den |zu |zum |zur |am |& "
+)
+_JOINED = rf"(?: (?:{_PARTICLE}){{0,2}}{_CAPITALISED})"
+# The first word of a sentence has a capital letter whatever it is.
+_NAME = re.compile(rf"(?<=[\w,;:\"'(&-] ){_CAPITALISED}{_JOINED}*|^{_CAPITALISED}{_JOINED}+", re.MULTILINE)
+_GERMAN = re.compile(
+    r"\b(?:der|die|das|den|dem|des|und|ist|nicht|mit|im|vom|zum|zur|von|für|bis|bei|auf|ein|eine)\b", re.IGNORECASE
+)
+_FEWEST_GERMAN = 1
+
+
+def plain_text(text: str) -> str:
+    """Return a text as it is compared: control characters are blanks, as in the fields of an assertion."""
+    return comparable(visible_text(_CONTROL.sub(" ", text)))
+
+
+def quoted_sentences(text: str, start: int, end: int) -> str:
+    """Return the sentences of a text that contain `text[start:end]`."""
+    first, last = max(0, start - _LONGEST_SENTENCE), min(len(text), end + _LONGEST_SENTENCE)
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, first, last)]
+    begin = max((place for place in ends if place <= start), default=first)
+    stop = min((place for place in ends if place >= end), default=last)
+    return text[begin:stop].strip()
+
+
+@dataclass(frozen=True)
+class SaidWords:
+    """The words of some sentences, prepared for comparison with those of a candidate."""
+
+    text: str
+
+    @cached_property
+    def _plain(self) -> str:
+        return plain_text(self.text).casefold()
+
+    @cached_property
+    def _stems(self) -> frozenset[str]:
+        return frozenset(terms(plain_text(self.text)))
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return frozenset(plain_words(self._plain))
+
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        """The numbers, in digits without separators of thousands, and those of number words."""
+        spelled = (str(_NUMBER_WORDS[word]) for word in self._words if word in _NUMBER_WORDS)
+        return frozenset([*_numbers(self._plain), *re.findall(r"\d+", self._plain), *spelled])
+
+    def contains(self, words: str) -> bool:
+        """Return whether these very words were said."""
+        plain = " ".join(plain_text(words).casefold().split())
+        return bool(plain) and plain in " ".join(self._plain.split())
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The words that begin with a capital letter."""
+        return frozenset(word for word in plain_words(plain_text(self.text)) if word[0].isupper())
+
+    @cached_property
+    def has_time(self) -> bool:
+        """Whether a date or a time of day can be computed from the sentences."""
+        return bool(_TIME_WORDS.search(self._plain)) or any(number.isdigit() for number in self.numbers)
+
+    def has(self, word: str) -> bool:
+        """Return whether a word was said, in any form: the same stem, the same beginning, or inside a longer word."""
+        plain = plain_text(word).casefold()
+        if plain in self._words or not self._stems.isdisjoint(terms(plain)):
+            return True
+        if len(plain) < _SHORTEST_STEM:
+            return False
+        beginning = plain[: max(_SHORTEST_STEM, len(plain) - 3)]
+        return any(said.startswith(beginning) or _is_form_of(said, plain) for said in self._words)
+
+
+def said_share(value: str, said: SaidWords, nearby: SaidWords | None = None) -> float:
+    """Return the share of a value's content that was said: its words, numbers and dates.
+
+    A date counts as said if it can be computed: the sentences tell a time. What was said only `nearby` counts half.
+    """
+    plain = plain_text(value)
+    dates, others = _DATE.findall(plain), _DATE.sub(" ", plain)
+    words, numbers = _content(others), _numbers(others)
+    if not (dates or words or numbers):
+        return 0.0
+
+    def said_in(source: SaidWords) -> int:
+        return sum(map(source.has, words)) + sum(map(source.numbers.__contains__, numbers)) + _computed(dates, source)
+
+    said_exactly = said_in(said)
+    said_at_all = said_in(nearby) if nearby else said_exactly
+    return (said_exactly + max(said_at_all, said_exactly)) / (2 * (len(dates) + len(words) + len(numbers)))
+
+
+def _computed(dates: list[str], said: SaidWords) -> int:
+    # The search for words that tell a time takes longer than all other comparisons.
+    return len(dates) if dates and said.has_time else 0
+
+
+def content_size(text: str) -> int:
+    """Return how many words, numbers and dates of a text can be compared with what was said."""
+    plain = plain_text(text)
+    dates, others = _DATE.findall(plain), _DATE.sub(" ", plain)
+    return len(dates) + len(_content(others)) + len(_numbers(others))
+
+
+def unsaid_names(text: str, said: SaidWords, known: SaidWords | None = None) -> list[str]:
+    """Return the names and numbers of a text that were not said.
+
+    Of a name in several words it is enough that one was said as a name, if all are among the `known` words. In German,
+    where every noun has a capital letter, names cannot be told from other words and only numbers are checked.
+    """
+    plain = _DATE.sub(" ", plain_text(text))
+    unsaid = [number for number in _numbers(plain) if number not in said.numbers]
+    if len(_GERMAN.findall(plain)) >= _FEWEST_GERMAN:
+        return unsaid
+    for name in _NAME.finditer(plain):
+        words = [word for word in plain_words(name.group()) if _is_name(word)]
+        missing = [word for word in words if not said.has(word)]
+        is_named = known is not None and any(word in said.names for word in words) and all(map(known.has, missing))
+        unsaid += [] if is_named else missing
+    return unsaid
+
+
+def _content(plain: str) -> list[str]:
+    """Return the words that say something: no units or numbers, and no words that any statement may use."""
+    words = dict.fromkeys(word for word in plain_words(plain.casefold()) if not word.isdigit())
+    return [word for word in words if word not in _WITHOUT_CONTENT and terms(word)]
+
+
+def _is_name(word: str) -> bool:
+    is_capitalised = word[0].isupper() and len(word) > 1
+    return is_capitalised and not _FRAME.union(_UNITS).intersection(plain_words(word.casefold())) and bool(terms(word))
+
+
+def _is_form_of(said: str, word: str) -> bool:
+    """Return whether one of two longer words is part of the other: a compound, or another ending."""
+    shorter, longer = sorted((said, word), key=len)
+    return len(shorter) >= _SHORTEST_PART and shorter in longer
+
+
+def _numbers(plain: str) -> list[str]:
+    matches = (match.group() for match in _NUMBER.finditer(plain))
+    return [re.sub(r"(?<=\d)[ ,.'\u202f](?=\d{3}(?!\d))", "", number) for number in matches]
