@@ -162,6 +162,15 @@ def test_a_renaming_that_was_taken_back_is_derived_alike_as_a_whole_and_in_part(
     assert fact_histories(statements, verdicts) == known.histories(known.by_id)
 
 
+def test_the_limit_of_a_fact_and_how_it_turned_out_are_told_under_the_new_name_too() -> None:
+    formal = stated(
+        "Lena writes formally.", 1, limited_to="Harrow Street Holdings", outcome="Harrow Street Holdings likes it"
+    )
+    facts = facts_at(fact_histories((formal, RENAMED), ()), SAID_AT + timedelta(days=5))
+    told_fact = told_under_current_names(facts)[0]
+    assert (told_fact.limited_to, told_fact.outcome) == ("Larkfield", "Larkfield likes it")
+
+
 def test_a_name_is_not_replaced_where_it_is_a_common_word() -> None:
     project = stated("Mercury ships in May.", 1, subject="Mercury", value="May")
     metal = stated("Lena avoids fish with mercury.", 2, value="fish with mercury")

@@ -23,17 +23,19 @@ class CurrentNames:
         """Return the fact under the names that hold now. The fact that tells of a renaming keeps the former name."""
         names = self.by_former
         own = folded(fact.former_name) if fact.former_name else None
-        statement, value = fact.statement, fact.value
+        texts = [fact.statement, fact.value, fact.limited_to or "", fact.outcome or ""]
         for former in sorted(names, key=len, reverse=True):
             if former != own:
                 # A text about the subject itself may write its name as it likes.
                 spelling = former if folded(fact.subject) == former else self.spellings[former]
-                statement, value = (_renamed(text, former, spelling, names[former]) for text in (statement, value))
+                texts = [_renamed(text, former, spelling, names[former]) for text in texts]
+        statement, value, limited_to, outcome = texts
         if own and own in names and own not in folded(statement):
             statement = f"{statement.rstrip('.')} (formerly {fact.former_name})."
         subject = names.get(folded(fact.subject), fact.subject)
         exceptions = tuple(map(self.told, fact.exceptions))
-        return replace(fact, subject=subject, statement=statement, value=value, exceptions=exceptions)
+        told = replace(fact, subject=subject, statement=statement, value=value, exceptions=exceptions)
+        return replace(told, limited_to=limited_to or None, outcome=outcome or None)
 
     def with_other_names(self, query: str) -> str:
         """Return the query with the other names of what it names."""
