@@ -1,4 +1,6 @@
-"""Ask the questions of scenarios of a real agent: with its memory, with the whole history, and with neither.
+"""Ask the questions of scenarios of a real agent: with its memory, with what a plain search finds, with all, with none.
+
+A plain search is BM25 over all turns, each with the turn before it, in as many tokens as a memory may take.
 
 The answers are written to pages for graders, who see question, reference and answers in shuffled order, without
 formatting and without the names of the systems. Replies of the model are kept in a file, and played back from it.
@@ -10,7 +12,9 @@ import asyncio
 import json
 import random
 import re
+import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
@@ -25,16 +29,18 @@ from afterword.errors import ArgumentInvalid
 from afterword.evaluation.scenarios.scenario import Question, Scenario, Session
 from afterword.facts.assertions import digest
 from afterword.facts.scopes import Scope
+from afterword.facts.words import content_words
 from afterword.recall.past_questions import is_about_the_past
 from afterword.recall.tokens import token_count
 from afterword.store.database.engine import Store
 
-AskedSystem = Literal["memory", "history", "nothing"]
+AskedSystem = Literal["memory", "turns", "history", "nothing"]
 SYSTEMS: tuple[AskedSystem, ...] = ("memory", "history", "nothing")
 INSTRUCTIONS = (
     "You are an assistant. Answer the question in one or two sentences, from what you know of earlier conversations. "
     "Say so if you do not know."
 )
+SPOKEN = ("user", "assistant")
 # How many questions are asked at the same time.
 CONCURRENCY = 16
 _WHEN = re.compile(r"\b(?:when|since|until|which day|what day|date|wann|cuándo|quand|quando|wanneer)\b", re.IGNORECASE)
@@ -93,47 +99,80 @@ class RecordedClient(ReplayChatCompletionClient):
 
 
 async def ask_scenarios(
-    scenarios: Sequence[Scenario], scopes: Mapping[str, Scope], store: Store, replies: RecordedReplies
+    scenarios: Sequence[Scenario],
+    scopes: Mapping[str, Scope],
+    store: Store,
+    replies: RecordedReplies,
+    *,
+    systems: Sequence[AskedSystem] = SYSTEMS,
+    budget_tokens: int = 2_000,
 ) -> list[AgentAnswer]:
-    """Return the answers of every system to every question of the scenarios, whose sessions are in the store."""
+    """Return the answers of each system to every question of the scenarios, whose sessions are in the store.
+
+    A memory and a plain search for turns may take `budget_tokens`.
+    """
     limit = asyncio.Semaphore(CONCURRENCY)
 
     async def ask(scenario: Scenario, question: Question, system: AskedSystem) -> AgentAnswer:
         async with limit:
-            return await _ask(scenario, question, system, scopes[scenario.id], store, RecordedClient(replies))
+            asked = _Asked(scenario, question, system, scopes[scenario.id], budget_tokens)
+            return await _ask(asked, store, RecordedClient(replies))
 
     return await asyncio.gather(
         *(
             ask(scenario, question, system)
             for scenario in scenarios
             for question in scenario.gold.questions
-            for system in SYSTEMS
+            for system in systems
         )
     )
 
 
-async def _ask(
-    scenario: Scenario, question: Question, system: AskedSystem, scope: Scope, store: Store, client: RecordedClient
-) -> AgentAnswer:
-    ended = max(session.ended_at for session in scenario.sessions)
-    at = _noon(question.as_of) if question.as_of else ended + timedelta(hours=1)
-    history = _history([session for session in scenario.sessions if session.started_at <= at])
-    memory = [FactMemory(scope=scope, store=store, clock=lambda: at, timeout_s=60)] if system == "memory" else []
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question of a scenario to one system, which may be told so many tokens."""
+
+    scenario: Scenario
+    question: Question
+    system: AskedSystem
+    scope: Scope
+    budget_tokens: int
+
+    @property
+    def at(self) -> datetime:
+        """When it is asked."""
+        ended = max(session.ended_at for session in self.scenario.sessions)
+        return _noon(self.question.as_of) if self.question.as_of else ended + timedelta(hours=1)
+
+    def earlier_words(self) -> str:
+        """Return what a system without a memory is shown of earlier conversations."""
+        earlier = [session for session in self.scenario.sessions if session.started_at <= self.at]
+        if self.system == "turns":
+            return _found_turns(earlier, self.question.question, self.budget_tokens)
+        return _history(earlier) if self.system == "history" else ""
+
+
+async def _ask(asked: _Asked, store: Store, client: RecordedClient) -> AgentAnswer:
+    question, at = asked.question, asked.at
+    memory = FactMemory(
+        scope=asked.scope, store=store, clock=lambda: at, timeout_s=60, budget_tokens=asked.budget_tokens
+    )
     system_message = f"{INSTRUCTIONS} Today is {at.date().isoformat()}."
-    if system == "history":
-        system_message = f"{system_message}\n\nEarlier conversations:\n\n{history}"
-    agent = AssistantAgent("assistant", client, memory=memory or None, system_message=system_message)
+    if shown := asked.earlier_words():
+        system_message = f"{system_message}\n\nEarlier conversations:\n\n{shown}"
+    memories = [memory] if asked.system == "memory" else None
+    agent = AssistantAgent("assistant", client, memory=memories, system_message=system_message)
     result = await agent.run(task=question.question)
-    shown = sum(token_count(str(message.content)) for message in client.shown)
+    sent = sum(token_count(str(message.content)) for message in client.shown)
     alone = token_count(INSTRUCTIONS) + token_count(question.question)
     return AgentAnswer(
-        scenario=scenario.id,
+        scenario=asked.scenario.id,
         question=question.question,
         reference=question.answer,
         kind=kind_of(question),
-        system=system,
+        system=asked.system,
         answer=str(getattr(result.messages[-1], "content", "")),
-        tokens_told=max(shown - alone, 0),
+        tokens_told=max(sent - alone, 0),
     )
 
 
@@ -176,7 +215,6 @@ def _plain(answer: str) -> str:
 
 
 def _history(sessions: Sequence[Session]) -> str:
-    spoken = ("user", "assistant")
     return "\n\n".join(
         "\n".join(
             [
@@ -184,12 +222,35 @@ def _history(sessions: Sequence[Session]) -> str:
                 *(
                     f"{message.source or message.role}: {message.content}"
                     for message in session.messages
-                    if message.role in spoken
+                    if message.role in SPOKEN
                 ),
             ]
         )
         for session in sessions
     )
+
+
+def _found_turns(sessions: Sequence[Session], question: str, budget_tokens: int) -> str:
+    """Return the turns that a plain search finds (BM25 of SQLite), each with the turn before it, in order of time."""
+    turns = [
+        f"{session.started_at.date().isoformat()} {message.source or message.role}: {message.content}"
+        for session in sessions
+        for message in session.messages
+        if message.role in SPOKEN
+    ]
+    query = " OR ".join(f'"{word}"' for word in content_words(question).split())
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE VIRTUAL TABLE turns USING fts5(words, tokenize='porter')")
+        connection.executemany("INSERT INTO turns (rowid, words) VALUES (?, ?)", enumerate(turns))
+        ranked = connection.execute("SELECT rowid FROM turns WHERE turns MATCH ? ORDER BY bm25(turns)", [query])
+        numbers = [number for (place,) in ranked for number in (place, place - 1) if number >= 0]
+    chosen, tokens = set[int](), 0
+    for number in dict.fromkeys(numbers):
+        tokens += token_count(turns[number])
+        if tokens > budget_tokens:
+            break
+        chosen.add(number)
+    return "\n".join(turns[number] for number in sorted(chosen))
 
 
 def _noon(day: str) -> datetime:

@@ -100,13 +100,14 @@ async def ask_questions(request: EvaluationRequest, settings: Settings, folder: 
         ):
             system = System("asked", workers.extractor, workers.judge)
             await run_trial(stories, system, Path(work), order=request.order, seed=request.seed)
-        recorded = RecordedReplies(replies or folder / "replies.jsonl", _answering_model(settings.model))
-        async with Store(f"sqlite:///{Path(work) / 'afterword.db'}") as store:
-            answers = await ask_scenarios(scenarios, story_scopes(stories), store, recorded)
+        recorded = RecordedReplies(replies or folder / "replies.jsonl", answering_model(settings.model))
+        async with Store(f"sqlite:///{Path(work) / 'afterword.db'}", privacy=settings.store_privacy()) as store:
+            scopes, budget = story_scopes(stories), settings.recall.budget_tokens
+            answers = await ask_scenarios(scenarios, scopes, store, recorded, budget_tokens=budget)
     write_pages(answers, folder, seed=request.seed)
 
 
-def _answering_model(options: ModelOptions) -> ChatCompletionClient | None:
+def answering_model(options: ModelOptions) -> ChatCompletionClient | None:
     """Return the configured model as AutoGen asks it, None without a key: then only recorded replies are played."""
     key = options.used_key()
     if not key:

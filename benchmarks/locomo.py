@@ -1,0 +1,117 @@
+"""LoCoMo end to end: extraction, block, answer, and pages for blind graders.
+
+    python benchmarks/locomo.py FOLDER --conversation conv-30 [--questions 40] [--seed 0]
+
+A conversation of two people is processed by the configured model, with the words of both told. Then questions without
+category 5 are asked of an agent with this memory, with plain BM25 of turns in as many tokens, and with the whole
+history. FOLDER gets the store, the replies of the model, `answers.json`, and `pages.md` with `key.json` for graders.
+A second run goes on where the first one stopped. The data is read by path (AFTERWORD_BENCH_DATA) and never copied.
+LoCoMo is public: a model may know it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from afterword import settings
+from afterword.composition import open_extractor_and_judge
+from afterword.evaluation.asking import RecordedReplies, ask_scenarios, write_pages
+from afterword.evaluation.measurement import answering_model
+from afterword.evaluation.scenarios.scenario import Gold, Message, Question, Scenario, Session
+from afterword.evaluation.trial import System, run_trial, story_scopes
+from afterword.store.database.engine import Store
+
+SHARED = Path(os.environ.get("AFTERWORD_TEST_SHARED", Path(__file__).parent.parent.parent / "shared"))
+DATA = Path(os.environ.get("AFTERWORD_BENCH_DATA", SHARED / "data/benchmarks"))
+
+
+def rows(name: str, conversation: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a file of LoCoMo that belong to a conversation."""
+    for line in (DATA / "locomo" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        if row["conv"] == conversation:
+            yield row
+
+
+def session(row: dict[str, Any]) -> Session:
+    """Return a session with a minute for each message."""
+    begun = datetime.strptime(row["when"], "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+    messages = [
+        Message(role="user", source=said["source"], content=said["text"], at=begun + timedelta(minutes=minute))
+        for minute, said in enumerate(row["messages"])
+    ]
+    return Session(
+        session_id=f"{row['conv']}-{row['session']:02}",
+        started_at=begun,
+        ended_at=begun + timedelta(minutes=len(messages)),
+        container="assistant",
+        messages=messages,
+    )
+
+
+def scenario(conversation: str, count: int, seed: int) -> Scenario:
+    """Return a conversation as a scenario without gold facts, and a sample of its questions."""
+    questions = [
+        Question(question=row["text"], answer=str(row["answer"]))
+        for row in rows("questions", conversation)
+        if row["category"] != "adversarial"
+    ]
+    sample = random.Random(seed).sample(questions, min(count, len(questions)))
+    sessions = [session(row) for row in rows("sessions", conversation)]
+    owner = sessions[0].messages[0].source
+    gold = Gold(facts=[], not_facts=[], questions=sample)
+    return Scenario(id=conversation, user_id=owner.lower(), sessions=sessions, gold=gold)
+
+
+async def measure(folder: Path, asked: Scenario, *, seed: int) -> None:
+    """Process the conversation, unless that was done before, ask the questions, and write the answers."""
+    configured = settings.load()
+    done = folder / "processed"
+    if not done.exists():
+        async with open_extractor_and_judge("model", configured.model) as workers:
+            trial = await run_trial([asked.story()], System("model", workers.extractor, workers.judge), folder)
+        for _, failure in trial.failures:
+            raise SystemExit(f"{failure.session_id}: {failure.reason}")
+        done.touch()
+    replies = RecordedReplies(folder / "replies.jsonl", answering_model(configured.model))
+    recall = configured.recall.model_copy(update={"other_people": True})
+    privacy = configured.model_copy(update={"recall": recall}).store_privacy()
+    async with Store(f"sqlite:///{folder / 'afterword.db'}", privacy=privacy) as store:
+        answers = await ask_scenarios(
+            [asked],
+            story_scopes([asked]),
+            store,
+            replies,
+            systems=("memory", "turns", "history"),
+            budget_tokens=configured.recall.budget_tokens,
+        )
+    write_pages(answers, folder, seed=seed)
+    for system in ("memory", "turns", "history"):
+        tokens = [answer.tokens_told for answer in answers if answer.system == system]
+        sys.stdout.write(f"{system}: {round(sum(tokens) / len(tokens))} tokens a question\n")
+
+
+def main() -> None:
+    """Read the arguments and measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--conversation", default="conv-30")
+    parser.add_argument("--questions", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    asked = scenario(arguments.conversation, arguments.questions, arguments.seed)
+    asyncio.run(measure(arguments.folder, asked, seed=arguments.seed))
+
+
+if __name__ == "__main__":
+    main()
