@@ -43,7 +43,7 @@ async def test_the_rest_of_a_sentence_and_an_exception_are_told_and_an_undo_rest
     text = await block(store)
     assert SHOP in text
     assert "Freiburg" not in text
-    assert f"- {HOURS.statement}; except: {LATE.statement}" in text
+    assert f"- {HOURS.statement} Except: {LATE.statement}" in text
     assert text.count(LATE.statement) == 1
     with store.writing() as transaction:
         ledger.revert_run(transaction, LENA, later, SAID_AT)

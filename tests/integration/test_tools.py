@@ -267,7 +267,7 @@ async def test_a_fact_is_recalled_and_withdrawn_with_its_exceptions(lena: FactMe
     seat = stated("The user wants the window seat.", 1, attribute="seat", value="window")
     nights = stated("The user wants the aisle on night trains.", 2, attribute="seat", value="aisle")
     run(store, "session:s1", (seat, nights), (Verdict(seat.id, nights.id, Relation.EXCEPTS, "nights", "test"),))
-    line = f"{seat.statement}; except: {nights.statement}"
+    line = f"{seat.statement} Except: {nights.statement}"
     recalled, withdrawn = await told(lena, "Hello.", call("recall", query="window"), call("withdraw", note=line))
     assert f"- {line} (" in recalled
     assert withdrawn.startswith(f"Noted for this conversation: no longer: {seat.statement}")

@@ -189,7 +189,7 @@ def _fact_line(fact: Fact) -> str:
 
 def with_exceptions(fact: Fact, words: Callable[[Fact], str] = lambda fact: safe_line(fact.statement)) -> str:
     """Return the words of a fact and of its exceptions, by default their clean sentences."""
-    return "; except: ".join(map(words, (fact, *fact.exceptions)))
+    return " Except: ".join(map(words, (fact, *fact.exceptions)))
 
 
 def _with_notes(fact: Fact) -> str:
