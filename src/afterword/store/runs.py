@@ -65,10 +65,9 @@ _FIRST_RUN = CompiledQuery(_first_run)
 
 def count_runs(transaction: Session, status: str) -> dict[Scope, int]:
     """Return how many runs of each scope have this status. For operators."""
-    query = select(RunRow.scope_id, func.count()).where(RunRow.status == status).group_by(col(RunRow.scope_id))
-    counts = dict(transaction.exec(query).all())
-    scopes = transaction.exec(select(ScopeRow).where(col(ScopeRow.id).in_(counts)))
-    return {scope_of_row(row): counts[row.id] for row in scopes if row.id is not None}
+    query = select(ScopeRow, func.count()).where(col(RunRow.scope_id) == col(ScopeRow.id), RunRow.status == status)
+    counts = transaction.exec(query.group_by(col(ScopeRow.id)))
+    return {scope_of_row(row): count for row, count in counts}
 
 
 def read_run(transaction: Session, run_id: int) -> Run:
