@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,7 +14,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, Request, expect, sync_playwright
 
-from page_store import CHROMIUM, MIRA, Keys, filled, service_process
+from page_store import CHROMIUM, MIRA, Keys, filled, store_url
+from service_processes import served
 
 IS_MISSING = CHROMIUM is None and "CI" not in os.environ
 pytestmark = pytest.mark.skipif(IS_MISSING, reason="no chromium: `make browser` installs Debian's")
@@ -76,15 +78,24 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
     launched.close()
 
 
+@pytest.fixture(scope="module")
+def filled_store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Keys]:
+    """A store with something for every page, of which tests get a copy, and its keys."""
+    folder = tmp_path_factory.mktemp("filled")
+    return folder, filled(folder)
+
+
 @pytest.fixture
-def keys(tmp_path: Path) -> Keys:
-    return filled(tmp_path)
+def keys(filled_store: tuple[Path, Keys], tmp_path: Path) -> Keys:
+    folder, keys = filled_store
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    return keys
 
 
 @pytest.fixture
 def address(keys: Keys, tmp_path: Path) -> Iterator[str]:
-    with service_process(tmp_path) as served:
-        yield served
+    with served(store_url(tmp_path), tmp_path) as (_, serving):
+        yield serving
 
 
 @contextmanager
@@ -291,7 +302,7 @@ def test_everything_changes_without_javascript(browser: Browser, address: str, k
 
 def test_a_link_opens_the_pages_without_a_key(browser: Browser, keys: Keys, tmp_path: Path) -> None:
     options = ("--no-browser", "--user", "mira")
-    with service_process(tmp_path, "inspect", *options) as link:
+    with served(store_url(tmp_path), tmp_path, "inspect", *options) as (_, link):
         address = link.split("/pages")[0]
         with opened(browser, address) as tab:
             tab.page.goto(link)

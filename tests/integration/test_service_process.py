@@ -13,9 +13,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,12 @@ import httpx
 import pytest
 
 from afterword.server.connections import HEADER_S
-from batches import wait_until
-from commands import clean_environment
+from batches import ended, start, wait_until
+from nursery import Child
 from service import said
+from service_processes import served
 
-KILLS, SOAK_KILLS = 5, 100
+KILLS, SOAK_KILLS = 3, 100
 
 
 @pytest.fixture(params=["file", "postgres"])
@@ -37,35 +37,10 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/afterword.db"
 
 
-def environment(url: str) -> dict[str, str]:
-    return {**clean_environment(), "AFTERWORD_STORE__URL": url, "AFTERWORD_EMBEDDING__KIND": "none"}
-
-
-def afterword_command(url: str, *arguments: str) -> str:
-    command = [sys.executable, "-m", "afterword", *arguments]
-    return subprocess.run(command, env=environment(url), capture_output=True, text=True, check=True).stdout
-
-
-@contextmanager
-def served(url: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Run the service as a process, and yield it with its address."""
-    command = [sys.executable, "-m", "afterword", "serve", "--port", "0"]
-    process = subprocess.Popen(command, env=environment(url), cwd=folder, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        address = process.stdout.readline().split(" at ")[-1].strip()
-        for _ in range(200):
-            try:
-                if httpx.get(f"{address}/readyz").status_code == 200:
-                    break
-            except httpx.TransportError:
-                time.sleep(0.05)
-        yield process, address
-    finally:
-        process.kill()
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+def key_of_mira(url: str, folder: Path) -> str:
+    """Return a new key, as the command line makes it."""
+    (printed,) = ended(start(url, folder, "keys", "create", "--user", "mira", "--json"))
+    return str(json.loads(printed)["key"])
 
 
 def seconds_until_closed(address: str, head: bytes, pause_s: float) -> float:
@@ -122,7 +97,7 @@ def every_fact(client: httpx.Client) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("kills", [KILLS, pytest.param(SOAK_KILLS, marks=pytest.mark.soak)])
 def test_what_was_acknowledged_survives_kills_and_nothing_is_doubled(url: str, tmp_path: Path, kills: int) -> None:
-    key = json.loads(afterword_command(url, "keys", "create", "--user", "mira", "--json"))["key"]
+    key = key_of_mira(url, tmp_path)
     headers, acknowledged, number = {"Authorization": f"Bearer {key}"}, dict[int, str](), 0
     for kill in range(kills):
         with (
@@ -149,13 +124,13 @@ def test_what_was_acknowledged_survives_kills_and_nothing_is_doubled(url: str, t
         assert sorted(fact["statement"] for fact in facts) == sorted(expected)
         assert {fact["support"] for fact in facts} == {1}
         assert client.get("/v1/me/runs", params={"limit": 1}).json()["total"] == number + 1
-        process.send_signal(signal.SIGTERM)
+        process.terminate()
         assert process.wait(20) in (0, -signal.SIGTERM)
 
 
 def test_a_session_whose_server_was_killed_can_be_sent_again_soon(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/afterword.db"
-    key = json.loads(afterword_command(url, "keys", "create", "--user", "mira", "--json"))["key"]
+    key = key_of_mira(url, tmp_path)
     headers = {"Authorization": f"Bearer {key}", "Idempotency-Key": "long"}
     state = said(*(f"I like tea number {number}." for number in range(300)))
     body = {"session_id": "long", "state": state, "started_at": "2026-03-02"}
@@ -177,7 +152,7 @@ def test_a_session_whose_server_was_killed_can_be_sent_again_soon(tmp_path: Path
         assert [run["status"] for run in runs] == ["applied"]
 
 
-def kill_when_held(process: subprocess.Popen[bytes], writer: sqlite3.Connection) -> None:
+def kill_when_held(process: Child, writer: sqlite3.Connection) -> None:
     """Lock the store against the server as soon as it has noted the request, and kill the server."""
     wait_until(lambda: writer.execute("SELECT count(*) FROM repeatable_requests").fetchone() == (1,))
     writer.execute("BEGIN IMMEDIATE")
@@ -194,7 +169,7 @@ def blocks(repository: Path, language: str) -> list[str]:
 def test_the_examples_of_the_page_run(repository: Path, tmp_path: Path) -> None:
     """The program in Python and the one in TypeScript remember and recall against a live service."""
     url = f"sqlite:///{tmp_path}/afterword.db"
-    key = json.loads(afterword_command(url, "keys", "create", "--user", "mira", "--json"))["key"]
+    key = key_of_mira(url, tmp_path)
     python, _ = blocks(repository, "python")
     (typescript,) = blocks(repository, "typescript")
     assert len(python.splitlines()) <= 30

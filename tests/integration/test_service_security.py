@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shutil
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
+import pytest_asyncio
 from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -26,23 +31,42 @@ from afterword.settings import Settings
 from service import ServiceClient, said, serving
 
 SECRET_WORDS = "zanzibar quokka"
+MANY = 100_000
 
 
 def words_alone(url: str) -> Settings:
     return Settings(store=StoreOptions(url=url), embedding=EmbeddingOptions(kind="none"))
 
 
-@pytest.fixture
-async def app(tmp_path: Path) -> AsyncIterator[Afterword]:
-    async with afterword.open(settings=words_alone(f"sqlite:///{tmp_path}/afterword.db")) as opened:
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@asynccontextmanager
+async def app_on_copy(template: Path, folder: Path) -> AsyncIterator[Afterword]:
+    path = shutil.copy(template, folder / "afterword.db")
+    async with afterword.open(settings=words_alone(f"sqlite:///{path}")) as opened:
         yield opened
 
 
-@pytest.fixture
-async def call(app: Afterword) -> AsyncIterator[ServiceClient]:
-    async with serving(app, longest_body_bytes=20_000, body_timeout_s=0.3) as client:
-        await app.user("mira").remember("I live in Oslo.")
-        await app.user("noor").remember("I live in Quito.")
+@asynccontextmanager
+async def service_on_copy(template: Path, folder: Path, **options: Any) -> AsyncIterator[ServiceClient]:
+    async with app_on_copy(template, folder) as opened, serving(opened, **options) as client:
+        yield client
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def app(tmp_path: Path, sqlite_template: Path) -> AsyncIterator[Afterword]:
+    async with app_on_copy(sqlite_template, tmp_path) as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def call(tmp_path_factory: pytest.TempPathFactory, sqlite_template: Path) -> AsyncIterator[ServiceClient]:
+    """The service of all tests that change nothing of what Mira and Noor have said."""
+    folder, limits = tmp_path_factory.mktemp("service"), {"longest_body_bytes": 20_000, "body_timeout_s": 0.3}
+    async with service_on_copy(sqlite_template, folder, **limits, requests_per_minute=MANY) as client:
+        await client.app.user("mira").remember("I live in Oslo.")
+        await client.app.user("noor").remember("I live in Quito.")
         yield client
 
 
@@ -117,7 +141,7 @@ def request_of(route: tuple[str, str], ids: dict[str, str]) -> tuple[str, str, d
     return method, path.format(**ids), BODIES.get(path) if method in ("POST", "PATCH") else None
 
 
-def test_there_are_routes() -> None:
+async def test_there_are_routes() -> None:
     assert len(ROUTES) > 20
 
 
@@ -129,10 +153,12 @@ async def test_no_route_opens_the_memory_of_somebody_else(call: ServiceClient, r
     ids = {"fact_id": fact.id, "session_id": "s", "run_id": str(run_id), "item_id": f"run:{run_id}"}
     ids |= DECIDED
     method, path, body = request_of(route, ids)
-    for scope in ("default/user/noor", "default/user/nobody", "acme/user/mira", "default/team/mira"):
-        answer = await call(method, f"/v1/scopes/{scope}{path}", json=body)
+    # What a route changes, it changes for its own user.
+    user = f"user of {method} {path}".replace("/", "-")
+    for scope in ("default/user/noor", "default/user/nobody", f"acme/user/{user}", f"default/team/{user}"):
+        answer = await call(method, f"/v1/scopes/{scope}{path}", json=body, user=user)
         assert (answer.status_code, answer.json()["detail"]) == (404, "this key opens no such memory")
-    own = await call(method, f"/v1/me{path}", json=body)
+    own = await call(method, f"/v1/me{path}", json=body, user=user)
     assert "Quito" not in own.text
     assert [found.statement for found in (await noor.facts()).facts] == ["I live in Quito."]
     assert (await noor.runs()).total == 1
@@ -321,33 +347,40 @@ NAMES = st.text(min_size=1, max_size=12) | st.sampled_from(
 )
 
 
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def unlimited(tmp_path_factory: pytest.TempPathFactory, sqlite_template: Path) -> AsyncIterator[ServiceClient]:
+    """A service whose users are those of the examples."""
+    async with service_on_copy(sqlite_template, tmp_path_factory.mktemp("names"), requests_per_minute=MANY) as client:
+        yield client
+
+
+PLACES = count()
+
+
 @example(names=(".", "0"))
 @given(names=st.tuples(NAMES, NAMES).filter(lambda names: names[0] != names[1]))
 @hypothesis_settings(max_examples=25)
-def test_look_alike_users_never_see_each_other(names: tuple[str, str]) -> None:
-    asyncio.run(_two_users(*names))
+async def test_look_alike_users_never_see_each_other(unlimited: ServiceClient, names: tuple[str, str]) -> None:
+    await _two_users(unlimited, *names, place=f"Quito{next(PLACES)}x")
 
 
-async def _two_users(first: str, second: str) -> None:
-    from urllib.parse import quote
-
-    async with afterword.open(settings=words_alone("sqlite://")) as app, serving(app) as call:
-        try:
-            await app.user(first).remember("The first one lives in Quito.")
-            await call.secret(first)
-            await call.secret(second)
-        except ScopeInvalid:
-            return
-        for path in ("facts?status=all", "recall?q=Quito", "context?q=Quito", "runs", "sessions", "review", "export"):
-            own = await call("GET", f"/v1/me/{path}", user=second)
-            assert "Quito" not in own.text
-            named = await call("GET", f"/v1/scopes/default/user/{quote(first, safe='')}/{path}", user=second)
-            assert named.status_code == 404
-        # A client takes "." and ".." out of a path before it sends it, so such a name is reached as /v1/me alone.
-        own_paths = ["me", *([] if first in (".", "..") else [f"scopes/default/user/{quote(first, safe='')}"])]
-        for path in own_paths:
-            seen = await call("GET", f"/v1/{path}/facts", user=first)
-            assert "Quito" in seen.text
+async def _two_users(call: ServiceClient, first: str, second: str, place: str) -> None:
+    try:
+        await call.app.user(first).remember(f"The first one lives in {place}.")
+        await call.secret(first)
+        await call.secret(second)
+    except ScopeInvalid:
+        return
+    for path in ("facts?status=all", f"recall?q={place}", f"context?q={place}", "runs", "sessions", "review", "export"):
+        own = await call("GET", f"/v1/me/{path}", user=second)
+        assert place not in own.text
+        named = await call("GET", f"/v1/scopes/default/user/{quote(first, safe='')}/{path}", user=second)
+        assert named.status_code == 404
+    # A client takes "." and ".." out of a path before it sends it, so such a name is reached as /v1/me alone.
+    own_paths = ["me", *([] if first in (".", "..") else [f"scopes/default/user/{quote(first, safe='')}"])]
+    for path in own_paths:
+        seen = await call("GET", f"/v1/{path}/facts", user=first)
+        assert place in seen.text
 
 
 async def test_the_guard_leaves_other_kinds_of_connections_alone(app: Afterword) -> None:

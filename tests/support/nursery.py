@@ -13,8 +13,12 @@ from pathlib import Path
 
 from programs import run_command
 
-# `openai` and `instructor` are what a command loads last, and what takes longest.
-LOADED = ("pytest", "openai", "instructor", "procrastinate", "programs", "afterword.cli.progress")
+# `openai`, `instructor` and the server are what a command loads last, and what takes longest.
+LOADED = (
+    *("pytest", "openai", "instructor", "procrastinate", "programs"),
+    *("afterword.cli.progress", "afterword.cli.logs", "afterword.store.merging.moves", "rich.logging"),
+    *("afterword.server.listener", "uvicorn.lifespan.on", "anyio._backends._asyncio"),
+)
 LONGEST_S = 120.0
 
 _context = multiprocessing.get_context("forkserver")

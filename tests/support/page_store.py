@@ -1,22 +1,16 @@
-"""A store with something for every page, and the service on it as a process of its own."""
+"""A store with something for every page."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import afterword
 from afterword.settings import Settings
-from commands import clean_environment
 
 MIRA = "/pages/default/user/mira"
 CHROMIUM = next(
@@ -88,28 +82,12 @@ async def fill(url: str) -> Keys:
     return Keys(*keys)
 
 
-@contextmanager
-def service_process(folder: Path, command: str = "serve", *options: str) -> Iterator[str]:
-    """Run the service on the store of a folder, and yield its address or its one-time link."""
-    environment = {
-        **clean_environment(),
-        **{name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ},
-        "AFTERWORD_STORE__URL": f"sqlite:///{folder}/afterword.db",
-        "AFTERWORD_EMBEDDING__KIND": "none",
-    }
-    arguments = [sys.executable, "-m", "afterword", command, "--port", "0", *options]
-    process = subprocess.Popen(arguments, env=environment, cwd=folder, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        yield process.stdout.readline().split()[-1]
-    finally:
-        process.terminate()
-        process.wait(20)
-        if process.stdout is not None:
-            process.stdout.close()
+def store_url(folder: Path) -> str:
+    """Return the address of the store of a folder."""
+    return f"sqlite:///{folder}/afterword.db"
 
 
 def filled(folder: Path) -> Keys:
     """Fill the store of a folder. It has a thread of its own, since Playwright has an event loop in this one."""
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, fill(f"sqlite:///{folder}/afterword.db")).result()
+        return thread.submit(asyncio.run, fill(store_url(folder))).result()

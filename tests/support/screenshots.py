@@ -11,7 +11,8 @@ from typing import Literal
 from PIL import Image
 from playwright.sync_api import Page, ViewportSize, sync_playwright
 
-from page_store import CHROMIUM, MIRA, filled, service_process
+from page_store import CHROMIUM, MIRA, filled, store_url
+from service_processes import served
 
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 SHOTS = {
@@ -49,7 +50,7 @@ def main(target: Path, *, is_full: bool) -> None:
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         keys = filled(Path(folder))
-        with service_process(Path(folder)) as address:
+        with served(store_url(Path(folder)), Path(folder)) as (_, address):
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
             widths = {"": 1100, "-narrow": 320} if is_full else {"": 1100}
             for scheme in SCHEMES:

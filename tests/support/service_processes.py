@@ -1,0 +1,22 @@
+"""The service as a process of its own, forked from one that has loaded it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from batches import start, wait_until
+from nursery import Child
+
+
+@contextmanager
+def served(url: str, folder: Path, command: str = "serve", *options: str) -> Iterator[tuple[Child, str]]:
+    """Run the service on a store, and yield the process with its address or its one-time link."""
+    process = start(url, folder, command, "--port", "0", *options)
+    try:
+        wait_until(lambda: "\n" in process.printed() or process.poll() is not None)
+        yield process, process.printed().splitlines()[0].split()[-1]
+    finally:
+        process.kill()
+        process.wait()
