@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Annotated
 
 from mcp.server.mcpserver import ResourceSecurity
+from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, ToolAnnotations
 from pydantic import Field
@@ -25,18 +27,23 @@ NOTHING_KNOWN = "Nothing is known from earlier conversations yet."
 
 def memory_server(caller: Callable[[], ToolCaller]) -> MemoryServer:
     """Return the server whose calls use the memory that `caller` returns."""
-    server = MemoryServer(caller)
-    for name, tool in READING_TOOLS.items():
-        server.add_tool(tool, name, annotations=READS)
-    for name, tool in ASKING_TOOLS.items():
-        server.add_tool(tool, name, annotations=ASKS)
-    server.add_tool(erase_after_asking, "forget", annotations=ERASES)
+    server = MemoryServer(caller, _tools())
     server.resource("memory://facts/{fact_id}", name="fact", mime_type=JSON)(_fact)
     # The id of a session is a key of the store and never a path.
     security = ResourceSecurity(exempt_params={"session_id"})
     server.resource("memory://sessions/{session_id}", name="session", mime_type=JSON, security=security)(_session)
     server.prompt("memory", title="Load the memory")(_context)
     return server
+
+
+@cache
+def _tools() -> tuple[Tool, ...]:
+    """Return the tools with their schemas, which take longer to make than all the rest of a server."""
+    return (
+        *(Tool.from_function(tool, name, annotations=READS) for name, tool in READING_TOOLS.items()),
+        *(Tool.from_function(tool, name, annotations=ASKS) for name, tool in ASKING_TOOLS.items()),
+        Tool.from_function(erase_after_asking, "forget", annotations=ERASES),
+    )
 
 
 async def _fact(fact_id: str, ctx: CallerContext) -> str:

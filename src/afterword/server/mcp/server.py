@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, InputRequiredResult
 from mcp_types import Tool as ListedTool
 
@@ -39,7 +40,7 @@ class ToolCaller:
 class MemoryServer(MCPServer[Any]):
     """An MCP server whose tools use the memory of the caller. `caller` returns the caller of the running request."""
 
-    def __init__(self, caller: Callable[[], ToolCaller]) -> None:
+    def __init__(self, caller: Callable[[], ToolCaller], tools: Iterable[Tool]) -> None:
         self.caller = caller
         super().__init__(
             "afterword",
@@ -47,6 +48,7 @@ class MemoryServer(MCPServer[Any]):
             instructions=INSTRUCTIONS,
             version=__version__,
             log_level="WARNING",
+            tools=list(tools),
         )
 
     async def list_tools(self) -> list[ListedTool]:

@@ -9,7 +9,7 @@ from alembic.config import Config
 from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection
+from sqlalchemy import Connection, create_engine
 
 from afterword.errors import StoreOutdated, StoreTooNew
 
@@ -63,13 +63,36 @@ def upgrade(connection: Connection) -> tuple[str | None, str]:
         if before is not None:
             # Every writer holds this row until its end, and none begins before the migration has ended.
             connection.exec_driver_sql(f"SELECT version_num FROM {VERSION_TABLE} FOR UPDATE")
+    if before is None and connection.dialect.name == "sqlite":
+        for statement in _sqlite_tables():
+            connection.exec_driver_sql(statement)
+    else:
+        _run_migrations(connection, before)
+    _context(connection).stamp(_scripts(), target)
+    return before, target
+
+
+def _run_migrations(connection: Connection, before: str | None) -> None:
     # Alembic's command would read and compile every migration again.
-    context, migrations = _context(connection), list(_scripts().iterate_revisions(target, before or "base"))
-    with Operations.context(context):
+    migrations = list(_scripts().iterate_revisions(newest_version(), before or "base"))
+    with Operations.context(_context(connection)):
         for migration in reversed(migrations):
             migration.module.upgrade()
-    context.stamp(_scripts(), target)
-    return before, target
+
+
+@cache
+def _sqlite_tables() -> tuple[str, ...]:
+    """Return the statements that make the tables which all migrations together make in an empty SQLite database.
+
+    A process that opens many stores, as `afterword eval` does, runs the migrations once.
+    """
+    engine = create_engine("sqlite://")
+    with engine.begin() as connection:
+        _run_migrations(connection, None)
+        made = connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
+        statements = tuple(made.scalars())
+    engine.dispose()
+    return statements
 
 
 def check_version(connection: Connection) -> None:
