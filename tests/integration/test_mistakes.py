@@ -35,18 +35,28 @@ class Mistake:
     prepare: Callable[[Path], None] = lambda _: None
 
 
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that the first test fills."""
+    return tmp_path_factory.mktemp("mistakes")
+
+
 @pytest.fixture
-def afterword(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Commands:
+def afterword(
+    prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Commands:
     """The commands in a folder whose store holds two memories."""
-    run = Commands(tmp_path, monkeypatch, capsys)
-    run("remember", "I live in Oslo.", "--user", "mira")
-    run("remember", "I live in Graz.", "--user", "jonas")
-    run("remember", "I work in Graz.", "--user", "jonas")
-    saved = tmp_path / "saved" / "mira"
-    saved.mkdir(parents=True)
-    (saved / "monday.json").write_text(json.dumps(state("I like tea.")))
-    run("export", "there.jsonl")
-    return run
+    saved = prepared / "saved" / "mira"
+    if not saved.exists():
+        run = Commands(prepared, monkeypatch, capsys)
+        run("remember", "I live in Oslo.", "--user", "mira")
+        run("remember", "I live in Graz.", "--user", "jonas")
+        run("remember", "I work in Graz.", "--user", "jonas")
+        run("export", "there.jsonl")
+        saved.mkdir(parents=True)
+        (saved / "monday.json").write_text(json.dumps(state("I like tea.")))
+    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
+    return Commands(tmp_path, monkeypatch, capsys)
 
 
 def written(name: str, text: str) -> Callable[[Path], None]:

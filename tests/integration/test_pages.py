@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -29,14 +30,27 @@ MONDAY, FRIDAY = "2026-03-02T10:00:00Z", "2026-03-06T10:00:00Z"
 PAGES = Path(afterword.__file__).parent / "server" / "pages"
 
 
+@pytest.fixture(scope="module")
+def filled_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with two memories, of which tests get a copy."""
+    path = tmp_path_factory.mktemp("filled") / "afterword.db"
+
+    async def fill() -> None:
+        async with afterword.open(f"sqlite:///{path}", settings=Settings()) as opened:
+            mira = opened.user("mira")
+            texts = ("I live in Porto. I prefer window seats.", "off the record: I dislike Bob.")
+            await mira.process(said(*texts), session_id="mon/day", started_at=MONDAY)
+            await mira.process(said("I moved to Oslo."), session_id="friday", started_at=FRIDAY)
+            await opened.user("noor").remember("I live in Rome.")
+
+    asyncio.run(fill())
+    return path
+
+
 @pytest.fixture
-async def app(tmp_path: Path) -> AsyncIterator[Afterword]:
+async def app(tmp_path: Path, filled_store: Path) -> AsyncIterator[Afterword]:
+    shutil.copy(filled_store, tmp_path / "afterword.db")
     async with afterword.open(f"sqlite:///{tmp_path}/afterword.db", settings=Settings()) as opened:
-        mira = opened.user("mira")
-        texts = ("I live in Porto. I prefer window seats.", "off the record: I dislike Bob.")
-        await mira.process(said(*texts), session_id="mon/day", started_at=MONDAY)
-        await mira.process(said("I moved to Oslo."), session_id="friday", started_at=FRIDAY)
-        await opened.user("noor").remember("I live in Rome.")
         yield opened
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from functools import cache
 
 import typer
 
@@ -42,7 +44,13 @@ def main() -> None:
     Exit with 0 (done), 1 (something failed and was shown), 2 (usage), 3 (the budget is reached) or 130 (interrupted).
     """
     try:
-        app()
+        _command()()
     except AfterwordError as error:
         typer.secho(f"afterword: {error}", fg=None if os.environ.get("NO_COLOR") else "red", err=True)
         sys.exit(USAGE if error.is_usage else FAILED)
+
+
+@cache
+def _command() -> Callable[[], None]:
+    """Return the command line with all its commands, which take longer to make than most of them to run."""
+    return typer.main.get_command(app)
