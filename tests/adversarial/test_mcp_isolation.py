@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -26,6 +28,7 @@ USERS = ("mira", "mira2", "Mira", "mi%72a", "mira.mira", "noor")
 """Look-alike ids of users. Their sessions have the same ids."""
 MARKERS = dict(zip(USERS, ("Quito", "Lima", "Oslo", "Rome", "Bern", "Cairo"), strict=True))
 SESSIONS = ("monday", "mira/monday", "default/user/noor")
+QUIET = Settings(embedding=EmbeddingOptions(kind="none"))
 
 
 @dataclass(frozen=True)
@@ -106,10 +109,8 @@ async def answer_to(client: Client, attempt: Attempt, fact_id: str, session_id: 
         return json.dumps(str(error))
 
 
-async def check(attempts: list[Attempt], *, over_http: bool = False) -> None:
-    quiet = Settings(embedding=EmbeddingOptions(kind="none"))
-    async with afterword.open("sqlite://", settings=quiet) as app:
-        fact_ids = {}
+async def fill(url: str) -> None:
+    async with afterword.open(url, settings=QUIET) as app:
         for name in USERS:
             for number, session_id in enumerate(SESSIONS):
                 words = f"I live in {MARKERS[name]}." if not number else f"I own boat {number} in {MARKERS[name]}."
@@ -117,7 +118,20 @@ async def check(attempts: list[Attempt], *, over_http: bool = False) -> None:
                 saved = {"type": "AssistantAgentState", "llm_context": {"messages": [state]}}
                 await app.user(name).process(saved, session_id=session_id, started_at="2026-03-02")
             await app.user(name).remember(f"The user keeps a lamp in {MARKERS[name]}.")
-            fact_ids[name] = [fact.id for fact in (await app.user(name).facts()).facts]
+
+
+@pytest.fixture(scope="module")
+def filled_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with the memories of all users, of which every attempt gets a copy."""
+    path = tmp_path_factory.mktemp("filled") / "afterword.db"
+    asyncio.run(fill(f"sqlite:///{path}"))
+    return path
+
+
+async def check(filled_store: Path, attempts: list[Attempt], *, over_http: bool = False) -> None:
+    copy = shutil.copy(filled_store, filled_store.with_name("copy.db"))
+    async with afterword.open(f"sqlite:///{copy}", settings=QUIET) as app:
+        fact_ids = {name: [fact.id for fact in (await app.user(name).facts()).facts] for name in USERS}
         async with clients(app, over_http=over_http) as opened:
             for attempt in attempts:
                 known = fact_ids[attempt.victim]
@@ -133,25 +147,25 @@ async def check(attempts: list[Attempt], *, over_http: bool = False) -> None:
 
 @settings(max_examples=4)
 @given(st.lists(ATTEMPTS, min_size=15, max_size=15))
-def test_users_never_see_each_other(attempts: list[Attempt]) -> None:
-    asyncio.run(check(attempts))
+def test_users_never_see_each_other(filled_store: Path, attempts: list[Attempt]) -> None:
+    asyncio.run(check(filled_store, attempts))
 
 
 @settings(max_examples=2)
 @given(st.lists(ATTEMPTS, min_size=15, max_size=15))
-def test_keys_never_see_each_other(attempts: list[Attempt]) -> None:
-    asyncio.run(check(attempts, over_http=True))
+def test_keys_never_see_each_other(filled_store: Path, attempts: list[Attempt]) -> None:
+    asyncio.run(check(filled_store, attempts, over_http=True))
 
 
 @pytest.mark.soak
 @settings(max_examples=200)
 @given(st.lists(ATTEMPTS, min_size=30, max_size=60), st.booleans())
-def test_users_never_see_each_other_for_long(attempts: list[Attempt], over_http: bool) -> None:
-    asyncio.run(check(attempts, over_http=over_http))
+def test_users_never_see_each_other_for_long(filled_store: Path, attempts: list[Attempt], over_http: bool) -> None:
+    asyncio.run(check(filled_store, attempts, over_http=over_http))
 
 
 @pytest.mark.parametrize("over_http", [False, True])
-def test_every_call_with_the_ids_of_other_users(over_http: bool) -> None:
+def test_every_call_with_the_ids_of_other_users(filled_store: Path, over_http: bool) -> None:
     tools = ["get_fact", "withdraw_fact", "correct_fact", "forget", "read fact"]
     attempts = [Attempt("mira", victim, tool, 0, 20) for victim in ("mira2", "Mira") for tool in tools]
-    asyncio.run(check(attempts, over_http=over_http))
+    asyncio.run(check(filled_store, attempts, over_http=over_http))
