@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Playwright, Request, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, Request, expect, sync_playwright
 
 from page_store import CHROMIUM, MIRA, Keys, filled, store_url
 from service_processes import served
@@ -21,6 +21,7 @@ IS_MISSING = CHROMIUM is None and "CI" not in os.environ
 pytestmark = pytest.mark.skipif(IS_MISSING, reason="no chromium: `make browser` installs Debian's")
 
 MOST_BYTES = 150_000
+USUAL: dict[str, Any] = {"viewport": {"width": 1000, "height": 800}, "locale": "en-GB"}
 AXE = Path(__file__).parent.parent / "support" / "vendored" / "axe.min.js"
 
 
@@ -98,26 +99,41 @@ def address(keys: Keys, tmp_path: Path) -> Iterator[str]:
 
 
 @contextmanager
-def opened(browser: Browser, address: str, **options: Any) -> Iterator[Tab]:
+def watched(page: Page, address: str) -> Iterator[Tab]:
     """Yield a tab; every request to another host and every error in the console is a failure."""
-    context = browser.new_context(**{"viewport": {"width": 1000, "height": 800}, "locale": "en-GB", **options})
-    tab = Tab(context.new_page(), address)
+    tab = Tab(page, address)
 
     def check(request: Request) -> None:
         if not request.url.startswith((f"{address}/", "data:")):
             tab.faults.append(f"asked {request.url}")
 
-    tab.page.on("request", check)
-    tab.page.on("console", lambda message: tab.faults.append(message.text) if message.type == "error" else None)
-    tab.page.on("pageerror", lambda error: tab.faults.append(str(error)))
+    page.on("request", check)
+    page.on("console", lambda message: tab.faults.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: tab.faults.append(str(error)))
     yield tab
-    context.close()
+    page.close()
     assert not tab.faults
 
 
+@contextmanager
+def opened(browser: Browser, address: str, **options: Any) -> Iterator[Tab]:
+    """Yield a tab in a context of its own."""
+    with browser.new_context(**{**USUAL, **options}) as context, watched(context.new_page(), address) as tab:
+        yield tab
+
+
+@pytest.fixture(scope="module")
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """The context of the tests that need no other. Its blank tab keeps the process alive that shows their pages."""
+    with browser.new_context(**USUAL) as shared:
+        shared.new_page()
+        yield shared
+
+
 @pytest.fixture
-def tab(browser: Browser, address: str) -> Iterator[Tab]:
-    with opened(browser, address) as made:
+def tab(context: BrowserContext, address: str) -> Iterator[Tab]:
+    context.clear_cookies()
+    with watched(context.new_page(), address) as made:
         yield made
 
 

