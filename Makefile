@@ -10,8 +10,9 @@ MCP1 = $(VENV)/mcp1
 demo: $(VENV)/.installed
 	$(BIN)/afterword demo
 
+# The compiled modules are kept, also where the environment has Python write none: each process would compile all of them.
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest -n auto --processor-time
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal --processor-time
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
@@ -49,7 +50,7 @@ dist: $(VENV)/.installed
 	AFTERWORD_TEST_DIST=dist $(BIN)/python -m pytest -n 0 tests/integration/test_distribution.py
 
 soak: $(VENV)/.installed
-	$(BIN)/python -m pytest -n auto -m "soak or hypothesis" --hypothesis-profile soak
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto -m "soak or hypothesis" --hypothesis-profile soak
 
 # The README's scorecard, from recorded replies: no model, no network. SCENARIOS lies beside the checkout.
 SCENARIOS ?= ../shared/data/scenarios

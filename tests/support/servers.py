@@ -35,8 +35,8 @@ def running(folder: Path) -> Iterator[Server]:
 
     server = get_server(folder / "data", cleanup_mode="delete")
     try:
-        # Only a crash of the machine could lose what is not flushed, and then the test is lost, too. Each database lives
-        # as long as its test, so there is nothing to clean up.
+        # Only a crash of the machine could lose what is not flushed, and then the test is lost, too. A database is used
+        # by one test, so there is nothing to clean up.
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:
             for setting in ("fsync", "full_page_writes", "autovacuum"):
                 connection.execute(f"ALTER SYSTEM SET {setting} = off")

@@ -17,7 +17,6 @@ import typer
 from afterword.cli.app import FAILED, Json, app
 from afterword.cli.calls import call_store
 from afterword.cli.output import console, day, money, print_json, spending_text, table
-from afterword.cli.progress import handling_signals
 from afterword.client.json_forms import iso_instant, status_json
 
 if TYPE_CHECKING:
@@ -166,6 +165,7 @@ def schedule_command(
     logging.getLogger("apscheduler").setLevel(logging.CRITICAL)
 
     async def run_schedule(store: Afterword) -> Sequence[JobReport]:
+        from afterword.cli.progress import handling_signals
         from afterword.client.values import Halt
 
         halt = Halt()
