@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, tzinfo
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from afterword.errors import ArgumentInvalid
-from afterword.facts.assertions import OWNER, Kind
-from afterword.facts.fact import Fact, Status
+from afterword.facts.assertions import Kind
+from afterword.facts.fact import Status
+from afterword.facts.fact_filter import FactFilter
 from afterword.facts.local_time import at_offset, offset_seconds
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
@@ -69,44 +69,16 @@ def tag_names(tags: Several) -> tuple[str, ...]:
     return names
 
 
-@dataclass(frozen=True, slots=True)
-class FactFilter:
-    """A filter of facts; None means any.
-
-    `about` holds the folded words of a subject. A fact must have all of `tags`.
-    """
-
-    statuses: frozenset[Status] | None
-    kinds: frozenset[Kind] | None
-    about: frozenset[str] | None
-    tags: frozenset[str]
-
-    @classmethod
-    def of(cls, status: Several | None, kind: Several | None, about: str | None, tags: Several) -> FactFilter:
-        """Return the filter of these arguments; without a status the facts that hold. Raises `ArgumentInvalid`."""
-        statuses: frozenset[Status] | None = SERVED
-        if status is not None:
-            statuses = None if status == EVERY_STATUS else choices(Status, status, "status")
-        if about is not None and not about.strip():
-            raise ArgumentInvalid("about is empty; name whom or what the facts are about")
-        words = frozenset(folded(about).split()) if about is not None else None
-        kinds = None if kind is None else choices(Kind, kind, "kind")
-        return cls(statuses, kinds, words, frozenset(tag_names(tags)))
-
-    def fits(self, fact: Fact) -> bool:
-        """Whether a fact has the kind, the subject and the tags of the filter."""
-        if (self.kinds is not None and fact.kind not in self.kinds) or not self.tags.issubset(fact.tags):
-            return False
-        return self.about is None or self.about <= self._subject_words(fact)
-
-    def has_status(self, fact: Fact) -> bool:
-        """Whether the filter lets the status of a fact through."""
-        return self.statuses is None or fact.status in self.statuses
-
-    @staticmethod
-    def _subject_words(fact: Fact) -> frozenset[str]:
-        names = (fact.subject, *fact.may_be, *((fact.scope.id,) if fact.subject == OWNER else ()))
-        return frozenset(word for name in names for word in folded(name).split())
+def fact_filter(status: Several | None, kind: Several | None, about: str | None, tags: Several) -> FactFilter:
+    """Return the filter of these arguments; without a status the facts that hold. Raises `ArgumentInvalid`."""
+    statuses: frozenset[Status] | None = SERVED
+    if status is not None:
+        statuses = None if status == EVERY_STATUS else choices(Status, status, "status")
+    if about is not None and not about.strip():
+        raise ArgumentInvalid("about is empty; name whom or what the facts are about")
+    words = frozenset(folded(about).split()) if about is not None else None
+    kinds = None if kind is None else choices(Kind, kind, "kind")
+    return FactFilter(statuses, kinds, words, frozenset(tag_names(tags)))
 
 
 def page(
@@ -139,7 +111,14 @@ def first_page(
     return chosen, cursor(chosen[-1]) if len(chosen) < len(rows) else None
 
 
-def fact_cursor(fact: Fact) -> str:
+class _Said(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def said_at(self) -> datetime: ...
+
+
+def fact_cursor(fact: _Said) -> str:
     """Return where a fact stands in the order of saying."""
     return f"{fact.said_at.astimezone(UTC).isoformat(timespec='microseconds')} {fact.id}"
 

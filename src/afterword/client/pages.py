@@ -1,21 +1,54 @@
-"""Pages of sessions, runs and audit entries, read in one transaction each."""
+"""Pages of facts, sessions, runs and audit entries."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from sqlmodel import Session
 
-from afterword.client.arguments import Several, choices, first_page, number_after, one_more, page, run_cursor
-from afterword.client.results import RunPage, RunRecord, SessionPage
+from afterword.client.arguments import (
+    Several,
+    choices,
+    fact_cursor,
+    first_page,
+    number_after,
+    one_more,
+    page,
+    run_cursor,
+)
+from afterword.client.results import FactPage, RunPage, RunRecord, SessionPage
 from afterword.client.store_results import AuditPage
+from afterword.facts.fact import Fact
+from afterword.facts.fact_filter import FactFilter, FactOrder
 from afterword.facts.scopes import Scope
 from afterword.store import costs, runs, scope_rows, sessions
 from afterword.store.access import audit
 from afterword.store.costs import Spending
 from afterword.store.ledger import RunStatus
+from afterword.store.reading.views import View
 from afterword.store.runs import Run
 from afterword.store.sessions import Progress
+
+
+def fact_page(
+    facts: Iterable[Fact], wanted: FactFilter, order: FactOrder, *, limit: int | None, after: str | None, offset: int
+) -> FactPage:
+    """Return a page of the facts of a scope, which come in the order of saying. Raises `ArgumentInvalid`."""
+    fitting = [fact for fact in facts if wanted.fits(fact)]
+    chosen = order.sorted(filter(wanted.has_status, fitting))
+    shown, cursor = page(chosen[offset:], fact_cursor, limit=limit, after=after)
+    return FactPage(shown, len(chosen), len(fitting) - len(chosen), cursor if order is FactOrder.SAID else None)
+
+
+def fact_page_of_view(
+    view: View, wanted: FactFilter, order: FactOrder, *, limit: int, after: str | None, offset: int
+) -> FactPage:
+    """Return the page that `fact_page` returns of the same facts. It builds no other facts than those of the page."""
+    lists = view.lists
+    places, others = lists.chosen(wanted, order)
+    shown, cursor = page(places[offset:], lambda place: fact_cursor(lists.stored(place)), limit=limit, after=after)
+    facts = tuple(map(view.fact, map(lists.stored, shown)))
+    return FactPage(facts, len(places), others, cursor if order is FactOrder.SAID else None)
 
 
 def session_page(

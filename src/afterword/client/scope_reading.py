@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from datetime import datetime, time, tzinfo
@@ -13,16 +14,14 @@ from sqlmodel import Session
 from afterword.agents.shared_recall import recall_of_scopes
 from afterword.agents.store_reference import additional_scopes
 from afterword.client.arguments import (
-    FactFilter,
     Instant,
     Several,
     choices,
-    fact_cursor,
+    fact_filter,
     instant,
-    page,
     tag_names,
 )
-from afterword.client.pages import run_page, session_page
+from afterword.client.pages import fact_page, fact_page_of_view, run_page, session_page
 from afterword.client.resources import Resources
 from afterword.client.results import (
     ContextBlock,
@@ -48,6 +47,7 @@ from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import Kind
 from afterword.facts.dependents import dependents
 from afterword.facts.fact import Fact, Status
+from afterword.facts.fact_filter import FactOrder
 from afterword.facts.findings import FindingStatus
 from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
@@ -102,24 +102,35 @@ class ScopeReading:
         known_at: Instant | None = None,
         limit: int | None = None,
         after: str | None = None,
+        order: FactOrder | str = FactOrder.SAID,
+        offset: int = 0,
     ) -> FactPage:
         """Return the facts of the scope, in the order of saying, at most `limit` after the cursor `after`.
 
         `status` is one or several of current, superseded, retracted, expired, contested and pending, or "all"; by
         default the facts that hold: current and contested. `kind` is one or several of preference, entity and decision.
         `about` is a person or thing by name, "user" for the owner; `tags` must all be tags of the fact. `as_of` gives
-        the statuses at that instant, by default now; `known_at` what was believed then. Raises `ArgumentInvalid`.
+        the statuses at that instant, by default now; `known_at` what was believed then.
+
+        `order` is "said", "subject" (by kind and subject, the newest first) or "learned" (the latest first). The first
+        `offset` facts are left out; `after` goes on in the order of saying only. With a `limit` and without `known_at`
+        a large scope is not read as a whole. Raises `ArgumentInvalid`.
         """
         at = self._now() if as_of is None else await self._instant(as_of)
         believed_at = None if known_at is None else await self._instant(known_at)
-        fact_filter = FactFilter.of(status, kind, about, tags)
-        facts = await self._read(
-            lambda transaction: lookup.read_facts(transaction, self.scope, at=at, known_at=believed_at)
-        )
-        fitting = [fact for fact in facts if fact_filter.fits(fact)]
-        chosen = [fact for fact in fitting if fact_filter.has_status(fact)]
-        shown, next_cursor = page(chosen, fact_cursor, limit=limit, after=after)
-        return FactPage(shown, len(chosen), len(fitting) - len(chosen), next_cursor)
+        wanted = fact_filter(status, kind, about, tags)
+        (known_order,) = choices(FactOrder, order, "order")
+        if offset < 0 or (after is not None and known_order is not FactOrder.SAID):
+            raise ArgumentInvalid(f"offset={offset} is below 0, or after={after!r} is given with order={order!r}")
+        if limit is None or believed_at is not None:
+            facts = await self._read(
+                lambda transaction: lookup.read_facts(transaction, self.scope, at=at, known_at=believed_at)
+            )
+            return fact_page(facts, wanted, known_order, limit=limit, after=after, offset=offset)
+        store = await self._store()
+        view = await recall.view_cache_of(store).view(store, self.scope, at)
+        chosen = partial(fact_page_of_view, view, wanted, known_order, limit=limit, after=after, offset=offset)
+        return await asyncio.to_thread(chosen)
 
     async def fact(self, fact_id: str, *, as_of: Instant | None = None) -> Fact:
         """Return one fact by the id of any of its assertions, or by the beginning of one.

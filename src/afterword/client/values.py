@@ -6,6 +6,7 @@ from afterword.facts.assertions import Assertion, Evidence
 from afterword.facts.dependents import Dependent
 from afterword.facts.fact import Fact, Status
 from afterword.facts.fact_changes import FactChange
+from afterword.facts.fact_filter import FactOrder
 from afterword.facts.findings import AgentFinding, FindingPolicy, FindingStatus
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn, TimeBasis, Transcript, Turn
@@ -50,6 +51,7 @@ __all__ = [
     "Evidence",
     "Fact",
     "FactChange",
+    "FactOrder",
     "Failure",
     "FindingPolicy",
     "FindingStatus",

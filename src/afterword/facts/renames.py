@@ -32,10 +32,14 @@ class CurrentNames:
         statement, value, limited_to, outcome = texts
         if own and own in names and own not in folded(statement):
             statement = f"{statement.rstrip('.')} (formerly {fact.former_name})."
-        subject = names.get(folded(fact.subject), fact.subject)
+        subject = self.subject(fact.subject)
         exceptions = tuple(map(self.told, fact.exceptions))
         told = replace(fact, subject=subject, statement=statement, value=value, exceptions=exceptions)
         return replace(told, limited_to=limited_to or None, outcome=outcome or None)
+
+    def subject(self, name: str) -> str:
+        """Return the name that holds now for a subject."""
+        return self.by_former.get(folded(name), name) if self.by_former else name
 
     def with_other_names(self, query: str) -> str:
         """Return the query with the other names of what it names."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from afterword.client.agent_access.cleaning import cleaned_assertion, cleaned_fact, cleaned_hit, cleaned_turn
-from afterword.client.arguments import FactFilter, Several, choices, fact_cursor, page, tag_names
+from afterword.client.arguments import Several, choices, fact_cursor, fact_filter, page, tag_names
 from afterword.client.results import ContextBlock, FactOrigin, FactPage, SearchResults, SessionPage
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import OWNER, Kind
@@ -73,10 +73,9 @@ class AgentAccess:
 
         The arguments are those of `ScopeMemory.facts`. Raises `ArgumentInvalid`.
         """
-        fact_filter = FactFilter.of(status, kind, about, tags)
-        told_facts = sorted(await self._agent_facts(), key=fact_cursor)
-        fitting = [fact for fact in told_facts if fact_filter.fits(fact)]
-        chosen = [fact for fact in fitting if fact_filter.has_status(fact)]
+        wanted = fact_filter(status, kind, about, tags)
+        fitting = [fact for fact in sorted(await self._agent_facts(), key=fact_cursor) if wanted.fits(fact)]
+        chosen = [fact for fact in fitting if wanted.has_status(fact)]
         shown, next_cursor = page(chosen, fact_cursor, limit=limit, after=after)
         return FactPage(tuple(map(cleaned_fact, shown)), len(chosen), len(fitting) - len(chosen), next_cursor)
 

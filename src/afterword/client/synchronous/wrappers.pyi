@@ -56,6 +56,7 @@ from afterword.extractors.judge import Judge
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
 from afterword.facts.fact_changes import FactChange
+from afterword.facts.fact_filter import FactOrder
 from afterword.facts.findings import (
     AgentFinding,
     FindingPolicy,
@@ -322,6 +323,8 @@ class SyncScopeMemory:
         known_at: Instant | None = None,
         limit: int | None = None,
         after: str | None = None,
+        order: FactOrder | str = ...,
+        offset: int = 0,
     ) -> FactPage: ...
     def fact(self, fact_id: str, *, as_of: Instant | None = None) -> Fact: ...
     def history(self, fact_id: str) -> FactOrigin: ...

@@ -310,7 +310,7 @@ def _open_status(status: Status, history: FactHistory, rivals: tuple[str, ...]) 
 
 def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | None:
     """Return the fact with its status at `at`, or None where it is not known yet."""
-    span, status = _deciding_span(history, at)
+    span, status = deciding_span(history.spans, history.members[0].said_at, history.undone_as, at)
     if status is None:
         return None
     rivals = tuple(rival for rival in history.contested_by if rival not in not_holding)
@@ -361,15 +361,20 @@ def _is_entered_by_person(assertion: Assertion) -> bool:
     return any(evidence.kind is EvidenceKind.PERSON for evidence in assertion.evidence)
 
 
-def _deciding_span(history: FactHistory, at: datetime) -> tuple[ValidityPeriod | None, Status | None]:
-    """Return the period that decides the status at `at`, and the status: None where the fact is not known yet."""
-    for span in history.spans:
+def deciding_span(
+    spans: Sequence[ValidityPeriod], said_at: datetime, undone_as: Status, at: datetime
+) -> tuple[ValidityPeriod | None, Status | None]:
+    """Return the period that decides the status of a fact at `at`, and the status: None where it is not known yet.
+
+    The fact has these periods and was first said at `said_at`; `undone_as` is its status where no period is left.
+    """
+    for span in spans:
         if span.holds_at(at):
             return span, Status.CURRENT
-    if history.members[0].said_at > at:
+    if said_at > at:
         return None, None
-    past = [span for span in history.spans if span.end is not None and span.end <= at]
+    past = [span for span in spans if span.end is not None and span.end <= at]
     if past:
         return past[-1], past[-1].ending
-    ahead = next((span for span in history.spans if span.start > at), None)
-    return (ahead, Status.CURRENT) if ahead else (None, history.undone_as)
+    ahead = next((span for span in spans if span.start > at), None)
+    return (ahead, Status.CURRENT) if ahead else (None, undone_as)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from afterword import Fact, Review
-from afterword.client.values import Status
+from afterword.client.values import FactOrder
 from afterword.server.pages.list_pages import PER_PAGE, PageOfList
 from afterword.server.pages.visit import SCOPE, Visit, page_route
 
@@ -41,46 +42,76 @@ def grouped(facts: Sequence[Fact]) -> tuple[FactGroup, ...]:
     return tuple(FactGroup(kind, subject, tuple(members)) for (kind, subject), members in groups)
 
 
-def _list_order(fact: Fact) -> tuple[int, bool, str, float]:
-    """Return where a fact stands in the list: by kind, first about the owner, the newest first."""
-    return KINDS.index(str(fact.kind)), fact.subject != "user", fact.subject.lower(), -fact.said_at.timestamp()
-
-
-async def show_memory(visit: Visit) -> Response:
-    """Show what is remembered, or what a search finds."""
-    query, as_of = visit.query("q"), visit.query("as_of")
+def _filters(visit: Visit) -> dict[str, str]:
+    """Return the filters that the address names; unknown names count as none."""
     filters = {name: visit.query(name) for name in ("kind", "about", "status", "tag")}
     if filters["kind"] not in KINDS:
         filters["kind"] = ""
     if filters["status"] not in (*SHOWN_STATUSES, "all"):
         filters["status"] = ""
-    tags, about, kind = filters["tag"] or (), filters["about"] or None, filters["kind"] or None
-    facts = (await visit.memory.facts(status="all", kind=kind, about=about, tags=tags, as_of=as_of or None)).facts
-    chosen = sorted(filter(lambda fact: _is_chosen(fact, filters["status"]), facts), key=_list_order)
-    page = PageOfList.of(len(chosen), visit.page_number())
-    is_plain = not (query or as_of or any(filters.values()) or page.number > 1)
+    return filters
+
+
+async def _fact_list(visit: Visit, filters: dict[str, str], as_of: str) -> tuple[Sequence[Fact], PageOfList]:
+    """Return the facts of the page of the list that the address names; of the last page, if there are fewer."""
+    arguments: dict[str, Any] = {
+        "status": filters["status"] or None,
+        "kind": filters["kind"] or None,
+        "about": filters["about"] or None,
+        "tags": filters["tag"] or (),
+        "as_of": as_of or None,
+        "order": FactOrder.SUBJECT,
+        "limit": PER_PAGE,
+    }
+    number = visit.page_number()
+    listed = await visit.memory.facts(**arguments, offset=(number - 1) * PER_PAGE)
+    page = PageOfList.of(listed.total, number)
+    if page.number != number:
+        listed = await visit.memory.facts(**arguments, offset=page.first_row)
+    return listed.facts, page
+
+
+async def _news(visit: Visit) -> dict[str, Any]:
+    """Return what stands beside a list without filters: what was learned lately, and what waits for a decision."""
+    learned = await visit.memory.facts(status="all", order=FactOrder.LEARNED, limit=LATELY)
+    # In a large memory the review takes longer than the list: the page asks for it afterwards.
+    is_review_later = learned.total > MOST_REVIEWED_AT_ONCE
+    review = None if is_review_later else await visit.memory.review()
+    return {
+        "lately": learned.facts,
+        "review": review,
+        "waiting": waiting_count(review) if review is not None else 0,
+        "is_review_later": is_review_later,
+        "pause": await visit.memory.paused(),
+        "is_empty": not learned.total,
+    }
+
+
+NO_NEWS = {"lately": (), "review": None, "waiting": 0, "is_review_later": False, "pause": None, "is_empty": False}
+
+
+async def show_memory(visit: Visit) -> Response:
+    """Show what is remembered, or what a search finds."""
+    query, as_of, filters = visit.query("q"), visit.query("as_of"), _filters(visit)
+    facts, page = await _fact_list(visit, filters, as_of)
     results = None
     if query:
-        results = await visit.memory.search(query, limit=30, kind=kind, tags=tags, as_of=as_of or None)
-    # In a large memory the review takes longer than the list: the page asks for it afterwards.
-    review = await visit.memory.review() if is_plain and len(facts) <= MOST_REVIEWED_AT_ONCE else None
+        results = await visit.memory.search(
+            query, limit=30, kind=filters["kind"] or None, tags=filters["tag"] or (), as_of=as_of or None
+        )
+    has_news = not (query or as_of or any(filters.values()) or page.number > 1)
     return visit.render(
         "memory.html",
-        groups=grouped(chosen[page.first_row : page.first_row + PER_PAGE]),
+        groups=grouped(facts),
         page=page,
         query=query,
         as_of=as_of,
         filters=filters,
         results=results,
-        lately=_changed_lately(facts) if is_plain else (),
-        review=review,
-        waiting=waiting_count(review) if review is not None else 0,
-        is_review_later=is_plain and review is None,
-        pause=await visit.memory.paused() if is_plain else None,
-        is_empty=is_plain and not facts,
         kinds=KINDS,
         statuses=SHOWN_STATUSES,
         list_query={"as_of": as_of, **filters},
+        **(await _news(visit) if has_news else NO_NEWS),
     )
 
 
@@ -88,18 +119,6 @@ async def show_waiting(visit: Visit) -> Response:
     """Show how many decisions wait: a part of the page of a large memory."""
     review = await visit.memory.review()
     return visit.render("waiting.html", review=review, waiting=waiting_count(review))
-
-
-def _is_chosen(fact: Fact, status: str) -> bool:
-    if not status:
-        return fact.is_served
-    return status == "all" or fact.status == Status(status)
-
-
-def _changed_lately(facts: Sequence[Fact]) -> tuple[Fact, ...]:
-    """Return the facts that were learned last, the newest first."""
-    learned = [fact for fact in facts if fact.recorded_at is not None]
-    return tuple(sorted(learned, key=lambda fact: fact.recorded_at or fact.said_at, reverse=True)[:LATELY])
 
 
 ROUTES: list[BaseRoute] = [page_route(f"{SCOPE}/memory", show_memory), page_route(f"{SCOPE}/waiting", show_waiting)]

@@ -6,12 +6,13 @@ The columns for searching and sorting are read at once, all others when they are
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlmodel import SQLModel
 
@@ -22,7 +23,7 @@ from afterword.facts.safety import is_flagged, must_never_be_missed
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TurnPlace
 from afterword.facts.validity.periods import ValidityPeriod
-from afterword.facts.validity.timeline import FactHistory
+from afterword.facts.validity.timeline import FactHistory, deciding_span
 from afterword.facts.words import terms
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.recall.index_units import fact_terms, fact_text
@@ -73,13 +74,21 @@ _START, _OPEN_END = '[{"start": "', '+00:00", "end": null, "ending": "expired", 
 """How the text of the periods begins and ends where there is one without an end."""
 
 
+class _Listed(NamedTuple):
+    """What sorts a fact in a list."""
+
+    subject: str
+    learned_at: datetime
+    is_contestable: bool
+
+
 class StoredFact:
     """One fact over all time, as the store holds it. It becomes a `FactHistory` when that is needed.
 
     What finds it in a search index is described in `recall.unit_table`.
     """
 
-    __slots__ = ("_history", "_is_flagged", "_is_instruction", "_rows", "_value_words", "id")
+    __slots__ = ("_history", "_is_flagged", "_is_instruction", "_listed", "_rows", "_value_words", "id")
     conversation, number, asks = None, 0, False
 
     def __init__(self, rows: tuple[Plain, ...]) -> None:
@@ -89,6 +98,7 @@ class StoredFact:
         self._is_flagged: bool | None = None
         self._is_instruction: bool | None = None
         self._value_words: frozenset[str] | None = None
+        self._listed: _Listed | None = None
 
     @property
     def _lead(self) -> Plain:
@@ -169,6 +179,50 @@ class StoredFact:
     def is_repeated(self) -> bool:
         """Whether it may have several assertions."""
         return len(self._rows) > 1
+
+    @property
+    def listed(self) -> _Listed:
+        """What sorts it in a list. It is kept, since each list of a large scope asks every fact for it."""
+        if self._listed is None:
+            rows = self._details()
+            subject = next(row[SUBJECT] for row, plain in zip(rows, self._rows, strict=True) if plain[_IS_LEAD])
+            learned_at = min(moment(row[RECORDED_AT]) for row in rows)
+            self._listed = _Listed(sys.intern(subject), learned_at, rows[0][CONTESTED_BY] != "[]")
+        return self._listed
+
+    @property
+    def subject(self) -> str:
+        """Whom it is about, as its leading assertion names them."""
+        return self.listed.subject
+
+    @property
+    def learned_at(self) -> datetime:
+        """When it was learned."""
+        return self.listed.learned_at
+
+    @property
+    def is_contestable(self) -> bool:
+        """Whether other facts contradict it, at some time."""
+        return self.listed.is_contestable
+
+    @property
+    def said_at(self) -> datetime:
+        """When it was first said, in UTC."""
+        return moment(self._rows[0][_SAID_AT])
+
+    @property
+    def may_be(self) -> tuple[str, ...]:
+        """The names of the people it may be about, where that is open."""
+        names: str | None = self._rows[0][_MAY_BE]
+        return tuple(json.loads(names)) if names else ()
+
+    def status_at(self, at: datetime) -> Status | None:
+        """Return its status at an instant, as if no other fact contradicted it; None where it is not known yet."""
+        if self._holds_since_before(_utc_date(at)):
+            return Status.CURRENT
+        undone_as = _STATUSES[self._read(self._rows[0])[UNDONE_AS]]
+        _, status = deciding_span(self.periods, self.said_at, undone_as, at)
+        return Status.PENDING if status is Status.CURRENT and self.may_be else status
 
     def _details(self) -> list[Details]:
         return list(map(self._read, self._rows))
@@ -261,7 +315,7 @@ class StoredFact:
         """Return the fact over all time."""
         if self._history is None:
             rows = self._details()
-            first, may_be = rows[0], self._rows[0][_MAY_BE]
+            first = rows[0]
             said = [_assertion(list(group), scope) for _, group in groupby(rows, key=itemgetter(ID))]
             self._history = FactHistory(
                 lead=next(assertion for assertion in said if assertion.id == (self._lead[_SAID] or self.id)),
@@ -270,7 +324,7 @@ class StoredFact:
                 undone_as=_STATUSES[first[UNDONE_AS]],
                 undone_by=first[UNDONE_BY],
                 contested_by=tuple(json.loads(first[CONTESTED_BY])),
-                may_be=tuple(json.loads(may_be)) if may_be else (),
+                may_be=self.may_be,
                 exceptions=tuple(json.loads(first[EXCEPTIONS])),
                 rewordings=rewordings_of(json.loads(first[REWORDINGS])),
                 recorded_at=min(moment(row[RECORDED_AT]) for row in rows),

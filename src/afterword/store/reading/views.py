@@ -20,6 +20,7 @@ from afterword.recall.former_values import former_value
 from afterword.recall.line_cache import LineCache
 from afterword.recall.ranking import SearchIndex
 from afterword.recall.vectors import Vectors
+from afterword.store.reading.fact_lists import FactLists
 from afterword.store.reading.fact_rows import KINDS, StoredFact
 from afterword.store.reading.snapshots import Snapshot
 from afterword.store.reading.turn_rows import StoredTurn
@@ -180,6 +181,11 @@ class View:
             fact = next(fact for fact in laid_out if fact.id == stored.id)
             self._facts[stored.id] = self.names.told(fact) if self._renaming else fact
         return self._facts[stored.id]
+
+    @cached_property
+    def lists(self) -> FactLists:
+        """Its facts as people list them."""
+        return FactLists(self)
 
     @cached_property
     def names(self) -> CurrentNames:

@@ -1,0 +1,100 @@
+"""A page of a list of facts comes from the read model. It is the same part of all facts as their rows give it."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+from itertools import product
+from typing import Any
+
+import pytest
+
+import afterword
+from afterword import Afterword, Scope, ScopeMemory
+from afterword.client.values import FactOrder
+from afterword.errors import ArgumentInvalid
+from afterword.settings import Settings
+from afterword.store.entered_statements import Entry
+from afterword.store.entries import add_entry
+from changing import DAY, INSTANTS, MIRA, change_something
+from service import said
+
+STATUSES = (None, "all", "current", "contested", "pending", ("superseded", "retracted", "expired"))
+FILTERS: tuple[dict[str, Any], ...] = (
+    *({"status": status} for status in STATUSES),
+    {"kind": "preference"},
+    {"kind": ("entity", "decision"), "status": "all"},
+    *({"about": name, "status": "all"} for name in ("user", "mira", "Ida", "Ana Ruiz", "Beta", "Alpha", "nobody")),
+    {"tags": ["travel"]},
+    {"tags": ["travel", "cheap"], "status": "all"},
+)
+
+
+@pytest.fixture(params=["file", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Any) -> str:
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres_store_url"))
+    return f"sqlite:///{tmp_path}/afterword.db"
+
+
+async def add_what_is_rare(app: Afterword) -> None:
+    """Add facts that contradict each other, that may be about several people, with tags, and a renaming."""
+    mira = app.scope(MIRA)
+    await mira.process(said("I live in Porto."), session_id="home", started_at=DAY)
+    (home,) = (await mira.facts()).facts
+    await mira.remember("The user lives in Bergen.", attribute=home.attribute, value="Bergen", kind=home.kind)
+    await mira.consolidate()
+    for name in ("Ana Ruiz", "Ana Kiss", "Ana"):
+        await mira.remember(f"{name} plays chess.", subject=name, attribute="hobby", value="chess")
+    await mira.remember("The fare is 49 euros.", subject="note", tags=["travel", "cheap"])
+    await mira.remember("The ferry leaves at noon.", subject="note", tags=["travel"], valid_from=DAY + timedelta(3))
+    await mira.remember("Alpha has a web page.", subject="Alpha", attribute="page", value="yes")
+    renaming = Entry("Beta is the new name of Alpha.", subject="Beta", former_name="Alpha")
+    await add_entry(await app.store(), Scope.parse(MIRA), renaming, at=DAY + timedelta(days=2))
+
+
+async def check_pages(memory: ScopeMemory, chance: random.Random) -> None:
+    """Compare pages in every order and with every filter."""
+    for chosen, order in product(FILTERS, FactOrder):
+        arguments = {**chosen, "order": order, "as_of": chance.choice([None, *INSTANTS])}
+        whole = await memory.facts(**arguments)
+        offset, limit = chance.randrange(4), chance.choice([1, 3, 500])
+        page = await memory.facts(**arguments, limit=limit, offset=offset)
+        assert page.facts == whole.facts[offset : offset + limit], arguments
+        assert (page.total, page.other_statuses) == (whole.total, whole.other_statuses), arguments
+        if order is FactOrder.SAID:
+            listed = list(page.facts)
+            while page.next is not None:
+                page = await memory.facts(**arguments, limit=limit, after=page.next)
+                listed += page.facts
+            assert tuple(listed) == whole.facts[offset:], arguments
+            gone = "2026-03-02T09:00:00.000000+00:00 0000"
+            following = await memory.facts(**arguments, after=gone)
+            assert (await memory.facts(**arguments, after=gone, limit=limit)).facts == following.facts[:limit]
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_a_page_is_a_part_of_all_facts(seed: int, url: str) -> None:
+    chance = random.Random(seed)
+    async with afterword.open(url, settings=Settings()) as app:
+        mira = app.scope(MIRA)
+        await add_what_is_rare(app)
+        facts = (await mira.facts(status="all")).facts
+        assert {str(fact.status) for fact in facts} >= {"current", "contested", "pending"}
+        assert {fact.subject for fact in facts} >= {"Beta"}
+        await check_pages(mira, chance)
+        for _ in range(3):
+            for _ in range(3):
+                await change_something(app, chance)
+            await check_pages(mira, chance)
+
+
+async def test_an_unknown_memory_has_no_page(url: str) -> None:
+    async with afterword.open(url, settings=Settings()) as app:
+        for order in FactOrder:
+            page = await app.user("nobody").facts(limit=5, order=order, status="all")
+            assert (page.facts, page.total, page.other_statuses, page.next) == ((), 0, 0, None)
+        assert (await app.scopes()).total == 0
+        for wrong in ({"offset": -1}, {"order": "size"}, {"order": "subject", "after": "x"}, {"limit": 0}):
+            with pytest.raises(ArgumentInvalid):
+                await app.user("nobody").facts(**wrong)

@@ -1,0 +1,59 @@
+"""Random changes of one memory, as users of the library make them."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+
+from afterword import Afterword
+
+MIRA = "default/user/mira"
+DAY = datetime(2026, 3, 1, 9, tzinfo=UTC)
+INSTANTS = [DAY + timedelta(days=days) for days in (400, 0, 3, 7, 400)]
+SAYINGS = [
+    *(f"I live in {place}." for place in ("Graz", "Linz", "Oslo")),
+    *(f"I like {drink}." for drink in ("tea", "coffee", "mate")),
+    *(f"My sister {name} moved to {place}." for name, place in (("Mara", "Lyon"), ("Ida", "Bergen"))),
+    "I am on a diet until 2026-03-05.",
+    "I don't like tea any more.",
+    "Forget that I live in Graz.",
+    "The weather is fine today.",
+]
+
+
+async def change_something(app: Afterword, chance: random.Random) -> None:
+    """Change something at random, as a user of the library may."""
+    user, number = app.scope(MIRA), chance.randrange(4)
+    runs = {record.run.id: record.run.status for record in (await user.runs()).runs}
+    applied = [run_id for run_id, status in runs.items() if status == "applied"]
+    undone = [run_id for run_id, status in runs.items() if status == "undone"]
+    facts, sessions = (await user.facts()).facts, (await user.sessions()).sessions
+    kind = chance.choice([*["process"] * 4, "remember", "undo", "redo", "forget", "forget session", "merge"])
+    if kind == "process":
+        await process(app, MIRA, f"s{number}", chance)
+    elif kind == "remember":
+        end = DAY + timedelta(days=chance.randrange(3, 9))
+        await user.remember(chance.choice(SAYINGS), valid_to=chance.choice([None, end]))
+    elif kind == "undo" and applied:
+        await user.undo(chance.choice(applied))
+    elif kind == "redo" and undone:
+        await user.redo(chance.choice(undone))
+    elif kind == "forget" and facts:
+        await user.forget(fact=chance.choice(facts).id)
+    elif kind == "forget session" and sessions:
+        await user.forget(session=chance.choice(sessions).session_id)
+    elif kind == "merge":
+        other = f"default/user/other-{chance.randrange(1000)}"
+        await process(app, other, f"other-{chance.randrange(1000)}", chance)
+        await app.merge(other, into=MIRA)
+
+
+async def process(app: Afterword, scope: str, session_id: str, chance: random.Random) -> None:
+    """Process a session of three turns, some of them by somebody else."""
+    messages = [
+        {"content": saying, "source": chance.choice(["user", "user", "tom"]), "type": "UserMessage"}
+        for saying in chance.sample(SAYINGS, 3)
+    ]
+    state = {"type": "AssistantAgentState", "llm_context": {"messages": messages}}
+    started_at = DAY + timedelta(days=chance.randrange(5))
+    await app.scope(scope).process(state, session_id=session_id, started_at=started_at)
