@@ -45,7 +45,6 @@ from afterword.client.results import (
 )
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import Kind
-from afterword.facts.dependents import dependents
 from afterword.facts.fact import Fact, Status
 from afterword.facts.fact_filter import FactOrder
 from afterword.facts.findings import FindingStatus
@@ -63,6 +62,7 @@ from afterword.store.forgetting.pauses import Pause, read_pause
 from afterword.store.ledger import RunStatus
 from afterword.store.proposals import read_proposal
 from afterword.store.reading import recall
+from afterword.store.reading.views import View
 from afterword.store.scope_rows import Policy
 
 T = TypeVar("T")
@@ -86,6 +86,11 @@ class ScopeReading:
 
     async def _read(self, work: Callable[[Session], T]) -> T:
         return await (await self._store()).read(work)
+
+    async def _view(self, at: datetime, scope: Scope | None = None) -> View:
+        """Return what the read model holds of this scope or another one at an instant."""
+        store = await self._store()
+        return await recall.view_cache_of(store).view(store, scope or self.scope, at)
 
     async def check_known(self) -> None:
         """Raise `NotFound`, which names the scopes with the nearest names, if nothing was ever stored for the scope."""
@@ -127,8 +132,7 @@ class ScopeReading:
                 lambda transaction: lookup.read_facts(transaction, self.scope, at=at, known_at=believed_at)
             )
             return fact_page(facts, wanted, known_order, limit=limit, after=after, offset=offset)
-        store = await self._store()
-        view = await recall.view_cache_of(store).view(store, self.scope, at)
+        view = await self._view(at)
         chosen = partial(fact_page_of_view, view, wanted, known_order, limit=limit, after=after, offset=offset)
         return await asyncio.to_thread(chosen)
 
@@ -274,9 +278,8 @@ class ScopeReading:
         layers = [recalled.layers for recalled in recalls if recalled.layers is not None]
         chosen = tuple(fact for recalled in recalls for fact in recalled.facts)
         chosen_ids = {fact.id for fact in chosen}
-        facts = await self._read(
-            lambda transaction: [fact for scope in scopes for fact in lookup.read_facts(transaction, scope, at=at)]
-        )
+        views = [await self._view(at, scope) for scope in scopes]
+        facts = await asyncio.to_thread(lambda: [fact for view in views for fact in view.lists.all_facts()])
         left_out = [
             OmittedFact(fact, Omission.NO_ROOM) for fact in facts if fact.is_served and fact.id not in chosen_ids
         ]
@@ -318,14 +321,15 @@ class ScopeReading:
     async def review(self) -> Review:
         """Return what waits for a person's decision; `decide` carries one out."""
         at, due_at = self._now(), self._resources.settings.privacy.due_at
+        lists = (await self._view(at)).lists
+        waiting = await asyncio.to_thread(lambda: lists.waiting)
 
         def work(transaction: Session) -> Review:
-            facts = lookup.read_facts(transaction, self.scope, at=at)
             return Review(
                 tuple(reviews.read_contests(transaction, self.scope)),
                 tuple(_held_runs(transaction, self.scope)),
-                tuple(dependents(facts)),
-                tuple(fact for fact in facts if fact.status is Status.PENDING),
+                waiting.dependents,
+                waiting.pending,
                 tuple(
                     WaitingErasure(asked.id, asked.request.statement, asked.hidden_since, due_at(asked.hidden_since))
                     for asked in read_erase_requests(transaction, self.scope)

@@ -67,9 +67,11 @@ def dependents(facts: Sequence[Fact]) -> list[Dependent]:
     `facts` are all facts of one scope with their status at one instant, the superseded ones included. A fact counts if
     it was last said before the changed fact ended. Of several changes of one slot the latest is named.
     """
+    superseded = [fact for fact in facts if fact.status is Status.SUPERSEDED and fact.valid_to is not None]
+    if not superseded:
+        return []
     index = _ScopeIndex(facts)
     by_fact_and_slot: dict[tuple[str, tuple[str, str]], Dependent] = {}
-    superseded = [fact for fact in facts if fact.status is Status.SUPERSEDED and fact.valid_to is not None]
     for changed in sorted(superseded, key=_ended_at):
         for fact, reason in index.dependents_of(changed):
             by_fact_and_slot[fact.id, _slot(changed)] = Dependent(fact, changed, reason)

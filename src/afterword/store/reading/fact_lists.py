@@ -5,13 +5,17 @@ No I/O. It takes processor time where a scope is large: use it in a thread.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy
 
-from afterword.facts.fact import Status
+from afterword.facts.dependents import Dependent, dependents
+from afterword.facts.fact import Fact, Status
 from afterword.facts.fact_filter import FactFilter, FactOrder, subject_key
+from afterword.facts.renames import told_under_current_names
+from afterword.facts.validity.timeline import facts_at
 from afterword.recall.bm25 import Array
 from afterword.store.reading.fact_rows import StoredFact
 
@@ -21,6 +25,14 @@ if TYPE_CHECKING:
 STATUSES = tuple(Status)
 UNKNOWN = len(STATUSES)
 """The number of the status of a fact that is not known yet, and of a turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingFacts:
+    """The facts that may be about several people, and those that may no longer fit."""
+
+    pending: tuple[Fact, ...]
+    dependents: tuple[Dependent, ...]
 
 
 class FactLists:
@@ -41,6 +53,19 @@ class FactLists:
         in_order = self._in_order(order)
         places: list[int] = in_order[is_chosen[in_order]].tolist()
         return places, int(is_fitting.sum()) - len(places)
+
+    def all_facts(self) -> list[Fact]:
+        """Return every fact that is known at the instant of the view, in the order of saying. They are not kept."""
+        scope = self._view.snapshot.scope
+        histories = [self.stored(place).built_history(scope) for place in self._by_saying.tolist()]
+        return told_under_current_names(facts_at(histories, self._view.since))
+
+    @cached_property
+    def waiting(self) -> WaitingFacts:
+        """The facts that a person should look at. They are looked for once for each view."""
+        facts = self.all_facts()
+        pending = tuple(fact for fact in facts if fact.status is Status.PENDING)
+        return WaitingFacts(pending, tuple(dependents(facts)))
 
     def stored(self, place: int) -> StoredFact:
         """Return the fact at a place as the store holds it."""
@@ -83,7 +108,7 @@ class FactLists:
     @cached_property
     def _by_learning(self) -> Array:
         places = self._by_saying.tolist()
-        newest_first = sorted(places, key=lambda place: self.stored(place).learned_at, reverse=True)
+        newest_first = sorted(places, key=lambda place: self.stored(place).listed.learned_at, reverse=True)
         return numpy.array(newest_first, dtype=numpy.int32)
 
     @cached_property
@@ -98,10 +123,10 @@ class FactLists:
 
     def _status(self, stored: StoredFact) -> Status | None:
         status = stored.status_at(self._view.since)
-        if status is Status.CURRENT and stored.is_contestable:
+        if status is Status.CURRENT and stored.listed.is_contestable:
             # A rival that holds no more contests nothing, as the timeline says.
             return self._view.fact(stored).status
         return status
 
     def _subject(self, stored: StoredFact) -> str:
-        return self._view.names.subject(stored.subject)
+        return self._view.names.subject(stored.listed.subject)

@@ -74,8 +74,8 @@ _START, _OPEN_END = '[{"start": "', '+00:00", "end": null, "ending": "expired", 
 """How the text of the periods begins and ends where there is one without an end."""
 
 
-class _Listed(NamedTuple):
-    """What sorts a fact in a list."""
+class ListedFact(NamedTuple):
+    """What sorts a fact in a list. It is contestable if other facts contradict it, at some time."""
 
     subject: str
     learned_at: datetime
@@ -98,7 +98,7 @@ class StoredFact:
         self._is_flagged: bool | None = None
         self._is_instruction: bool | None = None
         self._value_words: frozenset[str] | None = None
-        self._listed: _Listed | None = None
+        self._listed: ListedFact | None = None
 
     @property
     def _lead(self) -> Plain:
@@ -181,29 +181,14 @@ class StoredFact:
         return len(self._rows) > 1
 
     @property
-    def listed(self) -> _Listed:
+    def listed(self) -> ListedFact:
         """What sorts it in a list. It is kept, since each list of a large scope asks every fact for it."""
         if self._listed is None:
             rows = self._details()
             subject = next(row[SUBJECT] for row, plain in zip(rows, self._rows, strict=True) if plain[_IS_LEAD])
             learned_at = min(moment(row[RECORDED_AT]) for row in rows)
-            self._listed = _Listed(sys.intern(subject), learned_at, rows[0][CONTESTED_BY] != "[]")
+            self._listed = ListedFact(sys.intern(subject), learned_at, rows[0][CONTESTED_BY] != "[]")
         return self._listed
-
-    @property
-    def subject(self) -> str:
-        """Whom it is about, as its leading assertion names them."""
-        return self.listed.subject
-
-    @property
-    def learned_at(self) -> datetime:
-        """When it was learned."""
-        return self.listed.learned_at
-
-    @property
-    def is_contestable(self) -> bool:
-        """Whether other facts contradict it, at some time."""
-        return self.listed.is_contestable
 
     @property
     def said_at(self) -> datetime:
@@ -312,24 +297,30 @@ class StoredFact:
         )
 
     def history(self, scope: Scope) -> FactHistory:
-        """Return the fact over all time."""
+        """Return the fact over all time. It is kept, so that it is built once."""
         if self._history is None:
-            rows = self._details()
-            first = rows[0]
-            said = [_assertion(list(group), scope) for _, group in groupby(rows, key=itemgetter(ID))]
-            self._history = FactHistory(
-                lead=next(assertion for assertion in said if assertion.id == (self._lead[_SAID] or self.id)),
-                members=tuple(said),
-                spans=self.periods,
-                undone_as=_STATUSES[first[UNDONE_AS]],
-                undone_by=first[UNDONE_BY],
-                contested_by=tuple(json.loads(first[CONTESTED_BY])),
-                may_be=self.may_be,
-                exceptions=tuple(json.loads(first[EXCEPTIONS])),
-                rewordings=rewordings_of(json.loads(first[REWORDINGS])),
-                recorded_at=min(moment(row[RECORDED_AT]) for row in rows),
-            )
+            self._history = self.built_history(scope)
         return self._history
+
+    def built_history(self, scope: Scope) -> FactHistory:
+        """Return the fact over all time, built anew where it is not kept."""
+        if self._history is not None:
+            return self._history
+        rows = self._details()
+        first = rows[0]
+        said = [_assertion(list(group), scope) for _, group in groupby(rows, key=itemgetter(ID))]
+        return FactHistory(
+            lead=next(assertion for assertion in said if assertion.id == (self._lead[_SAID] or self.id)),
+            members=tuple(said),
+            spans=self.periods,
+            undone_as=_STATUSES[first[UNDONE_AS]],
+            undone_by=first[UNDONE_BY],
+            contested_by=tuple(json.loads(first[CONTESTED_BY])),
+            may_be=self.may_be,
+            exceptions=tuple(json.loads(first[EXCEPTIONS])),
+            rewordings=rewordings_of(json.loads(first[REWORDINGS])),
+            recorded_at=min(moment(row[RECORDED_AT]) for row in rows),
+        )
 
 
 def stored_facts(rows: Sequence[Plain]) -> list[StoredFact]:

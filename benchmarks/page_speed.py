@@ -1,0 +1,209 @@
+"""How soon does a browser show the memory page of a large memory, and what does the page weigh?
+
+    python benchmarks/page_speed.py [--facts 10000] [--rounds 10] [--out FILE]
+
+Debian's chromium, with an empty cache for each visit, on `afterword serve` over a SQLite file of this machine. First
+content: `first-contentful-paint` of the browser, from the beginning of the navigation. Answer: when the last byte of
+the page's HTML has arrived. Weight: the bodies of the page and of everything that it loads, as they were sent. First:
+the first page after the service has started. After a write: another process has added a fact. REST: a page of 50 facts
+of `GET /v1/scopes/.../facts`. All times are in milliseconds: the median, and in brackets the longest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+from playwright.async_api import Browser, async_playwright
+from recall_speed import fill
+
+import afterword
+from afterword.settings import EmbeddingOptions, Settings, StoreOptions
+
+MEMORY = "default/user/user-0"
+MEASURES = """() => new Promise(resolve => new PerformanceObserver(list => {
+    const paint = list.getEntriesByName("first-contentful-paint")[0];
+    if (paint) resolve({
+        painted: paint.startTime,
+        answered: performance.getEntriesByType("navigation")[0].responseEnd,
+        bytes: performance.getEntries().reduce((sum, entry) => sum + (entry.encodedBodySize || 0), 0),
+    });
+}).observe({type: "paint", buffered: true}))"""
+
+
+@dataclass
+class Visits:
+    """What the visits of a page took, in milliseconds, and what the page weighed."""
+
+    painted: list[float] = field(default_factory=list)
+    answered: list[float] = field(default_factory=list)
+    weight: int = 0
+
+
+def settings_of(folder: Path) -> Settings:
+    """Return the settings of the store: words alone, so that no model of vectors is measured."""
+    url = f"sqlite:///{folder}/afterword.db"
+    return Settings(store=StoreOptions(url=url), embedding=EmbeddingOptions(kind="none"))
+
+
+async def prepare(folder: Path, facts: int) -> str:
+    """Fill the store with one memory of so many facts, and return a key for it."""
+    async with afterword.open(settings=settings_of(folder)) as app:
+        secret = (await app.keys.create(user="user-0")).secret
+        await fill(await app.store(), 1, facts, vectors=False)
+        return secret
+
+
+async def add_fact(folder: Path, number: int) -> None:
+    """Add a fact, as another process does."""
+    async with afterword.open(settings=settings_of(folder)) as app:
+        await app.scope(MEMORY).remember(f"The parcel {number} weighs {number} kilograms.")
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """Run the service, and yield its address."""
+    environment = {
+        **os.environ,
+        "AFTERWORD_STORE__URL": settings_of(folder).store.url,
+        "AFTERWORD_EMBEDDING__KIND": "none",
+    }
+    command = [sys.executable, "-m", "afterword", "serve", "--port", "0"]
+    process = subprocess.Popen(command, env=environment, cwd=folder, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().split()[-1]
+    finally:
+        process.terminate()
+        process.wait(20)
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+async def visit(browser: Browser, address: str, secret: str, visits: Visits, path: str = "memory") -> None:
+    """Open a page of the memory in a browser that has loaded nothing before but the cookie."""
+    signing_in = await browser.new_context()
+    page = await signing_in.new_page()
+    await page.goto(f"{address}/pages/sign-in")
+    await signing_in.request.post(
+        f"{address}/pages/sign-in", form={"key": secret}, headers={"Origin": address}, max_redirects=0
+    )
+    cookies = await signing_in.cookies()
+    await signing_in.close()
+    context = await browser.new_context()
+    await context.add_cookies(cookies)  # type: ignore[arg-type]  # as they were read
+    page = await context.new_page()
+    await page.goto(f"{address}/pages/{MEMORY}/{path}", wait_until="load")
+    measured = await page.evaluate(MEASURES)
+    await context.close()
+    visits.painted.append(measured["painted"])
+    visits.answered.append(measured["answered"])
+    visits.weight = max(visits.weight, measured["bytes"])
+
+
+async def measure_rest(address: str, secret: str, rounds: int) -> list[float]:
+    """Return how long pages of the list take over REST, after the first."""
+    times = []
+    async with httpx.AsyncClient(base_url=address, headers={"Authorization": f"Bearer {secret}"}) as http:
+        for _ in range(rounds + 1):
+            began = time.perf_counter()
+            answer = await http.get("/v1/me/facts", params={"limit": 50})
+            answer.raise_for_status()
+            times.append((time.perf_counter() - began) * 1000)
+    return times[1:]
+
+
+def shown(times: Sequence[float]) -> str:
+    """Return the median, and the longest."""
+    return f"{statistics.median(times):.0f} ({max(times):.0f})"
+
+
+def line(name: str, visits: Visits) -> str:
+    """Return a line of the table."""
+    return f"| {name} | {shown(visits.painted)} | {shown(visits.answered)} | {visits.weight / 1000:.0f} |"
+
+
+async def measure(folder: Path, facts: int, rounds: int) -> list[str]:
+    """Return the lines of the table."""
+    secret = await prepare(folder, facts)
+    first, warm, written = Visits(), Visits(), Visits()
+    searched, others = Visits(), Visits()
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+
+        async def repeat(times: int, work: Callable[[int], Awaitable[None]]) -> None:
+            for number in range(times):
+                await work(number)
+
+        for _ in range(3):
+            with serving(folder) as address:
+                await visit(browser, address, secret, first)
+        with serving(folder) as address:
+            await visit(browser, address, secret, Visits())
+            await repeat(rounds, lambda _: visit(browser, address, secret, warm))
+            await repeat(rounds, lambda _: visit(browser, address, secret, searched, "memory?q=parcel"))
+            await repeat(rounds, lambda _: visit(browser, address, secret, others, "memory?page=100&status=all"))
+
+            async def after_a_write(number: int) -> None:
+                await add_fact(folder, number)
+                await visit(browser, address, secret, written)
+
+            await repeat(rounds, after_a_write)
+            rest = await measure_rest(address, secret, rounds)
+        await browser.close()
+    return [
+        line("memory, the first page", first),
+        line("memory", warm),
+        line("memory, page 100 of the list", others),
+        line("memory, a search", searched),
+        line("memory, after a write", written),
+        f"| REST, 50 facts | - | {shown(rest)} | - |",
+    ]
+
+
+async def main() -> None:
+    """Measure, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--facts", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    began_at = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory(prefix="afterword-pages-") as folder:
+        lines = await measure(Path(folder), options.facts, options.rounds)
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    text = "\n".join(
+        [
+            "# The pages of a large memory",
+            "",
+            f"One memory of {options.facts:,} facts in SQLite. Milliseconds: the median, in brackets the longest.",
+            "",
+            "| page | first content | answer | weight, kB |",
+            "|---|---|---|---|",
+            *lines,
+            "",
+            f"{machine}; load of the machine {began_at:.1f} at the beginning, {os.getloadavg()[0]:.1f} at the end. "
+            f"Command: `benchmarks/page_speed.py {' '.join(sys.argv[1:])}`.",
+            "",
+        ]
+    )
+    print(text)  # noqa: T201 - a benchmark prints its result
+    if options.out:
+        options.out.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
