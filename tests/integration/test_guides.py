@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,27 +18,52 @@ from commands import Commands
 from page_blocks import PageRunner
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-PACKAGES = {
-    "pip": "needs the package index; the names are those of pyproject.toml",
-    ".": "the environment of the test is active already",
-}
-
-
 @dataclass(frozen=True)
 class Page:
-    """What a test has not, and so does otherwise than a reader of the page.
+    """What a test does otherwise than a reader of the page.
 
-    `not_run` are the first words of commands and why they are not run; only their syntax is checked.
-    `stand_ins` are commands, and what is run instead of them.
+    `not_run` are the beginnings of commands whose syntax alone is checked, and what they would need. `stand_ins` are
+    the beginnings of commands, and what is run in their place.
     """
 
     not_run: dict[str, str] = field(default_factory=dict)
     stand_ins: dict[str, str] = field(default_factory=dict)
 
 
+DOCKER = "needs Docker"
+OTHER_LIBRARY = "needs the other library"
 PAGES = {
     "tutorial.md": Page(
-        not_run=PACKAGES | {"python3": "makes the environment", "mkdir": "the folder of the test", "cd": "the same"},
+        {
+            "pip install": "needs the package index",
+            "python3 -m venv": "makes the environment, which the test is in",
+            ". ": "the same",
+            "mkdir ": "makes the folder, which the test is in",
+            "cd ": "the same",
+        }
+    ),
+    "guides/after-every-session.md": Page(),
+    "guides/on-a-schedule.md": Page(
+        {"sudo systemctl": "needs systemd", "journalctl": "needs systemd"},
+        {"afterword schedule": "afterword schedule --once"},  # the other one runs until it is stopped
+    ),
+    "guides/web-application.md": Page(),
+    "guides/team-of-agents.md": Page(),
+    "guides/support-team.md": Page(),
+    "guides/self-hosted-service.md": Page(stand_ins={"afterword serve --host": "afterword serve --help"}),
+    "guides/docker.md": Page({"docker ": DOCKER, "curl ": DOCKER, "echo ": "needs openssl"}),
+    "guides/many-machines.md": Page(
+        {"createdb": "the database of the test is there"},
+        {
+            "afterword schedule": "afterword schedule --once",
+            "afterword worker --concurrency": "afterword worker --once --concurrency 8",
+        },
+    ),
+    "guides/local-models.md": Page(dict.fromkeys(("ollama ", "vllm ", "llama-server "), "needs a model")),
+    "guides/privacy-and-forgetting.md": Page(),
+    "guides/review-by-people.md": Page(stand_ins={"afterword inspect": "afterword inspect --help"}),
+    "guides/moving-from-other-libraries.md": Page(
+        {f"python export_{name}.py": OTHER_LIBRARY for name in ("mem0", "langmem", "graphiti", "zep", "chromadb")}
     ),
 }
 
@@ -84,13 +110,26 @@ def test_every_block_runs(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
 ) -> None:
     page = PAGES[name]
     runner = PageRunner(Commands(tmp_path, monkeypatch, capsys), capsys, page.not_run, page.stand_ins)
     runner.environment["OPENAI_BASE_URL"] = model.base_url
+    runner.replaced |= {"http://127.0.0.1:11434/v1": model.base_url, "examples/": f"{DOCS.parent}/examples/"}
+    if "many-machines" in name:
+        runner.replaced["postgresql://afterword@localhost/afterword"] = str(request.getfixturevalue("empty_postgres"))
     runner.run(DOCS / name)
 
 
 def test_no_page_is_left_out() -> None:
     pages = {str(path.relative_to(DOCS)) for path in [DOCS / "tutorial.md", *(DOCS / "guides").glob("*.md")]}
     assert pages == set(PAGES)
+
+
+def test_every_extra_that_a_page_installs_exists() -> None:
+    extras = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    for name in PAGES:
+        text = (DOCS / name).read_text(encoding="utf-8")
+        assert set(re.findall(r"pip install '(?:\.|afterword)\[(\w+)\]'", text)) <= set(extras), name

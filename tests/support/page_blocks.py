@@ -11,15 +11,24 @@ import runpy
 import shlex
 import subprocess
 import sys
+import time
+from argparse import ArgumentParser
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
+from string import Template
+from threading import Thread
 from typing import Any
 
+import httpx
 import pytest
+import uvicorn
 
+import afterword
+from afterword.server.app import create_app
 from commands import Commands
 
 _BLOCK = re.compile(
@@ -38,6 +47,8 @@ _PATTERNS = {
     "lines": r"(?:.*\n)*?",
     "dots": r"[^\n]*",
 }
+
+LONGEST_WAIT_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -71,8 +82,8 @@ def commands_of(block: Block) -> list[str]:
 class PageRunner:
     """Runs the blocks of one page in an empty folder.
 
-    `stand_ins` are commands that are run in place of others, by the beginnings of those, or calls that take the page's
-    part of them. `not_run` are the first words of commands that need what a test has not; their syntax is checked.
+    `not_run` are the beginnings of commands that need what a test has not; their syntax is checked. `stand_ins` are run
+    in place of the commands that begin so. `uvicorn` and `afterword serve` run in a thread, at a free port.
     """
 
     commands: Commands
@@ -82,26 +93,37 @@ class PageRunner:
     replaced: dict[str, str] = field(default_factory=dict)
     """Words of the page and what stands in their place here: ids, addresses."""
     environment: dict[str, str] = field(default_factory=dict)
+    _servers: list[tuple[uvicorn.Server, Thread]] = field(default_factory=list)
     _session: dict[str, Any] = field(default_factory=lambda: {"__name__": "__main__"})
 
     def run(self, page: Path) -> None:
         """Run every block. Fails where a command fails without the page showing it, or prints other than it shows."""
         blocks = read_blocks(page)
-        for block, following in pairwise([*blocks, Block("", "", "", 0)]):
-            shown = following.text if following.language == "text" and not following.title else None
+        # The servers of a page stay in its folder all the time.
+        with self.commands.surroundings({}):
             try:
-                self._run_block(block, shown)
+                for block, following in pairwise([*blocks, Block("", "", "", 0)]):
+                    shown = following.text if following.language == "text" and not following.title else None
+                    self._run_block(block, shown)
             except BaseException as error:
                 error.add_note(f"{page.name}, line {block.line}")
                 raise
+            finally:
+                self._stop_servers()
 
     def _run_block(self, block: Block, shown: str | None) -> None:
         if block.title:
             self._write(block)
         elif block.language == "bash":
             subprocess.run(["bash", "-n"], input=block.text, text=True, check=True)
-            printed = "".join(self._run_command(command, shown) for command in commands_of(block))
+            commands = commands_of(block)
+            printed = "".join(self._run_command(command, shown) for command in commands)
             if shown is not None:
+                ends_at = time.monotonic() + LONGEST_WAIT_S
+                # A reader who asks a server for what it does in the background tries again as well.
+                while _is_asking_alone(commands) and not self._is_shown(shown, printed) and time.monotonic() < ends_at:
+                    time.sleep(0.2)
+                    printed = self._run_command(commands[0], shown)
                 self._compare(shown, printed)
         elif block.language == "python":
             with self._as_reader():
@@ -109,7 +131,7 @@ class PageRunner:
             if shown is not None:
                 self._compare(shown, self.captured.readouterr().out)
         else:
-            assert block.language in ("text", "json", "toml", "yaml"), block
+            assert block.language in ("text", "json", "toml", "yaml", "ini"), block
 
     def _write(self, block: Block) -> None:
         if block.title.endswith(".py"):
@@ -120,16 +142,17 @@ class PageRunner:
 
     def _run_command(self, command: str, shown: str | None) -> str:
         """Return what a command prints."""
+        if any(command.startswith(beginning) for beginning in self.not_run):
+            return ""
         for beginning, stand_in in self.stand_ins.items():
             if command.startswith(beginning):
                 command = stand_in
-        words = shlex.split(self._with_replacements(command), comments=True)
+        command = Template(self._with_replacements(command)).safe_substitute(self.environment)
+        words = shlex.split(command, comments=True)
         variables: dict[str, str] = {}
         while words and (match := _ASSIGNMENT.fullmatch(words[0])):
             variables[match[1]] = match[2]
             words.pop(0)
-        if not words or words[0] in self.not_run:
-            return ""
         if words[0] == "export":
             self.environment |= dict(word.split("=", 1) for word in words[1:])
             return ""
@@ -137,8 +160,18 @@ class PageRunner:
         target = self.commands.folder / words.pop() if words[-2:-1] == [">"] else None
         if target is not None:
             words.pop()
-        runs: dict[str, Callable[..., str]] = {"afterword": self._run_afterword, "python": self._run_python}
-        printed = runs.get(words[0], self._run_other)(words, environment, shown)
+        runs = {
+            "afterword": self._run_afterword,
+            "python": self._run_python,
+            "uvicorn": self._serve,
+            "curl": self._curl,
+        }
+        run: Callable[..., str] = (
+            self._serve if words[:2] == ["afterword", "serve"] else runs.get(words[0], self._run_other)
+        )
+        printed = run(words, environment, shown)
+        if key := re.search(r"^afterword_[\w-]{20,}$", printed, re.MULTILINE):
+            self.replaced["afterword_..."] = key[0]
         if target is None:
             return printed
         target.write_text(printed, encoding="utf-8")
@@ -154,8 +187,46 @@ class PageRunner:
             runpy.run_path(str(self.commands.folder / words[1]), run_name="__main__")
         return self.captured.readouterr().out
 
+    def _serve(self, words: list[str], environment: Mapping[str, str], shown: str | None) -> str:
+        """Start a server in a thread. The address that the page names leads there from now on."""
+        with self._as_reader(environment):
+            if words[0] == "uvicorn":
+                module, _, name = words[1].partition(":")
+                port, service = 8000, getattr(import_module(module), name)
+            else:
+                store = afterword.open()
+                port, service = store.settings.server.port, create_app(store, store.settings.server)
+            server = uvicorn.Server(uvicorn.Config(service, port=0, log_config=None, access_log=False))
+            thread = Thread(target=server.run, name="server of a page")
+            thread.start()
+            self._servers.append((server, thread))
+            while not server.started and thread.is_alive():
+                time.sleep(0.01)
+        address = server.servers[0].sockets[0].getsockname()
+        self.replaced[f"127.0.0.1:{port}"] = f"127.0.0.1:{address[1]}"
+        return ""
+
+    def _stop_servers(self) -> None:
+        for server, thread in self._servers:
+            server.should_exit = True
+            thread.join()
+
+    def _curl(self, words: list[str], environment: Mapping[str, str], shown: str | None) -> str:
+        """Send the request of a `curl` command. A test may run where there is no curl."""
+        parser = ArgumentParser()
+        parser.add_argument("url")
+        parser.add_argument("-H", action="append", default=[])
+        parser.add_argument("-d")
+        parser.add_argument("-X")
+        parser.add_argument("-f", action="store_true")
+        request = parser.parse_args(words[1:])
+        headers = dict(header.split(": ", 1) for header in request.H)
+        method = request.X or ("POST" if request.d else "GET")
+        answer = httpx.request(method, request.url, headers=headers, content=request.d, timeout=30)
+        return f"{answer.text}\n"
+
     def _run_other(self, words: list[str], environment: Mapping[str, str], shown: str | None) -> str:
-        done = subprocess.run(words, cwd=self.commands.folder, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -183,8 +254,16 @@ class PageRunner:
     def _compare(self, shown: str, printed: str) -> None:
         """Check that a command prints what the page shows, and note which id stands for which."""
         names: dict[str, str] = {}
+        matched = re.fullmatch(self._pattern(_without_margins(shown), names), _without_margins(printed))
+        assert matched, f"the page shows\n{shown}\nbut one sees\n{printed}"
+        self.replaced |= {identifier: matched[name] for identifier, name in names.items()}
+
+    def _is_shown(self, shown: str, printed: str) -> bool:
+        return bool(re.fullmatch(self._pattern(_without_margins(shown), {}), _without_margins(printed)))
+
+    def _pattern(self, shown: str, names: dict[str, str]) -> str:
+        """Return what matches the text of a page. `names` gets the group of each id that is new."""
         pattern, end = "", 0
-        shown, printed = _without_margins(shown), _without_margins(printed)
         for match in _VARYING.finditer(shown):
             pattern += re.escape(shown[end : match.start()])
             end, identifier = match.end(), match["id"]
@@ -197,10 +276,11 @@ class PageRunner:
             else:
                 names[identifier] = f"id_{len(names)}"
                 pattern += f"(?P<{names[identifier]}>[0-9a-f]{{{len(identifier)}}})"
-        pattern += re.escape(shown[end:])
-        matched = re.fullmatch(pattern, printed)
-        assert matched, f"the page shows\n{shown}\nbut one sees\n{printed}"
-        self.replaced |= {identifier: matched[name] for identifier, name in names.items()}
+        return pattern + re.escape(shown[end:])
+
+
+def _is_asking_alone(commands: list[str]) -> bool:
+    return len(commands) == 1 and commands[0].startswith("curl ") and " -d " not in commands[0]
 
 
 def _without_margins(text: str) -> str:

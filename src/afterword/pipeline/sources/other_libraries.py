@@ -70,7 +70,7 @@ _FORMS = {
 
 def _mem0(exported: Any) -> Iterable[Memory]:
     entries = exported.get("results", exported.get("memories", [])) if isinstance(exported, Mapping) else exported
-    _check_single_owner(entries, "user_id", "export each with get_all(user_id=...)")
+    _check_single_owner(entries, "user_id", "users; export each with get_all(filters={'user_id': ...})")
     for place, entry in enumerate(_mappings(entries)):
         text = entry.get("memory") or entry.get("data") or entry.get("text") or ""
         yield Memory(_one_line(text), str(entry.get("id", place)), _last_change(entry))
@@ -106,7 +106,8 @@ def _chromadb(exported: Any) -> Iterable[Memory]:
 
 def _edges(exported: Any) -> Iterable[Memory]:
     entries = exported.get("edges", []) if isinstance(exported, Mapping) else exported
-    _check_single_owner(entries, "group_id", "export each group to a file of its own")
+    for name in ("group_id", "graph_uuid"):  # as Graphiti and as Zep call it
+        _check_single_owner(entries, name, "groups; export each to a file of its own")
     for place, edge in enumerate(_mappings(entries)):
         valid_from = _instant(edge.get("valid_at"))
         # An edge that was given up without a known end of its validity ended when it was given up.
@@ -120,8 +121,7 @@ def _edges(exported: Any) -> Iterable[Memory]:
 def _check_single_owner(entries: Any, field: str, remedy: str) -> None:
     owners = {str(entry[field]) for entry in _mappings(entries) if entry.get(field)}
     if len(owners) > 1:
-        noun = "users" if field == "user_id" else "groups"
-        raise SourceInvalid(f"the file holds the memories of {len(owners)} {noun}; {remedy}")
+        raise SourceInvalid(f"the file holds the memories of {len(owners)} {remedy}")
 
 
 def _mappings(entries: Any) -> list[Mapping[str, Any]]:
