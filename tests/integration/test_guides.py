@@ -18,6 +18,8 @@ from commands import Commands
 from page_blocks import PageRunner
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
+
+
 @dataclass(frozen=True)
 class Page:
     """What a test does otherwise than a reader of the page.
