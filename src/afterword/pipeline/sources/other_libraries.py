@@ -106,8 +106,8 @@ def _chromadb(exported: Any) -> Iterable[Memory]:
 
 def _edges(exported: Any) -> Iterable[Memory]:
     entries = exported.get("edges", []) if isinstance(exported, Mapping) else exported
-    for name in ("group_id", "graph_uuid"):  # as Graphiti and as Zep call it
-        _check_single_owner(entries, name, "groups; export each to a file of its own")
+    for field in ("group_id", "graph_uuid"):  # as Graphiti and as Zep call it
+        _check_single_owner(entries, field, "groups; export each to a file of its own")
     for place, edge in enumerate(_mappings(entries)):
         valid_from = _instant(edge.get("valid_at"))
         # An edge that was given up without a known end of its validity ended when it was given up.
