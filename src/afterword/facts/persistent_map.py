@@ -103,15 +103,16 @@ class PersistentMap(Mapping[K, V]):
 def group_ids(pairs: Iterable[tuple[K, str]]) -> PersistentMap[K, tuple[str, ...]]:
     """Return the ids of each key, given (key, id) pairs."""
     ids_by_key: dict[K, Any] = {}
-    repeated: set[K] = set()
+    repeated: list[K] = []
     for key, id_ in pairs:
-        ids = ids_by_key.get(key)
-        if ids is None:
-            ids_by_key[key] = (id_,)  # most keys have one id, and a tuple needs no conversion
-        elif key in repeated:
+        alone = (id_,)  # most keys have one id, and a tuple needs no conversion
+        ids = ids_by_key.setdefault(key, alone)
+        if ids is alone:
+            continue
+        if isinstance(ids, list):
             ids.append(id_)
         else:
-            repeated.add(key)
+            repeated.append(key)
             ids_by_key[key] = [*ids, id_]
     for key in repeated:
         ids_by_key[key] = tuple(ids_by_key[key])

@@ -7,10 +7,29 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import Connection, Select
+from sqlalchemy import Connection, Select, String
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 
 Plain = tuple[Any, ...]
+
+
+class JsonRow(FunctionElement[str]):
+    """A JSON array of columns, as text. It takes less time and memory than as many columns."""
+
+    type = String()
+    inherit_cache = True
+
+
+@compiles(JsonRow)
+def _json_row(element: JsonRow, compiler: SQLCompiler, **options: Any) -> str:
+    return f"json_array({compiler.process(element.clauses, **options)})"
+
+
+@compiles(JsonRow, "postgresql")
+def _json_row_postgresql(element: JsonRow, compiler: SQLCompiler, **options: Any) -> str:
+    return f"CAST(json_build_array({compiler.process(element.clauses, **options)}) AS TEXT)"
 
 
 class CompiledQuery:

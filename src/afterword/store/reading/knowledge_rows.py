@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Select
@@ -30,29 +32,29 @@ from afterword.facts.similarity import is_compared, statement_stems
 from afterword.facts.statement_index import StatementIndex
 from afterword.facts.words import terms
 from afterword.recall.index_units import TOKENIZER, words_without_date
-from afterword.store.database.compiled_queries import Plain, moment
+from afterword.store.database.compiled_queries import JsonRow, Plain, moment
 from afterword.store.rows import tags_of
 from afterword.store.tables import AssertionRow, EvidenceRow, FactRow, VerdictRow
 
 _COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
-    *((AssertionRow, name) for name in "id session_id act kind subject attribute value statement speaker".split()),
-    *((AssertionRow, name) for name in "authority said_at time_is_guess valid_from valid_to cue".split()),
-    *((AssertionRow, name) for name in "limited_to outcome is_flagged tags former_name utc_offset_s".split()),
+    *((AssertionRow, name) for name in "id session_id act subject said_at limited_to former_name".split()),
     *((AssertionRow, name) for name in "subject_key attribute_key".split()),
-    *((EvidenceRow, name) for name in "ordinal kind quote session_id turn speaker start".split()),
+    *((EvidenceRow, name) for name in "turn start".split()),
     *((FactRow, name) for name in "lead_id search_terms".split()),
 )
-"""The columns of a row. There is one row for each piece of evidence of each assertion."""
+"""The columns of a row, before its details. There is one row for each piece of evidence of each assertion."""
 # fmt: off
 (
-    _ID, _SESSION, _ACT, _KIND, _SUBJECT, _ATTRIBUTE, _VALUE, _STATEMENT, _SPEAKER,
-    _AUTHORITY, _SAID_AT, _IS_GUESS, _VALID_FROM, _VALID_TO, _CUE,
-    _LIMITED_TO, _OUTCOME, _IS_FLAGGED, _TAGS, _FORMER_NAME, _OFFSET_S,
-    _SUBJECT_KEY, _ATTRIBUTE_KEY,
-    _ORDINAL, _QUOTE_KIND, _QUOTE, _QUOTE_SESSION, _TURN, _QUOTE_SPEAKER, _START,
-    _LEAD, _TERMS,
-) = range(len(_COLUMNS))
+    _ID, _SESSION, _ACT, _SUBJECT, _SAID_AT, _LIMITED_TO, _FORMER_NAME, _SUBJECT_KEY, _ATTRIBUTE_KEY,
+    _TURN, _START, _LEAD, _TERMS, _DETAILS,
+) = range(len(_COLUMNS) + 1)
 # fmt: on
+_DETAIL_COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
+    *((AssertionRow, name) for name in "kind attribute value statement speaker authority time_is_guess".split()),
+    *((AssertionRow, name) for name in "valid_from valid_to cue outcome is_flagged tags utc_offset_s".split()),
+    *((EvidenceRow, name) for name in "ordinal kind quote session_id turn speaker start".split()),
+)
+"""What is needed when an assertion is made. A row holds it as one JSON array."""
 _VERDICT = "earlier_id later_id relation reason judge joins_subjects parts_subjects extent remainder".split()
 _EARLIER, _LATER, _RELATION, _REASON, _JUDGE, _JOINS, _PARTS, _EXTENT, _REMAINDER = range(len(_VERDICT))
 
@@ -107,8 +109,10 @@ class _Statements:
 
 def select_assertions(ids: Select[Any]) -> Any:
     """Select the rows of the assertions with these ids."""
+    details = JsonRow(*(getattr(table, name) for table, name in _DETAIL_COLUMNS))
     return (
         select(*(getattr(table, name) for table, name in _COLUMNS))
+        .add_columns(details.label("details"))
         .select_from(AssertionRow)
         .outerjoin(EvidenceRow, col(EvidenceRow.assertion_id) == col(AssertionRow.id))
         .outerjoin(FactRow, col(FactRow.id) == col(AssertionRow.id))
@@ -138,7 +142,8 @@ def stored_knowledge(assertions: Iterable[Plain], verdicts: Sequence[Plain], sco
         & statements.first.keys(),
         joined={(row[_EARLIER], row[_LATER]) for row in verdicts if row[_JOINS]},
         renaming_ids=[id_ for id_, row in statements.first.items() if row[_FORMER_NAME]],
-        last_said_at=max((moment(row[_SAID_AT]) for row in statements.first.values()), default=None),
+        # Stored instants are in the order of time, as texts too.
+        last_said_at=moment(max(row[_SAID_AT] for row in statements.first.values())) if statements.first else None,
         index=statements.index,
     )
 
@@ -150,34 +155,34 @@ def _order(rows: Sequence[Plain]) -> Order:
 
 
 def _assertion(rows: Sequence[Plain], scope: Scope) -> Assertion:
-    row, offset_s = rows[0], rows[0][_OFFSET_S]
-    valid_from, valid_to = (at and at_offset(moment(at), offset_s) for at in (row[_VALID_FROM], row[_VALID_TO]))
+    row, details = rows[0], [json.loads(each[_DETAILS]) for each in rows]
+    kind, attribute, value, statement, speaker, authority, is_guess, *rest = details[0]
+    valid_from, valid_to, cue, outcome, is_flagged, tags, offset_s, *_ = rest
+    first_at, last_at = (at and at_offset(moment(at), offset_s) for at in (valid_from, valid_to))
+    # A statement without evidence has one row, whose evidence has no ordinal.
+    evidence = sorted((each[-7:] for each in details if each[-7] is not None), key=itemgetter(0))
     return Assertion(
         id=row[_ID],
         scope=scope,
         session_id=row[_SESSION],
         act=SpeechAct(row[_ACT]),
-        kind=Kind(row[_KIND]),
+        kind=Kind(kind),
         subject=row[_SUBJECT],
-        attribute=row[_ATTRIBUTE],
-        value=row[_VALUE],
-        statement=row[_STATEMENT],
-        speaker=row[_SPEAKER],
-        authority=Authority(row[_AUTHORITY]),
+        attribute=attribute,
+        value=value,
+        statement=statement,
+        speaker=speaker,
+        authority=Authority(authority),
         said_at=at_offset(moment(row[_SAID_AT]), offset_s),
-        evidence=tuple(
-            Evidence(EvidenceKind(quoted[_QUOTE_KIND]), *quoted[_QUOTE : _START + 1])
-            for quoted in sorted(rows, key=lambda quoted: quoted[_ORDINAL] or 0)
-            if quoted[_ORDINAL] is not None
-        ),
-        time_is_guess=bool(row[_IS_GUESS]),
-        valid_from=valid_from,
-        valid_to=valid_to,
-        cue=Cue(row[_CUE]) if row[_CUE] else None,
+        evidence=tuple(Evidence(EvidenceKind(kind), *quoted) for _, kind, *quoted in evidence),
+        time_is_guess=bool(is_guess),
+        valid_from=first_at,
+        valid_to=last_at,
+        cue=Cue(cue) if cue else None,
         limited_to=row[_LIMITED_TO],
-        outcome=row[_OUTCOME],
-        is_flagged=None if row[_IS_FLAGGED] is None else bool(row[_IS_FLAGGED]),
-        tags=tags_of(row[_TAGS]),
+        outcome=outcome,
+        is_flagged=None if is_flagged is None else bool(is_flagged),
+        tags=tags_of(tags),
         former_name=row[_FORMER_NAME],
     )
 

@@ -12,10 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, String, bindparam, case, cast, func, select, type_coerce
-from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql import Select
-from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import JSON, NullType
 from sqlmodel import SQLModel, col
 
@@ -23,7 +20,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TurnPlace
 from afterword.recall.index_units import TOKENIZER
 from afterword.recall.unit_table import UnitTable
-from afterword.store.database.compiled_queries import CompiledQuery, Plain
+from afterword.store.database.compiled_queries import CompiledQuery, JsonRow, Plain
 from afterword.store.ledger import session_source
 from afterword.store.lookup import CHUNK, live_runs
 from afterword.store.reading.fact_rows import DETAILS, KINDS, stored_facts
@@ -215,23 +212,6 @@ def _changes() -> Select[Any]:
     return since.order_by(col(ScopeChangeRow.revision))
 
 
-class _JsonRow(FunctionElement[str]):
-    """A JSON array of columns, as text."""
-
-    type = String()
-    inherit_cache = True
-
-
-@compiles(_JsonRow)
-def _json_row(element: _JsonRow, compiler: SQLCompiler, **options: Any) -> str:
-    return f"json_array({compiler.process(element.clauses, **options)})"
-
-
-@compiles(_JsonRow, "postgresql")
-def _json_row_postgresql(element: _JsonRow, compiler: SQLCompiler, **options: Any) -> str:
-    return f"CAST(json_build_array({compiler.process(element.clauses, **options)}) AS TEXT)"
-
-
 def _facts() -> Select[Any]:
     session_id = func.coalesce(_plain_column(AssertionRow, "session_id"), "")
     kind = case(*((col(AssertionRow.kind) == str(kind), number) for number, kind in enumerate(KINDS)))
@@ -246,7 +226,7 @@ def _facts() -> Select[Any]:
         *(func.nullif(_plain_column(FactRow, "may_be"), "[]"), stored_terms(FactRow)),
         *(func.nullif(col(EvidenceRow.session_id), session_id), col(EvidenceRow.turn)),
         case((col(AssertionRow.former_name).is_not(None), 1)),
-        _JsonRow(*(_plain_column(table, name) for table, name in DETAILS)),
+        JsonRow(*(_plain_column(table, name) for table, name in DETAILS)),
     )
     return (
         select(*(column.label(f"column_{number}") for number, column in enumerate(columns)))
