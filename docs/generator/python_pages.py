@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,8 +30,7 @@ def _parts(name: str, symbol: Any) -> Iterator[str]:
     if symbol.is_function:
         yield from _function(name, symbol)
         return
-    is_called = "dataclass" in symbol.labels or "__init__" in symbol.all_members
-    yield block(f"class {_signature(name, symbol) if is_called else name}")
+    yield block(f"class {_signature(name, symbol)}")
     if symbol.docstring:
         yield prose(symbol.docstring.value)
     for method_name, method in sorted(symbol.all_members.items()):
@@ -55,7 +53,8 @@ def _function(name: str, function: Any, *, has_docstring: bool = True) -> Iterat
 
 def _signature(name: str, symbol: Any) -> str:
     """Return the call of a function or class; a long one has a line for each parameter."""
-    text = re.sub(r"\bNone = \.\.\.", "None", str(symbol.signature(return_type=False, name=name)))
+    # A class whose makers are functions has no parameters of its own.
+    text = str(symbol.signature(return_type=False, name=name) or name)
     if len(text) <= LONGEST_LINE:
         return text
     parameters = _split(text[text.index("(") + 1 : -1])

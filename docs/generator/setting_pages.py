@@ -13,7 +13,7 @@ from afterword.setting_names import section_options, setting_fields, variable_of
 from afterword.settings import Settings
 from generator.markup import code, table, type_name
 
-HEADS = ("setting", "type", "default", "variable", "meaning")
+HEADS = ("setting and variable", "meaning", "type", "default")
 
 
 def setting_tables() -> str:
@@ -35,13 +35,8 @@ def _parts(rows: dict[str, list[tuple[str, ...]]]) -> Iterator[str]:
 
 
 def _row(name: str, key: str, field: FieldInfo) -> tuple[str, ...]:
-    return (
-        code(key),
-        type_name(field.annotation),
-        _default(field.default),
-        code(variable_of(name)),
-        field.description or "",
-    )
+    names = f"{code(key)}<br>{code(variable_of(name))}"
+    return names, field.description or "", type_name(field.annotation), _default(field.default)
 
 
 def _default(default: Any) -> str:

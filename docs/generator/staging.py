@@ -31,6 +31,7 @@ def stage(repository: Path, folder: Path) -> list[Path]:
         *(repository / "benchmarks").glob("*.md"),
     ]
     shutil.copytree(repository / "docs" / "images", folder / "images")
+    shutil.copy(repository / "docs" / "site.css", folder)
     sources: set[Path] = set()
     for page in pages:
         text = _with_moved_links(page, repository, sources)

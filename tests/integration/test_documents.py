@@ -41,3 +41,10 @@ def test_the_readme_shows_the_block_of_the_demo(repository: Path, afterword: Com
 
 def test_every_link_leads_to_a_file_and_a_heading(repository: Path) -> None:
     assert broken_links(all_pages(repository)) == []
+
+
+def test_no_code_in_a_table_holds_a_bar(repository: Path) -> None:
+    """The builders of the site and GitHub show an escaped bar in different ways."""
+    for page in all_pages(repository):
+        for line in page.read_text(encoding="utf-8").splitlines():
+            assert not re.search(r"`[^`]*\\\|[^`]*`", line), f"{page.name}: {line[:80]}"
