@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import configparser
 import json
 import shutil
 import tomllib
@@ -168,6 +169,8 @@ def test_every_block_has_a_language_that_is_checked() -> None:
                     json.loads(block.text)
                 case "yaml":
                     yaml.safe_load(block.text)
+                case "ini":  # a unit of systemd
+                    configparser.ConfigParser().read_string(block.text, where)
                 case "toml":
                     profile = tomllib.loads(block.text)
                     assert unknown_name(Settings, {}, profile) is None, where
