@@ -37,7 +37,7 @@ def composed_value(value: Any) -> Any:
 
 
 def composed_characters(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the characters of the text in NFC, each with the start and the end of what it stands for in the text."""
+    """Yield each character of the text in NFC, with the start and the end of the characters that it replaces."""
     if text.isascii():
         yield from zip(text, range(len(text)), range(1, len(text) + 1), strict=True)
         return

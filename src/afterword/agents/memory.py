@@ -309,8 +309,8 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     async def instructions(self, query: str, heard: Collection[str] = (), timeout_s: float | None = None) -> str:
         """Return the blocks of all scopes as one text, for frameworks that take instructions instead of a context.
 
-        `heard` are the texts of the user's messages that the agent sees. If the store fails, the text is empty. It is
-        waited for `timeout_s` seconds at most, by default as long as in any turn.
+        `heard` are the texts of the user's messages that the agent sees. The text is empty if the store fails or takes
+        longer than `timeout_s` seconds, by default the memory's own timeout.
         """
         with telemetry.stage(Stage.UPDATE_CONTEXT, scope=self._scope):
             recalls = await self._guard.attempt(self._layers(query, heard, timeout_s)) or []
@@ -321,7 +321,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     async def _layers(
         self, query: str, heard: Collection[str], timeout_s: float | None = None
     ) -> list[tuple[Recall, Layers]]:
-        """Return what was recalled of each scope, and what of it an agent is told that has heard these texts."""
+        """Return what was recalled of each scope, and its layers without the turns that the agent has heard already."""
         reading = recall_of_scopes(partial(self._recall_of, query), self._scopes, self._budget_tokens)
         in_time = self._guard.in_time(reading, self.timeout_s if timeout_s is None else max(timeout_s, 0.0))
         recalls = list(zip(self._scopes, await in_time, strict=True))

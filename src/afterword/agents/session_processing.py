@@ -1,4 +1,7 @@
-"""What processes a session in the background when it ends. It lies above this package, which cannot import it."""
+"""The interface to processing sessions in the background when they end.
+
+`afterword.client` implements it. This package must not import that one, so the implementation is registered here.
+"""
 
 from __future__ import annotations
 

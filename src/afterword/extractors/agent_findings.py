@@ -217,7 +217,7 @@ def _check_harmless(statement: str, topic: str, evidence: Sequence[Evidence], tu
 
 
 def _check_own_words(evidence: Sequence[Evidence], before: Sequence[Turn]) -> None:
-    """Refuse words that a person, a tool or a page said before, and that the agent only repeats or quotes."""
+    """Raise `_RefusedError` for words of a person, a tool or a page that the agent only repeats or quotes."""
     others = [letters_and_digits(turn.text) for turn in before if turn.role in (Role.HUMAN, Role.TOOL)]
     texts = {turn.number: turn.text for turn in before}
     for cited in evidence:
@@ -230,7 +230,7 @@ def _check_own_words(evidence: Sequence[Evidence], before: Sequence[Turn]) -> No
 
 
 def _check_said(statement: str, evidence: Sequence[Evidence], before: Sequence[Turn]) -> None:
-    """Refuse what the cited turns do not say, and what repeats the agent's own notes."""
+    """Raise `_RefusedError` if the cited turns do not say it, or if it repeats the agent's own notes."""
     cited = {piece.turn for piece in evidence}
     said = SaidWords("\n".join(turn.text for turn in before if turn.number in cited))
     everybody = SaidWords("\n".join(f"{turn.speaker}\n{turn.text}" for turn in before if turn.role is not Role.SYSTEM))

@@ -1,4 +1,4 @@
-"""An extractor that answers again without a request what it was asked before, although secrets are now masked in it."""
+"""An extractor that keeps its answers: a window read again, with its secrets masked, costs no second request."""
 
 from __future__ import annotations
 

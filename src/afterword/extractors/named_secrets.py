@@ -56,7 +56,7 @@ class NamedSecrets:
         return {name: number for name, number in counts.items() if number}
 
     def masked_turns(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
-        """Return the turns without these secrets: one that could be a plain word is masked where it was named alone."""
+        """Return the turns without these secrets. One that could be a plain word is masked in its own turn only."""
         return tuple(
             turn if (text := self._masked(turn.text, turn.number)) == turn.text else replace(turn, text=text)
             for turn in turns
@@ -136,7 +136,7 @@ def _possible_places(place: int, earlier: Turn, fresh: Sequence[Turn], stored: S
 
 
 def _hidden_words(masked: str, text: str) -> list[str] | None:
-    """Return the words of a text that stand where another text has masks, None if the texts differ elsewhere."""
+    """Return the words that another text has masked, None if the texts differ in anything but masks."""
     first, *others = masked.split(NAMED_SECRET)
     if not text.startswith(first) or not text.endswith(others[-1]):
         return None

@@ -27,7 +27,7 @@ def find_quote(quote: str, text: str) -> str | None:
 
 
 def _fold(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """Return the text folded for comparison, and where in `text` each of its characters starts and ends."""
+    """Return the text folded for comparison, and the start and end in `text` of each folded character."""
     signs: list[str] = []
     places: list[tuple[int, int]] = []
     for sign, start, end in composed_characters(text.translate(_TYPOGRAPHIC)):

@@ -96,7 +96,8 @@ class AgentFinding:
 
     `evidence` are the agent's words, none where a tool saved it. `source` is where the agent had it from, if it said
     so. `after_tools` says that the agent had used tools before. `sayings` are the ids of all sayings of the same
-    statement, the newest last, and `first_said_at` is when the first was said. All else is that of the newest.
+    statement, the newest last, and `first_said_at` is when the first was said. The other fields are those of the newest
+    saying.
     """
 
     id: str
@@ -137,8 +138,8 @@ def statement_key(statement: str) -> str:
 def united_findings(sayings: Iterable[AgentFinding]) -> list[AgentFinding]:
     """Return one finding for each statement that was said once or several times, the newest first.
 
-    What a person decided about one saying counts for all of them. A statement waits only if no saying of it needs no
-    review.
+    What a person decided about one saying counts for all of them. Without a decision, a statement waits only if all
+    of its sayings wait.
     """
     groups: dict[str, list[AgentFinding]] = defaultdict(list)
     for saying in sorted(sayings, key=lambda saying: (saying.said_at, saying.id)):

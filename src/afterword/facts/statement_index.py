@@ -61,7 +61,7 @@ class IndexedStatement:
 
     @property
     def retraction_keys(self) -> list[Hashable]:
-        """The index keys that lead to it because it may take back much."""
+        """The index keys under which it is found if it may withdraw many statements."""
         subject = self.slot[0]
         keys: list[Hashable] = [(_VAGUE_RETRACTION, subject)] if self.is_vague else []
         return [*keys, (_CLEARING, subject)] if self.is_clearing else keys
@@ -74,9 +74,9 @@ class IndexedStatement:
 
 
 class StatementIndex:
-    """The statements of a scope under their keys. Immutable.
+    """Finds statements by their keys. Immutable.
 
-    The statements of a key are put in order when that is first needed. So are those of a slot that has many.
+    The statements of a key, and those of a slot with many statements, are sorted when that is first needed.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class StatementIndex:
     ) -> StatementIndex:
         """Return the index of statements that are grouped already: by slot and by stem (`groups`), and by subject.
 
-        `retraction_ids` are those that state nothing.
+        `retraction_ids` are the withdrawals and the requests to erase.
         """
         statements = LazyMap(by_id, lambda id_: IndexedStatement.of(by_id[id_]))
         retractions = group_ids((key, id_) for id_ in retraction_ids for key in statements[id_].retraction_keys)

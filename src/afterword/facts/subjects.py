@@ -45,16 +45,16 @@ def undoes_renaming(verdict: Verdict, by_id: Mapping[str, Assertion]) -> bool:
 
 
 def names_subject(later: Assertion, earlier: Assertion) -> bool:
-    """Whether a later statement names the subject of an earlier one, and so speaks of it under a subject of its own.
+    """Whether the sentence of a later statement contains the name of the subject of an earlier one.
 
-    The owner is nobody's name.
+    The owner has no name.
     """
     label = folded(earlier.subject)
     return label != OWNER and f" {' '.join(_words(label))} " in f" {' '.join(_words(later.statement))} "
 
 
 def share_topic(earlier: Assertion, later: Assertion) -> bool:
-    """Whether two sentences have two words in common, and a fifth of the shorter one: "flour", "mill"."""
+    """Whether two sentences have at least two words in common, and at least a fifth of those of the shorter one."""
     first, second = ({stem for stem in terms(said.statement) if is_compared(stem)} for said in (earlier, later))
     common = len(first & second)
     return common >= LEAST_COMMON_WORDS and common >= LEAST_COMMON_SHARE * min(len(first), len(second))

@@ -134,7 +134,7 @@ class PairJudging:
         session_telemetry.count_verdicts(verdicts)
 
     def _with_checked_remainder(self, verdict: Verdict, by_ids: Mapping[tuple[str, str], Pair]) -> Verdict:
-        """Return the verdict without a remainder that code does not let be told."""
+        """Return the verdict, without its remainder if code does not allow that."""
         if verdict.remainder is None:
             return verdict
         pair, remainder = by_ids.get(verdict.pair), storable_text(verdict.remainder)

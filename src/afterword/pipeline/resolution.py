@@ -80,9 +80,10 @@ def comparison_partners(removed: Sequence[Assertion], known: Knowledge) -> list[
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """What is known once statements take the place of others, and the pairs that must be judged for that.
+    """Old statements replaced by new ones, before the new ones are judged.
 
-    `others` is what is known without either, `combined` what is known with the new ones.
+    `others` is the knowledge without the old and the new statements, `combined` that with the new ones. `pairs` must be
+    judged.
     """
 
     others: Knowledge
@@ -93,7 +94,7 @@ class Replacement:
 def replaced_statements(
     known: Knowledge, old: Sequence[Assertion], new: Sequence[Assertion], pairs_a_statement: int | None
 ) -> Replacement:
-    """Return what new statements change that take the place of known ones."""
+    """Return the knowledge after new statements have taken the place of old ones, and the pairs to judge for that."""
     _ = known.index  # built once here, it is shared by all that is derived from `known`
     others = known.revised(known.revision, removed=old) if old else known
     combined = others.revised(others.revision, added=new)

@@ -234,7 +234,7 @@ class _Processing:
             telemetry.measure(Measure.QUEUE_AGE, max(0.0, age.total_seconds()))
 
     async def _masked_readings(self, prepared: PreparedSession) -> tuple[PreparedSession, list[WindowReading]]:
-        """Return the session without the secrets that the model names in it, and what is read in it then."""
+        """Return the session with the secrets masked that the model names in it, and the readings of its windows."""
         readings = await self._readings(prepared)
         masked = intake.without_named_secrets(prepared, self.reader.named, self.extractor.version)
         if masked is prepared:

@@ -62,7 +62,7 @@ def count_grounding(grounding: Grounding) -> None:
 
 
 def count_ignored_remainder(reason: str) -> None:
-    """Count a remainder that code did not let be told, by the reason."""
+    """Count a remainder that code did not allow, by the reason."""
     count(Count.REMAINDERS_IGNORED, reason=reason)
 
 

@@ -29,7 +29,7 @@ def letters_and_digits(text: str) -> str:
 
 
 def decomposed_letters(text: str) -> str:
-    """Return what `letters_and_digits` once returned for a text in NFD, where accents were left out."""
+    """Return the letters and digits of a text in NFD, as older versions counted them: accents are left out."""
     return _letters_with_positions(decomposed(text))[0]
 
 
@@ -114,7 +114,7 @@ def _mark(flags: bytearray, text: str, phrases: Iterable[str], value: int) -> No
 
 
 def spans_of_flags(text: str, flags: Sequence[int]) -> list[Span]:
-    """Return the spans of flagged letters of a text in NFC.
+    """Return the spans of letters for which a flag is set, counted in letters and digits of the text in NFC.
 
     Spaces and punctuation between flagged letters do not split a span.
     """

@@ -78,7 +78,7 @@ class Key:
         return self.hash_of(TombstoneKind.SLOT, str(scope), folded(subject), folded(attribute), folded(value))
 
     def slot_forms(self, scope: Scope, subject: str, attribute: str, value: str) -> list[str]:
-        """Return the hashes of a value of a slot, also those that its parts in NFD had before."""
+        """Return the hashes of a value of a slot: of its NFC form, and those that older versions made of NFD forms."""
         forms = product(*(dict.fromkeys(map(_folded, text_forms(part))) for part in (subject, attribute, value)))
         return [self.hash_of(TombstoneKind.SLOT, str(scope), *parts) for parts in forms]
 
@@ -238,7 +238,7 @@ class Forgotten:
         return timed
 
     def _tombstones_of(self, text: str) -> list[tuple[Tombstone, BlankSpans]]:
-        """Return the tombstones that blank words of this text, and what blanks their spans."""
+        """Return the tombstones for words of this text, each with the function that blanks its spans."""
         if self._session_id is None or not self.touches_session:
             return []
         forms: list[tuple[HashText, BlankSpans]] = [(Key.text, blank_spans)]
@@ -337,7 +337,7 @@ def keep_json_valid(text: str, shown: str) -> str:
 
 
 def _folded(text: str) -> str:
-    """Return what `folded` returned for a text before it was brought into NFC."""
+    """Return a text folded as older versions did: without bringing it into NFC."""
     return " ".join(text.casefold().split())
 
 

@@ -30,7 +30,7 @@ def fact_terms(said_at: datetime, subject: str, statement: str, attribute: str, 
 
 
 def words_without_date(found_by: str) -> set[str]:
-    """Return the words that find a fact (`fact_terms`) without those of its date: of its subject and its texts."""
+    """Return the words of `fact_terms` without those of the date: the words of the subject and of the texts."""
     name, _, text = found_by.partition("\t")
     words = text.split()
     # The date comes first: a day, a month unless its name is a stop word, and a year.

@@ -43,7 +43,7 @@ MOST_MEMORIES = 1_000
 MOST_TRANSCRIPTS = 10_000
 
 FindUser = Callable[[AgentSession], str | Scope]
-"""Returns whose session it is."""
+"""Returns the user, or the scope, that a session belongs to."""
 
 
 @dataclass(slots=True)
@@ -195,9 +195,10 @@ class FactMemoryProvider(ContextProvider):
             self._continued.popitem(last=False)
 
     async def _read(self, run: _Run) -> SessionRecord:
-        """Return the record of the session with what is said now.
+        """Return the record of the session with the messages of this run.
 
-        A caller without a session may send a transcript again: then it is that of the session that it goes on with.
+        A caller without sessions may send the whole transcript each time. The record is then that of the session whose
+        transcript it continues.
         """
         store = await self._anchor.opened()
         record = await read_record(store, run.scope, self._continued.get((run.scope, run.session_id), run.session_id))
@@ -231,7 +232,7 @@ class FactMemoryProvider(ContextProvider):
         self._process(record, self._idle_s)
 
     async def _save(self, key: tuple[Scope, str], record: SessionRecord, said: Sequence[JsonMessage]) -> None:
-        """Store a record. The messages that it contains, as they were said, are not unsaved any more."""
+        """Store a record, and drop the messages that it contains (`said`) from the unsaved ones."""
         await record.save(await self._anchor.opened(), sorted(self._humans or ()))
         saved = {id(message) for message in said}
         unsaved = [message for message in self._unsaved.pop(key, ()) if id(message) not in saved]

@@ -44,7 +44,7 @@ class SessionRecord:
         await queue_state(store, self.scope, self.session_id, state, component=COMPONENT, humans=humans)
 
     def add_transcript(self, transcript: Sequence[JsonMessage]) -> None:
-        """Add the messages of a part of the conversation that are not known, each in its place."""
+        """Add the unknown messages of a transcript, each in its place. It may be a part of the conversation."""
         self.messages = _united(self.messages, transcript)
 
     def add(self, incoming: Sequence[JsonMessage]) -> None:
@@ -139,7 +139,7 @@ def _short_content(content: JsonMessage) -> JsonMessage:
 
 
 def _united(known: Sequence[JsonMessage], incoming: Sequence[JsonMessage]) -> list[JsonMessage]:
-    """Return the messages of both lists in order, each once, those in both as they are known."""
+    """Return the messages of both lists in order. A message that stands in both is taken from `known`."""
     united: list[JsonMessage] = []
     matcher = SequenceMatcher(None, _keys(known), _keys(incoming), autojunk=False)
     for tag, start, end, new_start, new_end in matcher.get_opcodes():

@@ -39,9 +39,9 @@ HOLDER = secrets.token_hex(8)
 class OpenRequest:
     """A request that is worked on.
 
-    `answer` is set if it was answered before: it is the answer. `made` are the runs of an earlier try that could not
-    answer any more, each with its first statement. Set `result` and `answer` to end it; an `answer` holds ids and
-    counts only.
+    `answer` is the stored answer if the request was answered before. `made` are the runs of an earlier try whose
+    process ended before it could answer, each with its first statement. The caller sets `result` and `answer`, which
+    holds ids and counts only.
     """
 
     made: tuple[tuple[int, str | None], ...] = ()

@@ -97,7 +97,7 @@ class BackgroundProcessor:
 
 
 class _LoopQueue:
-    """The sessions that wait in one event loop, each with the time at which it is due, and the task that does them."""
+    """The sessions that wait in one event loop, each with the time when it is due, and the task that processes them."""
 
     def __init__(self) -> None:
         self.due_at: dict[tuple[Scope, str], float] = {}

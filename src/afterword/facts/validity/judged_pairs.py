@@ -211,7 +211,7 @@ class JudgedPairs:
             self.extents[pair] = min(extent, self.extents.get(pair, extent))
 
     def _note_remainder(self, pair: IdPair, judged_pair: IdPair) -> None:
-        """Note what the sentence of the judged pair says without the part that ends, if code lets that be told."""
+        """Note the remainder that a judge named for the judged pair, if code allows it."""
         verdict, (earlier, later) = self.decided[judged_pair], judged_pair
         is_forward = self.roots[pair[0]] == self.roots[earlier]
         if not verdict.remainder or verdict.relation not in (Relation.CHANGES, Relation.CORRECTS) or not is_forward:

@@ -78,7 +78,7 @@ def context_ids(known: JudgedStatements, ids: Iterable[str]) -> set[str]:
 def _effective(
     known: JudgedStatements, id_: str, is_edge: Callable[[Verdict], bool] = lambda _: True
 ) -> Iterable[Verdict]:
-    """Yield such verdicts on a statement whose other statement is live as well."""
+    """Yield the verdicts on a statement for which `is_edge` is true and whose other statement is live too."""
     by_id = known.by_id
     if id_ in by_id:
         for verdict in known.verdicts_by_id.get(id_, ()):

@@ -1,4 +1,4 @@
-"""The interval that each statement is about: as it was said, as it was corrected, and as it was said before. Pure."""
+"""The interval that each statement is about, with the bounds that corrections and restatements take over. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def stated_intervals(pairs: JudgedPairs, corrected_by: Mapping[str, str]) -> dic
     """Return the interval that each assertion is about.
 
     It is the interval that was said. A correction without a start begins where the corrected assertion began, and a
-    restatement takes over the bounds of what it repeats. What continues an assertion brings a new end.
+    restatement takes over the bounds of what it repeats. A continuation sets a new end.
     """
     stated = _StatedIntervals(pairs, corrected_by)
     for assertion in pairs.ordered:
@@ -72,7 +72,7 @@ class _StatedIntervals:
         return min((end for end in ends if end is not None and end < start <= end + _ONE_DAY), default=start)
 
     def _shorten_continued(self, continuing: Assertion, new_end: datetime) -> None:
-        """End what is continued where its continuation ends, if it had a later end or none."""
+        """Shorten the earlier assertions of a fact to the end that their continuation sets."""
         for each in self._said_before(continuing):
             start, end = self.intervals[each.id]
             if end is None or end > new_end:

@@ -60,9 +60,9 @@ class FactHistory:
         return rewording.statement if rewording else None
 
     def rewording_at(self, at: datetime) -> Rewording | None:
-        """Return the period of the words in which it is told at an instant, None for those of its leading assertion.
+        """Return the rewording that applies at an instant, None for the words of the leading assertion.
 
-        Before it holds they are the first ones, after it holds the last ones.
+        Before the fact holds, the first words apply. After it held, the last ones do.
         """
         if not self.rewordings:
             return None
@@ -85,8 +85,10 @@ class FactHistory:
 
 @dataclass(slots=True)
 class _Validity:
-    """When each assertion holds, when a part of its sentence is out, and of those that never hold, the status and the
-    assertion that undid them."""
+    """The periods in which each assertion holds, and its rewordings.
+
+    `undone` has the status of each assertion that never holds, and the assertion that undid it.
+    """
 
     spans: dict[str, list[ValidityPeriod]]
     undone: dict[str, tuple[Status, str]]
@@ -99,7 +101,7 @@ class _Validity:
             self.undone.setdefault(id_, (ending, by))
 
     def omit(self, assertion: Assertion, omissions: list[OmittedPart]) -> None:
-        """Leave parts of an assertion's sentence out. Where nothing of it stays, it ends."""
+        """Leave parts of an assertion's sentence out. The assertion ends in periods in which no word is left."""
         periods = split_at_omissions(assertion, omissions)
         for period in periods:
             if not period.statement:

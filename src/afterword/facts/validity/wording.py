@@ -1,6 +1,7 @@
-"""What a fact says once a part of its sentence is out: the remainder that a judge names, and when it is told. Pure.
+"""The words of a fact after a part of its sentence has ended, and the periods in which they apply. Pure.
 
-A judge may only leave words out. A remainder that says anything else is ignored.
+When a change ends only a part of a sentence, a judge names the remainder: the sentence without that part. A judge may
+only leave words out. A remainder that says anything else is ignored.
 """
 
 from __future__ import annotations
@@ -32,18 +33,20 @@ class Rewording:
     statement: str
 
     def covers(self, at: datetime) -> bool:
-        """Whether these words are told at an instant."""
+        """Whether the period contains an instant."""
         return self.start <= at and (self.end is None or at < self.end)
 
     def ends_at(self, at: datetime) -> bool:
-        """Whether these words were the last ones before an instant."""
+        """Whether the period ends at an instant."""
         return self.start < at == self.end
 
 
 @dataclass(frozen=True, slots=True)
 class OmittedPart:
-    """What a later statement leaves of an earlier one in an interval. `order` is the place of the later in the order of
-    saying."""
+    """An interval in which a part of an earlier sentence does not apply, and the `remainder` that does.
+
+    `later_id` is the statement that ended the part, `order` its place in the order of saying.
+    """
 
     interval: Interval
     order: int
@@ -51,12 +54,12 @@ class OmittedPart:
     later_id: str
 
     def covers(self, at: datetime) -> bool:
-        """Whether the part is out at an instant."""
+        """Whether the part does not apply at an instant."""
         return _spans(self.interval, at)
 
 
 def remainder_fault(remainder: str, earlier: Assertion, later: Assertion) -> str | None:
-    """Return why a remainder of the earlier sentence may not be told, or None where it may."""
+    """Return why a remainder of the earlier sentence may not be used, None if it may."""
     said, words = _words(earlier.statement), _words(remainder)
     if len(words) >= len(said):
         return "it is not shorter"
@@ -78,9 +81,9 @@ def remainder_fault(remainder: str, earlier: Assertion, later: Assertion) -> str
 
 
 def combined_remainder(earlier: Assertion, omissions: Iterable[OmittedPart]) -> str | None:
-    """Return what several omissions leave of a sentence, None where nothing is left of it.
+    """Return the sentence without all parts that these omissions leave out, None if no word is left.
 
-    The result is the remainder that was said last, without the words that the others leave out.
+    The result is the remainder of the latest omission, without the words that the other remainders lack.
     """
     in_order = sorted(set(omissions), key=lambda omission: (omission.order, omission.remainder))
     last = in_order[-1].remainder
@@ -95,9 +98,9 @@ def combined_remainder(earlier: Assertion, omissions: Iterable[OmittedPart]) -> 
 
 
 def split_at_omissions(earlier: Assertion, omissions: Sequence[OmittedPart]) -> list[Rewording]:
-    """Return the periods of a statement in which parts of it are out, with the words that are left.
+    """Return the periods in which parts of a statement do not apply, each with the words that are left.
 
-    The words are empty where nothing is left.
+    The words are empty if nothing is left.
     """
     bounds = sorted({bound for each in omissions for bound in each.interval if bound is not None})
     rewordings: list[Rewording] = []
@@ -111,10 +114,10 @@ def split_at_omissions(earlier: Assertion, omissions: Sequence[OmittedPart]) -> 
 def fact_rewordings(
     lead_id: str, spans: Mapping[str, Sequence[Interval]], own: Mapping[str, Sequence[Rewording]]
 ) -> tuple[Rewording, ...]:
-    """Return when a fact is told in other words, and in which.
+    """Return the periods in which a fact is told in other words, with these words.
 
-    A part of it is out while it is out of every statement of the fact that holds. `spans` says when each statement of
-    the fact holds, in the order of saying.
+    A part of the sentence is left out while all statements of the fact that hold lack it. `spans` are the periods in
+    which each statement of the fact holds, in the order of saying. `own` are the rewordings of each statement.
     """
     if not any(own.get(id_) for id_ in spans):
         return ()
@@ -143,9 +146,10 @@ def _append(rewordings: list[Rewording], new: Rewording) -> None:
 def with_continuations(
     lead: Assertion, continuing: Sequence[Assertion], rewordings: tuple[Rewording, ...]
 ) -> tuple[Rewording, ...]:
-    """Return when a fact is told in other words, where later statements continue it without all its terms.
+    """Return the rewordings of a fact that later statements continue ("the trial runs until June").
 
-    From then on the later sentence is told, and the terms behind it unless it repeats them.
+    From then on the later sentence is told. The former sentence follows in parentheses, unless the later one repeats
+    its terms.
     """
     reworded = rewordings
     for said in continuing:
@@ -160,7 +164,7 @@ def with_continuations(
 
 
 def reworded_value(value: str, statement: str) -> str:
-    """Return the value of a fact that is told in other words: its value if they still have it, else the words."""
+    """Return the value of a fact that is told in these words: its own value if they contain it, else the words."""
     return value if {*terms(value)} <= {*terms(statement)} else statement.rstrip(".")
 
 
@@ -169,7 +173,7 @@ def _words(text: str) -> list[str]:
 
 
 def _places(words: Sequence[str], said: Sequence[str]) -> set[int] | None:
-    """Return the places of the words in a sentence, in which they stand in the same order; None if they do not."""
+    """Return the places of these words in a sentence, None if it does not contain all of them in this order."""
     places: set[int] = set()
     start = 0
     for word in words:

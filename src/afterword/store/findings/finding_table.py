@@ -14,7 +14,7 @@ __all__ = ["FindingRow", "tables"]
 
 
 class FindingRow(SQLModel, table=True):
-    """What an agent found or advised, as a window of its session has it. It is no assertion, and no fact rests on it.
+    """A finding or advice of an agent in a window of a session. It is no assertion, and no fact rests on it.
 
     `evidence` are the words of the agent, each with its turn. `review` is what a person has decided."""
 

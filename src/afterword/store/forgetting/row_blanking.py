@@ -66,7 +66,7 @@ class ForgottenWords:
 
     @classmethod
     def of_texts(cls, quotes: Mapping[str, Iterable[str]], sentences: Iterable[str]) -> ForgottenWords:
-        """Return these quotes by session, and the longer ones of them and of these sentences for every session."""
+        """Return the quotes to forget in each session. Longer quotes and sentences are forgotten in every session."""
         anywhere = {*sentences, *(quote for texts in quotes.values() for quote in texts)}
         return cls(
             {session_id: tuple(sorted(texts)) for session_id, texts in quotes.items()},

@@ -82,7 +82,7 @@ class ErasedWords:
                 self.sentences.update(part for part in sentences if len(part.split()) >= _LONG_SENTENCE_WORDS)
 
     def search(self, transaction: Session, scope_id: int) -> PhraseSearch:
-        """Return the search for all words but those that statements and findings still say which stay in the scope."""
+        """Return a search for the erased words, except those that remaining statements and findings contain too."""
         rows = list(transaction.exec(select(AssertionRow).where(AssertionRow.scope_id == scope_id)))
         remaining = _words_of(transaction, rows, [row.id for row in rows]) if self.statements else set()
         rows_of_findings = rows_of_scope(transaction, scope_id) if self.findings else ()

@@ -44,7 +44,7 @@ def with_equal_statements(transaction: Session, scope_id: int, ids: Iterable[str
 
 
 def waiting_correction_ids(transaction: Session, scope_id: int, ids: Collection[str]) -> list[str]:
-    """Return the ids of the statements that agents ask to put in the place of these, and that wait for a person."""
+    """Return the ids of the corrections of these statements that agents have asked for and nobody has approved yet."""
     waiting = (
         select(WindowAssertionRow.assertion_id)
         .join(RunWindowRow, col(RunWindowRow.window_id) == col(WindowAssertionRow.window_id))

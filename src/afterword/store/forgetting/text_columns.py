@@ -69,7 +69,7 @@ class SessionKeys:
 
     @property
     def sources(self) -> tuple[str, str]:
-        """The sources of the runs that read it, for facts and for what agents found."""
+        """The sources of the runs that read this session: one for its facts, one for the findings of its agents."""
         return self.source, findings_source(self.session_id)
 
 

@@ -145,7 +145,7 @@ def _sources(transaction: Session, scope_id: int) -> set[str]:
 
 
 def _with_same_sessions(moved: Iterable[MovedSource]) -> list[MovedSource]:
-    """Return the sources, those of findings with the name that their session has in the other scope."""
+    """Return the sources. A source of findings gets the id that its session has in the other scope."""
     sources = list(moved)
     sessions = {source.old.removeprefix(_SESSION): source.new.removeprefix(_SESSION) for source in sources}
     return [

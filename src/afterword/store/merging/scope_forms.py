@@ -1,4 +1,4 @@
-"""Merging scopes whose names differ by their normal form alone. An older store kept both; names are NFC now."""
+"""Merging scopes whose names are equal in NFC. Older versions kept such names apart."""
 
 from __future__ import annotations
 

@@ -97,9 +97,9 @@ class LayerSource:
     findings: tuple[IndexedFinding, ...] = ()
 
     def findings_for(self, query: str, *, at: datetime, is_about_the_past: bool) -> list[tuple[AgentFinding, float]]:
-        """Return what agents may be told of what agents found: what shares words with the query first, then the newest.
+        """Return the findings that agents may be told: first those that share words with the query, then the newest.
 
-        Left out is what names a value that was withdrawn or forgotten, or that holds no more.
+        A finding that names a value which was withdrawn or forgotten, or which has ended, is left out.
         """
         wanted = frozenset(terms(query)) if self.findings else frozenset[str]()
         scored = [
@@ -195,7 +195,7 @@ def _indexed_findings(transaction: Session, scope: Scope, privacy: Privacy) -> t
 
 
 class _Ended:
-    """What facts leave behind that hold no more: values and turns that may not be told, and what held before."""
+    """The former facts, and the values and turns that agents may not be told because their facts have ended."""
 
     def __init__(self, view: View, reading: _Reading) -> None:
         self._view, self._corrected = view, reading.corrected
@@ -204,7 +204,7 @@ class _Ended:
         self.former: list[Fact] = []
 
     def add(self, stored: StoredFact) -> None:
-        """Take account of one such fact."""
+        """Add a fact that has ended."""
         history = stored.history(self._view.snapshot.scope)
         is_plan = _is_replaced_plan(history, self._corrected)
         is_gone = not is_plan and _is_gone(history)
@@ -215,7 +215,7 @@ class _Ended:
             self._add_former(stored, is_plan=is_plan)
 
     def add_parts(self, stored: StoredFact) -> None:
-        """Take account of a fact that holds, but of whose sentence a part is out."""
+        """Add the ended part of a fact whose other part still holds."""
         history = stored.history(self._view.snapshot.scope)
         rewording = history.rewording_at(self._view.since)
         if rewording is None:

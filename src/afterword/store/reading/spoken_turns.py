@@ -51,9 +51,10 @@ def read_spoken_turns(
     *,
     with_others: bool = False,
 ) -> SpokenTurns:
-    """Return the turns of a scope in the state `now`; `before` is what they were once.
+    """Return the turns of a scope in the state `now`.
 
-    With `with_others` also those of people who are not the owner of the scope.
+    `before` are the turns in an earlier state: only sessions that have changed since are read. With `with_others` the
+    turns of people who are not the owner of the scope are included.
     """
     marks = {mark[1]: mark for mark in _SESSIONS.ask(connection, scope=now.key)}
     changed = None

@@ -96,7 +96,7 @@ class View:
             self._classify_turns(turns)
 
     def _classify_turns(self, turn_ids: Iterable[TurnPlace]) -> None:
-        """Find out whether these turns are served: those whose facts are all served."""
+        """Mark the turns of which all facts are served."""
         table, unlinked = self.snapshot.table, self.snapshot.unlinked
         for turn_id in turn_ids:
             turn_place = table.place(turn_id)

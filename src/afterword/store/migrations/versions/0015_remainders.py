@@ -1,4 +1,4 @@
-"""What stays of a sentence of which a part is out, and the exceptions of a fact."""
+"""The remainders of sentences of which a part has ended, and the exceptions of facts."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What of a turn an agent is shown, so that it is not found out again for each block. Older turns have none."""
+"""The text of each turn that an agent is shown, so that it is not computed for each block. Older turns have none."""
 
 from collections.abc import Sequence
 
