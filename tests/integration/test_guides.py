@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import tomllib
@@ -135,3 +136,17 @@ def test_every_extra_that_a_page_installs_exists() -> None:
     for name in PAGES:
         text = (DOCS / name).read_text(encoding="utf-8")
         assert set(re.findall(r"pip install '(?:\.|afterword)\[(\w+)\]'", text)) <= set(extras), name
+
+
+def test_every_message_that_a_page_explains_is_one_of_the_program() -> None:
+    texts = [
+        node.value
+        for path in (DOCS.parent / "src" / "afterword").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    for name in PAGES:
+        _, _, table = (DOCS / name).read_text(encoding="utf-8").partition("## What can go wrong")
+        for message in re.findall(r"^\| [^|\n]*?\"([^\"|\n]+)\"", table, re.MULTILINE):
+            for part in filter(None, message.split("...")):
+                assert any(part in text for text in texts), f"{name}: {part}"

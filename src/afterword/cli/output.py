@@ -54,6 +54,8 @@ def print_pairs(pairs: dict[str, Any], *, as_json: bool) -> None:
         return
     for name, value in pairs.items():
         shown = ", ".join(f"{count} {key}" for key, count in value.items()) if isinstance(value, dict) else value
+        if shown is None or isinstance(shown, bool):
+            shown = {None: "none", True: "yes", False: "no"}[shown]
         console().print(f"{name.replace('_', ' ')}: {shown if shown != '' else 'nothing'}")
 
 

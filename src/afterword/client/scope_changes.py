@@ -148,7 +148,7 @@ class ScopeChanges(ScopeFindings):
         by_id = {str(number): contest for number, contest in enumerate(contests, 1)}
         by_id |= {contest.id: contest for contest in contests}
         if item_id not in by_id:
-            raise NotFound(f"no contest {item_id} in {self.scope}; see `afterword review`")
+            raise NotFound(f"nothing in the review of {self.scope} is called {item_id!r}; see `afterword review`")
         contest = by_id[item_id]
         store, pair = await self._store(), (contest.earlier.id, contest.later.id)
         return await self._with_vectors_made(
