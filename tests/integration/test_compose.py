@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
 
+from batches import wait_until
 from commands import clean_environment
+from nursery import Child
 from service import said
 
 
@@ -57,27 +58,27 @@ def environment(compose: dict[str, Any], request: pytest.FixtureRequest) -> dict
 def address(compose: dict[str, Any], environment: dict[str, str], tmp_path: Path) -> Iterator[str]:
     """The address of the server, while all processes of the file run."""
 
-    def started(stack: ExitStack, name: str, *options: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "afterword", *compose["services"][name]["command"], *options]
-        process = subprocess.Popen(command, env=environment, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
-        stack.enter_context(process)
+    def started(stack: ExitStack, name: str, *options: str) -> Child:
+        log = tmp_path / f"{name}-{uuid4().hex}.txt"
+        process = Child([*compose["services"][name]["command"], *options], environment, log)
+        stack.callback(process.wait)
         stack.callback(process.terminate)
         return process
 
     with ExitStack() as stack:
-        assert started(stack, "migrate").wait(60) == 0
+        assert started(stack, "migrate").wait() == 0
         server = started(stack, "server", "--port", "0")
         started(stack, "schedule")
         for _ in range(compose["services"]["worker"]["deploy"]["replicas"]):
             started(stack, "worker")
-        assert server.stdout is not None
-        yield server.stdout.readline().split(" at ")[-1].strip()
+        wait_until(lambda: "\n" in server.printed())
+        yield server.printed().splitlines()[0].split(" at ")[-1]
 
 
 def test_the_processes_work_together(address: str, environment: dict[str, str], tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "afterword", "keys", "create", "--user", "mira", "--json"]
-    made = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
-    headers = {"Authorization": f"Bearer {json.loads(made.stdout)['key']}"}
+    made = Child(["keys", "create", "--user", "mira", "--json"], environment, tmp_path / "key.txt")
+    assert made.wait() == 0
+    headers = {"Authorization": f"Bearer {json.loads(made.printed())['key']}"}
     body = {"session_id": "monday", "state": said("I live in Oslo."), "queue": True}
     with httpx.Client(base_url=address, headers=headers, timeout=20) as client:
         answer = client.post("/v1/me/sessions", json=body)

@@ -13,11 +13,13 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from afterword.evaluation.scenarios.scenario import read_scenarios
 from afterword.evaluation.scoring.scorer import exported_fact
@@ -35,6 +37,8 @@ from afterword.pipeline.sources.folders import find_sessions
 from afterword.store import lookup
 from afterword.store.database.engine import Store
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 Canonical = Callable[[Store, Scope], Awaitable[list[tuple[object, ...]]]]
 
 RECORDED = Path(__file__).parent.parent / "recorded" / "scenarios.jsonl"
@@ -42,19 +46,28 @@ RECORDED_NEW = RECORDED.with_name("new_scenarios.jsonl")
 NEW_SCENARIOS = RECORDED.parent.parent / "scenarios"
 
 
-@pytest.fixture
-async def replay(shared: Path, tmp_path: Path) -> tuple[Store, list[SessionOutcome]]:
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What recorded replies made of scenarios."""
+
+    store: Store
+    outcomes: list[SessionOutcome]
+    states: Path
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def replay(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Replay]:
     """The open scenarios through the whole pipeline, every model reply from the recording."""
-    return await replayed_pipeline(shared / "data" / "scenarios", RECORDED, shared, tmp_path)
+    made = await replayed_pipeline(shared / "data" / "scenarios", RECORDED, shared, tmp_path_factory.mktemp("replay"))
+    yield made
+    await made.store.close()
 
 
-async def replayed_pipeline(
-    scenarios: Path, recorded: Path, shared: Path, tmp_path: Path
-) -> tuple[Store, list[SessionOutcome]]:
-    states = tmp_path / "states"
+async def replayed_pipeline(scenarios: Path, recorded: Path, shared: Path, folder: Path) -> Replay:
+    states = folder / "states"
     tool = [sys.executable, str(shared / "tools" / "scenario_states.py"), str(scenarios), "--out", str(states)]
     await asyncio.to_thread(subprocess.run, tool, check=True, capture_output=True, timeout=120)
-    store = Store(f"sqlite:///{tmp_path}/afterword.db")
+    store = Store(f"sqlite:///{folder}/afterword.db")
     await store.migrate()
     async with ScriptedEndpoint(replayed(recorded)) as endpoint:
         settings = ModelSettings("relay", base_url=endpoint.base_url, api_key="local", max_retries=0)
@@ -62,7 +75,7 @@ async def replayed_pipeline(
             found = find_sessions([states])
             ended = await run_batch(store, found, extractor=ModelExtractor(client), judge=ModelJudge(client))
     assert [one for one in ended if not isinstance(one, SessionOutcome)] == []
-    return store, [one for one in ended if isinstance(one, SessionOutcome)]
+    return Replay(store, [one for one in ended if isinstance(one, SessionOutcome)], states)
 
 
 class JudgeByPair:
@@ -79,11 +92,12 @@ class JudgeByPair:
         return [self._given[pair] for pair in ids if pair in self._given], Usage()
 
 
+@pytest.mark.parametrize("shuffles", [1, pytest.param(6, marks=pytest.mark.soak)])
 async def test_the_order_of_arrival_changes_nothing(
-    replay: tuple[Store, list[SessionOutcome]], shared: Path, tmp_path: Path, canonical: Canonical
+    replay: Replay, shared: Path, tmp_path: Path, canonical: Canonical, shuffles: int
 ) -> None:
-    """The same extractions and verdicts, however the sessions come in: in file order, in arrival order, shuffled."""
-    store, _ = replay
+    """The same extractions and verdicts, however the sessions come in: in arrival order, or shuffled."""
+    store = replay.store
     shuffled = random.Random(11)
     async with ScriptedEndpoint(replayed(RECORDED)) as endpoint:
         settings = ModelSettings("relay", base_url=endpoint.base_url, api_key="local", max_retries=0)
@@ -95,20 +109,19 @@ async def test_the_order_of_arrival_changes_nothing(
                 with store.reading() as db:
                     known = lookup.read_knowledge(db, scope)
                 judge = JudgeByPair(ModelJudge(client).version, list(known.verdicts))
-                sessions = {one.session_id: one for one in find_sessions([tmp_path / "states" / scenario["id"]])}
+                sessions = {one.session_id: one for one in find_sessions([replay.states / scenario["id"]])}
                 orders = [scenario.get("arrival") or list(sessions)]
-                orders += [shuffled.sample(list(sessions), len(sessions)) for _ in range(3)]
+                orders += [shuffled.sample(list(sessions), len(sessions)) for _ in range(shuffles)]
                 for number, order in enumerate(orders):
                     async with Store(f"sqlite:///{tmp_path}/{scenario['id']}-{number}.db") as other:
                         await other.migrate()
                         found = [sessions[session_id] for session_id in order]
                         await run_batch(other, found, extractor=ModelExtractor(client), judge=judge)
                         assert await canonical(other, scope) == expected, (scenario["id"], order)
-    await store.close()
 
 
 async def scored(store: Store, scenarios: Path, shared: Path, tmp_path: Path) -> dict[str, Any]:
-    """Return what a scoring tool that knows nothing of afterword says of the stored facts, and close the store."""
+    """Return what a scoring tool that knows nothing of afterword says of the stored facts."""
     out = tmp_path / "facts"
     await asyncio.to_thread(out.mkdir)
     for scenario in await asyncio.to_thread(read_scenarios, [scenarios]):
@@ -116,7 +129,6 @@ async def scored(store: Store, scenarios: Path, shared: Path, tmp_path: Path) ->
         with store.reading() as db:
             facts = lookup.read_facts(db, Scope.user(scenario.user_id), at=ended_at)
         (out / f"{scenario.id}.json").write_text(json.dumps([exported_fact(fact) for fact in facts]))
-    await store.close()
     tool = [sys.executable, str(shared / "tools" / "score_scenarios.py"), str(scenarios)]
     command = [*tool, "--facts", str(out), "--json"]
     told = await asyncio.to_thread(subprocess.run, command, check=True, capture_output=True, timeout=120)
@@ -125,8 +137,9 @@ async def scored(store: Store, scenarios: Path, shared: Path, tmp_path: Path) ->
 
 
 async def test_scenarios_that_nobody_had_in_view_when_the_prompts_were_written(shared: Path, tmp_path: Path) -> None:
-    store, _ = await replayed_pipeline(NEW_SCENARIOS, RECORDED_NEW, shared, tmp_path)
-    total = await scored(store, NEW_SCENARIOS, shared, tmp_path)
+    made = await replayed_pipeline(NEW_SCENARIOS, RECORDED_NEW, shared, tmp_path)
+    total = await scored(made.store, NEW_SCENARIOS, shared, tmp_path)
+    await made.store.close()
     assert (total["evidence_ok"]["share"], total["grounded_in_user"]["share"]) == (1, 1)
     assert total["not_facts_stored"]["n"] == 0
     assert total["fact_recall"]["share"] >= 0.86
@@ -136,14 +149,13 @@ async def test_scenarios_that_nobody_had_in_view_when_the_prompts_were_written(s
     assert total["wrongly_retired"]["n"] <= 7, "a fee that was told for one evening ends with the evening"
 
 
-async def test_the_recording_gives_the_facts_that_were_scored(
-    replay: tuple[Store, list[SessionOutcome]], shared: Path, tmp_path: Path
-) -> None:
-    store, ended = replay
-    sessions = len(ended)
+async def test_the_recording_gives_the_facts_that_were_scored(replay: Replay, shared: Path, tmp_path: Path) -> None:
+    sessions = len(replay.outcomes)
     assert sessions == 49
-    assert sum(one.usage.calls for one in ended) <= 2 * sessions, "one extraction and at most one judging a session"
-    total = await scored(store, shared / "data" / "scenarios", shared, tmp_path)
+    assert sum(outcome.usage.calls for outcome in replay.outcomes) <= 2 * sessions, (
+        "one extraction and at most one judging a session"
+    )
+    total = await scored(replay.store, shared / "data" / "scenarios", shared, tmp_path)
     assert (total["evidence_ok"]["share"], total["grounded_in_user"]["share"]) == (1, 1)
     assert total["not_facts_stored"]["n"] == 0
     assert total["fact_recall"]["share"] >= 0.94

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import shutil
-import subprocess
-import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -18,10 +17,12 @@ from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Extraction, Window
 from afterword.extractors.rules import RulesExtractor
 from afterword.store.database.engine import Store
+from answering import run_answer
+from batches import start, wait_until
 from conversing import replying
+from nursery import Child
 
 RULES = ProcessingOptions(extractor="rules")
-PROGRAM = Path(__file__).parent.parent / "support" / "answering.py"
 KILLS, SOAK_KILLS = 3, 100
 LONGEST_S = 0.4
 """Processing ends about this time after the answer; a kill comes at any moment before."""
@@ -106,18 +107,20 @@ async def test_failures_are_counted_and_set_aside_as_in_a_batch(store: Store) ->
         assert await learned(app) == {"The user lives in Bergen.", "The user likes tea."}
 
 
+def _wait_for_answer(program: Child) -> None:
+    wait_until(lambda: program.printed() == "answered\n")
+
+
 def _check_kills(folder: Path, template: Path, kills: int) -> None:
     shutil.copy(template, folder / "killed.db")
     url, chance = f"sqlite:///{folder}/killed.db", random.Random(20261122)
     for number in range(kills):
-        arguments = [sys.executable, str(PROGRAM), url, f"session {number}", f"I have visited Town{number}."]
-        with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as program:
-            assert program.stdout is not None
-            assert program.stdout.readline() == "answered\n"
-            try:
-                program.wait(chance.uniform(0.0, LONGEST_S))
-            except subprocess.TimeoutExpired:
-                program.kill()
+        arguments = url, f"session {number}", f"I have visited Town{number}."
+        program = start(url, folder, *arguments, program=run_answer)
+        _wait_for_answer(program)
+        time.sleep(chance.uniform(0.0, LONGEST_S))
+        program.kill()
+        program.wait()
 
     async def check() -> None:
         async with afterword.open(url) as app:

@@ -1,9 +1,13 @@
-"""A program that answers one message, says so, and processes its session in the background. It is killed meanwhile."""
+"""A program that answers one message, says so, and processes its session in the background. It is killed meanwhile.
+
+It is not with the other programs, since it loads Agent Framework.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Sequence
 
 from agent_framework import Agent
 
@@ -13,7 +17,12 @@ from afterword.agents.agent_framework import FactMemoryProvider
 from framework_agents import ScriptedClient
 
 
-async def answer(url: str, session_id: str, text: str) -> None:
+def run_answer(arguments: Sequence[str]) -> None:
+    """Answer. The arguments are the address of the store, the id of the session and the message."""
+    asyncio.run(_answer(*arguments))
+
+
+async def _answer(url: str, session_id: str, text: str) -> None:
     async with afterword.open(url) as app:
         options = ProcessingOptions(extractor="rules")
         processor = app.processor(options)
@@ -23,7 +32,3 @@ async def answer(url: str, session_id: str, text: str) -> None:
         sys.stdout.write("answered\n")
         sys.stdout.flush()
         await provider.finish()
-
-
-if __name__ == "__main__":
-    asyncio.run(answer(*sys.argv[1:]))

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from multiprocessing import forkserver
 from pathlib import Path
+
+import pytest
 
 from programs import run_command
 
@@ -17,7 +21,7 @@ from programs import run_command
 LOADED = (
     *("pytest", "openai", "instructor", "procrastinate", "programs"),
     *("afterword.cli.progress", "afterword.cli.logs", "afterword.store.merging.moves", "rich.logging"),
-    *("afterword.server.listener", "uvicorn.lifespan.on", "anyio._backends._asyncio"),
+    *("afterword.server.listener", "uvicorn.lifespan.on", "anyio._backends._asyncio", "warm_program"),
 )
 LONGEST_S = 120.0
 
@@ -42,6 +46,7 @@ class Child:
     ) -> None:
         started_with = (program, list(arguments), dict(environment), str(log), str(errors or log))
         self._process = _context.Process(target=_live, args=started_with, daemon=True)
+        _start_nursery()
         self._process.start()
         self.log = log
 
@@ -67,6 +72,14 @@ class Child:
     def terminate(self) -> None:
         """Send SIGTERM."""
         self._process.terminate()
+
+
+def _start_nursery() -> None:
+    """Start the process from which the others are forked, unless it runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        # Python 3.11 hands it no other path, and leaves out silently what it cannot import.
+        patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+        forkserver.ensure_running()
 
 
 def _live(
