@@ -17,7 +17,8 @@ import pytest
 import afterword
 from afterword.cli import main
 from afterword.server.app import create_app
-from afterword.settings import EmbeddingOptions, Settings
+from afterword.setting_sections import EmbeddingOptions
+from afterword.settings import Settings
 from commands import clean_environment
 from service import said
 
