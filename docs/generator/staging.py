@@ -57,10 +57,10 @@ def _with_moved_links(page: Path, repository: Path, sources: set[Path]) -> str:
     """Return the text of a page with links for its place in the site, and add linked files that are no pages."""
     here = place_of(page.relative_to(repository)).parent
 
-    def moved(found: re.Match[str]) -> str:
-        target = found["target"]
+    def moved(link: re.Match[str]) -> str:
+        target = link["target"]
         if not target or "://" in target or target.startswith(("#", "mailto:")):
-            return found[0]
+            return link[0]
         path, _, anchor = target.partition("#")
         file = Path(os.path.normpath(page.parent / path)).relative_to(os.path.normpath(repository))
         if file.suffix not in (".md", ".png"):

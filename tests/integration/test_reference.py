@@ -87,6 +87,13 @@ def _own_methods(kind: type) -> set[str]:
     return {name for name, member in members if name[0] != "_" and callable(member) and not isinstance(member, type)}
 
 
+def test_the_first_view_of_the_python_interface_names_methods_that_exist(repository: Path) -> None:
+    page = (repository / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+    methods = re.findall(r"`(\w+)\(", " ".join(re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)))
+    assert len(methods) > 30
+    assert [name for name in methods if not hasattr(afterword.ScopeMemory, name)] == []
+
+
 def test_every_operation_of_the_service_is_documented(written: Path) -> None:
     page = (written / "reference" / "rest.md").read_text(encoding="utf-8")
     document = openapi_document()
