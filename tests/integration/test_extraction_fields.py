@@ -220,3 +220,12 @@ def test_a_mask_is_found_again_where_the_beginning_of_a_state_is_missing(former:
     masked = secrets.masked_turns(fresh)
     shown = masked_again(fresh[former:], masked)
     assert [turn.text for turn in shown] == [turn.text for turn in masked[former:]]
+
+
+def test_new_words_are_not_masked_where_a_secret_was_masked_in_a_turn_that_is_gone() -> None:
+    said = ("The code for the door is Ab7-kiwi-33, as always.", "Thanks.")
+    stored = [Turn(number, "user", Role.HUMAN, words) for number, words in enumerate(said, 1)]
+    secrets = NamedSecrets()
+    secrets.add([Citation(turn=1, quote="Ab7-kiwi-33")], stored)
+    fresh = [stored[1], Turn(2, "user", Role.HUMAN, "The code for the door is on the fridge, as always.")]
+    assert list(masked_again(fresh, secrets.masked_turns(stored))) == fresh

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.quote_search import find_quote
+from afterword.extractors.transcript_union import common_stretches
 from afterword.facts.transcripts import Turn
 from afterword.privacy.redaction import MASK, mask_for
 from afterword.privacy.secret_values import is_distinct
@@ -99,13 +100,15 @@ def masked_again(fresh: Sequence[Turn], stored: Sequence[Turn]) -> tuple[Turn, .
     if not any(NAMED_SECRET in turn.text for turn in stored):
         return tuple(fresh)
     turns, secrets = list(fresh), set[str]()
-    for place, earlier in enumerate(stored):
-        for index in _possible_places(place, earlier, fresh, stored) if NAMED_SECRET in earlier.text else ():
-            hidden = _hidden_words(earlier.text, fresh[index].text)
-            if hidden is not None and earlier.speaker == fresh[index].speaker:
-                secrets.update(secret for secret in hidden if is_distinct(secret))
-                turns[index] = replace(turns[index], text=earlier.text)
-                break
+    for is_equal, *bounds in common_stretches(stored, fresh):
+        for place in range(bounds[0], bounds[1]) if not is_equal else ():
+            earlier = stored[place]
+            for index in _possible_places(place, earlier, *bounds) if NAMED_SECRET in earlier.text else ():
+                hidden = _hidden_words(earlier.text, fresh[index].text)
+                if hidden is not None and earlier.speaker == fresh[index].speaker:
+                    secrets.update(secret for secret in hidden if is_distinct(secret))
+                    turns[index] = replace(turns[index], text=earlier.text)
+                    break
     if not secrets:
         return tuple(turns)
     pattern = _pattern(secrets)
@@ -114,25 +117,16 @@ def masked_again(fresh: Sequence[Turn], stored: Sequence[Turn]) -> tuple[Turn, .
     )
 
 
-def _possible_places(place: int, earlier: Turn, fresh: Sequence[Turn], stored: Sequence[Turn]) -> list[int]:
+def _possible_places(place: int, earlier: Turn, start: int, end: int, new_start: int, new_end: int) -> list[int]:
     """Return where a stored turn may stand in a new reading, the likeliest place first.
 
-    The new reading may lack the beginning of the stored one. A turn that is little else than masks is looked for in its
-    own place alone: it would fit too many others.
+    It stands between the same turns as before. Turns beside it may be missing in the new reading, or be new. A turn
+    that is little else than masks is only looked for at the same distance from its neighbours: it would fit many turns.
     """
-    known = {(turn.speaker, turn.text): index for index, turn in reversed(list(enumerate(stored)))}
-    offset = next(
-        (
-            index - known[turn.speaker, turn.text]
-            for index, turn in enumerate(fresh)
-            if (turn.speaker, turn.text) in known
-        ),
-        0,
-    )
-    others: Iterable[int] = ()
-    if len(earlier.text.replace(NAMED_SECRET, "")) >= _FEWEST_LETTERS_AROUND:
-        others = (index for index, turn in enumerate(fresh) if (turn.speaker, turn.text) not in known)
-    return [index for index in dict.fromkeys((place + offset, *others)) if 0 <= index < len(fresh)]
+    likely = new_start + place - start, new_end - (end - place)
+    has_words = len(earlier.text.replace(NAMED_SECRET, "")) >= _FEWEST_LETTERS_AROUND
+    places = dict.fromkeys((*likely, *(range(new_start, new_end) if has_words else ())))
+    return [index for index in places if new_start <= index < new_end]
 
 
 def _hidden_words(masked: str, text: str) -> list[str] | None:

@@ -26,7 +26,7 @@ def unite_readings(
         return transcript
     keeps_times = _keeps_times(basis, transcript.time_basis)
     turns: list[Turn] = []
-    for is_equal, start, end, new_start, new_end in _stretches(before, transcript.turns):
+    for is_equal, start, end, new_start, new_end in common_stretches(before, transcript.turns):
         if is_equal:
             pairs = zip(before[start:end], transcript.turns[new_start:new_end], strict=True)
             turns += [_timed(new, old) if keeps_times and old.said_at else new for old, new in pairs]
@@ -62,8 +62,11 @@ def _timed(turn: Turn, known: Turn) -> Turn:
     return replace(turn, said_at=known.said_at, time_is_guess=known.time_is_guess)
 
 
-def _stretches(before: Sequence[Turn], after: Sequence[Turn]) -> list[tuple[bool, int, int, int, int]]:
-    """Return the stretches that both readings have and those that only one of them has, in order."""
+def common_stretches(before: Sequence[Turn], after: Sequence[Turn]) -> list[tuple[bool, int, int, int, int]]:
+    """Return the stretches of turns that both readings have, and those that only one of them has, in order.
+
+    Each is whether both have it, and its start and end in `before` and in `after`.
+    """
     old, new = [_said(turn) for turn in before], [_said(turn) for turn in after]
     head = _shared(old, new)
     left = (len(old) - head) * (len(new) - head)
