@@ -48,3 +48,20 @@ def test_no_code_in_a_table_holds_a_bar(repository: Path) -> None:
     for page in all_pages(repository):
         for line in page.read_text(encoding="utf-8").splitlines():
             assert not re.search(r"`[^`]*\\\|[^`]*`", line), f"{page.name}: {line[:80]}"
+
+
+@pytest.mark.parametrize(
+    ("heading", "benchmark"),
+    [
+        ("How fast it recalls", "recall_peers"),
+        ("What a live agent pays", "live_agent"),
+        ("What storing costs", "throughput"),
+    ],
+)
+def test_the_comparison_shows_figures_of_the_benchmarks(repository: Path, heading: str, benchmark: str) -> None:
+    page = (repository / "docs" / "comparison.md").read_text(encoding="utf-8")
+    section = page.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    measured = (repository / "benchmarks" / f"{benchmark}.md").read_text(encoding="utf-8")
+    figures = set(re.findall(r"(?<![\d.,])\d+\.\d+(?![\d.])", section))
+    assert len(figures) >= 4
+    assert [figure for figure in figures if figure not in measured] == []
