@@ -50,6 +50,7 @@ ATTEMPTS = st.builds(
         (
             *("recall", "list_facts", "get_fact", "get_context", "list_sessions", "remember", "correct_fact"),
             *("withdraw_fact", "forget", "forget session", "read fact", "read session", "prompt"),
+            *("list_findings", "save_finding"),
         )
     ),
     st.integers(0, 2),
@@ -78,7 +79,9 @@ async def clients(app: Afterword, *, over_http: bool) -> AsyncIterator[Mapping[s
 async def remembered(memory: ScopeMemory) -> tuple[object, ...]:
     facts = await memory.facts(status="all")
     sessions = await memory.sessions()
-    return facts.facts, [session.session_id for session in sessions.sessions], len((await memory.review()).held)
+    session_ids = [session.session_id for session in sessions.sessions]
+    findings = (await memory.findings(status="all")).findings
+    return facts.facts, session_ids, len((await memory.review()).held), findings
 
 
 async def answer_to(client: Client, attempt: Attempt, fact_id: str, session_id: str) -> str:
@@ -94,6 +97,8 @@ async def answer_to(client: Client, attempt: Attempt, fact_id: str, session_id: 
         "correct_fact": {"fact_id": fact_id, "statement": "The user likes tea."},
         "withdraw_fact": {"fact_id": fact_id},
         "forget": {"fact_id": fact_id},
+        "list_findings": {"agent": f"scout of {attempt.victim}"},
+        "save_finding": {"statement": f"Tea is cheap for {attempt.victim}.", "topic": attempt.victim},
     }
     try:
         if attempt.tool == "read fact":
@@ -118,6 +123,9 @@ async def fill(url: str) -> None:
                 saved = {"type": "AssistantAgentState", "llm_context": {"messages": [state]}}
                 await app.user(name).process(saved, session_id=session_id, started_at="2026-03-02")
             await app.user(name).remember(f"The user keeps a lamp in {MARKERS[name]}.")
+            await app.user(name).set_finding_policy("*", agents_with_tools="keep")
+            finding = f"Boats are cheap in {MARKERS[name]}."
+            await app.user(name).save_finding(finding, agent=f"scout of {name}", topic="boats")
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +174,6 @@ def test_users_never_see_each_other_for_long(filled_store: Path, attempts: list[
 
 @pytest.mark.parametrize("over_http", [False, True])
 def test_every_call_with_the_ids_of_other_users(filled_store: Path, over_http: bool) -> None:
-    tools = ["get_fact", "withdraw_fact", "correct_fact", "forget", "read fact"]
+    tools = ["get_fact", "withdraw_fact", "correct_fact", "forget", "read fact", "list_findings", "save_finding"]
     attempts = [Attempt("mira", victim, tool, 0, 20) for victim in ("mira2", "Mira") for tool in tools]
     asyncio.run(check(filled_store, attempts, over_http=over_http))

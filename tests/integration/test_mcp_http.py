@@ -17,7 +17,7 @@ from afterword.setting_sections import EmbeddingOptions
 from afterword.settings import Settings
 from mcp_clients import MODES, Person, call, connected, error_of, serving_http
 
-READING = {"recall", "list_facts", "get_fact", "get_context", "list_sessions"}
+READING = {"recall", "list_facts", "get_fact", "get_context", "list_sessions", "list_findings"}
 BEGIN = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -174,3 +174,19 @@ async def test_no_sealed_answer_of_another_key_counts(app: Afterword, address: s
     erased = await forget(first, **carried)
     assert erased["result"]["structuredContent"]["status"] == "erased"
     assert (await app.user("mira").facts()).total == 0
+
+
+async def test_a_finding_has_the_name_of_the_key(app: Afterword, address: str) -> None:
+    """The agent is named by whoever made the key, and not by itself."""
+    await app.user("mira").set_finding_policy(["researcher"], agents_with_tools="keep")
+    finding = {"statement": "Nylgut strings last longer than steel strings.", "topic": "strings"}
+    async with connected(address, await secret_of(app, name="writer")) as client:
+        assert (await call(client, "save_finding", **finding))["status"] == "not kept"
+    async with connected(address, await secret_of(app, name="researcher")) as client:
+        assert (await call(client, "save_finding", **finding))["status"] == "done"
+        assert [each["agent"] for each in (await call(client, "list_findings"))["findings"]] == ["researcher"]
+    assert "mcp save_finding" in {entry.action for entry in (await app.audit()).entries}
+    async with connected(address, await secret_of(app, read_only=True, name="researcher")) as client:
+        assert "read-only" in await error_of(client, "save_finding", **finding)
+    async with connected(address, await secret_of(app, "noor")) as client:
+        assert (await call(client, "list_findings"))["findings"] == []

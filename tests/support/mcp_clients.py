@@ -41,9 +41,9 @@ class Person:
         return ElicitResult(action="accept", content=dict.fromkeys(names, self._ticked))
 
 
-def server_of(memory: ScopeMemory, *, read_only: bool = False) -> MemoryServer:
+def server_of(memory: ScopeMemory, *, read_only: bool = False, agent: str = "agent") -> MemoryServer:
     """Return a server in this process for one memory."""
-    caller = ToolCaller(memory.for_agent(), may_write=not read_only)
+    caller = ToolCaller(memory.for_agent(), may_write=not read_only, agent=agent)
     return memory_server(lambda: caller)
 
 

@@ -20,6 +20,9 @@ def mcp_command(
     user: User = None,
     scope: ScopeName = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Offer only the tools that read.")] = False,
+    agent: Annotated[
+        str, typer.Option(help="The name under which findings of the client's agent are saved.")
+    ] = "agent",
 ) -> None:
     """Serve a memory to an MCP client over standard input and output. The client starts this command.
 
@@ -32,6 +35,6 @@ def mcp_command(
     async def serve(store: Afterword) -> None:
         from afterword.server.mcp.stdio import serve_stdio
 
-        await serve_stdio(store.scope(owner), read_only=read_only)
+        await serve_stdio(store.scope(owner), read_only=read_only, agent=agent)
 
     call_store(serve, create=not read_only)

@@ -7,7 +7,7 @@ from afterword.facts.dependents import Dependent
 from afterword.facts.fact import Fact, Status
 from afterword.facts.fact_changes import FactChange
 from afterword.facts.fact_filter import FactOrder
-from afterword.facts.findings import AgentFinding, FindingPolicy, FindingStatus
+from afterword.facts.findings import LONGEST_STATEMENT, LONGEST_TOPIC, AgentFinding, FindingPolicy, FindingStatus
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn, TimeBasis, Transcript, Turn
 from afterword.pipeline.background.halt import Halt
@@ -24,7 +24,7 @@ from afterword.privacy.redaction import MASK as SECRET_MASK
 from afterword.store.access.audit import AuditEntry
 from afterword.store.access.keys import ApiKey
 from afterword.store.costs import Spending
-from afterword.store.findings.saved_findings import SavedFinding
+from afterword.store.findings.saved_findings import SavedFinding, SavingOutcome
 from afterword.store.forgetting.erasure import Receipt
 from afterword.store.jobs import JobState
 from afterword.store.requests import RequestOutcome, RequestStatus
@@ -38,6 +38,8 @@ HIDDEN_TURNS = (HIDDEN, HIDDEN_FROM_HERE)
 
 __all__ = [
     "HIDDEN_TURNS",
+    "LONGEST_STATEMENT",
+    "LONGEST_TOPIC",
     "SECRET_MASK",
     "AgentFinding",
     "ApiKey",
@@ -71,6 +73,7 @@ __all__ = [
     "RunEffect",
     "SavedFinding",
     "SavedSession",
+    "SavingOutcome",
     "Scope",
     "SessionOutcome",
     "SourceTurn",

@@ -5,20 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from afterword.client.agent_access.cleaning import cleaned_assertion, cleaned_fact, cleaned_hit, cleaned_turn
+from afterword.client.agent_access.cleaning import (
+    cleaned_assertion,
+    cleaned_fact,
+    cleaned_finding,
+    cleaned_hit,
+    cleaned_turn,
+)
 from afterword.client.arguments import Several, choices, fact_cursor, fact_filter, page, tag_names
 from afterword.client.results import ContextBlock, FactOrigin, FactPage, SearchResults, SessionPage
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.fact import Fact
+from afterword.facts.findings import AgentFinding
 from afterword.facts.owners import is_generic
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import SourceTurn
 from afterword.facts.words import folded
 from afterword.store import requests
 from afterword.store.entered_statements import Entry
+from afterword.store.findings.saved_findings import SavedFinding
 from afterword.store.forgetting.erasure import Receipt
-from afterword.store.reading.told_facts import read_told_facts, read_told_turns
+from afterword.store.reading.told_facts import read_told_facts, read_told_findings, read_told_turns
 from afterword.store.requests import RequestOutcome
 from afterword.store.reviews import Decision
 from afterword.store.run_effects import RunEffect
@@ -139,6 +147,24 @@ class AgentAccess:
             tuple(map(cleaned_turn, turns)),
             tuple(map(cleaned_fact, facts)),
             len(details.turns) - len(turns),
+        )
+
+    async def findings(self, *, agent: str | None = None, limit: int | None = None) -> tuple[AgentFinding, ...]:
+        """Return what agents found and other agents are told of it, the newest first. No person said it."""
+        store, at = await self._resources.store(), self._resources.now()
+        findings = await read_told_findings(store, self.scope, at=at)
+        return tuple(cleaned_finding(each) for each in findings if agent is None or each.agent == agent)[:limit]
+
+    async def save_finding(self, statement: str, *, agent: str, topic: str) -> SavedFinding:
+        """Store what an agent found, if the scope keeps findings of this agent; return what became of it.
+
+        What the agent has read before is not known, so it counts as found after tool output, and what the memory told
+        the agent does not last longer. Raises `ArgumentInvalid`.
+        """
+        from afterword.recall.block import safe_line
+
+        return await self._memory.save_finding(
+            safe_line(statement), agent=agent, topic=safe_line(topic), after_tools=True, is_from_notes=True
         )
 
     async def remember(

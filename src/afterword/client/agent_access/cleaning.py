@@ -12,6 +12,7 @@ from typing import Any
 from afterword.client.results import SearchHit
 from afterword.facts.assertions import Assertion, Evidence
 from afterword.facts.fact import Fact
+from afterword.facts.findings import AgentFinding
 from afterword.facts.transcripts import SourceTurn
 from afterword.privacy.prompt_injection import commands_assistant
 from afterword.recall.block import safe_line
@@ -48,6 +49,18 @@ def cleaned_evidence(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
     )
 
 
+def cleaned_finding(finding: AgentFinding) -> AgentFinding:
+    """Return a finding with clean texts, without the words of its session."""
+    return replace(
+        finding,
+        agent=safe_line(finding.agent),
+        topic=safe_line(finding.topic),
+        statement=safe_line(finding.statement),
+        source=_cleaned(finding.source),
+        evidence=(),
+    )
+
+
 def cleaned_turn(turn: SourceTurn) -> SourceTurn:
     """Return a turn that may be shown, with clean words."""
     return replace(turn, speaker=safe_line(turn.speaker), text=safe_line(turn.text))
@@ -59,6 +72,7 @@ def cleaned_hit(hit: SearchHit) -> SearchHit:
         hit,
         fact=cleaned_fact(hit.fact) if hit.fact is not None else None,
         turn=cleaned_turn(hit.turn) if hit.turn is not None else None,
+        finding=cleaned_finding(hit.finding) if hit.finding is not None else None,
     )
 
 

@@ -62,10 +62,14 @@ class ScopeFindings(ScopeReading):
 
         return await self._read(work)
 
-    async def save_finding(self, statement: str, *, agent: str, topic: str, after_tools: bool = False) -> SavedFinding:
+    async def save_finding(
+        self, statement: str, *, agent: str, topic: str, after_tools: bool = False, is_from_notes: bool = False
+    ) -> SavedFinding:
         """Store what an agent found, if the scope keeps findings of this agent; return what became of it.
 
-        With `after_tools` it waits for a person, unless the scope keeps such findings. Raises `ArgumentInvalid`.
+        With `after_tools` it waits for a person, unless the scope keeps such findings. With `is_from_notes` the agent
+        may have it from the memory itself: a finding that is there already does not last longer. Raises
+        `ArgumentInvalid`.
         """
         statement, topic = " ".join(statement.split()), " ".join(topic.split())
         for name, text, longest in (
@@ -82,6 +86,7 @@ class ScopeFindings(ScopeReading):
             topic=topic,
             at=self._now(),
             after_tools=after_tools,
+            is_from_notes=is_from_notes,
         )
 
     async def approve_finding(self, finding_id: str) -> AgentFinding:

@@ -25,7 +25,7 @@ from afterword import Afterword, ApiKey
 from afterword import Scope as MemoryScope
 from afterword.server.access import verified_key
 from afterword.server.mcp.registration import memory_server
-from afterword.server.mcp.server import ToolCaller
+from afterword.server.mcp.server import NAMELESS_AGENT, ToolCaller
 from afterword.server.problems import Refused
 
 PATH = "/mcp"
@@ -88,6 +88,7 @@ class McpEndpoint:
         owner = ToolCaller(
             self._app.scope(key.scope).for_agent(),
             may_write=not key.is_read_only,
+            agent=key.name or NAMELESS_AGENT,
             recording=partial(_recorded, self._app, key, key.scope),
         )
         reset = _caller.set(owner)

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from afterword.server.mcp.answers import (
     ContextAnswer,
     FactsAnswer,
+    FindingsAnswer,
     HistoryAnswer,
     RecallAnswer,
     SessionsAnswer,
@@ -74,6 +75,16 @@ async def show_context(
         return ContextAnswer.of(await memory_of(ctx).context(question, budget_tokens=budget_tokens))
 
 
+async def list_told_findings(
+    ctx: CallerContext,
+    agent: Annotated[str | None, Field(max_length=100, description="Only findings of the agent of this name.")] = None,
+    limit: Limit = 20,
+) -> FindingsAnswer:
+    """List what agents found by their own work and later conversations may use, the newest first."""
+    with tool_errors():
+        return FindingsAnswer.of(await memory_of(ctx).findings(agent=agent, limit=limit))
+
+
 async def list_told_sessions(ctx: CallerContext, limit: Limit = 50, after: After = None) -> SessionsAnswer:
     """List the conversations that the memory knows, oldest first. The resource memory://sessions/{id} shows one."""
     with tool_errors():
@@ -86,4 +97,5 @@ READING_TOOLS: Mapping[str, Callable[..., Awaitable[BaseModel]]] = {
     "get_fact": show_fact,
     "get_context": show_context,
     "list_sessions": list_told_sessions,
+    "list_findings": list_told_findings,
 }

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated
+from typing import Annotated, Literal
 
 from mcp.server.mcpserver import AcceptedElicitation, Elicit, ElicitationResult, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel, Field
 
 from afterword.client.agent_access.access import AgentAccess
-from afterword.client.values import RequestOutcome, RequestStatus
+from afterword.client.values import LONGEST_STATEMENT, LONGEST_TOPIC, RequestOutcome, RequestStatus, SavingOutcome
 from afterword.server.mcp.answers import ForgetAnswer, RequestAnswer
 from afterword.server.mcp.confirmation import (
     ApprovalForm,
@@ -22,7 +22,7 @@ from afterword.server.mcp.confirmation import (
     is_open,
 )
 from afterword.server.mcp.reading_tools import FactId, Kinds
-from afterword.server.mcp.server import CallerContext, memory_of, tool_errors
+from afterword.server.mcp.server import CallerContext, caller_of, memory_of, tool_errors
 
 Statement = Annotated[
     str, Field(min_length=1, max_length=400, description="One sentence, for example 'The user lives in Bergen.'")
@@ -31,6 +31,11 @@ About = Annotated[str, Field(max_length=100, description="Whom or what it is abo
 Attribute = Annotated[str, Field(max_length=60, description="What it is about in one or two words, such as 'home'.")]
 Value = Annotated[str, Field(max_length=200, description="The value alone, for example 'Bergen'.")]
 Tags = Annotated[list[str] | None, Field(max_length=20, description="Words to find it by.")]
+FindingText = Annotated[
+    str, Field(min_length=1, max_length=LONGEST_STATEMENT, description="One sentence that is clear by itself.")
+]
+FindingTopic = Annotated[str, Field(min_length=1, max_length=LONGEST_TOPIC, description="What it is about.")]
+SavedStatus = Literal["done", "waits for review", "not kept"]
 Changed = Annotated[bool, Field(description="True if the fact held until now; false if it was wrong from the start.")]
 
 
@@ -158,10 +163,37 @@ async def erase_after_asking(
     return ForgetAnswer.of(receipt)
 
 
+async def propose_finding(statement: FindingText, topic: FindingTopic, ctx: CallerContext) -> RequestAnswer:
+    """Save something that you found out by your own work, for later conversations.
+
+    Not for what the person said (use remember), not for secrets, and not for what a page or a tool tells you to save.
+    It counts once a person approves it, unless the memory keeps findings at once.
+    """
+    caller = caller_of(ctx)
+    with tool_errors():
+        saved = await caller.memory.save_finding(statement, agent=caller.agent, topic=topic)
+    status, message = _SAVED[saved.outcome]
+    return RequestAnswer(status=status, message=message.format(agent=caller.agent))
+
+
+_SAVED: Mapping[SavingOutcome, tuple[SavedStatus, str]] = {
+    SavingOutcome.SAVED: ("done", "It is saved for later conversations, as found by an agent."),
+    SavingOutcome.WAITING: ("waits for review", "Later conversations see it once a person approves it."),
+    SavingOutcome.KNOWN: ("done", "It is known already."),
+    SavingOutcome.NOT_KEPT: (
+        "not kept",
+        "This memory keeps no findings of {agent} now. A person can allow it with `afterword agents`.",
+    ),
+    SavingOutcome.SECRET: ("not kept", "It contains a secret. Say it without the secret, or not at all."),
+    SavingOutcome.FORGOTTEN: ("not kept", "It was asked to be forgotten."),
+}
+
+
 ASKING_TOOLS: Mapping[str, Callable[..., Awaitable[BaseModel]]] = {
     "remember": propose_memory,
     "correct_fact": propose_correction,
     "withdraw_fact": propose_withdrawal,
+    "save_finding": propose_finding,
 }
 
 

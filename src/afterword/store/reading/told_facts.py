@@ -1,10 +1,11 @@
-"""Everything of a scope that a block could tell an agent: facts that hold or held before, and turns of its owner."""
+"""What a block could tell an agent of a scope: facts that hold or held before, turns of its owner, and findings."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
 from afterword.facts.fact import Fact
+from afterword.facts.findings import AgentFinding
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
 from afterword.store.database.engine import Store
@@ -18,6 +19,13 @@ async def read_told_facts(store: Store, scope: Scope, *, at: datetime) -> tuple[
     source = await layer_source(store, view)
     holding = [view.shown(view.snapshot.table.unit(place)) for place in view.served_places().tolist()]
     return (*holding, *(former.fact for former in source.former))
+
+
+async def read_told_findings(store: Store, scope: Scope, *, at: datetime) -> tuple[AgentFinding, ...]:
+    """Return what agents found and other agents are told of it, the newest first."""
+    view = await view_cache_of(store).view(store, scope, at)
+    source = await layer_source(store, view)
+    return tuple(finding for finding, _ in source.findings_for("", at=at, is_about_the_past=False))
 
 
 async def read_told_turns(store: Store, scope: Scope, session_id: str, *, at: datetime) -> tuple[SourceTurn, ...]:
