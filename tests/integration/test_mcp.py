@@ -371,7 +371,7 @@ async def test_a_memory_may_keep_findings_of_an_agent_at_once(mira: ScopeMemory)
     async with client_of(server_of(mira)) as client:
         other = {"statement": "Carbon bows keep their shape.", "topic": "bows", "agent": "researcher"}
         answer = await client.call_tool("save_finding", other)
-        assert answer.is_error or answer.structured_content["status"] == "not kept"  # type: ignore[index]
+        assert answer.is_error or answer.structured_content["status"] == "not kept"
         assert [each["agent"] for each in (await call(client, "list_findings"))["findings"]] == ["researcher"]
 
 
