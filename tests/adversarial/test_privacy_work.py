@@ -18,7 +18,7 @@ from afterword.privacy.prompt_injection import is_instruction, is_pasted_with_in
 from afterword.privacy.record_requests import Markers
 from afterword.privacy.redaction import is_masked, mask_secrets
 
-FIRST_SIZE, SIZES, SOAK_SIZES = 4_000, (8_000, 16_000, 32_000), (40_000, 80_000, 160_000)
+FIRST_SIZE, SIZES, SOAK_SIZES = 4_000, (4_000, 8_000, 16_000), (40_000, 80_000, 160_000)
 MOST_GROWTH = 3.2
 """Twice the input may take a little more than twice the time, on a loaded machine still more. A square takes four."""
 NOTICEABLE_S = 0.05

@@ -94,8 +94,10 @@ print(len(read_file(Path(sys.argv[1])).turns), resource.getrusage(resource.RUSAG
 """
 
 
-def test_a_large_team_is_read_in_bounded_time_and_memory(tmp_path: Path) -> None:
-    count = 60_000
+@pytest.mark.parametrize(
+    ("count", "most_kib"), [(15_000, 1 << 18), pytest.param(60_000, 1 << 20, marks=pytest.mark.soak)]
+)
+def test_a_large_team_is_read_in_bounded_time_and_memory(tmp_path: Path, count: int, most_kib: int) -> None:
     head: dict[str, object] = {
         "models_usage": None,
         "metadata": {},
@@ -124,20 +126,20 @@ def test_a_large_team_is_read_in_bounded_time_and_memory(tmp_path: Path) -> None
     )
     turns, peak_kib = map(int, done.stdout.split())
     assert turns == count
-    assert peak_kib < 1 << 20
+    assert peak_kib < most_kib
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "Relevant memories:\n" + "\n \n" * 1_000_000,
-        "<afterword:memory " * 200_000,
-        "<afterword:memory>" * 200_000,
-        "\n" * 2_000_000 + "# Memories that might help\n",
-        "data:a/b;base64," * 200_000,
-        "data:" + "a" * 2_000_000 + ";base64,",
-        '{"a":' * 200_000,
-        "=== CANVAS FILES ===" * 100_000,
+        "Relevant memories:\n" + "\n \n" * 250_000,
+        "<afterword:memory " * 50_000,
+        "<afterword:memory>" * 50_000,
+        "\n" * 500_000 + "# Memories that might help\n",
+        "data:a/b;base64," * 50_000,
+        "data:" + "a" * 500_000 + ";base64,",
+        '{"a":' * 50_000,
+        "=== CANVAS FILES ===" * 25_000,
     ],
 )
 def test_any_text_is_read_to_its_end(text: str) -> None:

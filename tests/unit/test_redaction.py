@@ -204,7 +204,7 @@ def test_a_text_without_digits_and_signs_is_never_touched(text: str) -> None:
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_hostile_repetitions_are_read_to_their_end(unit: str) -> None:
     """A pattern whose cost is not in proportion would hold the tests up for hours."""
-    text = "".join(unit.format(number) if "{}" in unit else unit for number in range(200_000 // len(unit)))
+    text = "".join(unit.format(number) if "{}" in unit else unit for number in range(60_000 // len(unit)))
     found, counts = mask_secrets(text)
     assert sum(counts.values()) or found == text
 

@@ -102,8 +102,8 @@ def test_every_candidate_stands_in_the_text_and_passes_grounding(text: str) -> N
      "I live in Oslo. ", "please ", "I like a, I like ", "said ", "translate\t", "Actually, I live in Oslo. "],
 )  # fmt: skip
 def test_the_work_grows_in_proportion_to_the_text(piece: str) -> None:
-    short, long = (seconds_for(piece * (size // len(piece))) for size in (20_000, 200_000))
-    assert long <= 30 * max(short, 0.004), "a square takes a hundred times as long"
+    short, long = (seconds_for(piece * (size // len(piece))) for size in (10_000, 100_000))
+    assert long <= 30 * max(short, 0.002), "a square takes a hundred times as long"
 
 
 def seconds_for(text: str) -> float:
