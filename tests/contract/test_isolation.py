@@ -23,7 +23,7 @@ from afterword.errors import NotFound
 from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.normal_form import composed
-from afterword.pipeline.consolidation import judging_coverage
+from afterword.pipeline.consolidation import read_judging_coverage
 from afterword.pipeline.intake import Saved
 from afterword.store import fact_ids, ledger, lookup, reviews, runs, scope_rows, sessions
 from afterword.store.database.engine import Store
@@ -77,10 +77,10 @@ async def everything_read(store: Store, scope: Scope, ids: Sequence[str]) -> lis
         (await recall(store, scope, "nice", at=AT, budget_tokens=1000)).facts,
         (await search(store, scope, "nice", at=AT)).facts,
         await fresh.save_state(),
-        await judging_coverage(store, scope, RulesJudge()),
     ]
     with store.reading() as transaction:
         told += [
+            read_judging_coverage(transaction, scope, RulesJudge()),
             lookup.read_facts(transaction, scope, at=AT),
             lookup.read_facts(transaction, scope, at=AT, known_at=AT),
             lookup.read_knowledge(transaction, scope),

@@ -58,11 +58,6 @@ class JudgingCoverage:
     judged: int
 
 
-async def judging_coverage(store: Store, scope: Scope, judge: Judge) -> JudgingCoverage:
-    """Return how many required pairs of a scope have a verdict of this judge (or of a person)."""
-    return await store.read(lambda transaction: read_judging_coverage(transaction, scope, judge))
-
-
 def read_judging_coverage(transaction: Session, scope: Scope, judge: Judge) -> JudgingCoverage:
     """Return how many required pairs of a scope have a verdict of this judge (or of a person)."""
     known = lookup.read_knowledge(transaction, scope)

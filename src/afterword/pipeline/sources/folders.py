@@ -85,14 +85,6 @@ def _began_at(saved: Saved) -> datetime:
     return in_zone(saved.started_at or saved.file_time or datetime.max, UTC)
 
 
-def session_from_state(raw: bytes, scope: Scope, session_id: str, at: datetime) -> Saved:
-    """Return the session of a saved state (JSON) that was passed in, for example through a pipe, at this instant.
-
-    Raises a `ReadError` if it cannot be read.
-    """
-    return Saved(scope, session_id, state=parse_state(raw), file_time=at)
-
-
 def _check_different(located: Sequence[tuple[Path, Saved]]) -> None:
     """Raise `SourceInvalid` if two different files hold one session, because one would silently replace the other."""
     paths: dict[tuple[Scope, str], Path] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from sqlalchemy.exc import DatabaseError, DataError, DBAPIError, OperationalError
+from sqlalchemy.exc import DatabaseError, DataError, OperationalError
 
 from afterword.errors import ArgumentInvalid, Overtaken, StoreUnreachable
 
@@ -41,8 +41,3 @@ def unreachable(error: BaseException, shown_url: str) -> StoreUnreachable:
         return StoreUnreachable(f"{shown_url}: {hint}")
     # The type alone: the message may hold a password or a user's words.
     return StoreUnreachable(f"{shown_url} does not answer ({type(error).__name__}); see `afterword doctor`")
-
-
-def error_name(error: DBAPIError) -> str:
-    """Return the type of the driver's error. Its message may hold a password or a user's words."""
-    return type(error.orig).__name__ if error.orig is not None else type(error).__name__
