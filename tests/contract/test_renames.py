@@ -16,6 +16,7 @@ from afterword.pipeline.consolidation import consolidate_scope
 from afterword.store import ledger
 from afterword.store.database.engine import Store
 from afterword.store.reading.recall import recall, search
+from afterword.store.requests import PersonQuote, RequestStatus, request_withdrawal
 from kept import LENA, SAID_AT, facts_of, run, stated
 
 OFFICE = stated(
@@ -183,3 +184,15 @@ def test_a_name_is_not_replaced_where_it_is_a_common_word() -> None:
         "Lena works on Venus.",
         "Mercury is called Venus now.",
     ]
+
+
+async def test_a_withdrawal_stays_in_force_where_the_renaming_before_it_is_undone(store: Store) -> None:
+    run(store, "session:a", (OFFICE,))
+    renaming = run(store, "session:b", (RENAMED,))
+    (office,) = [fact for fact in await facts_of(store) if OFFICE.id in fact.assertion_ids]
+    word = PersonQuote("They have no office any more.", "user")
+    outcome = await request_withdrawal(store, LENA, office, word=word, at=SAID_AT + timedelta(days=1))
+    assert outcome.answer is RequestStatus.DONE
+    with store.writing() as transaction:
+        ledger.revert_run(transaction, LENA, renaming, SAID_AT)
+    assert await told(store) == []

@@ -201,16 +201,17 @@ async def request_withdrawal(
     def work(transaction: Session) -> RequestOutcome:
         known = lookup.read_knowledge(transaction, scope)
         members = _members(known, fact)
+        first = min(members, key=lambda member: member.order)
         statement = f"Withdrawn: {fact.statement}"
         said = entered_withdrawal(
             scope,
-            Entry(statement, fact.kind, fact.subject, fact.attribute, fact.value, valid_from=at),
+            # The fact may be told under a later name of its subject. The withdrawal must not depend on that renaming.
+            Entry(statement, fact.kind, first.subject, fact.attribute, fact.value, valid_from=at),
             _evidence(statement, word),
             authority=_authority(word),
             said_at=moment_after(at, members),
             limited_to=fact.limited_to,
         )
-        first = min(members, key=lambda member: member.order)
         reason = "withdrawn on the person's word" if word else "withdrawn, approved by a person"
         verdict = Verdict(first.id, said.id, Relation.RETRACTS, reason, JUDGE if word else PERSON)
         key = digest(WITHDRAW, fact.id)
