@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 
+import pytest
+
 from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import OtherNames, Pair
 from afterword.facts.assertions import OWNER, Assertion, Authority, Relation, SpeechAct, Verdict
@@ -15,6 +17,7 @@ from afterword.facts.validity.timeline import fact_histories, facts_at
 from afterword.pipeline.consolidation import consolidate_scope
 from afterword.store import ledger
 from afterword.store.database.engine import Store
+from afterword.store.entries import withdraw_everything
 from afterword.store.reading.recall import recall, search
 from afterword.store.requests import PersonQuote, RequestStatus, request_withdrawal
 from kept import LENA, SAID_AT, facts_of, run, stated
@@ -195,4 +198,29 @@ async def test_a_withdrawal_stays_in_force_where_the_renaming_before_it_is_undon
     assert outcome.answer is RequestStatus.DONE
     with store.writing() as transaction:
         ledger.revert_run(transaction, LENA, renaming, SAID_AT)
+    assert await told(store) == []
+
+
+async def test_a_cleared_memory_stays_clear_where_a_renaming_is_undone(store: Store) -> None:
+    run(store, "session:a", (OFFICE,))
+    renaming = run(store, "session:b", (RENAMED,))
+    await withdraw_everything(store, LENA, at=SAID_AT + timedelta(days=1))
+    with store.writing() as transaction:
+        ledger.revert_run(transaction, LENA, renaming, SAID_AT)
+    assert await told(store) == []
+
+
+@pytest.mark.parametrize("is_cleared", [True, False], ids=["cleared", "withdrawn"])
+async def test_what_was_withdrawn_stays_so_where_a_comparison_is_undone(store: Store, is_cleared: bool) -> None:
+    again = stated("The office of Harrow Street Holdings is in Leith.", 2, subject=OFFICE.subject, value="Leith")
+    run(store, "session:a", (OFFICE, again))
+    compared = run(store, "consolidation:1", (), (Verdict(OFFICE.id, again.id, Relation.SAME, "the same", "test"),))
+    (fact,) = await facts_of(store)
+    at = SAID_AT + timedelta(days=1)
+    if is_cleared:
+        await withdraw_everything(store, LENA, at=at)
+    else:
+        await request_withdrawal(store, LENA, fact, word=PersonQuote("They have no office any more.", "user"), at=at)
+    with store.writing() as transaction:
+        ledger.revert_run(transaction, LENA, compared, SAID_AT)
     assert await told(store) == []

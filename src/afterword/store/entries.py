@@ -19,7 +19,7 @@ from afterword.facts.assertions import (
     Relation,
     Verdict,
 )
-from afterword.facts.fact import Fact, Status
+from afterword.facts.fact import Status
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
@@ -85,16 +85,18 @@ async def withdraw_everything(store: Store, scope: Scope, *, at: datetime) -> Ru
         facts = [fact for fact in facts if fact.is_served or fact.status is Status.PENDING]
         if not facts:
             return None
-        said_at = moment_after(at, [known.by_id[name] for fact in facts for name in fact.assertion_ids])
-        # A withdrawal reaches the facts of one subject with one limit, not across those.
-        groups: dict[tuple[str, str], list[Fact]] = {}
-        for fact in facts:
-            groups.setdefault((folded(fact.subject), folded(fact.limited_to or "")), []).append(fact)
+        # Each statement is withdrawn by itself, so that nothing comes back if a comparison or a renaming is undone.
+        statements = [known.by_id[name] for fact in facts for name in fact.assertion_ids]
+        said_at = moment_after(at, statements)
+        # A withdrawal reaches the statements about one subject with one limit, not across those.
+        groups: dict[tuple[str, str], list[Assertion]] = {}
+        for statement in statements:
+            groups.setdefault((folded(statement.subject), folded(statement.limited_to or "")), []).append(statement)
         withdrawals = [(_withdrawal(scope, group[0], at, said_at), group) for group in groups.values()]
         verdicts = [
-            Verdict(fact.id, said.id, Relation.RETRACTS, "the memory was cleared", JUDGE)
+            Verdict(statement.id, said.id, Relation.RETRACTS, "the memory was cleared", JUDGE)
             for said, group in withdrawals
-            for fact in group
+            for statement in group
         ]
         assertions = [said for said, _ in withdrawals]
         return propose_with_effect(transaction, _proposal(scope, source, "clear", at, known, assertions, verdicts))
@@ -102,20 +104,20 @@ async def withdraw_everything(store: Store, scope: Scope, *, at: datetime) -> Ru
     return await store.write(work)
 
 
-def _withdrawal(scope: Scope, fact: Fact, at: datetime, said_at: datetime) -> Assertion:
-    """Return the withdrawal of everything about the subject of a fact.
+def _withdrawal(scope: Scope, known: Assertion, at: datetime, said_at: datetime) -> Assertion:
+    """Return the withdrawal of everything about the subject of a statement.
 
     Whoever may clear a memory acts for its owner, so the withdrawal has the authority of the owner's word. Its evidence
     says that it came from the application.
     """
-    statement = f"Everything known about {fact.subject} was withdrawn."
+    statement = f"Everything known about {known.subject} was withdrawn."
     return entered_withdrawal(
         scope,
-        Entry(statement, subject=fact.subject, attribute=EVERYTHING, valid_from=at),
+        Entry(statement, subject=known.subject, attribute=EVERYTHING, valid_from=at),
         Evidence(EvidenceKind.APPLICATION, "clear"),
         authority=Authority.STATED,
         said_at=said_at,
-        limited_to=fact.limited_to,
+        limited_to=known.limited_to,
     )
 
 

@@ -213,9 +213,11 @@ async def request_withdrawal(
             limited_to=fact.limited_to,
         )
         reason = "withdrawn on the person's word" if word else "withdrawn, approved by a person"
-        verdict = Verdict(first.id, said.id, Relation.RETRACTS, reason, JUDGE if word else PERSON)
+        judge = JUDGE if word else PERSON
+        # Each statement is withdrawn by itself, so that none comes back if the comparison of two is undone.
+        verdicts = [Verdict(member.id, said.id, Relation.RETRACTS, reason, judge) for member in members]
         key = digest(WITHDRAW, fact.id)
-        return _propose(transaction, known, said, [verdict], purpose=WITHDRAW, key=key, word=word, at=at)
+        return _propose(transaction, known, said, verdicts, purpose=WITHDRAW, key=key, word=word, at=at)
 
     return await store.write(work)
 
