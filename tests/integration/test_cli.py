@@ -247,7 +247,7 @@ def test_what_an_agent_is_told_and_what_the_store_holds_is_shown(afterword: Comm
     write_manifest(tmp_path / "saved", ("one", "2026-01-05T10:00:00Z", "I live in Graz."))
     afterword("run", "saved")
     assert json.loads(afterword("scopes", "--json")) == ["default/user/mira"]
-    assert "1 memories" in afterword("scopes", "mi")
+    assert "1 memory" in afterword("scopes", "mi")
     (session,) = json.loads(afterword("sessions", "--user", "mira", "--json"))
     assert (session["session_id"], session["progress"]) == ("one", "done")
     assert json.loads(afterword("sessions", "--state", "failed", "--json")) == []
@@ -280,7 +280,7 @@ def test_a_paused_memory_keeps_no_session(afterword: Commands, tmp_path: Path) -
     write_manifest(tmp_path / "saved", ("one", "2026-01-05T10:00:00Z", "I live in Graz."))
     afterword("run", "saved")
     assert json.loads(afterword("facts", "--user", "mira", "--json")) == []
-    assert "1 sessions not kept; see `afterword resume`" in afterword("status")
+    assert "1 session not kept; see `afterword resume`" in afterword("status")
     ended = json.loads(afterword("resume", "--user", "mira", "--json"))
     assert (ended["was_paused"], ended["sessions_not_kept"]) == (True, 1)
     assert "was not paused" in afterword("resume", "--user", "mira")

@@ -76,7 +76,7 @@ def test_after_the_set_number_of_tries_a_session_is_set_aside_and_can_be_put_bac
     assert json.loads(afterword("retry", "bad", "--json")) == [{"scope": "default/user/mira", "session_id": "bad"}]
     assert failed(afterword)["progress"] == "pending"
     assert [one["result"] for one in run(afterword, expected=1, **NO_PAUSE)] == ["failed"]
-    assert "1 sessions put back" in afterword("retry", "--all", "--user", "mira")
+    assert "1 session put back" in afterword("retry", "--all", "--user", "mira")
 
 
 def test_a_file_that_was_mended_is_tried_at_once(afterword: Commands, broken: Path) -> None:

@@ -8,7 +8,7 @@ import typer
 
 from afterword.cli.app import Json, ScopeName, User, app
 from afterword.cli.calls import call_store, chosen_scope
-from afterword.cli.output import console, day, print_json, table
+from afterword.cli.output import console, counted, day, print_json, table
 from afterword.client.json_forms import iso_instant
 from afterword.errors import ArgumentInvalid
 
@@ -71,7 +71,7 @@ def list_keys_command(as_json: Json = False) -> None:
         )
         for key in keys
     ]
-    console().print(table(f"{len(keys)} keys", names, rows))
+    console().print(table(counted(len(keys), "key"), names, rows))
 
 
 def _opens(key: ApiKey) -> str:
@@ -137,7 +137,7 @@ def list_webhooks_command(
         else:
             names = ("event", "created_at", "state", "tries", "next_try_at", "failure")
             rows = [tuple(post[name] or "" for name in names) for post in posts]
-            console().print(table(f"{len(rows)} posts", names, rows))
+            console().print(table(counted(len(rows), "post"), names, rows))
         return
     hooks = call_store(lambda store: store.webhooks.list())
     if as_json:
@@ -150,7 +150,7 @@ def list_webhooks_command(
         )
         for hook in hooks
     ]
-    console().print(table(f"{len(listed)} webhooks", ("webhook", "url", "tenant", "events", "posts"), listed))
+    console().print(table(counted(len(listed), "webhook"), ("webhook", "url", "tenant", "events", "posts"), listed))
 
 
 @webhooks_app.command(name="remove")
@@ -164,7 +164,7 @@ def remove_webhook_command(webhook_id: WebhookId) -> None:
 def retry_webhook_command(webhook_id: WebhookId) -> None:
     """Queue the posts again that were set aside."""
     count = call_store(lambda store: store.webhooks.retry(webhook_id))
-    console().print(f"{count} posts are queued again")
+    console().print(f"{counted(count, 'post')} queued again")
 
 
 @webhooks_app.command(name="test")

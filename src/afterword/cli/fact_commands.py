@@ -9,7 +9,7 @@ import typer
 
 from afterword.cli.app import FactId, Json, ScopeName, User, app
 from afterword.cli.calls import call_memory, call_store, chosen_scope, required_scope
-from afterword.cli.output import console, day, fact_table, print_json, status_text, table
+from afterword.cli.output import console, counted, day, fact_table, print_json, status_text, table
 from afterword.client.json_forms import context_json, fact_json, iso_instant, origin_json, search_json
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def facts_command(
         print_json([fact_json(fact) for fact in page.facts])
         return
     hidden = f", {page.other_statuses} more with --all" if page.other_statuses else ""
-    console().print(fact_table(page.facts, title=f"{owner}: {page.total} facts{hidden}"))
+    console().print(fact_table(page.facts, title=f"{owner}: {counted(page.total, 'fact')}{hidden}"))
 
 
 @app.command(name="history")
@@ -152,7 +152,9 @@ def context_command(
         return
     out = console()
     out.print(block.text or "an agent is told nothing")
-    out.print(f"\nabout {block.tokens} tokens of {block.budget_tokens}; {len(block.left_out)} facts left out")
+    out.print(
+        f"\nabout {block.tokens} tokens of {block.budget_tokens}; {counted(len(block.left_out), 'fact')} left out"
+    )
     for omitted in block.left_out:
         out.print(f"  {omitted.reason}: {omitted.fact.statement}")
 

@@ -8,7 +8,7 @@ import typer
 
 from afterword.cli.app import Json, ScopeName, User, app
 from afterword.cli.calls import call_memory, required_scope
-from afterword.cli.output import console, day, print_json, print_setting, table
+from afterword.cli.output import console, counted, day, print_json, print_setting, table
 from afterword.client.findings.finding_forms import finding_json, finding_origin_json, findings_json
 from afterword.errors import ArgumentInvalid
 
@@ -70,7 +70,7 @@ def findings_command(
     ]
     hidden = f", {page.other_statuses} more with --all" if page.other_statuses else ""
     names = ("id", "agent", "kind", "statement", "state", "said", "until")
-    console().print(table(f"{owner}: {len(rows)} findings of agents{hidden}", names, rows))
+    console().print(table(f"{owner}: {counted(len(rows), 'finding')} of agents{hidden}", names, rows))
 
 
 def _show_origin(origin: FindingOrigin, *, as_json: bool) -> None:

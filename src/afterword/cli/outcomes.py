@@ -6,7 +6,17 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from afterword.cli.app import FAILED, INTERRUPTED, OUT_OF_BUDGET
-from afterword.cli.output import NO_PERSON, console, money, print_json, skipped_text, spending_text, status_text, table
+from afterword.cli.output import (
+    NO_PERSON,
+    console,
+    counted,
+    money,
+    print_json,
+    skipped_text,
+    spending_text,
+    status_text,
+    table,
+)
 from afterword.client.json_forms import SESSION_STATES, changes_json, processed_json, spending_json
 from afterword.client.results import (
     ConsolidatedScope,
@@ -37,17 +47,13 @@ def finish_run(report: ProcessingReport, *, is_proposal: bool, as_json: bool) ->
         print_json([processed_json(processed) for processed in report.sessions])
     else:
         if report.retried:
-            console().print(f"tried again now: {_sessions_text(report.retried)} that had failed")
+            console().print(f"tried again now: {counted(report.retried, 'session')} that had failed")
         _show_report(report, left, is_proposal=is_proposal)
     if left and not report.budget_reached:
         sys.exit(INTERRUPTED)
     exit_by_budget(report.budget_reached)
     if any(isinstance(result, Failure) for result in results):
         sys.exit(FAILED)
-
-
-def _sessions_text(count: int) -> str:
-    return f"{count} session{'s' if count > 1 else ''}"
 
 
 def _show_report(report: ProcessingReport, left: Sequence[NotStarted], *, is_proposal: bool) -> None:
@@ -66,7 +72,7 @@ def _show_report(report: ProcessingReport, left: Sequence[NotStarted], *, is_pro
 
 def _show_stop(reason: str | None, sessions_left: int) -> None:
     if reason is not None:
-        console().print(f"stopped: {reason}; {sessions_left} sessions left, run it again to go on")
+        console().print(f"stopped: {reason}; {counted(sessions_left, 'session')} left, run it again to go on")
 
 
 def exit_by_budget(budget_reached: str | None) -> None:
@@ -132,7 +138,7 @@ def _change_lines(changes: Changes) -> Iterator[str]:
     for fact in changes.contested:
         yield f"  ? {fact.statement} (contested)"
     if changes.hidden:
-        yield f"  x {changes.hidden} facts are hidden: somebody asked for them to be forgotten"
+        yield f"  x {counted(changes.hidden, 'fact')} hidden: somebody asked for this to be forgotten"
 
 
 def _remarks(outcome: SessionOutcome) -> Iterator[str]:

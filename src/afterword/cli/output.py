@@ -59,6 +59,13 @@ def print_pairs(pairs: dict[str, Any], *, as_json: bool) -> None:
         console().print(f"{name.replace('_', ' ')}: {shown if shown != '' else 'nothing'}")
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: "1 fact", "2 facts", "2 memories"."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count} {noun[:-1]}ies" if noun.endswith("y") and noun != "key" else f"{count} {noun}s"
+
+
 def day(instant: datetime | None) -> str:
     """Return the day of an instant where it was said (else in UTC), an empty text for none."""
     return instant.date().isoformat() if instant else ""

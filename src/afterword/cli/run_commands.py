@@ -11,6 +11,7 @@ from afterword.cli.app import Json, RunId, ScopeName, User, app
 from afterword.cli.calls import call_memory, call_store, chosen_scope, required_scope
 from afterword.cli.output import (
     console,
+    counted,
     counts_text,
     day,
     money,
@@ -62,7 +63,7 @@ def runs_command(user: User = None, scope: ScopeName = None, as_json: Json = Fal
         tokens = run.prompt_tokens + run.completion_tokens
         rows.append((*cells, tokens, money(record.spent), _run_counts(run)))
     names = ("run", "scope", "source", "state", "extractor", "judge", "started", "tokens", "cost", "counts")
-    console().print(table(f"{owner or 'all memories'}: {page.total} runs", names, rows))
+    console().print(table(f"{owner or 'all memories'}: {counted(page.total, 'run')}", names, rows))
     if costs is None:
         return
     console().print(f"in all: {spending_text(costs.total)}")
@@ -294,7 +295,7 @@ def resume_command(user: User = None, scope: ScopeName = None, as_json: Json = F
     elif pause is None:
         console().print(f"{owner} was not paused")
     else:
-        console().print(f"the pause of {owner} has ended; {not_kept} sessions were not kept")
+        console().print(f"the pause of {owner} has ended; {counted(not_kept, 'session')} not kept meanwhile")
 
 
 @app.command(name="merge")

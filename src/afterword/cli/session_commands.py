@@ -11,7 +11,7 @@ import typer
 
 from afterword.cli.app import ExtractorKind, Json, ScopeName, User, app
 from afterword.cli.calls import call_store, chosen_scope
-from afterword.cli.output import NAME_PEOPLE, console, day, print_json, skipped_text, table
+from afterword.cli.output import NAME_PEOPLE, console, counted, day, print_json, skipped_text, table
 from afterword.client.json_forms import (
     estimate_json,
     iso_instant,
@@ -150,7 +150,7 @@ def _defer(*, as_json: bool) -> None:
     if as_json:
         print_json({"deferred": count})
     else:
-        console().print(f"{count} sessions handed to the workers")
+        console().print(f"{counted(count, 'session')} handed to the workers")
 
 
 def _estimate(source: _Source, extractor: str | None, *, as_json: bool) -> None:
@@ -259,7 +259,7 @@ def sessions_command(
         for session in page.sessions
     ]
     names = ("scope", "session", "state", "began", "failure")
-    console().print(table(f"{page.total} sessions", names, rows))
+    console().print(table(counted(page.total, "session"), names, rows))
 
 
 @app.command(name="why")
@@ -334,6 +334,6 @@ def retry_command(
         print_json([{"scope": str(session_scope), "session_id": session_id} for session_scope, session_id in queued])
     else:
         console().print(
-            f"{len(queued)} sessions put back; `afterword run` tries those that were recorded, or give a path "
-            "(`afterword run --retry` does both at once)"
+            f"{counted(len(queued), 'session')} put back; `afterword run` tries those that were recorded, or give a "
+            "path (`afterword run --retry` does both at once)"
         )

@@ -16,7 +16,7 @@ import typer
 
 from afterword.cli.app import FAILED, Json, app
 from afterword.cli.calls import call_store
-from afterword.cli.output import console, day, money, print_json, spending_text, table
+from afterword.cli.output import console, counted, day, money, print_json, spending_text, table
 from afterword.client.json_forms import iso_instant, status_json
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _show_memories(status: StoreStatus) -> None:
             )
     for scope in status.scopes:
         if scope.pause:
-            left_out = f"{scope.pause.sessions_not_kept} sessions not kept"
+            left_out = f"{counted(scope.pause.sessions_not_kept, 'session')} not kept"
             out.print(f"paused: {scope.scope} since {day(scope.pause.paused_at)}, {left_out}; see `afterword resume`")
     out.print(f"sessions: {', '.join(f'{count} {name}' for name, count in status.sessions.items()) or 'none'}")
     if status.secrets_masked or status.turns_off_the_record:
@@ -149,7 +149,7 @@ def scopes_command(
         return
     for scope in page.scopes:
         console().print(str(scope))
-    console().print(f"{page.total} memories")
+    console().print(counted(page.total, "memory"))
 
 
 @app.command(name="schedule")
