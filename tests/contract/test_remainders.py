@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
+import pytest
 from sqlmodel import select
 
 from afterword.facts.assertions import Relation, Verdict
-from afterword.store import ledger
+from afterword.store import ledger, reviews
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
 from afterword.store.reading.recall import recall
@@ -81,3 +84,13 @@ async def test_the_words_that_stay_go_with_the_statement_that_is_forgotten(store
         assert [row.remainder for row in transaction.exec(select(VerdictRow))] == [None]
         assert all(row.rewordings == [] for row in transaction.exec(select(FactRow)))
     assert await told(store) == {WORKSHOP.statement, HOURS.statement, LATE.statement}
+
+
+@pytest.mark.parametrize("decide", [reviews.confirm_fact, partial(reviews.flag_fact, is_flagged=True)])
+async def test_a_persons_decision_on_what_is_left_of_a_fact_brings_nothing_else_back(
+    store: Store, decide: Callable[..., Awaitable[object]]
+) -> None:
+    run(store, "session:a", (POTTER,))
+    run(store, "session:b", (WORKSHOP,), VERDICTS[:1])
+    await decide(store, LENA, POTTER.id, at=SAID_AT + timedelta(days=1))
+    assert await told(store) == {SHOP, WORKSHOP.statement}

@@ -106,6 +106,18 @@ CASES = [
         },
     ),
     Case(
+        "what is left of a sentence is said again",
+        (POTTER, WORKSHOP, replace(PAINTER, value="potter", statement="Ada works as a potter.")),
+        (MOVED, judged("potter", "painter", Relation.SAME)),
+        {(4, 1): {SHOP, WORKSHOP.statement}, (6, 1): {SHOP, WORKSHOP.statement}},
+    ),
+    Case(
+        "the whole sentence is said again",
+        (POTTER, WORKSHOP, replace(PAINTER, value="potter", statement=POTTER.statement)),
+        (MOVED, judged("potter", "painter", Relation.SAME)),
+        {(4, 1): {SHOP, WORKSHOP.statement}, (6, 1): {POTTER.statement}},
+    ),
+    Case(
         "all parts change",
         (POTTER, WORKSHOP, PAINTER),
         (judged("potter", "Emmendingen", CHANGES, "Ada is a potter."), PAINTS),

@@ -27,6 +27,7 @@ from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.validity.timeline import refused_retirements
+from afterword.facts.validity.wording import reworded_value
 from afterword.normal_form import composed
 from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
@@ -242,7 +243,13 @@ async def _decide_on_fact(
         known = lookup.read_knowledge(transaction, scope)
         fact = fact_ids.read_fact(transaction, scope, fact_id, at=at)
         slot = (fact.subject, fact.attribute)
-        decided = decide(fact, [known.by_id[member_id] for member_id in fact.assertion_ids])
+        members = [known.by_id[member_id] for member_id in fact.assertion_ids]
+        (history,) = known.histories(fact.assertion_ids)
+        words = history.words_at(at)
+        if words is not None:
+            # A person decides on what is told of the fact, not on the part of it that has ended.
+            members[0] = replace(members[0], statement=words, value=reworded_value(members[0].value, words))
+        decided = decide(fact, members)
         return propose_with_effect(
             transaction,
             _proposal(scope, known, decided, at),

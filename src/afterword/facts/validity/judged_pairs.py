@@ -10,7 +10,7 @@ from typing import TypeVar
 from afterword.facts.assertions import PERSON, RETIRING, Assertion, Extent, Relation, SpeechAct, Verdict
 from afterword.facts.subjects import SubjectNames, Subjects, names_subject, share_topic
 from afterword.facts.validity.retirement_guard import refusal_reason
-from afterword.facts.validity.wording import remainder_fault
+from afterword.facts.validity.wording import lacks_ended_part, remainder_fault
 from afterword.facts.words import folded, terms
 
 T = TypeVar("T")
@@ -234,10 +234,28 @@ class JudgedPairs:
                     is_judged_pair = (former.id, latter.id) == (earlier, later)
                     inherited = Relation.CHANGES if is_slip else relation
                     yield (former.id, latter.id), relation if is_judged_pair else inherited
-                elif relation is Relation.NARROWS and (latter.id, former.id) not in self.relations:
-                    self.broader.append((former.id, latter.id))
-                elif relation in (Relation.CHANGES, Relation.CORRECTS):
-                    yield (latter.id, former.id), Relation.CHANGES
+                else:
+                    yield from self._inherited_backwards(former, latter, (earlier, later))
+
+    def _inherited_backwards(
+        self, former: Assertion, latter: Assertion, judged_pair: IdPair
+    ) -> Iterable[tuple[IdPair, Relation]]:
+        """Yield what a verdict means where its earlier side is said again after its later side.
+
+        Who repeats only the remainder of a sentence takes nothing back.
+        """
+        relation = self.relations[judged_pair]
+        if relation is Relation.NARROWS and (latter.id, former.id) not in self.relations:
+            self.broader.append((former.id, latter.id))
+        elif relation in (Relation.CHANGES, Relation.CORRECTS) and not self._says_remainder(former, judged_pair):
+            yield (latter.id, former.id), Relation.CHANGES
+
+    def _says_remainder(self, restatement: Assertion, judged_pair: IdPair) -> bool:
+        earlier, later = map(self.by_id.__getitem__, judged_pair)
+        remainder = self.decided[judged_pair].remainder
+        if not remainder or remainder_fault(remainder, earlier, later) is not None:
+            return False
+        return lacks_ended_part(restatement.statement, earlier.statement, remainder)
 
     def _is_slip(self, earlier: str, later: str) -> bool:
         """Whether a correction corrects one statement alone, since it follows in the same session.

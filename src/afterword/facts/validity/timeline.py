@@ -294,6 +294,7 @@ def _history(
             [member for member in continuing if member.id != lead.id],
             fact_rewordings(
                 lead.id,
+                {member.id: member.statement for member in members},
                 {id_: [(span.start, span.end) for span in periods] for id_, periods in spans.items()},
                 validity.rewordings,
             ),

@@ -80,6 +80,11 @@ def remainder_fault(remainder: str, earlier: Assertion, later: Assertion) -> str
     return None
 
 
+def lacks_ended_part(statement: str, earlier: str, remainder: str) -> bool:
+    """Return whether a statement has no word of the part that an earlier sentence has and its remainder lacks."""
+    return {*terms(earlier)}.difference(terms(remainder)).isdisjoint(terms(statement))
+
+
 def combined_remainder(earlier: Assertion, omissions: Iterable[OmittedPart]) -> str | None:
     """Return the sentence without all parts that these omissions leave out, None if no word is left.
 
@@ -112,12 +117,16 @@ def split_at_omissions(earlier: Assertion, omissions: Sequence[OmittedPart]) -> 
 
 
 def fact_rewordings(
-    lead_id: str, spans: Mapping[str, Sequence[Interval]], own: Mapping[str, Sequence[Rewording]]
+    lead_id: str,
+    statements: Mapping[str, str],
+    spans: Mapping[str, Sequence[Interval]],
+    own: Mapping[str, Sequence[Rewording]],
 ) -> tuple[Rewording, ...]:
     """Return the periods in which a fact is told in other words, with these words.
 
-    A part of the sentence is left out while all statements of the fact that hold lack it. `spans` are the periods in
-    which each statement of the fact holds, in the order of saying. `own` are the rewordings of each statement.
+    A part of the sentence is left out while all statements of the fact that hold lack it: it has ended there, or they
+    never had it. `spans` are the periods in which each statement of the fact holds, in the order of saying. `own` are
+    the rewordings of each statement.
     """
     if not any(own.get(id_) for id_ in spans):
         return ()
@@ -127,10 +136,11 @@ def fact_rewordings(
     rewordings: list[Rewording] = []
     for start, end in zip(ordered, [*ordered[1:], None], strict=False):
         holding = [id_ for id_, periods in spans.items() if any(_spans(period, start) for period in periods)]
-        texts = {id_: _text_at(own.get(id_, ()), start) for id_ in holding}
-        if not holding or not all(texts.values()):
-            continue
-        _append(rewordings, Rewording(start, end, texts.get(lead_id) or texts[holding[-1]] or ""))
+        texts = {id_: text for id_ in holding if (text := _text_at(own.get(id_, ()), start))}
+        whole = [statements[id_] for id_ in holding if id_ not in texts]
+        parts = [(statements[id_], text) for id_, text in texts.items()]
+        if parts and all(lacks_ended_part(statement, *part) for statement in whole for part in parts):
+            _append(rewordings, Rewording(start, end, texts.get(lead_id) or parts[-1][1]))
     return tuple(rewordings)
 
 
