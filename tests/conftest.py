@@ -43,12 +43,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the processes that tests start share what they compile, where the environment has Python write none of it.
+    """Spare the tests what takes time without testing anything.
 
-    Each of them would spend more time on compiling what it imports than on its work.
+    Where the environment has Python write no compiled modules, the processes that tests start share them all the same:
+    each would spend more time on compiling what it imports than on its work. No test opens a connection with TLS, so
+    no HTTP client reads the certificates of this machine, which takes longer than most requests.
     """
     if config.getoption("--processor-time"):
         config.pluginmanager.register(ProcessorTime())
+    certificates = tempfile.TemporaryDirectory(prefix="afterword-certificates-", ignore_cleanup_errors=True)
+    config.add_cleanup(certificates.cleanup)
+    os.environ.pop("SSL_CERT_FILE", None)
+    os.environ["SSL_CERT_DIR"] = certificates.name
     if sys.dont_write_bytecode:
         compiled = tempfile.TemporaryDirectory(prefix="afterword-compiled-", ignore_cleanup_errors=True)
         config.add_cleanup(compiled.cleanup)
