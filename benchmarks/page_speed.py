@@ -5,7 +5,8 @@
 Debian's chromium, with an empty cache for each visit, on `afterword serve` over a SQLite file of this machine. First
 content: `first-contentful-paint` of the browser, from the beginning of the navigation. Answer: when the last byte of
 the page's HTML has arrived. Weight: the bodies of the page and of everything that it loads, as they were sent. First:
-the first page after the service has started. After a write: another process has added a fact. REST: a page of 50 facts
+the first page after the service has started. After a write: another process has added a fact. Sign-in: a page that reads
+nothing, for comparison: what the browser and a busy machine take by themselves. REST: a page of 50 facts
 of `GET /v1/scopes/.../facts`. All times are in milliseconds: the median, and in brackets the longest.
 """
 
@@ -93,20 +94,20 @@ def serving(folder: Path) -> Iterator[str]:
             process.stdout.close()
 
 
-async def visit(browser: Browser, address: str, secret: str, visits: Visits, path: str = "memory") -> None:
-    """Open a page of the memory in a browser that has loaded nothing before but the cookie."""
-    signing_in = await browser.new_context()
-    page = await signing_in.new_page()
-    await page.goto(f"{address}/pages/sign-in")
-    await signing_in.request.post(
-        f"{address}/pages/sign-in", form={"key": secret}, headers={"Origin": address}, max_redirects=0
-    )
-    cookies = await signing_in.cookies()
-    await signing_in.close()
+async def visit(
+    browser: Browser, address: str, secret: str | None, visits: Visits, path: str = f"{MEMORY}/memory"
+) -> None:
+    """Open a page in a browser that has loaded nothing before; without a key the page to sign in."""
     context = await browser.new_context()
-    await context.add_cookies(cookies)  # type: ignore[arg-type]  # as they were read
+    if secret is not None:
+        signing_in = await browser.new_context()
+        await signing_in.request.post(
+            f"{address}/pages/sign-in", form={"key": secret}, headers={"Origin": address}, max_redirects=0
+        )
+        await context.add_cookies(await signing_in.cookies())  # type: ignore[arg-type]  # as they were read
+        await signing_in.close()
     page = await context.new_page()
-    await page.goto(f"{address}/pages/{MEMORY}/{path}", wait_until="load")
+    await page.goto(f"{address}/pages/{path if secret is not None else 'sign-in'}", wait_until="load")
     measured = await page.evaluate(MEASURES)
     await context.close()
     visits.painted.append(measured["painted"])
@@ -140,7 +141,7 @@ async def measure(folder: Path, facts: int, rounds: int) -> list[str]:
     """Return the lines of the table."""
     secret = await prepare(folder, facts)
     first, warm, written = Visits(), Visits(), Visits()
-    searched, others = Visits(), Visits()
+    searched, others, nothing = Visits(), Visits(), Visits()
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
 
@@ -154,8 +155,12 @@ async def measure(folder: Path, facts: int, rounds: int) -> list[str]:
         with serving(folder) as address:
             await visit(browser, address, secret, Visits())
             await repeat(rounds, lambda _: visit(browser, address, secret, warm))
-            await repeat(rounds, lambda _: visit(browser, address, secret, searched, "memory?q=parcel"))
-            await repeat(rounds, lambda _: visit(browser, address, secret, others, "memory?page=100&status=all"))
+            await repeat(rounds, lambda _: visit(browser, address, secret, searched, f"{MEMORY}/memory?q=parcel"))
+            await repeat(
+                rounds, lambda _: visit(browser, address, secret, others, f"{MEMORY}/memory?page=100&status=all")
+            )
+
+            await repeat(rounds, lambda _: visit(browser, address, None, nothing))
 
             async def after_a_write(number: int) -> None:
                 await add_fact(folder, number)
@@ -170,6 +175,7 @@ async def measure(folder: Path, facts: int, rounds: int) -> list[str]:
         line("memory, page 100 of the list", others),
         line("memory, a search", searched),
         line("memory, after a write", written),
+        line("sign-in, for comparison", nothing),
         f"| REST, 50 facts | - | {shown(rest)} | - |",
     ]
 

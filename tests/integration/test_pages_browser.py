@@ -146,7 +146,7 @@ def test_sign_in_search_and_sign_out(tab: Tab, keys: Keys) -> None:
     tab.write("#key", keys.mira)
     with tab.page.expect_navigation():
         tab.page.keyboard.press("Enter")
-    assert "What is remembered of mira" in text_of(tab.page)
+    assert "What is remembered about mira" in text_of(tab.page)
     assert "Decisions that wait" in text_of(tab.page)
     tab.page.keyboard.press("/")
     tab.page.keyboard.type("Which seat do I prefer?")
@@ -325,7 +325,7 @@ def test_a_link_opens_the_pages_without_a_key(browser: Browser, keys: Keys, tmp_
         with opened(browser, address) as tab:
             tab.page.goto(link)
             tab.page.wait_for_url(f"{address}{MIRA}/memory")
-            assert "What is remembered of mira" in text_of(tab.page)
+            assert "What is remembered about mira" in text_of(tab.page)
         with opened(browser, address) as other:
             assert "Sign in" in text_of(other.open("/pages/"))
             assert other.page.request.get(link).status == 403

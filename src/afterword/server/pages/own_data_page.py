@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from afterword.errors import NotFound
+from afterword.server.pages.memory_page import SHOWN_STATUSES
 from afterword.server.pages.rendering import HEADERS
 from afterword.server.pages.visit import SCOPE, Visit, page_route
 from afterword.server.problems import Refused
@@ -26,10 +27,11 @@ MOST_ENTRIES = 50
 async def show_own_data(visit: Visit) -> Response:
     """Show what is held about a person, in counts, and what was done with it."""
     facts = (await visit.memory.facts(status="all")).facts
+    counts = Counter(str(fact.status) for fact in facts)
     entries = (await visit.app.audit(scope=visit.memory.scope, limit=MOST_ENTRIES)).entries
     return visit.render(
         "own_data.html",
-        statuses=Counter(str(fact.status) for fact in facts),
+        statuses={name: counts[name] for name in SHOWN_STATUSES if counts[name]},
         subjects=Counter(fact.subject for fact in facts if fact.is_served).most_common(20),
         fact_count=len(facts),
         session_count=(await visit.memory.sessions(limit=1)).total,
