@@ -156,8 +156,8 @@ def _order(rows: Sequence[Plain]) -> Order:
 
 def _assertion(rows: Sequence[Plain], scope: Scope) -> Assertion:
     row, details = rows[0], [json.loads(each[_DETAILS]) for each in rows]
-    kind, attribute, value, statement, speaker, authority, is_guess, *rest = details[0]
-    valid_from, valid_to, cue, outcome, is_flagged, tags, offset_s, *_ = rest
+    kind, attribute, value, statement, speaker, authority, is_guess = details[0][:7]
+    valid_from, valid_to, cue, outcome, is_flagged, tags, offset_s = details[0][7:14]
     first_at, last_at = (at and at_offset(moment(at), offset_s) for at in (valid_from, valid_to))
     # A statement without evidence has one row, whose evidence has no ordinal.
     evidence = sorted((each[-7:] for each in details if each[-7] is not None), key=itemgetter(0))
