@@ -34,8 +34,8 @@ class CurrentNames:
             statement = f"{statement.rstrip('.')} (formerly {fact.former_name})."
         subject = self.subject(fact.subject)
         exceptions = tuple(map(self.told, fact.exceptions))
-        told = replace(fact, subject=subject, statement=statement, value=value, exceptions=exceptions)
-        return replace(told, limited_to=limited_to or None, outcome=outcome or None)
+        renamed = replace(fact, subject=subject, statement=statement, value=value, exceptions=exceptions)
+        return replace(renamed, limited_to=limited_to or None, outcome=outcome or None)
 
     def subject(self, name: str) -> str:
         """Return the name that holds now for a subject."""
