@@ -224,3 +224,12 @@ async def test_what_was_withdrawn_stays_so_where_a_comparison_is_undone(store: S
     with store.writing() as transaction:
         ledger.revert_run(transaction, LENA, compared, SAID_AT)
     assert await told(store) == []
+
+
+async def test_what_is_limited_to_a_renamed_project_can_be_withdrawn(store: Store) -> None:
+    tea = stated("Lena drinks tea.", 1, value="tea", limited_to="Harrow Street Holdings")
+    run(store, "session:a", (tea, RENAMED))
+    (fact,) = [fact for fact in await facts_of(store) if tea.id in fact.assertion_ids]
+    word = PersonQuote("I drink no tea any more.", "user")
+    await request_withdrawal(store, LENA, fact, word=word, at=SAID_AT + timedelta(days=1))
+    assert tea.statement not in await told(store)

@@ -210,7 +210,7 @@ async def request_withdrawal(
             _evidence(statement, word),
             authority=_authority(word),
             said_at=moment_after(at, members),
-            limited_to=fact.limited_to,
+            limited_to=first.limited_to,
         )
         reason = "withdrawn on the person's word" if word else "withdrawn, approved by a person"
         judge = JUDGE if word else PERSON
