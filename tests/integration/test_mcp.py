@@ -343,7 +343,7 @@ async def test_a_finding_waits_for_a_person_and_is_then_told(mira: ScopeMemory, 
         await mira.set_finding_policy(["agent"])
         assert (await call(client, "save_finding", **STRINGS))["status"] == "waits for review"
         assert (await call(client, "list_findings"))["findings"] == []
-        assert (await call(client, "recall", query="Nylgut strings"))["found"] == []
+        assert (await call(client, "recall", query="Nylgut strings"))["findings"] == []
         (waiting,) = (await mira.review()).findings
         await mira.approve_finding(waiting.id)
         for answer in (await call(client, "list_findings"), await call(client, "list_findings", agent="agent")):
@@ -351,8 +351,8 @@ async def test_a_finding_waits_for_a_person_and_is_then_told(mira: ScopeMemory, 
             assert (finding["statement"], finding["agent"]) == (STRINGS["statement"], "agent")
             assert finding["after_tool_output"]
         assert (await call(client, "list_findings", agent="somebody"))["findings"] == []
-        (found,) = (await call(client, "recall", query="Nylgut strings"))["found"]
-        assert found["id"] == finding["id"]
+        (recalled,) = (await call(client, "recall", query="Nylgut strings"))["findings"]
+        assert recalled["id"] == finding["id"]
         assert STRINGS["statement"] in (await call(client, "get_context", question="strings"))["text"]
         # What the memory told the agent does not last longer because the agent says it again.
         assert (await call(client, "save_finding", **STRINGS))["message"] == "It is known already."

@@ -133,14 +133,14 @@ class FindingAnswer(BaseModel):
         )
 
 
-class FindingsAnswer(BaseModel):
+class FindingListAnswer(BaseModel):
     """What agents found, the newest first."""
 
     note: str = FOUND_BY_AGENTS
     findings: list[FindingAnswer]
 
     @classmethod
-    def of(cls, findings: Iterable[AgentFinding]) -> FindingsAnswer:
+    def of(cls, findings: Iterable[AgentFinding]) -> FindingListAnswer:
         """Return cleaned findings as an answer."""
         return cls(findings=list(map(FindingAnswer.of, findings)))
 
@@ -151,7 +151,7 @@ class RecallAnswer(BaseModel):
     note: str = BACKGROUND
     facts: list[FactAnswer] = Field(description="Facts that match, best first. Where all facts fit, the others follow.")
     said: list[TurnAnswer] = Field(description="What the person said about it, best first.")
-    found: list[FindingAnswer] = Field(description="What agents found about it, best first. No person said it.")
+    findings: list[FindingAnswer] = Field(description="What agents found about it, best first. No person said it.")
     known: int = Field(description="How many facts hold in all.")
 
     @classmethod
@@ -160,7 +160,7 @@ class RecallAnswer(BaseModel):
         return cls(
             facts=[FactAnswer.of(hit.fact, hit.score) for hit in results.hits if hit.fact is not None],
             said=[TurnAnswer.of(hit.turn, hit.score) for hit in results.hits if hit.turn is not None],
-            found=[FindingAnswer.of(hit.finding) for hit in results.hits if hit.finding is not None],
+            findings=[FindingAnswer.of(hit.finding) for hit in results.hits if hit.finding is not None],
             known=results.stored,
         )
 

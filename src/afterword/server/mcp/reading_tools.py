@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from afterword.server.mcp.answers import (
     ContextAnswer,
     FactsAnswer,
-    FindingsAnswer,
+    FindingListAnswer,
     HistoryAnswer,
     RecallAnswer,
     SessionsAnswer,
@@ -79,10 +79,10 @@ async def list_told_findings(
     ctx: CallerContext,
     agent: Annotated[str | None, Field(max_length=100, description="Only findings of the agent of this name.")] = None,
     limit: Limit = 20,
-) -> FindingsAnswer:
+) -> FindingListAnswer:
     """List what agents found by their own work and later conversations may use, the newest first."""
     with tool_errors():
-        return FindingsAnswer.of(await memory_of(ctx).findings(agent=agent, limit=limit))
+        return FindingListAnswer.of(await memory_of(ctx).findings(agent=agent, limit=limit))
 
 
 async def list_told_sessions(ctx: CallerContext, limit: Limit = 50, after: After = None) -> SessionsAnswer:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PER_PAGE = 50
+SHOWN_STATUSES = ("current", "contested", "pending", "superseded", "retracted", "expired")
+"""The statuses of facts in the order in which pages name them."""
 
 
 @dataclass(frozen=True, slots=True)

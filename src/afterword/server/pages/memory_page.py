@@ -12,13 +12,12 @@ from starlette.routing import BaseRoute
 
 from afterword import Fact, Review
 from afterword.client.values import FactOrder
-from afterword.server.pages.list_pages import PER_PAGE, PageOfList
+from afterword.server.pages.list_pages import PER_PAGE, SHOWN_STATUSES, PageOfList
 from afterword.server.pages.visit import SCOPE, Visit, page_route
 
 LATELY = 5
 MOST_REVIEWED_AT_ONCE = 1000
 KINDS = ("preference", "entity", "decision")
-SHOWN_STATUSES = ("current", "contested", "pending", "superseded", "retracted", "expired")
 
 
 @dataclass(frozen=True, slots=True)

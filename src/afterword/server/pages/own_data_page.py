@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from afterword.errors import NotFound
-from afterword.server.pages.memory_page import SHOWN_STATUSES
+from afterword.server.pages.list_pages import SHOWN_STATUSES
 from afterword.server.pages.rendering import HEADERS
 from afterword.server.pages.visit import SCOPE, Visit, page_route
 from afterword.server.problems import Refused
