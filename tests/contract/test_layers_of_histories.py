@@ -6,6 +6,7 @@ Each value is a word of its own, so a block that holds the word tells the value.
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Window
 from afterword.extractors.rules import RulesJudge
 from afterword.extractors.testing import OracleExtractor
-from afterword.facts.assertions import Kind, SpeechAct
+from afterword.facts.assertions import Cue, Kind, SpeechAct
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role
@@ -46,7 +47,7 @@ VALUES = {
 }
 SLOTS = {value: attribute for attribute, values in VALUES.items() for value in values}
 SECRET, COMMAND = "Snorkelby", "evil.example"
-MOVES = ("state", "state", "state", "withdraw", "erase", "mention", "off the record", "command")
+MOVES = ("state", "state", "state", "withdraw", "end", "erase", "mention", "off the record", "command")
 BUDGETS = (2_000, 130)
 
 
@@ -64,6 +65,7 @@ class Move:
         return {
             "state": slot,
             "withdraw": f"no longer {slot}",
+            "end": f"over is {slot}",
             "erase": f"forget {slot}",
             "mention": f"Which curtains suit somebody with {self.value}?",
             "off the record": f"Off the record: the curtains of {SECRET} are dreadful.",
@@ -81,11 +83,11 @@ sessions = st.lists(
 
 def stated(window: Window) -> list[Candidate]:
     """Return what people say in the window."""
-    acts = {"no longer ": SpeechAct.RETRACT, "forget ": SpeechAct.ERASE}
+    acts = {"no longer ": SpeechAct.RETRACT, "over is ": SpeechAct.RETRACT, "forget ": SpeechAct.ERASE}
     candidates = []
     for turn in window.turns:
         act = next((act for words, act in acts.items() if turn.text.startswith(words)), SpeechAct.STATE)
-        attribute, _, value = turn.text.removeprefix("no longer ").removeprefix("forget ").partition(": ")
+        attribute, _, value = re.sub("^(no longer|over is|forget) ", "", turn.text).partition(": ")
         if turn.role is Role.HUMAN and SLOTS.get(value) == attribute:
             candidates.append(
                 Candidate(
@@ -96,6 +98,7 @@ def stated(window: Window) -> list[Candidate]:
                     statement=f"The user's {attribute} is {value}.",
                     evidence=[Citation(turn=turn.number, quote=turn.text)],
                     act=act,
+                    cue=Cue.CHANGE if turn.text.startswith("over is ") else None,
                 )
             )
     return candidates
@@ -129,12 +132,24 @@ async def live(store: Store, history: Sessions, forgotten: str | None) -> list[F
         return lookup.read_facts(transaction, LENA, at=LATER)
 
 
-def gone_values(history: Sessions, facts: Sequence[Fact]) -> set[str]:
+def gone_values(history: Sessions, facts: Sequence[Fact], ended: set[str]) -> set[str]:
     """Return the values that were taken back or asked to be forgotten, and not said again; none that holds."""
-    last = {move.value: move.kind for moves in history for move in moves if move.kind in ("state", "withdraw", "erase")}
-    withdrawn = {value for value, kind in last.items() if kind != "state"}
-    withdrawn |= {fact.value for fact in facts if fact.status is Status.RETRACTED}
+    withdrawn = set[str]()
+    for move in (move for moves in history for move in moves):
+        if move.kind == "state":
+            withdrawn.discard(move.value)
+        elif move.kind in ("withdraw", "erase"):
+            withdrawn.add(move.value)
+    withdrawn |= {fact.value for fact in facts if fact.status is Status.RETRACTED and fact.id not in ended}
     return withdrawn - {fact.value for fact in facts if fact.is_served}
+
+
+def ended_facts(store: Store, facts: Sequence[Fact]) -> set[str]:
+    """Return the ids of the facts of which somebody said that they are over."""
+    with store.reading() as transaction:
+        said = lookup.read_knowledge(transaction, LENA).assertions
+    ends = {each.id for each in said if each.act is SpeechAct.RETRACT and each.cue is Cue.CHANGE}
+    return {fact.id for fact in facts if fact.retired_by in ends}
 
 
 async def layers_of(store: Store, question: str, budget_tokens: int) -> Layers:
@@ -145,14 +160,15 @@ async def layers_of(store: Store, question: str, budget_tokens: int) -> Layers:
 
 async def check_layers(store: Store, history: Sessions, forgotten: str | None) -> None:
     facts = await live(store, history, forgotten)
-    gone = gone_values(history, facts) | {SECRET, COMMAND}
+    ended = ended_facts(store, facts)
+    gone = gone_values(history, facts, ended) | {SECRET, COMMAND}
     if forgotten is not None and forgotten not in {fact.value for fact in facts}:
         was_stated = any(move == Move("state", forgotten) for moves in history for move in moves)
         gone |= {forgotten} if was_stated else set()
     served = {fact.id for fact in facts if fact.is_served}
-    held_before = {fact.id for fact in facts if fact.status in (Status.SUPERSEDED, Status.EXPIRED)}
+    held_before = ended | {fact.id for fact in facts if fact.status in (Status.SUPERSEDED, Status.EXPIRED)}
     held = {fact.value for fact in facts if fact.is_served}
-    superseded = {fact.value for fact in facts if fact.status is Status.SUPERSEDED} - held
+    superseded = {fact.value for fact in facts if fact.status is Status.SUPERSEDED or fact.id in ended} - held
     present = [f"Which curtains suit somebody with {word}?" for word in (*sorted(SLOTS), SECRET)]
     past = [f"Which {SLOTS[value]} was it before that, {value}?" for value in sorted(SLOTS)]
     for budget_tokens in BUDGETS:

@@ -13,6 +13,7 @@ from afterword.facts.assertions import (
     OWNER,
     Assertion,
     Authority,
+    Cue,
     Evidence,
     EvidenceKind,
     Kind,
@@ -134,6 +135,15 @@ async def test_a_value_that_was_withdrawn_or_wrong_is_in_no_layer(store: Store, 
     await keep(store, BERGEN, later, verdicts=(replace(MOVED, relation=relation),))
     for query in ("Which curtains for the flat in Bergen?", "Where did I live before that, in Bergen?"):
         assert names(await lines(store, query), "Bergen") == []
+
+
+async def test_what_is_over_is_told_as_held_before(store: Store) -> None:
+    over = replace(TROMSO, act=SpeechAct.RETRACT, value="Bergen", cue=Cue.CHANGE)
+    await keep(store, BERGEN, over, verdicts=(replace(MOVED, relation=Relation.RETRACTS),))
+    shown = names(await lines(store, "Where did I live before that?"), "Bergen")
+    assert any(line == "- 2026-03-01: Lena lives in Bergen" for line in shown), shown
+    now = await lines(store, "Which curtains go with the flat in Bergen?")
+    assert [line for line in names(now, "Bergen") if "user:" in line] == []
 
 
 async def test_a_value_that_was_asked_to_be_forgotten_is_in_no_layer(store: Store) -> None:

@@ -24,13 +24,15 @@ from afterword.recall.block import (
 )
 from afterword.recall.line_cache import LineCache, frame_tokens, heading_tokens, missing_tokens
 
-SHARE_OF_FACTS = 0.4
-SHARE_OF_FORMER = 0.15
+SHARE_OF_FACTS = 0.3
+SHARE_OF_FORMER = 0.1
 SHARE_OF_FORMER_ASKED = 0.35
 """The share of former facts if the question is about the past."""
 SHARE_OF_FINDINGS = 0.1
 """The share of what agents found, which comes after everything that a person said."""
-MOST_TURNS_BESIDE_ALL = 6
+SHARE_OF_TURNS = 0.3
+"""The share that facts leave to turns if all facts are told: much of what is asked is in no fact."""
+MOST_TURNS_BESIDE_ALL = 12
 """The largest number of turns that are told if all facts are told."""
 
 
@@ -42,7 +44,7 @@ class LayerSources:
     first. `ranked` are the facts that match the question, best first. `latest` are all facts that hold, the last said
     first. `former` are the facts that held before, newest first, and `former_ranked` those of them that match. `said`
     are the turns that match the question, best first. `findings` are what agents found: what matches the question,
-    then the newest.
+    then the newest. `has_turns` says whether there are turns that a question could match.
     """
 
     all_facts: Sequence[Fact] | None
@@ -53,6 +55,7 @@ class LayerSources:
     former_ranked: Sequence[FormerFact] = ()
     said: Iterable[SaidTurn] = ()
     findings: Sequence[AgentFinding] = ()
+    has_turns: bool = False
     is_about_the_past: bool = False
 
 
@@ -174,14 +177,14 @@ class _Selection:
                 if passed_over >= MAX_PASSED_OVER:
                     return
 
-    def take_all(self, entries: Sequence[Entry]) -> bool:
-        """Put all entries into the stable part if all fit; return whether they do."""
+    def take_all(self, entries: Sequence[Entry], *, reserve: int = 0) -> bool:
+        """Put all entries into the stable part if all fit and leave `reserve` tokens; return whether they do."""
         headings = {(False, entry_heading(entry)) for entry in entries} - self._headings
         total = 0 if False in self._opened or not entries else self._frame_cost(is_asked=False)
         total += sum(heading_tokens(heading) for _, heading in headings)
         for entry in entries:
             total += self._lines.tokens(entry)
-            if total > self.left:
+            if total > self.left - reserve:
                 return False
         return all(self.take(entry, is_asked=False) for entry in entries)
 
@@ -208,19 +211,25 @@ def fit_whole(facts: Sequence[Fact], *, label: str, budget_tokens: int, lines: L
     return _Selection(label, budget_tokens, lines).take_all(facts)
 
 
+def room_for_facts(budget_tokens: int, *, has_turns: bool) -> int:
+    """Return how many tokens all facts that hold may cost. It is the same for every question, as the stable part is."""
+    return budget_tokens - (int(SHARE_OF_TURNS * budget_tokens) if has_turns else 0)
+
+
 def choose_layers(sources: LayerSources, *, label: str, budget_tokens: int, lines: LineCache | None = None) -> Layers:
     """Return what an agent is told within the budget.
 
-    If all facts that hold fit, all are told, then all former facts if these fit too, then turns. Otherwise the flagged
+    If all facts that hold fit beside the share of the turns, all are told, then all former facts if these fit too, then
+    turns. Otherwise the flagged
     facts come first. Then come the facts, former facts and turns that match the question, each within its share. More
     facts fill the rest. If the question is about the past, former facts get a larger share. What agents
     found gets a small share.
     """
     selection = _Selection(label, budget_tokens, lines or LineCache())
     if sources.all_facts is not None and selection.take_all(in_block_order(sources.all_facts)):
-        if not selection.take_all(sources.former):
-            selection.take_many(sources.former_ranked, share_tokens=selection.left // 2)
-            selection.take_many(sources.former, share_tokens=selection.left // 2)
+        reserve = budget_tokens - room_for_facts(budget_tokens, has_turns=sources.has_turns)
+        if not selection.take_all(sources.former, reserve=reserve):
+            _take_some_former(selection, sources, 0 if sources.is_about_the_past else reserve)
         _take_findings(selection, sources, budget_tokens)
         selection.take_many(sources.said, share_tokens=selection.left, most=MOST_TURNS_BESIDE_ALL)
     else:
@@ -229,6 +238,12 @@ def choose_layers(sources: LayerSources, *, label: str, budget_tokens: int, line
     if selection.left < 0:
         return Layers(label)
     return _in_order(selection.layers)
+
+
+def _take_some_former(selection: _Selection, sources: LayerSources, reserve: int) -> None:
+    """Put former facts into the part for the question, those that match first; leave `reserve` tokens and a half."""
+    for former in (sources.former_ranked, sources.former):
+        selection.take_many(former, share_tokens=max(selection.left - reserve, 0) // 2)
 
 
 def _take_findings(selection: _Selection, sources: LayerSources, budget_tokens: int) -> None:

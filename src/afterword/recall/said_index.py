@@ -15,7 +15,7 @@ from afterword.recall.served_turns import served_turn
 from afterword.recall.unit_table import UnitTable
 
 MOST_CANDIDATES = 80
-LEAST_COVERAGE = 0.3
+LEAST_COVERAGE = 0.15
 """A turn bears on a question if it holds so much of the weight of the question's rarest words."""
 RAREST = 8
 NEXT_TURN, TURN_BEFORE = 0.25, 0.1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ import numpy
 from sqlalchemy import bindparam, or_, select
 from sqlmodel import Session, col
 
-from afterword.facts.assertions import Relation, SpeechAct
+from afterword.facts.assertions import Cue, Relation, SpeechAct
 from afterword.facts.fact import Fact, Status
 from afterword.facts.findings import AgentFinding, FindingStatus
 from afterword.facts.scopes import Scope
@@ -38,6 +38,7 @@ from afterword.store.tables import AssertionRow, FactAssertionRow, RunWindowRow,
 
 MOST_TURNS = 300_000
 """How many turns of all scopes are kept at most."""
+_REPLACED_OR_ENDED = (Status.SUPERSEDED, Status.RETRACTED)
 MOST_FINDINGS = 300
 """How many findings of one scope are searched: the newest."""
 
@@ -115,10 +116,15 @@ class LayerSource:
 @dataclass(frozen=True, slots=True)
 class _Reading:
     """What is read of a scope besides its facts: its turns, the words of the values of statements that belong to no
-    fact, the ids of statements that another one corrects, and what agents found."""
+    fact, the ids of statements that another one corrects, and what agents found.
+
+    `ends` are the statements that something no longer holds, with the words of their values: they end what was so, and
+    take nothing back.
+    """
 
     turns: SpokenTurns
     unlinked: frozenset[Words]
+    ends: Mapping[str, Words]
     corrected: frozenset[str]
     findings: tuple[IndexedFinding, ...] = ()
 
@@ -167,11 +173,15 @@ def _read_scope(transaction: Session, view: View, cache: _SourceCache, privacy: 
     turns = read_spoken_turns(
         connection, scope, now, known.turns if known is not None else None, with_others=with_others
     )
-    unlinked = _UNLINKED.ask(connection, scope=now.key)
+    unlinked = [
+        (name, frozenset(terms(value or statement)), (act, cue) == (str(SpeechAct.RETRACT), str(Cue.CHANGE)))
+        for name, value, statement, act, cue in _UNLINKED.ask(connection, scope=now.key)
+    ]
     corrected = _CORRECTED.ask(connection, scope=now.key, corrects=str(Relation.CORRECTS))
     reading = cache.spoken[scope] = _Reading(
         turns,
-        frozenset(frozenset(terms(value or statement)) for value, statement in unlinked),
+        frozenset(words for _, words, is_end in unlinked if not is_end),
+        {name: words for name, words, is_end in unlinked if is_end},
         frozenset(name for (name,) in corrected),
         _indexed_findings(transaction, scope, privacy),
     )
@@ -198,8 +208,8 @@ class _Ended:
     """The former facts, and the values and turns that agents may not be told because their facts have ended."""
 
     def __init__(self, view: View, reading: _Reading) -> None:
-        self._view, self._corrected = view, reading.corrected
-        self.gone_values, self.superseded_values = set(reading.unlinked), set[Words]()
+        self._view, self._corrected, self._ends = view, reading.corrected, reading.ends
+        self.gone_values, self.superseded_values = set(reading.unlinked), set(reading.ends.values())
         self.gone_places, self.superseded_places = set(view.snapshot.unlinked), set[TurnPlace]()
         self.former: list[Fact] = []
 
@@ -207,7 +217,7 @@ class _Ended:
         """Add a fact that has ended."""
         history = stored.history(self._view.snapshot.scope)
         is_plan = _is_replaced_plan(history, self._corrected)
-        is_gone = not is_plan and _is_gone(history)
+        is_gone = not is_plan and _is_gone(history, self._ends)
         (self.gone_places if is_gone else self.superseded_places).update(stored.sources)
         if is_gone and not history.may_be:
             self.gone_values.add(stored.value_words)
@@ -227,9 +237,10 @@ class _Ended:
 
     def _add_former(self, stored: StoredFact, *, is_plan: bool) -> None:
         fact = self._view.fact(stored)
-        if fact.status is Status.SUPERSEDED:
+        if fact.status in _REPLACED_OR_ENDED:
             self.superseded_values.add(stored.value_words)
-        is_held = fact.status in (Status.SUPERSEDED, Status.EXPIRED) and (fact.valid_from is not None or is_plan)
+        has_ended = fact.status in _REPLACED_OR_ENDED or fact.status is Status.EXPIRED
+        is_held = has_ended and (fact.valid_from is not None or is_plan)
         if is_held and not stored.is_instruction:
             self.former.append(fact)
 
@@ -270,9 +281,10 @@ def _is_replaced_plan(history: FactHistory, corrected: frozenset[str]) -> bool:
     return was_announced and was_replaced and not is_wrong and not history.may_be
 
 
-def _is_gone(history: FactHistory) -> bool:
+def _is_gone(history: FactHistory, ends: Container[str]) -> bool:
     """Return whether a fact was withdrawn or wrong from the start, in whole or in part, or whom it is about is open."""
-    was_withdrawn = any(span.ending is Status.RETRACTED and span.by is not None for span in history.spans)
+    withdrawals = (span.by for span in history.spans if span.ending is Status.RETRACTED and span.by is not None)
+    was_withdrawn = any(name not in ends for name in withdrawals)
     return bool(history.may_be) or not history.spans or history.undone_by is not None or was_withdrawn
 
 
@@ -310,7 +322,8 @@ def _unlinked_statements() -> Any:
         col(FactAssertionRow.assertion_id) == col(AssertionRow.id)
     )
     is_named = or_(col(AssertionRow.value) != "", col(AssertionRow.act) == str(SpeechAct.STATE))
-    return select(*plain_columns([(AssertionRow, "value"), (AssertionRow, "statement")])).where(
+    names = ("id", "value", "statement", "act", "cue")
+    return select(*plain_columns([(AssertionRow, name) for name in names])).where(
         col(AssertionRow.scope_id) == key, ~in_fact.exists(), col(AssertionRow.id).in_(live), is_named
     )
 

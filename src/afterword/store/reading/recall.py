@@ -15,7 +15,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
 from afterword.recall.block import FormerFact, SaidTurn, in_block_order, scope_label
 from afterword.recall.bm25 import Array
-from afterword.recall.layers import Layers, LayerSources, choose_layers, fit_whole
+from afterword.recall.layers import Layers, LayerSources, choose_layers, fit_whole, room_for_facts
 from afterword.recall.past_questions import is_about_the_past
 from afterword.recall.ranking import MeaningScores
 from afterword.recall.vectors import Embedder
@@ -90,8 +90,9 @@ async def recall(
     view = await _view(store, scope, at, views or view_cache_of(store), patience_s)
     served = view.served_places(kinds)
     label = scope_label(scope)
-    whole = _all_if_they_fit(view, served, label, budget_tokens)
     source = await layer_source(store, view)
+    has_turns = kinds is None and source.said.count > 0
+    whole = _all_if_they_fit(view, served, label, room_for_facts(budget_tokens, has_turns=has_turns))
     is_past = is_about_the_past(query)
     query = view.names.with_other_names(query)
     units: Units = []
@@ -107,6 +108,7 @@ async def recall(
         flagged=flagged,
         ranked=[view.shown(unit) for unit, _ in units if isinstance(unit, StoredFact)],
         latest=map(view.shown, map(view.snapshot.table.unit, served[::-1])),
+        has_turns=has_turns,
         is_about_the_past=is_past,
     )
     if kinds is None:
