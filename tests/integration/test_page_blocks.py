@@ -119,7 +119,12 @@ PAGES = {
     "docs/explanations/undo.md": Fragments(),
     "docs/findings.md": Fragments(prepare=a_finding),
     "docs/observability.md": Fragments(),
-    "docs/quality.md": Fragments({"make": "test_eval.py scores the same recording"}),
+    "docs/quality.md": Fragments(
+        {
+            "make": "test_eval.py scores the same recording",
+            "afterword eval": "the scenarios lie beside the checkout; test_asking.py asks questions and plays them back",
+        }
+    ),
     "docs/reference/python.md": Fragments(prepare=autogen_client),
     "docs/reference/settings.md": Fragments(prepare=a_saved_session_and_a_model),
     "docs/service.md": Fragments(
