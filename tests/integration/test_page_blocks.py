@@ -122,7 +122,7 @@ PAGES = {
     "docs/quality.md": Fragments(
         {
             "make": "test_eval.py scores the same recording",
-            "afterword eval": "the scenarios lie beside the checkout; test_asking.py asks questions and plays them back",
+            "afterword eval": "the scenarios lie beside the checkout; test_asking.py does the same",
         }
     ),
     "docs/reference/python.md": Fragments(prepare=autogen_client),
