@@ -83,7 +83,12 @@ def import_command(
         counts |= {"quarantined": imported.quarantined, "forgotten": imported.forgotten, "held": imported.held}
         print_pairs(counts, as_json=as_json)
         if imported.run_id is None:
-            console(to_errors=True).print("nothing changed: all of it was imported, or forgotten, before")
+            reason = (
+                "every memory in it reads like an instruction to an assistant, or was forgotten before"
+                if imported.quarantined
+                else "all of it was imported, or forgotten, before"
+            )
+            console(to_errors=True).print(f"nothing changed: {reason}")
         return
     if chosen_scope(user, scope) is not None:
         raise ArgumentInvalid("an export names its memories itself; --user and --scope go with --from")
