@@ -40,7 +40,7 @@ import afterword
 from afterword import ProcessingOptions
 from afterword.agents.agent_framework import FactMemoryProvider
 
-User = Annotated[str, Header(alias="X-User")]
+User = Annotated[str, Header(alias="X-User", min_length=1)]
 """Who asks. A real service takes it from its sign-in, never from what a caller may write."""
 
 

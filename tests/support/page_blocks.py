@@ -219,6 +219,7 @@ class PageRunner:
         parser.add_argument("-d")
         parser.add_argument("-X")
         parser.add_argument("-f", action="store_true")
+        parser.add_argument("-w")
         request = parser.parse_args(words[1:])
         headers = dict(header.split(": ", 1) for header in request.H)
         method = request.X or ("POST" if request.d else "GET")
