@@ -41,8 +41,9 @@ SYSTEM = "You help with travel."
 
 def answer(prompt: str) -> str:
     """Return what a model would say that reads this prompt."""
-    seat = "window" if "window seat" in prompt else "any"
-    home = next((place for place in ("Bergen", "Oslo") if f"lives in {place}" in prompt), None)
+    holds_now = prompt.partition("Held before, and no longer:")[0]
+    seat = "window" if "window seat" in holds_now else "any"
+    home = next((place for place in ("Bergen", "Oslo") if f"lives in {place}" in holds_now), None)
     return f"From {home or 'where?'}, {seat} seat."
 
 

@@ -147,6 +147,8 @@ class Worker:
         self._register_tasks(app)
         await retry_stalled(app)
         await self._sweep(app)
+        if once and not await _is_open(app):
+            return JobResult({"sessions processed": 0})
         working = asyncio.ensure_future(
             app.run_worker_async(
                 queues=[QUEUE],
@@ -158,8 +160,10 @@ class Worker:
         )
         while once and not working.done() and await _is_open(app):
             await asyncio.wait({working}, timeout=POLL_S)
-        if once:
+        while once and not working.done():
+            # Procrastinate loses a cancellation that comes while it registers the worker.
             working.cancel()
+            await asyncio.wait({working}, timeout=PATIENCE_S)
         with suppress(asyncio.CancelledError):
             await working
         if self.refresher is not None:
