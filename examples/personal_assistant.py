@@ -10,6 +10,7 @@ a new agent. The user states language, units and level once, and changes the uni
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -37,6 +38,7 @@ VISITS = (
     ("friday", "I no longer prefer metric units. I prefer imperial units. How far is Bergen?"),
     ("sunday", "How far is Oslo?"),
 )
+_TELLS_OF_THE_PAST = re.compile(r"- \d{4}-\d\d-\d\d")
 
 
 class ScriptedModel(ReplayChatCompletionClient):
@@ -53,7 +55,8 @@ class ScriptedModel(ReplayChatCompletionClient):
 
 
 def _answer(prompt: str, *, place: str) -> str:
-    is_metric = prompt.rfind("metric") > prompt.rfind("imperial")
+    holds_now = "\n".join(line for line in prompt.splitlines() if not _TELLS_OF_THE_PAST.match(line))
+    is_metric = holds_now.rfind("metric") > holds_now.rfind("imperial")
     distance = "200 km" if is_metric else "124 miles"
     if "German" not in prompt:
         return f"It is {distance} to {place}."
