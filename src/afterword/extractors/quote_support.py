@@ -1,8 +1,9 @@
 """Decide whether the quoted sentences of a conversation say what a candidate states. Pure.
 
 A quote alone supports nothing, since the quote "I" stands in almost every turn. So the words of the value must stand in
-the sentences that are quoted. A value may be worded differently: a third of its content is enough, compared by stems.
-But no name and no number may appear that nobody has said, and a date must be said or computed from words of time.
+the sentences that are quoted. A value may be worded differently: a third of its content is enough, compared by stems, or
+three quarters of the whole statement. A person who says no to an agent's words denies just these. But no name and no
+number may appear that nobody has said, and a date must be said or computed from words of time.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from afterword.extractors.said_words import SaidWords, content_size, plain_text,
 from afterword.facts.words import phrase_pattern
 
 FEWEST_SAID = 1 / 3
-"""The share of a value's content that must be said. Measured on recorded extractions: none of them lies below it."""
+"""The share of a value's content that must be said, unless nearly the whole statement was said."""
 
 _FEWEST_TO_COMPLETE = 0.6
 """If the person said this share, the agent's sentence that they answer may add names and numbers: a price, a date."""
