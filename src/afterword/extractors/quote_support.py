@@ -1,9 +1,9 @@
 """Decide whether the quoted sentences of a conversation say what a candidate states. Pure.
 
-A quote alone supports nothing, since the quote "I" stands in almost every turn. So the words of the value must stand in
-the sentences that are quoted. A value may be worded differently: a third of its content is enough, compared by stems, or
-three quarters of the whole statement. A person who says no to an agent's words denies just these. But no name and no
-number may appear that nobody has said, and a date must be said or computed from words of time.
+A quote alone supports nothing, since the quote "I" stands in almost every turn. So the words of the value must stand
+in the sentences that are quoted. A value may be worded differently: a third of its content is enough, compared by
+stems, or three quarters of the whole statement. A person who says no to an agent's words denies just these. But no
+name and no number may appear that nobody has said, and a date must be said or computed from words of time.
 """
 
 from __future__ import annotations
