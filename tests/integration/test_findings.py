@@ -49,7 +49,7 @@ async def test_a_model_is_asked_with_a_prompt_of_its_own_and_its_cost_is_booked_
 
 
 async def test_an_agent_saves_what_it_found_by_a_tool(store: Store) -> None:
-    memory = FactMemory(user="lena", store=store)
+    memory = FactMemory(user="lena", store=store, timeout_s=60)
     from afterword.agents.finding_tool import SaveFindingTool
 
     asked = call("save_finding", statement=STRINGS, topic="strings")

@@ -240,10 +240,14 @@ class PageRunner:
         with self.commands.surroundings(environment or self.environment) as patch:
             patch.setattr(sys, "argv", arguments or [""])
             patch.syspath_prepend(self.commands.folder)
+            # A file of the reader may be called like a module of the tests.
+            for file in self.commands.folder.glob("*.py"):
+                patch.delitem(sys.modules, file.stem, raising=False)
             try:
                 yield
             finally:
-                for name in set(sys.modules) - known:
+                own = (set(sys.modules) - known) | {file.stem for file in self.commands.folder.glob("*.py")}
+                for name in own & set(sys.modules):
                     if str(getattr(sys.modules[name], "__file__", "")).startswith(str(self.commands.folder)):
                         del sys.modules[name]
 
