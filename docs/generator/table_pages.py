@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from sqlalchemy import Column, Table
 from sqlmodel import SQLModel
@@ -19,9 +19,9 @@ def store_tables() -> str:
 
 
 def _parts() -> Iterator[str]:
-    rows = {holding.table.__table__: holding for holding in ERASABLE_TABLES}  # type: ignore[attr-defined]
+    rows = {str(holding.table.__tablename__): holding for holding in ERASABLE_TABLES}
     for name, store_table in sorted(SQLModel.metadata.tables.items()):
-        holding = rows[store_table]
+        holding = rows[name]
         yield f"## {code(name)}"
         yield prose(inspect.cleandoc(holding.table.__doc__ or ""))
         yield table(
@@ -33,14 +33,13 @@ def _columns(store_table: Table) -> Iterator[Column[object]]:
     yield from store_table.columns
 
 
-def _row(column: Column[object], words: object) -> tuple[str, str, str, str]:
+def _row(column: Column[object], words: Container[str]) -> tuple[str, str, str, str]:
     references = ", ".join(key.target_fullname for key in column.foreign_keys)
     keys = [*(["primary"] if column.primary_key else []), *([f"of {code(references)}"] if references else [])]
     nullable = " or null" if column.nullable else ""
-    holds_words = column.name in words  # type: ignore[operator]
     return (
         code(column.name),
         f"{str(column.type).lower()}{nullable}",
         ", ".join(keys),
-        "erased by `forget`" if holds_words else "",
+        "erased by `forget`" if column.name in words else "",
     )
