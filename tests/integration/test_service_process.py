@@ -27,7 +27,7 @@ from nursery import Child
 from service import said
 from service_processes import served
 
-KILLS, SOAK_KILLS = 3, 100
+KILLS, SOAK_KILLS = 5, 100
 
 
 @pytest.fixture(params=["file", "postgres"])
