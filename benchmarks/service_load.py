@@ -31,27 +31,34 @@ from urllib.parse import quote
 import uvicorn
 from fastapi import APIRouter, Depends
 from fastapi.responses import JSONResponse
-from recall_speed import fill, opened, sentence
+from recall_speed import TABLES, fill, opened, scope_row, sentence
+from sqlalchemy import Insert, Integer, Table, Text, insert, literal, select
 
 import afterword
 from afterword.server.access import Memory, own_memory
 from afterword.server.app import create_app
 from afterword.server.connections import TimedConnection
+from afterword.server.garbage_collection import short_pauses
 from afterword.setting_sections import EmbeddingOptions, ServerOptions, StoreOptions
 from afterword.settings import Settings
+from afterword.store.database.compaction import analyze
+from afterword.store.database.engine import Store
 from afterword.store.database.urls import store_url
+from afterword.store.tables import ScopeRow
 
 RECALL, EMPTY = "/v1/memory/recall", "/v1/memory/nothing"
+MOST_WRITTEN = 50
+"""So many memories are written fact by fact; others are copies of these with ids of their own, which is much faster."""
 ROUNDS = 3
 """How often each route is measured in turn; a phase lasts a third of `--seconds`."""
 
 
-def settings_of(url: str) -> Settings:
+def settings_of(url: str, cache_mb: int | None = None) -> Settings:
     """Return the settings of the service: words alone, so that no model of vectors is measured."""
-    return Settings(store=StoreOptions(url=url), embedding=EmbeddingOptions(kind="none"))
+    return Settings(store=StoreOptions(url=url, cache_mb=cache_mb), embedding=EmbeddingOptions(kind="none"))
 
 
-async def serve(url: str, port: int) -> None:
+async def serve(url: str, port: int, cache_mb: int | None) -> None:
     """Serve the store, with a route beside recall that does nothing."""
     router = APIRouter(dependencies=[Depends(own_memory)])
 
@@ -59,13 +66,14 @@ async def serve(url: str, port: int) -> None:
     async def nothing(_memory: Memory, _q: str = "", _limit: int = 10) -> JSONResponse:
         return JSONResponse({"memories": []})
 
-    async with afterword.open(settings=settings_of(url)) as app:
+    async with afterword.open(settings=settings_of(url, cache_mb)) as app:
         service = create_app(app, ServerOptions(requests_per_minute=10**9))
         service.include_router(router)
         config = uvicorn.Config(
             service, port=port, access_log=False, log_config=None, ws="none", http=TimedConnection, proxy_headers=False
         )
-        await uvicorn.Server(config).serve()
+        async with short_pauses():
+            await uvicorn.Server(config).serve()
 
 
 @dataclass
@@ -126,6 +134,34 @@ async def load(
     return measured
 
 
+async def fill_all(store: Store, scopes: int, size: int) -> None:
+    """Write `scopes` memories of `size` facts each."""
+    written = min(scopes, MOST_WRITTEN)
+    await fill(store, written, size, vectors=False)
+    with store.connecting(writing=True) as connection:
+        for first in range(written, scopes, written):
+            count = min(written, scopes - first)
+            connection.execute(insert(ScopeRow), [scope_row(number) for number in range(first, first + count)])
+            for table in TABLES[1:]:
+                connection.execute(_copied(table.metadata.tables[str(table.__tablename__)], first, count))
+        analyze(connection)
+
+
+def _copied(table: Table, first: int, count: int) -> Insert:
+    """Return the statement that copies the rows of the first `count` memories to those from `first` on."""
+    prefix, beyond = f"{first:06d}", f"a{count:06d}"
+    columns: dict[str, Any] = {column.name: column for column in table.columns}
+    for name in ("id", "lead_id", "assertion_id", "fact_id"):
+        if name in columns:
+            columns[name] = literal(prefix, Text).concat(columns[name])
+    key = next(table.columns[name] for name in ("id", "assertion_id") if name in columns)
+    if "scope_id" in columns:
+        columns["scope_id"] = columns["scope_id"] + literal(first, Integer)
+    # The ids of the first memories begin with a letter and the number of the memory, those of copies with a digit.
+    rows = select(*columns.values()).where(key < beyond, key >= "a")
+    return table.insert().from_select(list(columns), rows)
+
+
 def resident_mb(pid: int) -> float:
     """Return the resident memory of a process."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
@@ -144,13 +180,15 @@ async def measure(options: argparse.Namespace, folder: Path, server: Any | None)
     """Return the lines of one database."""
     name = "SQLite" if server is None else "PostgreSQL"
     async with opened(folder, "load", server) as store:
-        await fill(store, options.scopes, options.facts, vectors=False)
+        await fill_all(store, options.scopes, options.facts)
     url = store_address("load", folder, server)
     async with afterword.open(settings=settings_of(url)) as app:
         secrets = [(await app.keys.create(user=f"user-{number}")).secret for number in range(options.scopes)]
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [sys.executable, __file__, "--serve", url, "--port", str(port)]
+    if options.cache_mb is not None:
+        command += ["--cache-mb", str(options.cache_mb)]
     process = subprocess.Popen(command)  # noqa: ASYNC220 - it starts once
     try:
         await _until_listening(port)
@@ -162,7 +200,9 @@ async def measure(options: argparse.Namespace, folder: Path, server: Any | None)
             await load(port, RECALL, secrets, 16, count=options.requests // 4)
             memory.append(resident_mb(process.pid))
         shown = ", ".join(f"{size:.0f}" for size in memory)
-        return [*lines, f"| {name} | resident memory over {options.requests:,} recalls, MB: {shown} | | | | | |"]
+        text = f"{name}: resident memory over {options.requests:,} recalls, MB: {shown}"
+        print(text, flush=True)  # noqa: T201 - so that a long run that is stopped has shown something
+        return [*lines, text]
     finally:
         process.terminate()
         process.wait()
@@ -176,7 +216,9 @@ async def _row(name: str, port: int, secrets: Sequence[str], connections: int, s
     empty, recall = loads[EMPTY], loads[RECALL]
     p50, p99 = (f"{recall.percentile(share):.1f} ({empty.percentile(share):.1f})" for share in (50, 99))
     ratio = recall.rate / empty.rate
-    return f"| {name} | {connections} | {recall.rate:.0f} | {empty.rate:.0f} | {ratio:.2f} | {p50} | {p99} |"
+    row = f"| {name} | {connections} | {recall.rate:.0f} | {empty.rate:.0f} | {ratio:.2f} | {p50} | {p99} |"
+    print(row, f"load {os.getloadavg()[0]:.1f}", flush=True)  # noqa: T201 - so that a stopped run has shown something
+    return row
 
 
 async def _until_listening(port: int) -> None:
@@ -199,13 +241,14 @@ async def main() -> None:
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 16, 64])
     parser.add_argument("--seconds", type=float, default=10.0, help="for each route and number of connections")
     parser.add_argument("--requests", type=int, default=200_000, help="recalls over which the memory is watched")
+    parser.add_argument("--cache-mb", type=int, help="the setting of this name; by default a quarter of the memory")
     parser.add_argument("--postgres", action="store_true", help="also on a PostgreSQL server started for this run")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        await serve(options.serve, options.port)
+        await serve(options.serve, options.port, options.cache_mb)
         return
     head = [
         "# The service under load",
@@ -233,7 +276,8 @@ async def main() -> None:
         f"{machine}; load of the machine at the beginning {began_at:.1f}. Command: `benchmarks/service_load.py "
         f"{' '.join(sys.argv[1:])}`. One service process; the client is a process of its own.",
     ]
-    text = "\n".join([*head, *lines, *tail, ""])
+    rows, notes = [line for line in lines if line.startswith("|")], [line for line in lines if not line.startswith("|")]
+    text = "\n".join([*head, *rows, "", *(f"- {note}" for note in notes), *tail, ""])
     print(text)  # noqa: T201 - a benchmark prints its result
     if options.out:
         options.out.write_text(text, encoding="utf-8")

@@ -33,7 +33,7 @@ def _read() -> MemorySettings:
     return MemorySettings(
         url=configured.store.url,
         privacy=configured.store_privacy(),
-        connections=configured.store.connections(),
+        limits=configured.store.limits(),
         embedder=embedder,
         budget_tokens=configured.recall.budget_tokens,
         timeout_s=configured.recall.timeout_s,

@@ -14,7 +14,7 @@ from afterword.facts.assertions import Kind
 from afterword.privacy.policy import FACTS_PER_SESSION, Privacy
 from afterword.privacy.record_requests import OFF, ON, Markers
 from afterword.privacy.secret_kinds import Secret
-from afterword.store.database.engine import Connections
+from afterword.store.database.limits import StoreLimits
 from afterword.store.database.urls import DEFAULT_URL
 from afterword.store.forgetting.erase_requests import WAIT
 from afterword.store.forgetting.retention import Retention
@@ -32,10 +32,16 @@ class StoreOptions(BaseModel):
     url: str = Field(default=DEFAULT_URL, description="the store: a SQLite file or a PostgreSQL database")
     pool_size: int = Field(default=10, ge=1, description="connections of a process to PostgreSQL")
     statement_timeout_s: float = Field(default=60.0, gt=0, description="how long one statement of PostgreSQL may take")
+    cache_mb: int | None = Field(
+        default=None,
+        ge=1,
+        description="memory for facts that were read; by default a quarter of what the process may use",
+    )
 
-    def connections(self) -> Connections:
-        """Return the settings that the store takes for its connections."""
-        return Connections(self.pool_size, self.statement_timeout_s)
+    def limits(self) -> StoreLimits:
+        """Return what the store may use."""
+        cache_bytes = None if self.cache_mb is None else self.cache_mb * 1_000_000
+        return StoreLimits(self.pool_size, self.statement_timeout_s, cache_bytes)
 
 
 class RetryOptions(BaseModel):

@@ -15,15 +15,16 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, queued_sessions, run_batch
 from afterword.store import lookup, scope_rows, sessions
 from afterword.store.database.compaction import analyze
-from afterword.store.database.engine import Connections, Store
+from afterword.store.database.engine import Store
+from afterword.store.database.limits import StoreLimits
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 MIRA, JON = Scope.user("mira"), Scope.user("jon")
 
 
 async def test_a_statement_that_takes_too_long_is_given_up(postgres_store_url: str) -> None:
-    limits = Connections(pool_size=1, statement_timeout_s=0.2)
-    async with Store(postgres_store_url, connections=limits) as store:
+    limits = StoreLimits(pool_size=1, statement_timeout_s=0.2)
+    async with Store(postgres_store_url, limits=limits) as store:
         with pytest.raises(StoreUnreachable, match="QueryCanceled"), store.reading() as transaction:
             transaction.exec(text("SELECT pg_sleep(5)"))  # type: ignore[call-overload]  # SQLModel types no plain text
         with store.reading() as transaction:

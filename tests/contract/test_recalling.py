@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -208,11 +209,39 @@ async def test_what_is_remembered_is_bounded_and_the_longest_unused_goes_first(s
     scopes = [Scope.user(f"user{number}") for number in range(4)]
     for scope in scopes:
         await keep(store, stated(1, "Likes tea.", scope=scope), stated(2, "Likes jam.", scope=scope), scope=scope)
-    kept = ViewCache(most_units=8)
+    size = (await view_cache_of(store).view(store, scopes[0], LATER)).memory_bytes
+    kept = ViewCache(most_bytes=5 * size // 2)
     for scope in (scopes[0], scopes[1], scopes[0], scopes[2]):
         await kept.view(store, scope, LATER)
     assert [kept.revision_of(scope) is not None for scope in scopes] == [True, False, True, False]
     kept.close()
+
+
+async def test_what_views_make_of_their_rows_is_bounded_and_made_again(store: Store) -> None:
+    scopes = [Scope.user(f"user{number}") for number in range(3)]
+    for scope in scopes:
+        await keep(store, stated(1, "Likes tea.", scope=scope), stated(2, "Likes jam.", scope=scope), scope=scope)
+    kept = ViewCache(most_made=8)
+    answers = [await search(store, scope, "tea", at=LATER, views=kept) for scope in (*scopes, *scopes)]
+    assert [told(answer) for answer in answers] == [["Likes tea."]] * 6
+    views = [await kept.view(store, scope, LATER) for scope in scopes]
+    assert 0 < sum(view.made for view in views) <= 8
+    kept.close()
+
+
+async def test_a_view_takes_about_the_memory_that_it_says(store: Store) -> None:
+    statements = [
+        stated(number, f"Lena rode her tandem to village {number}, {'far ' * 20}away.") for number in range(400)
+    ]
+    await keep(store, *statements)
+    tracemalloc.start()
+    try:
+        view = await ViewCache().view(store, LENA, LATER)
+        await search(store, LENA, "tandem", at=LATER)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken / 4 < view.memory_bytes < taken
 
 
 async def test_a_limit_counts_only_what_is_asked_for(store: Store) -> None:

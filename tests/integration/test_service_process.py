@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 import os
 import re
@@ -13,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +25,7 @@ import httpx
 import pytest
 
 from afterword.server.connections import HEADER_S
+from afterword.server.garbage_collection import short_pauses
 from batches import ended, start, wait_until
 from nursery import Child
 from service import said
@@ -187,3 +191,24 @@ def test_the_examples_of_the_page_run(repository: Path, tmp_path: Path) -> None:
         (tmp_path / "example.mjs").write_text(plain)
         done = subprocess.run([node, tmp_path / "example.mjs"], env=told, capture_output=True, text=True, check=False)
         assert "Oslo" in done.stdout, done.stderr
+
+
+class Node:
+    """An object that refers to itself, so that only a collection frees it."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+async def test_full_collections_do_not_look_at_what_stays_and_garbage_is_freed() -> None:
+    before = gc.get_freeze_count()
+    staying = [Node() for _ in range(10_000)]
+    async with short_pauses(0.01, full_every=4):
+        leaving = Node()
+        is_freed = asyncio.Event()
+        weakref.finalize(leaving, is_freed.set)
+        await asyncio.sleep(0.02)
+        assert gc.get_freeze_count() - before > len(staying)
+        del leaving
+        await asyncio.wait_for(is_freed.wait(), 20)
+    assert gc.get_freeze_count() == 0

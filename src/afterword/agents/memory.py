@@ -252,7 +252,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         if self._opened is None:
             settings = self._settings
             url = resolve_url(self._store_argument) or settings.url
-            opened = await open_store(url, privacy=settings.privacy, connections=settings.connections)
+            opened = await open_store(url, privacy=settings.privacy, limits=settings.limits)
             if self._opened is None:
                 self._opened = opened
             else:

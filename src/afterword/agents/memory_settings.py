@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from afterword.agents.store_reference import FromEnvironment
 from afterword.privacy.policy import Privacy
 from afterword.recall.vectors import Embedder
-from afterword.store.database.engine import Connections
+from afterword.store.database.limits import StoreLimits
 
 BUDGET_TOKENS = 2_000
 TIMEOUT_S = 2.0
@@ -23,7 +23,7 @@ class MemorySettings:
 
     url: str | None = None
     privacy: Privacy | None = None
-    connections: Connections | None = None
+    limits: StoreLimits | None = None
     embedder: Embedder | None = None
     budget_tokens: int = BUDGET_TOKENS
     timeout_s: float = TIMEOUT_S

@@ -61,7 +61,7 @@ class Resources:
                 options.url,
                 create=self._create,
                 privacy=privacy,
-                connections=options.connections(),
+                limits=options.limits(),
                 zone=read_zone(self.settings.zone),
             )
             if self._opened is None:

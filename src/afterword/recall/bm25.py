@@ -94,6 +94,11 @@ class WordScores:
         self._count, self._mean_length = count, total_length / count if total_length else 1.0
         self._weights: dict[str, tuple[int, Any, Array]] = {}
 
+    @property
+    def weighed(self) -> int:
+        """How many words were weighed."""
+        return len(self._weights)
+
     def sums(self, words: Iterable[str]) -> Array:
         """Return the score of each document (or group), 0 for those that contain none of the words."""
         weights = {word: self._weight(word) for word in words}

@@ -17,6 +17,9 @@ class LineCache:
     def __init__(self) -> None:
         self._lines: dict[str, tuple[Entry, str, int]] = {}
 
+    def __len__(self) -> int:
+        return len(self._lines)
+
     def line(self, entry: Entry) -> str:
         """Return the line of an entry."""
         return self._rendered(entry)[1]

@@ -68,6 +68,11 @@ class SearchIndex:
         is_turn = self._is_selected & (table.conversation >= 0)
         return WordScores(table.counts, table.lengths, is_turn, table.conversation)
 
+    @property
+    def weighed(self) -> int:
+        """How many words it has weighed."""
+        return self._words.weighed
+
     def ranked(
         self,
         query: str,

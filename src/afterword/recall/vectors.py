@@ -139,6 +139,11 @@ class Vectors:
         after._update(is_wanted, is_known)
         return after
 
+    @property
+    def memory_bytes(self) -> int:
+        """How much memory the vectors take."""
+        return int(self._rows.vectors.nbytes)
+
     def lacks(self, is_wanted: Array) -> list[int]:
         """Return the places of the wanted units that have no vector here."""
         places: list[int] = (is_wanted & ~_resized(self.is_known, len(is_wanted))).nonzero()[0].tolist()

@@ -12,6 +12,7 @@ from afterword import Afterword
 from afterword.errors import ArgumentInvalid
 from afterword.server.app import create_app
 from afterword.server.connections import TimedConnection
+from afterword.server.garbage_collection import short_pauses
 from afterword.server.pages.mount import one_time_link
 from afterword.setting_sections import ServerOptions
 
@@ -66,7 +67,8 @@ async def serve(
     with listening:
         link = "" if opening is None else one_time_link(service, opening)
         on_begin(f"http://{shown_host}:{listening.getsockname()[1]}{link}")
-        await uvicorn.Server(config).serve(sockets=[listening])
+        async with short_pauses():
+            await uvicorn.Server(config).serve(sockets=[listening])
 
 
 def is_loopback(host: str) -> bool:

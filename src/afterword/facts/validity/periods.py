@@ -29,6 +29,14 @@ class ValidityPeriod:
         return at == self.end and self.by is None and at >= self.start
 
 
+def holds_or_is_announced(said_at: datetime, periods: Sequence[ValidityPeriod], at: datetime) -> bool:
+    """Return whether a fact holds or is announced, as the timeline says, without laying it out."""
+    if any(period.holds_at(at) for period in periods):
+        return True
+    is_announced = said_at <= at and any(period.start > at for period in periods)
+    return is_announced and not any(period.end is not None and period.end <= at for period in periods)
+
+
 def subtracted(
     spans: Sequence[ValidityPeriod], interval: tuple[datetime, datetime | None], ending: Status, by: str
 ) -> list[ValidityPeriod]:

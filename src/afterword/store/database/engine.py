@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from functools import partial
 from pathlib import Path
@@ -33,6 +32,7 @@ from afterword.store.database import compaction, sqlite_files
 from afterword.store.database.cache import Cache, Draft
 from afterword.store.database.cancellation import current_ticket, interrupter, run_in_thread
 from afterword.store.database.driver_errors import UNSTORABLE, store_error_of, unreachable
+from afterword.store.database.limits import StoreLimits
 from afterword.store.database.urls import DEFAULT_URL, shown_url, store_url
 
 T = TypeVar("T")
@@ -49,15 +49,6 @@ where sums over many rows decide, it is not. Measured on 96 sessions of 16 scope
 and a tenth of the sessions failed with all of them serializable, none with one snapshot, in a third of the time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Connections:
-    """Of a PostgreSQL store: how many connections a process keeps open (twice as many for a moment), and how long a
-    statement may take."""
-
-    pool_size: int = 10
-    statement_timeout_s: float = 60.0
-
-
 class Store:
     """An opened store. Nothing is connected before the first transaction.
 
@@ -71,11 +62,11 @@ class Store:
         url: str = DEFAULT_URL,
         *,
         privacy: Privacy | None = None,
-        connections: Connections | None = None,
+        limits: StoreLimits | None = None,
         zone: tzinfo = UTC,
     ) -> None:
         self.privacy, self.zone = privacy or Privacy(), zone
-        self._connections = connections or Connections()
+        self.limits = limits or StoreLimits()
         self._url = store_url(url)
         self.shown_url = shown_url(url)
         self._cache = Cache()
@@ -281,7 +272,7 @@ class Store:
         await self.close()
 
     def _connection_limits(self) -> dict[str, Any]:
-        limit_ms = int(self._connections.statement_timeout_s * 1000)
+        limit_ms = int(self.limits.statement_timeout_s * 1000)
         options = f"{self._url.query.get('options', '')} -c statement_timeout={limit_ms}".strip()
         return {"connect_timeout": 10, "options": options}
 
@@ -311,7 +302,7 @@ class Store:
             if purpose not in self._threads:
                 count = READERS if purpose == "read" else 1
                 if self.dialect == "postgresql":
-                    count = self._connections.pool_size
+                    count = self.limits.pool_size
                 self._threads[purpose] = ThreadPoolExecutor(count, f"afterword-{purpose}")
             return self._threads[purpose]
 
@@ -335,8 +326,8 @@ class Store:
         return create_engine(
             self._url,
             pool_pre_ping=True,
-            pool_size=self._connections.pool_size,
-            max_overflow=self._connections.pool_size,
+            pool_size=self.limits.pool_size,
+            max_overflow=self.limits.pool_size,
             connect_args=self._connection_limits(),
             isolation_level=USUAL,
         )
@@ -363,17 +354,17 @@ async def open_store(
     *,
     create: bool = True,
     privacy: Privacy | None = None,
-    connections: Connections | None = None,
+    limits: StoreLimits | None = None,
     zone: tzinfo = UTC,
 ) -> Store:
     """Return a store whose tables are there and up to date.
 
     `url` defaults to `AFTERWORD_STORE__URL`, else `sqlite:///afterword.db`. SQLite stores are made (unless `create` is
-    False) and brought up to date here; a PostgreSQL store waits for `afterword migrate`. `privacy`, `connections` and
+    False) and brought up to date here; a PostgreSQL store waits for `afterword migrate`. `privacy`, `limits` and
     `zone` as for `Store`. Raises `StoreMissing`, `StoreUnreachable`, `StoreOutdated` or `StoreTooNew`.
     """
     named = url or os.environ.get("AFTERWORD_STORE__URL") or DEFAULT_URL
-    store = Store(named, privacy=privacy, connections=connections, zone=zone)
+    store = Store(named, privacy=privacy, limits=limits, zone=zone)
     if not create and store.path is not None and not store.path.exists():
         raise StoreMissing(
             f"there is no store at {store.path}; `afterword run` makes one, AFTERWORD_STORE__URL names it"

@@ -22,7 +22,7 @@ from afterword.facts.local_time import at_offset
 from afterword.facts.safety import is_flagged, must_never_be_missed
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TurnPlace
-from afterword.facts.validity.periods import ValidityPeriod
+from afterword.facts.validity.periods import ValidityPeriod, holds_or_is_announced
 from afterword.facts.validity.timeline import FactHistory, deciding_span
 from afterword.facts.words import terms
 from afterword.privacy.prompt_injection import is_instruction
@@ -109,6 +109,11 @@ class StoredFact:
     def kind_and_length(self) -> tuple[int, int]:
         """The number of its kind in `KINDS`, and the number of characters in its statement."""
         return self._lead[_KIND : _LENGTH + 1]
+
+    @property
+    def memory_bytes(self) -> int:
+        """About how much memory its rows take."""
+        return sum(sys.getsizeof(row) + sum(map(sys.getsizeof, row)) for row in self._rows) + sys.getsizeof(self)
 
     @property
     def periods(self) -> tuple[ValidityPeriod, ...]:
@@ -278,7 +283,7 @@ class StoredFact:
         if self.has_rewordings:
             rewordings = rewordings_of(json.loads(self._read(first)[REWORDINGS]))
             moments += [then for each in rewordings for then in (each.start, each.end) if then]
-        is_served = is_clear and _is_served(said_at, periods, at)
+        is_served = is_clear and holds_or_is_announced(said_at, periods, at)
         is_past = is_clear and not is_served and said_at <= at and any(period.start <= at for period in periods)
         return is_served, is_past, min((then for then in moments if then >= at), default=None)
 
@@ -346,14 +351,6 @@ def _period(span: dict[str, Any]) -> ValidityPeriod:
     end = span["end"]
     end_at = datetime.fromisoformat(end) if end else None
     return ValidityPeriod(datetime.fromisoformat(span["start"]), end_at, _STATUSES[span["ending"]], span["by"])
-
-
-def _is_served(said_at: datetime, periods: Sequence[ValidityPeriod], at: datetime) -> bool:
-    """Return whether a fact holds or is announced, as the timeline says, without laying it out."""
-    if any(period.holds_at(at) for period in periods):
-        return True
-    is_announced = said_at <= at and any(period.start > at for period in periods)
-    return is_announced and not any(period.end is not None and period.end <= at for period in periods)
 
 
 def _assertion(rows: Sequence[Details], scope: Scope) -> Assertion:

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -80,22 +81,27 @@ class IndexedFinding:
     words: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LayerSource:
     """The sources of the layers at an instant.
 
     `former` is what held before, the newest first; `former_index` finds these facts. `said` are the turns
-    that can be searched, and `hidden` says which of them are not told. `flagged` are the facts that hold and must never
-    be missed, in the order of saying. `findings` are what agents found, expired or not, the newest first.
+    that can be searched, and `hidden` says which of them are not told. `served` are the facts that hold, in the order
+    of saying. `findings` are what agents found, expired or not, the newest first.
     """
 
     former: tuple[FormerFact, ...]
     said: SaidIndex
     hidden: Hidden
-    flagged: tuple[StoredFact, ...]
+    served: tuple[StoredFact, ...]
     former_by_id: Mapping[str, FormerFact]
     former_index: SearchIndex
     findings: tuple[IndexedFinding, ...] = ()
+
+    @cached_property
+    def flagged(self) -> tuple[StoredFact, ...]:
+        """The facts that hold and must never be missed. Only blocks need them, and to find them each fact is read."""
+        return tuple(stored for stored in self.served if stored.is_flagged)
 
     def findings_for(self, query: str, *, at: datetime, is_about_the_past: bool) -> list[tuple[AgentFinding, float]]:
         """Return the findings that agents may be told: first those that share words with the query, then the newest.
@@ -127,6 +133,11 @@ class _Reading:
     ends: Mapping[str, Words]
     corrected: frozenset[str]
     findings: tuple[IndexedFinding, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """The number of turns in it. It takes memory without turns too."""
+        return self.turns.index.count + 1
 
     def is_of(self, revision: int, stamp: str) -> bool:
         """Return whether it is of this state of the scope."""
@@ -186,7 +197,7 @@ def _read_scope(transaction: Session, view: View, cache: _SourceCache, privacy: 
         _indexed_findings(transaction, scope, privacy),
     )
     cache.spoken.move_to_end(scope)
-    while len(cache.spoken) > 1 and sum(each.turns.index.count for each in list(cache.spoken.values())) > MOST_TURNS:
+    while len(cache.spoken) > 1 and sum(each.size for each in list(cache.spoken.values())) > MOST_TURNS:
         cache.spoken.popitem(last=False)
     return reading
 
@@ -265,7 +276,7 @@ def _source(view: View, reading: _Reading) -> LayerSource:
         former=entries,
         said=reading.turns.index,
         hidden=Hidden(gone, superseded, frozenset(ended.gone_places), frozenset(ended.superseded_places)),
-        flagged=tuple(stored for stored in served if stored.is_flagged),
+        served=tuple(served),
         former_by_id={entry.fact.id: entry for entry in entries},
         former_index=SearchIndex(view.snapshot.table, is_former),
         findings=reading.findings,

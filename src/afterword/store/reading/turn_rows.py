@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from functools import lru_cache
+from sys import getsizeof
 from typing import Any
 
 from sqlmodel import SQLModel
@@ -20,6 +21,9 @@ TURN_COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
     *((TurnRow, name) for name in "number speaker said_at utc_offset_s text shown".split()),
 )
 """The columns of a row, in order. Behind them are the words that find the turn, None where they are not stored."""
+
+TURN_BYTES = 400
+"""About what a turn takes beside its texts."""
 
 
 class StoredTurn:
@@ -43,6 +47,11 @@ class StoredTurn:
     def conversation(self) -> str:
         """The id of its session."""
         return self.turn.session_id
+
+    @property
+    def memory_bytes(self) -> int:
+        """About how much memory it takes."""
+        return TURN_BYTES + getsizeof(self.turn.text) + getsizeof(self.terms)
 
     @property
     def number(self) -> int:

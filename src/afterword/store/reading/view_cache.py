@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections import OrderedDict
 from concurrent.futures import Future
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from sqlmodel import Session
@@ -18,20 +21,25 @@ from afterword.store.reading import snapshots
 from afterword.store.reading.views import View
 from afterword.telemetry import Count, count
 
-MOST_UNITS = 300_000
-"""How many facts and turns are kept at most; some 2 kB each, and what their vectors take."""
+CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
+MOST_MADE = 100_000
+"""How many facts, lines and weights the views may have made of their rows, about 2 kB each."""
 
 
 class ViewCache:
     """The views of one store, for all its threads and event loops.
 
     A view is used again only while the scope is in the state in which it was read, and until the next fact begins or
-    ends. However many ask for a scope at the same time, it is loaded once.
+    ends. However many ask for a scope at the same time, it is loaded once. The views that were unused for longest are
+    dropped where all take more than `most_bytes`. What they have made of their rows they lose before that, since it is
+    quickly made again.
     """
 
-    def __init__(self, most_units: int = MOST_UNITS) -> None:
-        self._most_units = most_units
+    def __init__(self, most_bytes: int | None = None, most_made: int = MOST_MADE) -> None:
+        self._most_bytes = usable_memory_bytes() // 4 if most_bytes is None else most_bytes
+        self._most_made = most_made
         self._views: OrderedDict[Scope, View] = OrderedDict()
+        self._bytes, self._made = ScopeAmounts(), ScopeAmounts()
         self._loads: dict[Scope, Future[View]] = {}
         self._lock = threading.Lock()
 
@@ -67,6 +75,7 @@ class ViewCache:
         """Drop every view."""
         with self._lock:
             self._views.clear()
+            self._bytes, self._made = ScopeAmounts(), ScopeAmounts()
 
     def _begin(self, store: Store, scope: Scope, at: datetime) -> Future[View]:
         """Return the load that is running, else a new one."""
@@ -99,10 +108,42 @@ class ViewCache:
         with self._lock:
             self._views[scope] = view
             self._views.move_to_end(scope)
-            total = sum(each.size for each in self._views.values())
-            while total > self._most_units and len(self._views) > 1:
-                _, dropped = self._views.popitem(last=False)
-                total -= dropped.size
+            self._bytes.set(scope, view.memory_bytes)
+            self._made.set(scope, view.made)
+            while self._made.total > self._most_made and len(self._made.of) > 1:
+                longest_unused = next(iter(self._made.of))
+                self._views[longest_unused].discard_made()
+                self._made.drop(longest_unused)
+            while self._bytes.total > self._most_bytes and len(self._views) > 1:
+                dropped, _ = self._views.popitem(last=False)
+                self._bytes.drop(dropped)
+                self._made.drop(dropped)
+
+
+class ScopeAmounts:
+    """What each scope has of something, with the sum. The scope that was set last is the last one."""
+
+    def __init__(self) -> None:
+        self.of: OrderedDict[Scope, int] = OrderedDict()
+        self.total = 0
+
+    def set(self, scope: Scope, amount: int) -> None:
+        """Set what a scope has."""
+        self.drop(scope)
+        self.total += amount
+        self.of[scope] = amount
+
+    def drop(self, scope: Scope) -> None:
+        """Take what a scope has off the sum."""
+        self.total -= self.of.pop(scope, 0)
+
+
+def usable_memory_bytes() -> int:
+    """Return how much memory the machine has, or less where the container of this process may use less."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with suppress(OSError, ValueError):  # without a container, or with one that has no limit
+        return min(machine, int(CONTAINER_LIMIT.read_text(encoding="ascii")))
+    return machine
 
 
 def _retrieve(loading: asyncio.Task[View]) -> None:
@@ -122,6 +163,6 @@ def view_cache_of(store: Store) -> ViewCache:
     """Return the views of a store, shared by all that ask it, until the store is closed."""
     cache = _caches.get(store)
     if cache is None:
-        cache = _caches.setdefault(store, ViewCache())
+        cache = _caches.setdefault(store, ViewCache(store.limits.cache_bytes))
         store.on_close(cache.close)
     return cache

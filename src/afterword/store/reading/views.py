@@ -25,6 +25,10 @@ from afterword.store.reading.fact_rows import KINDS, StoredFact
 from afterword.store.reading.snapshots import Snapshot
 from afterword.store.reading.turn_rows import StoredTurn
 
+SAMPLED_UNITS = 50
+"""So many facts and turns of a view are looked at to find out how much memory all take."""
+VIEW_BYTES, UNIT_BYTES, WORD_BYTES = 10_000, 250, 12
+"""About what a view takes by itself, for each fact or turn beside its row, and for each word of these."""
 STANDING = frozenset({Kind.PREFERENCE, Kind.DECISION})
 
 
@@ -49,9 +53,7 @@ class View:
             before = None
         if before is not None and before.since > at:
             before = None
-        self.lines = LineCache()
-        self._facts: dict[str, Fact] = {}
-        self._shown: dict[str, Fact] = {}
+        self.discard_made()
         size = before.snapshot.table.size if before is not None else 0
         self.is_served, self.is_past = numpy.zeros(table.size, dtype=bool), numpy.zeros(table.size, dtype=bool)
         self._kinds = numpy.full(table.size, -1, dtype=numpy.int8)
@@ -110,9 +112,35 @@ class View:
         return self.since <= at and (self.until is None or at < self.until)
 
     @property
+    def made(self) -> int:
+        """How many facts, lines and weights of words it has made of its rows."""
+        index = self._index
+        return len(self._facts) + len(self._shown) + len(self.lines) + (index.weighed if index is not None else 0)
+
+    def discard_made(self) -> None:
+        """Discard what it has made of its rows. It is made again when it is needed."""
+        self.lines = LineCache()
+        self._facts: dict[str, Fact] = {}
+        self._shown: dict[str, Fact] = {}
+        self._index: SearchIndex | None = None
+
+    @property
     def size(self) -> int:
         """The number of facts and turns in it, those included that were replaced."""
         return self.snapshot.table.size
+
+    @property
+    def memory_bytes(self) -> int:
+        """About how much memory its rows, its index and its vectors take."""
+        return self._row_bytes + sum(vectors.memory_bytes for vectors in list(self.vectors.values()))
+
+    @cached_property
+    def _row_bytes(self) -> int:
+        table = self.snapshot.table
+        sample = range(0, table.size, max(1, table.size // SAMPLED_UNITS))
+        rows = sum(table.unit(place).memory_bytes for place in sample) / max(1, len(sample))
+        words = float(table.lengths.mean()) if table.size else 0.0
+        return VIEW_BYTES + int(table.size * (rows + UNIT_BYTES + WORD_BYTES * words))
 
     def unit(self, place: int) -> StoredFact | StoredTurn:
         """Return the fact or turn at a place."""
@@ -146,11 +174,12 @@ class View:
 
     def shown(self, stored: StoredFact) -> Fact:
         """Return a fact with the value that it replaced, if any: then its line says since when it holds."""
-        if stored.id not in self._shown:
+        shown = self._shown.get(stored.id)
+        if shown is None:
             fact = self.fact(stored)
             value = self.former(fact)
-            self._shown[stored.id] = replace(fact, former=value) if value else fact
-        return self._shown[stored.id]
+            shown = self._shown[stored.id] = replace(fact, former=value) if value else fact
+        return shown
 
     def former(self, fact: Fact) -> str | None:
         """Return the value that a fact replaced, None if there is none or it may not be told."""
@@ -162,10 +191,13 @@ class View:
         # If one person who said it was corrected, it was wrong, also if others who said it were not.
         return None if stored.history(self.snapshot.scope).undone_by else self.fact(stored)
 
-    @cached_property
+    @property
     def index(self) -> SearchIndex:
         """The index over the served turns and facts."""
-        return SearchIndex(self.snapshot.table, self.is_served)
+        index = self._index
+        if index is None:
+            index = self._index = SearchIndex(self.snapshot.table, self.is_served)
+        return index
 
     def count_characters(self, places: Array) -> int:
         """Return the number of characters in the sentences of the facts at these places."""
@@ -173,14 +205,15 @@ class View:
 
     def fact(self, stored: StoredFact) -> Fact:
         """Return the fact as it is at this instant."""
-        if stored.id not in self._facts:
+        fact = self._facts.get(stored.id)
+        if fact is None:
             table, scope = self.snapshot.table, self.snapshot.scope
             beside = (*stored.contested_by, *stored.exceptions)
             places = [place for id_ in beside if (place := table.place(id_)) is not None]
-            laid_out = facts_at([each.history(scope) for each in (stored, *map(table.unit, places))], self.since)
-            fact = next(fact for fact in laid_out if fact.id == stored.id)
-            self._facts[stored.id] = self.names.told(fact) if self._renaming else fact
-        return self._facts[stored.id]
+            histories = [each.built_history(scope) for each in (stored, *map(table.unit, places))]
+            fact = next(fact for fact in facts_at(histories, self.since) if fact.id == stored.id)
+            fact = self._facts[stored.id] = self.names.told(fact) if self._renaming else fact
+        return fact
 
     @cached_property
     def lists(self) -> FactLists:
