@@ -9,14 +9,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from afterword.facts.assertions import Assertion, Extent, Relation, SpeechAct, Verdict
+from afterword.facts.assertions import Assertion, Cue, Extent, Relation, SpeechAct, Verdict
 from afterword.facts.validity.timeline import FactHistory, fact_histories
 from histories import statement
 
 Day = tuple[int, int]
 """Month and day of one year."""
 
-CHANGES, RETRACTS, CORRECTS = Relation.CHANGES, Relation.RETRACTS, Relation.CORRECTS
+CHANGES, RETRACTS, CORRECTS, SAME = Relation.CHANGES, Relation.RETRACTS, Relation.CORRECTS, Relation.SAME
 WHOLE, DAYS = Extent.WHOLE, Extent.DAYS
 
 
@@ -67,6 +67,8 @@ GRAZ, OSLO = said("Graz", (1, 1)), said("Oslo", (3, 1), (5, 1))
 VALENCIA, GUADALAJARA = said("Valencia", (3, 1), (9, 1)), said("Guadalajara", (4, 1), (10, 1))
 ROME = said("Rome", (4, 1), (7, 1))
 ROME_IN_JULY = said("Rome", (4, 1), (7, 1), (7, 31))
+OPEN, CLOSED = said("open", (1, 1)), said("closed", (6, 1), (8, 1), (8, 14))
+OPEN_AGAIN = said("open again", (7, 1))
 CALLED_OFF = said("no Rome", (5, 20), act=SpeechAct.RETRACT)
 
 CASES = [
@@ -196,6 +198,54 @@ CASES = [
         (said("Graz", (1, 1), (1, 1)), said("Rome", (4, 1), until=(4, 10))),
         [("Graz", "Rome")],
         {(3, 1): "Graz", (4, 5): "Rome", (5, 1): "Graz"},
+    ),
+    Case(
+        "a general statement is repeated before its exception",
+        (OPEN, CLOSED, OPEN_AGAIN),
+        [("open", "closed"), ("open", "open again", SAME)],
+        {(7, 20): "open", (8, 10): "closed", (8, 20): "open"},
+    ),
+    Case(
+        "a general statement is repeated on the days of its exception",
+        (OPEN, CLOSED, said("open again", (8, 5))),
+        [("open", "closed", DAYS), ("open", "open again", SAME)],
+        {(8, 2): "closed", (8, 10): "closed", (8, 20): "open"},
+    ),
+    Case(
+        "a general statement is repeated before its exception is called off",
+        (OPEN, CLOSED, OPEN_AGAIN, said("no holidays", (7, 5), act=SpeechAct.RETRACT)),
+        [("open", "closed"), ("open", "open again", SAME), ("closed", "no holidays", RETRACTS)],
+        {(7, 20): "open", (8, 10): "open", (8, 20): "open"},
+    ),
+    Case(
+        "the exception to a repeated general statement is moved",
+        (OPEN, CLOSED, OPEN_AGAIN, said("closed later", (7, 5), (8, 10), (8, 20))),
+        [("open", "closed"), ("open", "open again", SAME), ("closed", "closed later"), ("open again", "closed later")],
+        {(8, 5): "open", (8, 12): "closed later", (8, 25): "open"},
+    ),
+    Case(
+        "a general statement is repeated and judged to change its exception",
+        (OPEN, CLOSED, OPEN_AGAIN),
+        [("open", "closed"), ("open", "open again", SAME), ("closed", "open again", WHOLE)],
+        {(7, 20): "open", (8, 10): "closed", (8, 20): "open"},
+    ),
+    Case(
+        "a general statement is repeated from which a case was set apart",
+        (OPEN, CLOSED, OPEN_AGAIN),
+        [("open", "closed", Relation.EXCEPTS), ("open", "open again", SAME), ("closed", "open again")],
+        {(7, 20): "open", (8, 10): "closed, open", (8, 20): "open"},
+    ),
+    Case(
+        "some days that were set apart are denied",
+        (OPEN, CLOSED, replace(OPEN_AGAIN, cue=Cue.CHANGE)),
+        [("open", "closed"), ("open", "open again", SAME), ("closed", "open again")],
+        {(7, 20): "open", (8, 10): "open", (8, 20): "open"},
+    ),
+    Case(
+        "a general statement is repeated with the days of its exception",
+        (OPEN, CLOSED, said("open again", (7, 1), (8, 1), (8, 31))),
+        [("open", "closed"), ("open", "open again", SAME)],
+        {(7, 20): "open", (8, 10): "open", (8, 20): "open"},
     ),
     Case(
         "a plan is replaced twice",

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from afterword.facts.assertions import PERSON, RETIRING, Assertion, Extent, Relation, SpeechAct, Verdict
 from afterword.facts.subjects import SubjectNames, Subjects, names_subject, share_topic
+from afterword.facts.validity.extents import takes_some_days
 from afterword.facts.validity.retirement_guard import refusal_reason
 from afterword.facts.validity.wording import lacks_ended_part, remainder_fault
 from afterword.facts.words import folded, terms
@@ -45,7 +46,7 @@ class JudgedPairs:
     to the first-said one that it repeats, `members` each root to all assertions that repeat it. `retirements` maps each
     assertion to the later ones that retire it, with their relation. `contests` holds the pairs of roots between which a
     retirement was refused, `broader` the pairs (restatement, narrower statement) where the restatement says again what
-    was narrowed before. `extents` holds how much of the earlier assertion a change takes, where a judge has said so,
+    was narrowed before, or from which days were set apart. `extents` holds how much of the earlier assertion a change takes, where a judge has said so,
     `remainders` what the earlier sentence says without the part that ends. `continued_by` maps an assertion to the
     later ones that continue it, which have the same root. `exceptions` maps a root to the roots of its exceptions.
 
@@ -76,6 +77,8 @@ class JudgedPairs:
         self.extents: dict[IdPair, Extent] = {}
         self.remainders: dict[IdPair, str] = {}
         self.exceptions = self._exceptions()
+        for pair in [pair for pair in self.relations if self._repeats_general(*pair)]:
+            del self.relations[pair]
         self.retirements: dict[str, list[tuple[str, Relation]]] = defaultdict(list)
         for (earlier, later), relation in self._retiring_relations().items():
             self.retirements[earlier].append((later, relation))
@@ -137,6 +140,23 @@ class JudgedPairs:
             if relation is Relation.EXCEPTS and is_between_facts:
                 exceptions[self.roots[earlier]].add(self.roots[later])
         return exceptions
+
+    def _repeats_general(self, exception: str, repetition: str) -> bool:
+        """Whether `repetition` says a general statement again from which `exception` was set apart.
+
+        It denies nothing then, even if a judge takes it for a change: who denies the exception names days or says that
+        something has changed. This may not depend on the session, since only the nearest restatement is judged.
+        """
+        said, again, verdict = self.by_id[exception], self.by_id[repetition], self.decided[exception, repetition]
+        if verdict.relation is not Relation.CHANGES or verdict.judge == PERSON or not is_plain(again):
+            return False
+        if self.roots[exception] in self.exceptions.get(self.roots[repetition], ()):
+            return True
+        return any(
+            self.relations.get((general.id, exception)) is Relation.CHANGES
+            and takes_some_days(general, said, self.decided[general.id, exception].extent)
+            for general in self.members.get(self.roots[repetition], ())
+        )
 
     def _outer_restatements(self) -> list[IdPair]:
         """Return the pairs of restatements between which both sides are said again and judged.
@@ -242,13 +262,23 @@ class JudgedPairs:
     ) -> Iterable[tuple[IdPair, Relation]]:
         """Yield what a verdict means where its earlier side is said again after its later side.
 
-        Who repeats only the remainder of a sentence takes nothing back.
+        Who repeats only the remainder of a sentence takes nothing back, nor does who repeats a general statement take
+        back the days that were set apart from it.
         """
         relation = self.relations[judged_pair]
-        if relation is Relation.NARROWS and (latter.id, former.id) not in self.relations:
+        is_wider = relation is Relation.NARROWS or self._leaves_days_apart(former, latter, judged_pair)
+        if is_wider and (latter.id, former.id) not in self.relations:
             self.broader.append((former.id, latter.id))
+        elif is_wider:
+            return
         elif relation in (Relation.CHANGES, Relation.CORRECTS) and not self._says_remainder(former, judged_pair):
             yield (latter.id, former.id), Relation.CHANGES
+
+    def _leaves_days_apart(self, restatement: Assertion, exception: Assertion, judged_pair: IdPair) -> bool:
+        """Whether a change took only some days of a statement that is said again without any day or contradiction."""
+        extent, general = self.decided[judged_pair].extent, self.by_id[judged_pair[0]]
+        is_change = self.relations[judged_pair] is Relation.CHANGES
+        return is_change and is_plain(restatement) and takes_some_days(general, exception, extent)
 
     def _says_remainder(self, restatement: Assertion, judged_pair: IdPair) -> bool:
         earlier, later = map(self.by_id.__getitem__, judged_pair)
@@ -314,6 +344,11 @@ def _is_about_less(old: Assertion, new: Assertion) -> bool:
     if not new.limited_to or folded(old.limited_to or "") == folded(new.limited_to):
         return False
     return not {*terms(new.limited_to)} <= {*terms(old.statement)}
+
+
+def is_plain(said: Assertion) -> bool:
+    """Whether a statement names no days and is not marked as a change or a correction."""
+    return said.valid_from is None and said.valid_to is None and said.cue is None
 
 
 def _content(said: Assertion) -> tuple[object, ...]:

@@ -69,8 +69,8 @@ def context_ids(known: JudgedStatements, ids: Iterable[str]) -> set[str]:
     sides = (known,)
     own = _closure(sides, ids)
     judged = _closure(sides, own | _neighbours(sides, own, _acts))
-    plans = _closure(sides, (id_ for id_ in judged if id_ in known.by_id and _is_plan(known.by_id[id_])))
-    deciding = _neighbours(sides, judged, _retracts) | _neighbours(sides, plans, _acts)
+    dated = _closure(sides, (id_ for id_ in judged if id_ in known.by_id and _has_own_days(known.by_id[id_])))
+    deciding = _neighbours(sides, judged, _retracts) | _neighbours(sides, dated, _acts)
     context = _closure(sides, judged | deciding)
     return context | _neighbours(sides, context, _names_subjects)
 
@@ -111,16 +111,17 @@ def _closure(sides: tuple[JudgedStatements, ...], ids: Iterable[str]) -> set[str
 def _may_lose_effect(sides: Iterable[JudgedStatements], id_: str) -> bool:
     """Whether a later statement may decide that this one ended nothing: by retracting, correcting or replacing it."""
     return any(
-        _is_plan(known.by_id[verdict.earlier_id]) or verdict.relation in _UNDOING
+        _has_own_days(known.by_id[verdict.earlier_id]) or verdict.relation in _UNDOING
         for known in sides
         for verdict in _effective(known, id_)
         if verdict.earlier_id == id_
     )
 
 
-def _is_plan(assertion: Assertion) -> bool:
-    """Whether it was announced: it was to begin on the day it was said, or after it."""
-    return assertion.valid_from is not None and assertion.valid_from.date() >= assertion.said_at.date()
+def _has_own_days(assertion: Assertion) -> bool:
+    """Whether it is a plan, which was to begin on the day it was said or after it, or an exception, which has an end."""
+    is_plan = assertion.valid_from is not None and assertion.valid_from.date() >= assertion.said_at.date()
+    return is_plan or assertion.valid_to is not None
 
 
 def _acts(verdict: Verdict) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from afterword.facts.assertions import Assertion, Cue, Relation, SpeechAct, Verdict
-from afterword.facts.validity.judged_pairs import deciding_verdict
+from afterword.facts.validity.judged_pairs import deciding_verdict, is_plain
 from afterword.facts.validity.retirement_guard import refusal_reason
 from afterword.facts.words import folded
 
@@ -35,13 +35,18 @@ def replacement_starts(
     begun, has no end, and that the guard allows.
     """
     judged: dict[str, list[Verdict]] = defaultdict(list)
+    is_exception = by_id[id_].valid_to is not None
     for verdict in verdicts:
         if verdict.earlier_id == id_ and verdict.later_id in by_id:
             judged[verdict.later_id].append(verdict)
+        is_exception |= verdict.relation is Relation.EXCEPTS and verdict.later_id == id_
     starts = [
         by_id[later_id].said_at
         for later_id, on_pair in judged.items()
-        if _is_full_change(deciding_verdict(on_pair)) and _replaces(by_id[id_], by_id[later_id])
+        if _is_full_change(deciding_verdict(on_pair))
+        and _replaces(by_id[id_], by_id[later_id])
+        # Who repeats a general statement leaves what was set apart from it.
+        and not (is_exception and is_plain(by_id[later_id]))
     ]
     return tuple(sorted(starts)[: REPLACEMENTS + 1]) or None
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from afterword.facts.assertions import Assertion, Relation, SpeechAct
+from afterword.facts.validity.extents import Interval
 from afterword.facts.validity.judged_pairs import JudgedPairs
-from afterword.facts.validity.takeover import Interval
 
 _ONE_DAY = timedelta(days=1)
 

@@ -14,10 +14,11 @@ from afterword.facts.assertions import Assertion, EvidenceKind, Extent, Relation
 from afterword.facts.fact import ENDED_STATUSES, Fact, Status
 from afterword.facts.safety import assertion_flag, is_flagged
 from afterword.facts.subjects import SubjectNames, renamed_labels
+from afterword.facts.validity.extents import Interval
 from afterword.facts.validity.judged_pairs import JudgedPairs, RefusedRetirement
 from afterword.facts.validity.periods import ValidityPeriod, merged, subtracted
 from afterword.facts.validity.stated_intervals import stated_intervals
-from afterword.facts.validity.takeover import Interval, change_extents, replaced_plans, taken_interval
+from afterword.facts.validity.takeover import change_extents, replaced_plans, taken_interval
 from afterword.facts.validity.wording import (
     OmittedPart,
     Rewording,
@@ -253,8 +254,9 @@ def _remove_broader_restatements(pairs: JudgedPairs, validity: _Validity) -> Non
     """Remove a restatement of something broader from the periods in which the narrower statement still holds."""
     before = dict(validity.spans)
     for broad, narrow in sorted(pairs.broader, key=lambda pair: (pairs.position[pair[0]], pairs.position[pair[1]])):
+        said_at = pairs.by_id[broad].said_at
         for span in before[narrow]:
-            if span.holds_at(pairs.by_id[broad].said_at):
+            if span.holds_at(said_at) or span.start > said_at:
                 validity.end(broad, (span.start, span.end), Status.SUPERSEDED, narrow)
 
 

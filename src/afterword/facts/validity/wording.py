@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from afterword.facts.assertions import Assertion
+from afterword.facts.validity.extents import Interval
 from afterword.facts.words import folded, plain_words, terms, word_set
 
 _CONNECTIVES = word_set("and or und oder et ou y o e en of i a")
@@ -20,8 +21,6 @@ _NEGATIONS = word_set(
     jamais sans non nunca sin ni nao nem sem niet geen nooit zonder inte aldrig nie bez don doesn didn isn t aren wasn
     weren won cant couldn shouldn wouldn hasn haven hadn ain"""
 )
-
-Interval = tuple[datetime, datetime | None]
 
 
 @dataclass(frozen=True, slots=True)
