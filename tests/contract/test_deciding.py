@@ -104,7 +104,7 @@ async def test_what_a_proposal_takes_away_is_compared_anew_where_the_memory_has_
     tea = replace(known.said_in("b")[0], id="tea", attribute="drink", value="tea", statement="The user drinks tea.")
     reading = WindowReading("read otherwise", 1, 1, (tea,))
     proposal = Proposal(LENA, "session:b", "session", "test", "test", day(6), known.revision, (reading,))
-    run_id = await store.write(lambda transaction: ledger.propose_run(transaction, proposal))
+    run_id = await store.write(lambda transaction: ledger.propose_run(transaction, proposal, is_held=True))
     await process(store, "d", 7, "colour: blue")
     await apply_proposal(store, run_id, judge=RulesJudge())
     assert await statuses(store) == {"Graz": "superseded", "tea": "current", "Linz": "current", "blue": "current"}
@@ -275,6 +275,33 @@ async def test_a_dry_run_leaves_no_turns_behind_until_it_is_applied(store: Store
     with store.reading() as transaction:
         assert [turn.text for turn in sessions.read_turns(transaction, LENA, "a")] == ["home: Graz"]
     assert (await process(store, "a", 1, "home: Graz")).run_id is None
+
+
+async def test_a_dry_run_is_applied_as_it_was_shown_or_not_at_all(store: Store) -> None:
+    await process(store, "a", 1, "home: Graz")
+    shown = await process(store, "b", 5, "home: Linz", apply=False)
+    assert [(old.value, new and new.value) for old, new in shown.changes.retired] == [("Graz", "Linz")]
+    assert shown.run_id is not None
+    await process(store, "c", 3, "colour: blue")
+    await process(store, "d", 8, "home: Wels")
+    with pytest.raises(ProposalOutdated, match=f"changed since run {shown.run_id} was proposed.*make a new proposal"):
+        await apply_proposal(store, shown.run_id, judge=RulesJudge())
+    assert await statuses(store) == {"Graz": "superseded", "Wels": "current", "blue": "current"}
+    again = await process(store, "b", 5, "home: Linz", apply=False)
+    assert again.run_id is not None
+    await process(store, "e", 9, "drink: tea")
+    await apply_proposal(store, again.run_id, judge=RulesJudge())
+    assert (await statuses(store))["Linz"] == "superseded"
+
+
+async def test_a_dry_run_is_refused_if_what_it_would_end_is_gone(store: Store) -> None:
+    first = await process(store, "a", 1, "home: Graz")
+    shown = await process(store, "b", 5, "home: Linz", apply=False)
+    assert (first.run_id, shown.run_id) != (None, None)
+    await store.write(lambda transaction: ledger.revert_run(transaction, LENA, first.run_id or 0, day(20)))
+    with pytest.raises(ProposalOutdated):
+        await apply_proposal(store, shown.run_id or 0, judge=RulesJudge())
+    assert await statuses(store) == {}
 
 
 async def test_a_proposal_of_a_session_that_was_read_further_is_refused(store: Store) -> None:

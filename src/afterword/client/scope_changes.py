@@ -194,9 +194,9 @@ class ScopeChanges(ScopeFindings):
     async def apply(self, run_id: int) -> RunEffect:
         """Apply a proposed or held run, and return the run that was applied.
 
-        If the scope has changed since, the same assertions are judged against what is known now, and the run that is
-        applied is a new one. Raises `NotFound`, `ProposalOutdated` if its session was read further since, `ScopeBusy`,
-        and an `ExtractionError` if the judge gave no answer.
+        If the scope has changed since, the same assertions are judged against what is new, and the run that is applied
+        is a new one. Raises `NotFound`, `ProposalOutdated` if its session was read further since, or if a proposed run
+        would now do something else than it showed, `ScopeBusy`, and an `ExtractionError` if the judge gave no answer.
         """
         from afterword.pipeline.proposals import apply_proposal
 

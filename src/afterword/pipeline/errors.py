@@ -18,7 +18,7 @@ class ScopeBusy(PipelineError):
 
 
 class ProposalOutdated(PipelineError):
-    """The session has grown since the proposal was made. Run the session again for a new proposal."""
+    """The session has grown, or the memory has changed what the proposal would do. Run the session for a new one."""
 
 
 class BudgetReached(PipelineError):

@@ -10,9 +10,11 @@ from functools import partial
 from sqlmodel import Session
 
 from afterword.extractors.judge import Judge
+from afterword.facts.assertions import Relation, Verdict
+from afterword.facts.knowledge import Knowledge
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.errors import ProposalOutdated
-from afterword.pipeline.judging import PairJudging, PairsToJudge
+from afterword.pipeline.judging import PairJudging, PairsToJudge, pair_ids
 from afterword.pipeline.resolution import replaced_statements
 from afterword.pipeline.run_storage import retry_if_overtaken
 from afterword.store import ledger, lookup, requests, runs, sessions
@@ -33,10 +35,11 @@ async def apply_proposal(
     """Apply the statements and verdicts of a proposal, and return the run that was applied and what it changed.
 
     If the scope has not changed since, the proposed run itself is applied. Otherwise its statements are judged against
-    what is known now, and a new run is applied in its place. Pairs that the `budget` leaves no room for are left to
-    consolidation. Raises `NotFound` if there is no such proposal, `ProposalOutdated` if its session has been read
-    further since, an `ExtractionError` if the judge gave no answer, and `ScopeBusy` if other processes kept changing
-    the scope.
+    what is new, and a new run is applied in its place: of a held run whatever they do to that, of a dry run only if
+    they do what was shown. Pairs that the `budget` leaves no room for are left to consolidation. Raises `NotFound` if
+    there is no such proposal, `ProposalOutdated` if its session has been read further since or a dry run would do
+    something else than was shown, an `ExtractionError` if the judge gave no answer, and `ScopeBusy` if other processes
+    kept changing the scope.
     """
     run = await store.read(lambda transaction: runs.read_run(transaction, run_id))
     account = Account(as_cost_tracker(budget), store, run.scope, run.source)
@@ -52,7 +55,10 @@ async def apply_proposal(
         session_ids = {assertion.session_id for assertion in new} - {None}
         old = [assertion for assertion in known.assertions if assertion.session_id in session_ids]
         replaced = replaced_statements(known, old, new, judging.pairs_a_statement)
-        to_judge = judging.prepare(transaction, replaced.others, replaced.pairs)
+        judged_before = {verdict.pair for verdict in proposal.verdicts}
+        pairs = [pair for pair in replaced.pairs if pair_ids(pair) not in judged_before]
+        _check_known(current, proposal, replaced.combined)
+        to_judge = judging.prepare(transaction, replaced.others, pairs)
         return current, proposal, session_pk, known.revision, to_judge
 
     async def apply() -> RunEffect:
@@ -60,16 +66,35 @@ async def apply_proposal(
         if to_judge is None:
             return await store.write(partial(_apply_unchanged, current, clock()))
         judged = await judging.judge(to_judge)
-        verdicts = {
-            (verdict.earlier_id, verdict.later_id, verdict.judge): verdict
-            for verdict in (*proposal.verdicts, *judged.verdicts)
-        }
-        fresh = replace(proposal, revision=revision, verdicts=tuple(verdicts.values()), started_at=clock())
+        if any(map(_has_effect, judged.verdicts)):
+            _refuse_shown(current)
+        verdicts = (*proposal.verdicts, *judged.verdicts)
+        fresh = replace(proposal, revision=revision, verdicts=verdicts, started_at=clock())
         return await store.write(partial(_apply_in_place_of, current, fresh, session_pk, account))
 
     with account.open():
         return await retry_if_overtaken(
             apply, f"{run.scope} kept changing while run {run_id} was judged again; try again"
+        )
+
+
+def _check_known(run: Run, proposal: Proposal, known: Knowledge) -> None:
+    """Raise `ProposalOutdated` if a statement that a dry run was judged with is no longer known."""
+    ids = {id_ for verdict in proposal.verdicts if _has_effect(verdict) for id_ in verdict.pair}
+    if not ids <= known.by_id.keys():
+        _refuse_shown(run)
+
+
+def _has_effect(verdict: Verdict) -> bool:
+    return verdict.relation is not Relation.BESIDE or verdict.joins_subjects or verdict.parts_subjects
+
+
+def _refuse_shown(run: Run) -> None:
+    """Raise `ProposalOutdated` for a dry run that would do something else now. Of a held run no effect was shown."""
+    if run.status == ledger.RunStatus.PROPOSED:
+        raise ProposalOutdated(
+            f"{run.scope} has changed since run {run.id} was proposed, and the run would no longer do what it showed; "
+            f"make a new proposal of {run.source}, look at it, and apply that"
         )
 
 
