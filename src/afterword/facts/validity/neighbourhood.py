@@ -119,7 +119,7 @@ def _may_lose_effect(sides: Iterable[JudgedStatements], id_: str) -> bool:
 
 
 def _has_own_days(assertion: Assertion) -> bool:
-    """Whether it is a plan, which was to begin on the day it was said or after it, or an exception, which has an end."""
+    """Whether it is a plan, which was to begin on the day it was said or later, or an exception, which has an end."""
     is_plan = assertion.valid_from is not None and assertion.valid_from.date() >= assertion.said_at.date()
     return is_plan or assertion.valid_to is not None
 
