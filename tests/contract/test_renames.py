@@ -189,6 +189,26 @@ def test_a_name_is_not_replaced_where_it_is_a_common_word() -> None:
     ]
 
 
+def test_a_name_is_not_replaced_in_a_longer_one() -> None:
+    texts = (
+        "Lena buys bread at Harrow Street Bakery.",
+        "Lena buys paint at Harrow Street & Sons.",
+        "Lena parks in Old Harrow Street.",
+        "Lena reads the harrow-street-news.",
+        "Lena likes Harrow Street's trees.",
+        "Lena lives in Harrow Street, in the attic.",
+    )
+    said = [stated(text, day, value=text) for day, text in enumerate(texts, 1)]
+    renamed = stated("Harrow Street is called Elm Road now.", 9, subject="Elm Road", former_name="Harrow Street")
+    facts = facts_at(fact_histories((*said, renamed), ()), SAID_AT + timedelta(days=1))
+    assert [fact.statement for fact in told_under_current_names(facts)] == [
+        *texts[:4],
+        "Lena likes Elm Road's trees.",
+        "Lena lives in Elm Road, in the attic.",
+        renamed.statement,
+    ]
+
+
 async def test_a_withdrawal_stays_in_force_where_the_renaming_before_it_is_undone(store: Store) -> None:
     run(store, "session:a", (OFFICE,))
     renaming = run(store, "session:b", (RENAMED,))

@@ -12,6 +12,15 @@ from afterword.facts.words import folded, plain_words
 _FORMER_STATUSES = (Status.SUPERSEDED, Status.EXPIRED)
 
 
+_QUALIFIERS = (
+    "Old New Upper Lower Great Little North South East West Saint St San Santa Mount Alt Alte Neu Neue".split()
+)
+"""Words that make another name of the name after them."""
+_NO_LONGER_BEFORE = r"(?<![\w-])" + "".join(rf"(?<!\b(?-i:{word}) )" for word in _QUALIFIERS)
+_NO_LONGER_AFTER = r"(?!\w|-\w| & | (?-i:[A-ZÀ-ÖØ-Þ]))"
+"""What may not follow a name. A name is not replaced in a longer one: "Max" is not "Max Weber"."""
+
+
 @dataclass(frozen=True, slots=True)
 class CurrentNames:
     """The name that holds now for each former name, which is folded, and how the former name was written."""
@@ -83,15 +92,13 @@ def _renamed(text: str, former: str, spelling: str, name: str) -> str:
 
     A former name that was written with a capital letter is not looked for in small letters: "Mercury" is not "mercury".
     """
-    # A single name is not replaced in a longer one: "Max" is not "Max Weber".
-    longer = "" if " " in former else r"(?! (?-i:[A-Z]))"
     spaced = r"\s+".join(map(re.escape, former.split()))
 
     def replacement(written: re.Match[str]) -> str:
         is_common_word = written[0].islower() and not spelling.islower()
         return written[0] if is_common_word else name
 
-    return re.sub(rf"(?<!\w){spaced}(?!\w){longer}", replacement, text, flags=re.IGNORECASE)
+    return re.sub(rf"{_NO_LONGER_BEFORE}{spaced}{_NO_LONGER_AFTER}", replacement, text, flags=re.IGNORECASE)
 
 
 def _padded(text: str) -> str:

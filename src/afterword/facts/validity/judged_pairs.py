@@ -46,9 +46,10 @@ class JudgedPairs:
     to the first-said one that it repeats, `members` each root to all assertions that repeat it. `retirements` maps each
     assertion to the later ones that retire it, with their relation. `contests` holds the pairs of roots between which a
     retirement was refused, `broader` the pairs (restatement, narrower statement) where the restatement says again what
-    was narrowed before, or from which days were set apart. `extents` holds how much of the earlier assertion a change takes, where a judge has said so,
-    `remainders` what the earlier sentence says without the part that ends. `continued_by` maps an assertion to the
-    later ones that continue it, which have the same root. `exceptions` maps a root to the roots of its exceptions.
+    was narrowed before, or from which days were set apart. `extents` holds how much of the earlier assertion a change
+    takes, where a judge has said so, `remainders` what the earlier sentence says without the part that ends.
+    `continued_by` maps an assertion to the later ones that continue it, which have the same root. `exceptions` maps a
+    root to the roots of its exceptions.
 
     Raises ValueError if a verdict's pair is not in order of saying.
     """
