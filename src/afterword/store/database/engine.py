@@ -33,6 +33,7 @@ from afterword.store.database.cache import Cache, Draft
 from afterword.store.database.cancellation import current_ticket, interrupter, run_in_thread
 from afterword.store.database.driver_errors import UNSTORABLE, store_error_of, unreachable
 from afterword.store.database.limits import StoreLimits
+from afterword.store.database.shared_statements import share_statements
 from afterword.store.database.urls import DEFAULT_URL, shown_url, store_url
 
 T = TypeVar("T")
@@ -323,14 +324,9 @@ class Store:
             yield
 
     def _postgres_engine(self) -> Engine:
-        return create_engine(
-            self._url,
-            pool_pre_ping=True,
-            pool_size=self.limits.pool_size,
-            max_overflow=self.limits.pool_size,
-            connect_args=self._connection_limits(),
-            isolation_level=USUAL,
-        )
+        size, limits = self.limits.pool_size, self._connection_limits()
+        pool: dict[str, Any] = {"pool_pre_ping": True, "pool_size": size, "max_overflow": size}
+        return share_statements(create_engine(self._url, connect_args=limits, isolation_level=USUAL, **pool))
 
 
 def _may_be_repeated(error: BaseException) -> bool:

@@ -18,6 +18,7 @@ from sqlalchemy.pool import QueuePool, StaticPool
 from afterword.errors import FileInvalid, StoreInvalid, StoreUnreachable
 from afterword.store.database.cancellation import current_ticket
 from afterword.store.database.private_files import complete_file
+from afterword.store.database.shared_statements import share_statements
 
 BUSY_TIMEOUT_MS = 30_000
 _LOCK_ATTEMPT_MS = 50
@@ -69,7 +70,7 @@ def make_engine(url: URL, path: Path | None, pool_size: int) -> Engine:
         options: dict[str, Any] = {"poolclass": QueuePool, "pool_size": pool_size, "max_overflow": -1}
         engine = create_engine(url, creator=partial(_connect, path), **options)
     event.listen(engine, "begin", _begin)
-    return engine
+    return share_statements(engine)
 
 
 def _connect(path: Path | None) -> sqlite3.Connection:
