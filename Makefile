@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 
 MCP1 = $(VENV)/mcp1
 
-.PHONY: demo test mcp1 lint check docs reference browser screenshots dist soak scorecard constraints clean
+.PHONY: demo test mcp1 lint check docs reference browser screenshots dist soak matrix scorecard constraints clean
 
 demo: $(VENV)/.installed
 	$(BIN)/afterword demo
@@ -53,6 +53,11 @@ dist: $(VENV)/.installed
 
 soak: $(VENV)/.installed
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto -m "soak or hypothesis" --hypothesis-profile soak
+
+# The lowest and the highest supported versions, on each Python at hand. It is not part of CI: it takes half an hour.
+matrix: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/python benchmarks/version_matrix.py --out benchmarks/version_matrix.md
 
 # The README's scorecard, from recorded replies: no model, no network. SCENARIOS lies beside the checkout.
 SCENARIOS ?= ../shared/data/scenarios

@@ -12,6 +12,7 @@ from afterword.extractors.readers.agent_framework import (
     read_framework_state,
 )
 from afterword.extractors.readers.agentchat import is_message, read_messages
+from afterword.extractors.readers.agents_sdk import run_items
 from afterword.extractors.readers.duplicates import merge_views
 from afterword.extractors.readers.legacy import Perspective, is_role_list, read_chat_messages, read_role_list
 from afterword.extractors.readers.limits import parse_text
@@ -21,7 +22,8 @@ from afterword.extractors.readers.utterances import JsonObject, ReadingLog, Save
 
 SUPPORTED = (
     "states of AutoGen agents and teams (0.4 to 0.7), TaskResult and message lists, chat histories of AutoGen v0.2 and "
-    "ag2 before 1.0, sessions, histories and checkpoints of Agent Framework, and OpenAI message lists"
+    "ag2 before 1.0, sessions, histories and checkpoints of Agent Framework, sessions and run states of the OpenAI "
+    "Agents SDK, and OpenAI message lists"
 )
 _DEEPEST_WRAPPING = 4
 _MOST_KEYS_SHOWN = 12
@@ -72,6 +74,9 @@ def _in_object(state: JsonObject, log: ReadingLog, perspective: Perspective) -> 
     framework = read_framework_state(state, log)
     if framework is not None:
         return framework
+    items = run_items(state)
+    if items is not None:
+        return read_role_list(items, log, perspective, "Agents SDK run state")
     if isinstance(state.get("agent_states"), dict):
         return read_team(state["agent_states"], log)
     inner = inner_agent_states(state.get("inner_team_state"))

@@ -23,6 +23,8 @@ from afterword.facts.transcripts import Role
 FindSpeaker = Callable[[JsonObject], tuple[str, Role]]
 """Returns who speaks in a message with the role `user` or `assistant`, and whether that is a person or an agent."""
 
+_WITHOUT_WORDS = frozenset({"reasoning", "compaction", "item_reference"})
+"""Items of the Responses API in which nobody speaks: thoughts and summaries, mostly encrypted, and references."""
 _SYSTEM_ROLES = frozenset({"system", "developer"})
 _TOOL_ROLES = frozenset({"tool", "function"})
 # A v0.2 user proxy runs code by itself and answers with its output, under the person's name.
@@ -104,5 +106,5 @@ def _read_bare_call(message: JsonObject, log: ReadingLog) -> Iterator[Utterance]
     elif kind == "function_call_output":
         text = output_text(message.get("output"), log)
         yield _utterance(message, log, "tool", text, Role.TOOL, call_mark("result", call_id))
-    else:
+    elif kind not in _WITHOUT_WORDS:
         log.skip_type(kind)

