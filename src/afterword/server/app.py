@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import cache
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import BaseRoute
 
 import afterword
 from afterword import Afterword
@@ -87,26 +89,37 @@ def create_app(app: Afterword, options: ServerOptions | None = None) -> FastAPI:
         body_timeout_s=options.body_timeout_s,
     )
     _add_probes(service)
-    described: dict[int | str, dict[str, Any]] = {status: _described(text) for status, text in PROBLEMS.items()}
-    service.include_router(memory_routes.router, responses=described)
+    add_mcp(service, app, origins=options.cors_origins, longest_body_bytes=options.longest_body_bytes)
+    add_pages(service, app)
+    service.router.routes += _api_routes()
+    _add_document(service)
+    return service
+
+
+@cache
+def _api_routes() -> tuple[BaseRoute, ...]:
+    """Return the routes of the API, which all services of a process share.
+
+    FastAPI analyses them at the first request, which takes longer than many requests.
+    """
+    api = APIRouter(generate_unique_id_function=_operation_id, strict_content_type=False)
+    described = _described_problems()
+    api.include_router(memory_routes.router, responses=described)
     of_memory = APIRouter()
     for routes in (fact_routes, finding_routes, session_routes, run_routes, forget_routes):
         of_memory.include_router(routes.router)
-    service.include_router(
+    api.include_router(
         of_memory, prefix="/v1/me", tags=["own memory"], dependencies=[Depends(own_memory)], responses=described
     )
-    service.include_router(
+    api.include_router(
         of_memory,
         prefix="/v1/scopes/{tenant}/{scope_kind}/{scope_id}",
         tags=["a memory by its name"],
         dependencies=[Depends(memory_in_path)],
         responses=described,
     )
-    service.include_router(admin_routes.router, responses=described)
-    add_mcp(service, app, origins=options.cors_origins, longest_body_bytes=options.longest_body_bytes)
-    add_pages(service, app)
-    _add_document(service, described)
-    return service
+    api.include_router(admin_routes.router, responses=described)
+    return tuple(api.routes)
 
 
 @asynccontextmanager
@@ -148,11 +161,15 @@ class _DescribedService(FastAPI):
         return document
 
 
-def _add_document(service: FastAPI, described: dict[int | str, dict[str, Any]]) -> None:
-    @service.get("/openapi.json", tags=["document"], dependencies=[Depends(caller)], responses=described)
+def _add_document(service: FastAPI) -> None:
+    @service.get("/openapi.json", tags=["document"], dependencies=[Depends(caller)], responses=_described_problems())
     async def openapi_document() -> JSONResponse:
         """Return this document."""
         return JSONResponse(service.openapi())
+
+
+def _described_problems() -> dict[int | str, dict[str, Any]]:
+    return {status: _described(text) for status, text in PROBLEMS.items()}
 
 
 def _described(text: str) -> dict[str, Any]:
