@@ -11,7 +11,8 @@ import pytest
 from sqlmodel import select
 
 from afterword.facts.assertions import Relation, Verdict
-from afterword.store import ledger, reviews
+from afterword.facts.validity.timeline import fact_histories
+from afterword.store import ledger, lookup, reviews
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
 from afterword.store.reading.recall import recall
@@ -55,6 +56,36 @@ async def test_the_rest_of_a_sentence_and_an_exception_are_told_and_an_undo_rest
     with store.writing() as transaction:
         ledger.reinstate_run(transaction, LENA, later, SAID_AT)
     assert SHOP in await told(store)
+
+
+@pytest.mark.parametrize("is_change", [False, True], ids=["wrong from the start", "held until now"])
+async def test_an_edited_rule_keeps_its_exceptions_and_an_edited_exception_its_rule(
+    store: Store, is_change: bool
+) -> None:
+    run(store, "session:a", (HOURS, LATE), VERDICTS[1:])
+    ten, seven = "The shop is open 10 to 6.", "The shop is open 10 to 7."
+    longer = "On Wednesdays the shop is open until 9."
+    for old, new, rule, exception in (
+        (HOURS.statement, ten, ten, LATE.statement),
+        (ten, seven, seven, LATE.statement),
+        (LATE.statement, longer, seven, longer),
+    ):
+        (old_id,) = [fact.id for fact in await facts_of(store) if fact.statement == old]
+        meant = reviews.Wording(statement=new)
+        edited = await reviews.edit_fact(store, LENA, old_id, meant, is_change=is_change, at=datetime.now(UTC))
+        assert await rules(store) == {rule: [exception], exception: []}
+        with store.reading() as transaction:
+            known = lookup.read_knowledge(transaction, LENA)
+        assert known.histories(known.by_id) == fact_histories(known.assertions, known.verdicts)
+    with store.writing() as transaction:
+        ledger.revert_run(transaction, LENA, edited.run.id, datetime.now(UTC))
+    assert await rules(store) == {seven: [LATE.statement], LATE.statement: []}
+
+
+async def rules(store: Store) -> dict[str, list[str]]:
+    """Return the facts that hold, each with its exceptions."""
+    held = [fact for fact in await facts_of(store) if fact.is_served]
+    return {fact.statement: [each.statement for each in fact.exceptions] for fact in held}
 
 
 async def test_no_budget_takes_the_rule_without_its_exception(store: Store) -> None:

@@ -9,7 +9,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from afterword.facts.assertions import Assertion, Cue, Extent, Relation, SpeechAct, Verdict
+from afterword.facts.assertions import (
+    PERSON,
+    Assertion,
+    Cue,
+    Evidence,
+    EvidenceKind,
+    Extent,
+    Relation,
+    SpeechAct,
+    Verdict,
+)
 from afterword.facts.validity.timeline import FactHistory, fact_histories
 from histories import statement
 
@@ -54,10 +64,12 @@ class Case:
 
     def verdicts(self) -> list[Verdict]:
         verdicts = []
+        edits = {each.id for each in self.statements if each.evidence[0].kind is EvidenceKind.PERSON}
         for earlier, later, *word in self.judged:
             relation = word[0] if word and isinstance(word[0], Relation) else CHANGES
             extent = word[0] if word and isinstance(word[0], Extent) else None
-            verdicts.append(Verdict(earlier, later, relation, "because", "test", extent=extent))
+            judge = PERSON if later in edits else "test"
+            verdicts.append(Verdict(earlier, later, relation, "because", judge, extent=extent))
         return verdicts
 
 
@@ -69,6 +81,7 @@ ROME = said("Rome", (4, 1), (7, 1))
 ROME_IN_JULY = said("Rome", (4, 1), (7, 1), (7, 31))
 OPEN, CLOSED = said("open", (1, 1)), said("closed", (6, 1), (8, 1), (8, 14))
 OPEN_AGAIN = said("open again", (7, 1))
+EDITED = replace(said("open longer", (7, 1)), evidence=(Evidence(EvidenceKind.PERSON, "open longer"),))
 CALLED_OFF = said("no Rome", (5, 20), act=SpeechAct.RETRACT)
 
 CASES = [
@@ -240,6 +253,12 @@ CASES = [
         (OPEN, CLOSED, replace(OPEN_AGAIN, cue=Cue.CHANGE)),
         [("open", "closed"), ("open", "open again", SAME), ("closed", "open again")],
         {(7, 20): "open", (8, 10): "open", (8, 20): "open"},
+    ),
+    Case(
+        "a person edits a general statement after some days were set apart from it",
+        (OPEN, CLOSED, EDITED),
+        [("open", "closed"), ("open", "open longer", CORRECTS)],
+        {(7, 20): "open longer", (8, 10): "closed", (8, 20): "open longer"},
     ),
     Case(
         "a general statement is repeated with the days of its exception",

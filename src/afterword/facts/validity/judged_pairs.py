@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from afterword.facts.assertions import PERSON, RETIRING, Assertion, Extent, Relation, SpeechAct, Verdict
+from afterword.facts.assertions import PERSON, RETIRING, Assertion, EvidenceKind, Extent, Relation, SpeechAct, Verdict
 from afterword.facts.subjects import SubjectNames, Subjects, names_subject, share_topic
 from afterword.facts.validity.extents import takes_some_days
 from afterword.facts.validity.retirement_guard import refusal_reason
@@ -83,6 +83,7 @@ class JudgedPairs:
         self.retirements: dict[str, list[tuple[str, Relation]]] = defaultdict(list)
         for (earlier, later), relation in self._retiring_relations().items():
             self.retirements[earlier].append((later, relation))
+        self._pass_exceptions_on()
 
     def erased(self) -> frozenset[str]:
         """Return the statements that an effective request to erase names."""
@@ -223,6 +224,34 @@ class JudgedPairs:
                     _copy_entry(self.remainders, (old, wrong), (old, right))
                     retired_by[right].add(old)
         return inherited
+
+    def _pass_exceptions_on(self) -> None:
+        """Let a statement that a person edited keep its exceptions, and be one if it was one."""
+        for general in self.ordered:
+            for later, _ in self.retirements.get(general.id, ()):
+                if self._is_edit(general.id, later):
+                    old, new = self.roots[general.id], self.roots[later]
+                    self.exceptions[new] |= self.exceptions.get(old, set()) - {new}
+                    for root, exceptions in self.exceptions.items():
+                        if old in exceptions and root != new:
+                            exceptions.add(new)
+                    self.broader += [(later, exception) for exception in self._days_apart(general, later)]
+
+    def _days_apart(self, general: Assertion, before: str) -> list[str]:
+        """Return what a change set apart from a general statement for some days, before another one was said."""
+        return [
+            exception
+            for exception, relation in self.retirements[general.id]
+            if relation is Relation.CHANGES
+            and self.position[exception] < self.position[before]
+            and takes_some_days(general, self.by_id[exception], self.extents.get((general.id, exception)))
+        ]
+
+    def _is_edit(self, earlier: str, later: str) -> bool:
+        """Whether a person has entered the later statement in place of the earlier one."""
+        said, verdict = self.by_id[later], self.decided.get((earlier, later))
+        is_entered = any(cited.kind is EvidenceKind.PERSON for cited in said.evidence)
+        return is_entered and said.act is SpeechAct.STATE and verdict is not None and verdict.judge == PERSON
 
     def _note_extent(self, pair: IdPair, judged_pair: IdPair) -> None:
         """Note how much the pair's change takes, as the judge has said of the judged pair or of restatements of it."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from afterword.facts.assertions import RETIRING, Assertion, Relation, Verdict
+from afterword.facts.assertions import PERSON, RETIRING, Assertion, Relation, Verdict
 
 _BINDING = frozenset({Relation.SAME, Relation.CONTINUES, Relation.NARROWS, Relation.CORRECTS})
 _ACTING = RETIRING | {Relation.EXCEPTS}
@@ -129,7 +129,9 @@ def _acts(verdict: Verdict) -> bool:
 
 
 def _binds(verdict: Verdict) -> bool:
-    return verdict.relation in _BINDING
+    # A person's edit keeps the exceptions of what it replaces.
+    is_edit = verdict.relation is Relation.CHANGES and verdict.judge == PERSON
+    return verdict.relation in _BINDING or is_edit
 
 
 def _retracts(verdict: Verdict) -> bool:
