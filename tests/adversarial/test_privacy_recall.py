@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from afterword.privacy.record_requests import Markers
+from afterword.facts.transcripts import Role, Turn
+from afterword.privacy.off_record import hide_off_record
+from afterword.privacy.record_requests import HIDDEN, Markers, RecordChange
 from afterword.privacy.redaction import Masking, mask_secrets_in_state
 from privacy_table import harmless_rows, language_rows, record_rows, secret_rows, table
+from record_wording_cases import record_wording_cases
 from secret_cases import TOOL_ARGUMENT_NAMES, secret_cases
 
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MOST_MISSED, MOST_MISSED_WISHES = 0.05, 0.02
 
 
@@ -41,8 +47,48 @@ def test_of_the_wishes_to_be_off_the_record_one_in_fifty_is_missed_at_most() -> 
     rows = record_rows()
     honest = [row for row in rows if "honest" in row.category]
     wishes = [row for row in rows if "honest" not in row.category]
+    assert sum(row.cases for row in wishes) >= 800
     assert sum(row.wrong for row in wishes) <= MOST_MISSED_WISHES * sum(row.cases for row in wishes)
+    assert sum(row.cases for row in honest) >= 300
     assert [row for row in honest if row.wrong] == []
+
+
+def test_an_agents_later_repetition_of_what_was_off_the_record_is_hidden() -> None:
+    """The words of a wish's longest sentence without the wish are said again by an agent, two turns later."""
+    wishes = [case.text for case in record_wording_cases() if case.is_hidden and Markers().read(case.text)]
+    repeated = [(wish, _remark(wish)) for wish in wishes]
+    missed = [
+        wish
+        for wish, remark in repeated
+        if _turns_after(wish, "And in Rome?", f"As you told me, {remark}")[-1] != HIDDEN
+    ]
+    assert len(wishes) >= 500
+    assert len(missed) <= MOST_MISSED_WISHES * len(wishes), missed
+
+
+def _remark(wish: str) -> str:
+    sentences = [sentence.strip() for sentence in re.split(r"[:.?!]\s", wish)]
+    return max(sentences, key=lambda sentence: (Markers().read(sentence) is None, len(sentence)))
+
+
+def _turns_after(wish: str, question: str, repetition: str) -> list[str]:
+    said = [(Role.HUMAN, wish), (Role.AGENT, "I see."), (Role.HUMAN, question), (Role.AGENT, repetition)]
+    turns = [Turn(number, role.value, role, text, NOON) for number, (role, text) in enumerate(said, 1)]
+    return [turn.text for turn in hide_off_record(turns, Markers())]
+
+
+@pytest.mark.parametrize(
+    ("announced", "lasts"),
+    [
+        ("Don't save what I say next.", True),
+        ("Bitte nicht merken, was ich jetzt sage.", True),
+        ("This conversation must not be saved: I quit.", True),
+        ("From now on, don't store anything.", True),
+        ("Don't save this: I quit.", False),
+    ],
+)
+def test_a_wish_about_what_follows_or_about_all_lasts(announced: str, *, lasts: bool) -> None:
+    assert Markers().read(announced) is (RecordChange.OFF if lasts else RecordChange.THIS)
 
 
 def test_a_secret_is_masked_once_and_stays_masked() -> None:

@@ -16,6 +16,7 @@ from afterword.privacy.redaction import Masking
 from fresh_record_cases import fresh_record_cases
 from fresh_secret_cases import fresh_secret_cases, later_secret_cases
 from off_record_cases import record_cases
+from record_wording_cases import record_wording_cases
 from secret_cases import SecretCase, harmless_cases, held_out_cases, secret_cases
 
 
@@ -58,7 +59,7 @@ def record_rows() -> list[Row]:
     hiding = {RecordChange.THIS, RecordChange.OFF}
     return _rows(
         (case.category, (Markers().read(case.text) in hiding) != case.is_hidden)
-        for case in [*record_cases(), *fresh_record_cases()]
+        for case in [*record_cases(), *fresh_record_cases(), *record_wording_cases()]
     )
 
 

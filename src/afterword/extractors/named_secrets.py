@@ -58,6 +58,8 @@ class NamedSecrets:
 
     def masked_turns(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
         """Return the turns without these secrets. One that could be a plain word is masked in its own turn only."""
+        if not len(self):
+            return tuple(turns)
         return tuple(
             turn if (text := self._masked(turn.text, turn.number)) == turn.text else replace(turn, text=text)
             for turn in turns

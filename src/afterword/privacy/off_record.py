@@ -16,15 +16,17 @@ from afterword.facts.transcripts import Role, Turn
 from afterword.facts.words import STOP_WORDS
 from afterword.normal_form import composed
 from afterword.privacy.record_requests import HIDDEN, HIDDEN_FROM_HERE, Markers, RecordChange
+from afterword.privacy.record_wishes.vocabularies import is_wish_word
 from afterword.privacy.state_keys import NEVER_HIDDEN
 
 _NO_WORDS = frozenset({"SystemMessage", "MemoryQueryEvent"})
 _LONG = 20
 _FEWEST_REPEATED = 2
+_FEW_WORDS = 4
 _WORD = re.compile(r"\w{2,40}")
 # A name or a number inside of a sentence.
-_NAME = re.compile(r"(?<=[a-z,;'\"(] )[A-ZÀ-Þ]\w{3,40}|\b\w*\d\w{2,40}")
-_CONTENT_LETTERS = 4
+_NAME = re.compile(r"(?<=[a-z,;:'\"(] )[A-ZÀ-Þ]\w{3,40}|\b\w*\d\w{2,40}|\b[A-ZÀ-Þ]{2,6}\b")
+_CONTENT_LETTERS, _TELLING_LETTERS = 4, 3
 _COMMON = frozenset(
     "record back please thanks know think want need like really going just this that with from have about what when "
     "where there would could should will they them then than your their been were tell told said says make made good "
@@ -84,6 +86,10 @@ class _Record:
         names = {name.casefold() for name in _NAME.findall(text)}
         self._hidden_names |= names - self._open_words
         self._hidden_words |= _content_words(text) - self._open_words
+        # Of a short remark each word tells what was said: "I'm infertile".
+        telling = {word for word in _content_words(text, _TELLING_LETTERS) if not is_wish_word(word)}
+        if len(telling) <= _FEW_WORDS:
+            self._hidden_names |= telling - self._open_words
 
     def _put_on_record(self, text: str) -> None:
         """Take the words of a turn on the record from those that are hidden: what a person says again is no secret."""
@@ -161,11 +167,9 @@ def _hidden_turn(turn: Turn, record: _Record) -> Turn:
     return turn if placeholder is None or placeholder == turn.text else replace(turn, text=placeholder)
 
 
-def _content_words(text: str) -> set[str]:
+def _content_words(text: str, fewest_letters: int = _CONTENT_LETTERS) -> set[str]:
     return (
-        {word for word in map(str.casefold, _WORD.findall(text)) if len(word) >= _CONTENT_LETTERS}
-        - STOP_WORDS
-        - _COMMON
+        {word for word in map(str.casefold, _WORD.findall(text)) if len(word) >= fewest_letters} - STOP_WORDS - _COMMON
     )
 
 

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
+from afterword.privacy.blanking import Span
 from afterword.privacy.normalisation import comparable
+from afterword.privacy.record_wishes.clauses import wish_clauses
+from afterword.privacy.record_wishes.phrases import COMMAND, PHRASES
 
 OFF = ("off the record", "/off-record")
 ON = ("back on the record", "on the record again", "/on-record")
@@ -48,66 +51,19 @@ _FROM_NOW = re.compile(
     r"\b(?:from (?:now|here|this (?:point|moment)) (?:on(?:wards?)?|forward)?|for the rest|until (?:i|we|further)\b|starting now|henceforth|ab (?:jetzt|hier|sofort)|von (?:jetzt|nun) an"
     r"|a partir de (?:ahora|agora|aquí|aqui)|desde ahora|à partir de maintenant|désormais|dorénavant|d'ora in (?:poi|avanti)|da adesso|vanaf (?:nu|hier))"
 )
+_CONVERSATION = re.compile(
+    r"\b(?:conversation|chat|session|gespräch|unterhaltung|sitzung|discussion|conversación|charla|sesión|conversazione|sessione|conversa|sessão|gesprek|sessie)\b"
+)
+_FOLLOWING = re.compile(
+    r"\b(?:next|about to|going to|follow(?:s|ing)|jetzt sage|nächste\w*|folgt|folgende|vais (?:te |vous )?(?:dire|raconter)|suit|voy a|siguiente|sigue|sto per|segue|vou (?:te |lhe )?(?:dizer|contar)|nu ga|volgende|volgt)\b"
+)
 _ALONE = re.compile(
     r"(?:\W|\b(?:now|please|then|again|thanks|thank you|ok|okay|everyone|guys|all|bitte|jetzt|por favor|ahora|maintenant|adesso|agora|nu|for (?:a|one) (?:moment|minute|second|bit))\b)*\Z"
 )
 _THIRD_PERSON = re.compile(r"\s*(?:he|she|they|\w+ (?:told|said|says|mentioned|admitted))\b(?! is\b)")
 
-_THIS = (
-    r"(?:(?:any|all|nothing|none) of (?:this|that|it|what \w+(?: \w+){0,3})|what (?:i(?:'m| am)?|follows|comes) ?\w*(?: \w+){0,3}|the (?:following|next \w+)|my next \w+"
-    r"|(?:this|that)(?: (?:one|part|bit|message|sentence|next \w+))?|it)"
-)
-_MEMORY = r"(?:(?:your|the|any|my) )?(?:long-term )?(?:memory|notes|records?|logs?|files?)"
-_STORE = r"(?:record|save|store|remember|memori[sz]e|log|note|keep (?:a )?(?:record|note|trace) of|keep|hold on to|write down|take notes? of|file|retain|add to (?:your )?memory)"
-_STORED = r"(?:recorded|stored|saved|remembered|memori[sz]ed|logged|noted|kept|retained|filed|written down|put on (?:the )?record|on (?:the )?record|(?:for|in|part of) (?:the record|your (?:memory|notes|records?)))"
-_NOT = (
-    r"(?:(?:do not|don't|dont|never)(?: you dare)?|no need to|please not|(?:you|u) (?:(?:do not|don't|needn't|must not|mustn't|should not|shouldn't|may not|cannot|can't|are not to)(?: (?:need|have) to)?)"
-    r"|(?:i|we) (?:do not|don't|would not|wouldn't) (?:want|like|wish)(?: for)?(?: you)? to|(?:i|we)(?:'d| would) (?:rather|prefer)(?: that)?(?: you)? (?:do not|don't|didn't|not))"
-)
-_CLAUSE_END = r"(?=\s*(?:$|[.,;:!?)\]–—-]|please\b|anywhere\b|in (?:your|the|any) (?:memory|notes|records?)|to (?:your )?memory|down\b|but\b|and\b|bitte\b|por favor|ok\b|either\b|saved\b|stored\b))"
-_CLAUSE_START = (
-    r"(?:^|(?<=[.!?;:,(\[–—-])|(?<=please)|(?<=but)|(?<=and)|(?<=so)|(?<=you)|(?<=that)|(?<=bitte)|(?<=porfavor))\s*"
-)
 # "Between us" and "confidential" are no such wish: people tell an assistant in confidence what it should use.
-# Of each language: words of a clause about the speaker's own memory, of negation, of storing, and for what is said.
-_NEGATED = {
-    "de": (
-        r"(?:ich|wir) (?:kann|konnte|habe|können|konnten|haben|hab)",
-        r"nicht|nichts|nie|niemals",
-        r"(?:ab|ge)?speicher\w*|merk\w*|notier\w*|aufschreiben|aufgeschrieben|aufzeichn\w*|aufgezeichnet|festhalten|protokollier\w*",
-        r"das|dies\w{0,2}|davon|hiervon|nichts",
-    ),
-    "es": (
-        r"(?:yo )?no (?:me )?(?:recuerdo|acuerdo|guardo)",
-        r"no|nada|nunca",
-        r"guard(?:es|e|ar|ado|arse)|recuerdes?|registr(?:es|e|ar|ado)|grab(?:es|e|ar|ado)|anot(?:es|e|ar)|memori\w+|apunt(?:es|e|ar)",
-        r"esto|eso|nada",
-    ),
-    "fr": (
-        r"(?:je|nous) n\w{0,2}['e ]?\s?(?:ai|me|avons|garde|retiens)",
-        r"ne|n|rien|jamais|sans",
-        r"note[rsz]?|enregistr\w+|garde[rsz]?|retenir|retiens|retenez|mémoris\w+",
-        r"ça|cela|ceci|rien",
-    ),
-    "it": (
-        r"(?:io )?non (?:mi )?ricordo",
-        r"non|niente|nulla|mai",
-        r"salv(?:are|ato|i)|ricordare|registr(?:are|ato)|memorizz\w+|annot(?:are|ato)",
-        r"questo|ciò|niente|nulla",
-    ),
-    "pt": (
-        r"(?:eu )?não me (?:lembro|recordo)",
-        r"não|nada|nunca",
-        r"guard(?:ar|ado|es|e)|grav(?:ar|ado|es|e)|regist\w+|memori\w+|anot\w+|salvar",
-        r"isto|isso|nada",
-    ),
-    "nl": (
-        r"ik (?:kan|kon|heb)",
-        r"niet|niets|nooit",
-        r"opslaan|opgeslagen|bewaar|bewaren|bewaard|onthoud|onthouden|noteer|noteren|opschrijven",
-        r"dit|dat|hiervan|niets",
-    ),
-}
+_MEMORY = r"(?:(?:your|the|any|my) )?(?:long-term )?(?:memory|notes|records?|logs?|files?)"
 _ASIDES = "|".join(
     (
         rf"not (?:for|on) (?:the records?|{_MEMORY})|unofficially(?: speaking)?|off[\s_-]record(?: (?:comment|remark|note|question|info|confession)| for (?:a|one|just a) (?:moment|minute|sec(?:ond)?|bit))?|no (?:memory|notes|record) (?:for|of|on|about) this(?: one)?(?: please)?|without (?:saving|storing|recording|remembering|keeping|noting) (?:it|this|that)|don't quote me(?: on (?:this|that))?|nothing for the record",
@@ -119,42 +75,13 @@ _ASIDES = "|".join(
         r"niet voor de notulen|onofficieel",
     )
 )
-_WISHES = "|".join(
-    (
-        rf"{_CLAUSE_START}{_NOT} (?:ever )?{_STORE} {_THIS}{_CLAUSE_END}",
-        rf"{_CLAUSE_START}{_NOT} (?:ever )?(?:record|save|store|remember|memori[sz]e|log)(?=\s*[:)\]])",
-        rf"{_CLAUSE_START}{_NOT} (?:ever )?(?:write|put|add|take|enter|copy|commit) {_THIS} (?:down|anywhere|(?:in|into|to|on|onto) {_MEMORY})",
-        rf"{_CLAUSE_START}(?:skip|avoid|refrain from) (?:remembering|saving|storing|recording|noting|keeping|logging|memori[sz]ing) {_THIS}{_CLAUSE_END}",
-        rf"{_CLAUSE_START}make no (?:notes?|records?|mention) (?:of|about|on) {_THIS}{_CLAUSE_END}",
-        rf"\b{_THIS} (?:is|are)(?: not|n't)(?: something)?(?: for you)? to {_STORE}{_CLAUSE_END}",
-        rf"{_CLAUSE_START}(?:i|we) (?:do not|don't) want {_THIS}(?: to be)? {_STORED}{_CLAUSE_END}",
-        rf"\b(?:make sure|ensure|see to it|take care)(?: that)? {_THIS} (?:is not|isn't|is never|does not get|doesn't get|won't be|will not be) {_STORED}",
-        rf"\b(?:keep|leave|let'?s (?:keep|leave)|have) {_THIS} out of {_MEMORY}|\b{_THIS} (?:stays?|remains?|is kept) out of {_MEMORY}",
-        rf"\b(?:nothing|none)(?: (?:here|i \w+(?: \w+){{0,4}}?|of (?:this|that|it|what \w+(?: \w+){{0,3}})))? (?:is|are|may|must|should|shall|can|gets?|goes)(?: ever)?(?: to)?(?: be)? {_STORED}",
-        rf"\b{_THIS} (?:(?:is|are|must|should|shall|may|can|will|does)(?: not|n't| never)|cannot)(?: to)?(?: be| get| go)? {_STORED}{_CLAUSE_END}",
-        rf"{_CLAUSE_START}(?:pause|stop|suspend|turn off|switch off|disable) (?:your |the )?(?:memory|recording|note[- ]taking|remembering|taking notes)(?= for (?:this|that|a|one|now|the next|my next)|\s*:)",
-        rf"{_CLAUSE_START}not to be {_STORED}{_CLAUSE_END}",
-        *(
-            rf"{_CLAUSE_START}(?!{own}\b)(?=[^.!?:;\n]{{0,60}}\b(?:{negation})\b)(?=[^.!?:;\n]{{0,60}}\b(?:{stored})\b)(?=[^.!?:;\n]{{0,60}}\b(?:{pointing})\b)[^.!?:;\n]{{1,80}}"
-            for own, negation, stored, pointing in _NEGATED.values()
-        ),
-        rf"{_CLAUSE_START}forget (?:this|it|what i say)(?: again)? (?:as soon as|right (?:away|after)|immediately|afterwards?|once)\b[^.!?\n:]{{0,40}}:",
-        r"\b(?:merk dir (?:das|dies)|speicher(?:e|n)? (?:das|dies)|schreib(?:e)? (?:das|dies)|notier(?:e)? (?:das|dies)|zeichne (?:das|dies))(?: bitte)? nicht"
-        r"|\b(?:soll|darf|sollte) nicht (?:gespeichert|gemerkt|notiert|aufgezeichnet|behalten) werden|\bnicht zum (?:speichern|merken|aufschreiben|aufzeichnen)\b"
-        r"|\bich (?:will|möchte) nicht,? dass du (?:dir )?(?:das|dies|es) (?:merkst|speicherst|notierst|aufzeichnest|behältst)"
-        r"|\b(?:bitte )?nicht (?:speichern|merken|aufzeichnen|mitschreiben|protokollieren)\b|\bdarf nicht (?:gespeichert|notiert|aufgezeichnet) werden",
-        r"\bno (?:lo |la |me lo )?(?:guardes?|recuerdes?|registres?|grabes?|anotes?|memorices?|apuntes?) (?:esto|eso|nada de esto)\b|\bno (?:lo|la) (?:guardes|recuerdes|registres|grabes|anotes|memorices|apuntes)\b|\bno quiero que (?:lo )?(?:guardes|recuerdes|registres|grabes|anotes)\b|\besto no (?:se guarda|es para guardar)|\bque no conste|\bno debe (?:guardarse|quedar registrado)",
-        r"\bje ne (?:veux|voudrais) pas que (?:tu|vous) (?:le |la |l')?(?:retienn\w+|not\w+|gard\w+|enregistr\w+|mémoris\w+)|\bn(?:e |')(?:le |la |l')?(?:retiens|retenez|note[sz]?|garde[sz]?|enregistre[sz]?|mémorise[sz]?|conserve[sz]?) pas (?:ça|ca|cela|ceci)\b|\bne pas (?:enregistrer|retenir|noter|mémoriser) (?:ça|cela|ceci)",
-        r"\bnon voglio che (?:tu )?(?:lo )?(?:salvi|ricordi|registri|memorizzi|annoti)\b|\bnon (?:salvare|ricordare|registrare|memorizzare|annotare|segnare) (?:questo|ciò)\b|\bnon (?:salvarlo|ricordarlo|registrarlo|segnarlo|annotarlo)\b",
-        r"\bnão quero que (?:tu |você )?(?:guardes?|graves?|registes?|lembres?|memorizes?|anotes?)\b|\bnão (?:guardes?|graves?|registes?|registres?|lembres?|anotes?|memorizes?|salves?|guarda|grava) (?:isto|isso)\b",
-        r"\bik wil niet dat je (?:dit|dat|het) (?:onthoudt|opslaat|bewaart|noteert)|^\W{0,3}niet (?:opslaan|onthouden|bewaren|noteren)\b|\b(?:sla|bewaar|onthoud|noteer|schrijf) (?:dit|dat)(?: alsjeblieft| aub)? niet\b(?: op)?|\b(?:dit|dat) niet (?:opslaan|onthouden|bewaren|noteren|opschrijven)\b",
-    )
-)
 _FORGET = re.compile(
-    r"\b(?:forget|delete|erase|remove|wipe|vergiss|lösch\w*|olvida\w*|borra\w*|oublie\w*|efface\w*|supprime\w*|dimentica\w*|cancella\w*|esque[cç]\w*|apaga\w*|vergeet|wis|verwijder)\b"
+    r"\b(?:forget|delete|erase|remove|wipe|vergiss|lösch\w*|streich\w*|olvida\w*|borra\w*|oublie\w*|efface\w*|supprime\w*|dimentica\w*|cancella\w*|esque[cç]\w*|apaga\w*|vergeet|wis|verwijder)\b"
 )
 
 
+# The masking, and the model, see to a secret that is named as one. So the rest of the turn need not be hidden.
+_SECRET_NAMED = re.compile(r"\bcode d(?:e|u)\b|mot de passe|\bmdp\b|\bclave\b|contraseña|\bsenha\b|palavra-passe")
 _NOTHING = re.compile(r"\b(?:forget|delete|erase|remove|wipe) nothing\b")
 
 
@@ -197,7 +124,6 @@ class _Expressions:
     off_commands: re.Pattern[str]
     on: re.Pattern[str]
     asides: re.Pattern[str] | None
-    wishes: re.Pattern[str] | None
 
 
 @lru_cache(maxsize=16)
@@ -209,7 +135,6 @@ def _expressions(off: tuple[str, ...], on: tuple[str, ...]) -> _Expressions:
         off_commands=re.compile(rf"\W{{0,8}}{_any_phrase(commands)}(?!\w)"),
         on=re.compile(rf"(?<!\w){_any_phrase(on)}(?!\w)"),
         asides=re.compile(rf"(?<!\w)(?:{_ASIDES})(?!\w)") if has_asides else None,
-        wishes=re.compile(_WISHES) if has_asides else None,
     )
 
 
@@ -245,15 +170,24 @@ def _off_change(text: str, expressions: _Expressions) -> RecordChange | None:
             return change
     for aside in expressions.asides.finditer(text) if expressions.asides else ():
         if _is_aside(aside):
-            return _aside_change(text, aside)
-    wish = expressions.wishes.search(text) if expressions.wishes else None
+            return _aside_change(text, aside.span())
+    return _wish_change(text) if expressions.asides else None
+
+
+def _wish_change(text: str) -> RecordChange | None:
+    """Return the change that other words ask for: a command, a wish in a clause, or to forget after answering."""
+    if COMMAND.match(text):
+        return RecordChange.THIS
+    if phrase := PHRASES.search(text):
+        return _aside_change(text, phrase.span())
+    wish = next(wish_clauses(text), None)
     # Who asks for something to be forgotten must be heard. A wish about a secret is fulfilled by masking it.
     if wish is None:
         return None
-    is_to_forget = _FORGET.search(text) and not _NOTHING.search(text) and not wish.group().endswith(":")
-    if not is_to_forget and not any("[redacted: " in part for part in _sentence_around(text, wish)):
-        return _aside_change(text, wish)
-    return None
+    is_to_forget = _FORGET.search(text) and not _NOTHING.search(text)
+    around = _sentence_around(text, wish)
+    is_about_secret = any("[redacted: " in part for part in around) or _SECRET_NAMED.search(around[0])
+    return None if is_to_forget or is_about_secret else _aside_change(text, wish)
 
 
 def _is_only_mentioned(before: str, after: str, *, is_initial: bool) -> bool:
@@ -269,7 +203,7 @@ def _is_only_mentioned(before: str, after: str, *, is_initial: bool) -> bool:
 
 def _phrase_change(text: str, match: re.Match[str]) -> RecordChange | None:
     """Return the change that a phrase such as "off the record" asks for, None if it is only mentioned."""
-    before, after = _sentence_around(text, match)
+    before, after = _sentence_around(text, match.span())
     words = re.findall(r"[^\W_]+", before)
     is_initial = _are_leads(before)
     if _is_only_mentioned(before, after, is_initial=is_initial):
@@ -284,22 +218,26 @@ def _phrase_change(text: str, match: re.Match[str]) -> RecordChange | None:
 
 def _is_aside(match: re.Match[str]) -> bool:
     """Return whether words such as "not for the record" begin a sentence, end it after a comma, or stand in parentheses."""
-    before, after = _sentence_around(match.string, match)
+    before, after = _sentence_around(match.string, match.span())
     is_strict = _are_leads(before) and not re.match(r"\s\w", after)
     is_final = bool(re.search(r"[,(\[–—-]\s*$", before)) and bool(re.match(r"\s*(?:$|[,:;.!)\]–—-])", after))
     return is_strict or is_final
 
 
-def _aside_change(text: str, match: re.Match[str]) -> RecordChange:
-    before, after = _sentence_around(text, match)
-    return RecordChange.OFF if _FROM_NOW.search(before) or _FROM_NOW.search(after) else RecordChange.THIS
+def _aside_change(text: str, span: Span) -> RecordChange:
+    before, after = _sentence_around(text, span)
+    wish = text[slice(*span)]
+    lasts = _FROM_NOW.search(before + wish + after) or _CONVERSATION.search(wish)
+    # A wish about what follows, with nothing after it, is about the next turns.
+    is_announced = _FOLLOWING.search(wish) and _ALONE.match(text, span[1])
+    return RecordChange.OFF if lasts or is_announced else RecordChange.THIS
 
 
-def _sentence_around(text: str, match: re.Match[str]) -> tuple[str, str]:
-    """Return what stands before and after a match in its sentence."""
-    start = max((text.rfind(stop, 0, match.start()) for stop in (".", "!", "?", "\n", ";")), default=-1) + 1
-    ends = [place for stop in (".", "!", "?", "\n", ";") if (place := text.find(stop, match.end())) >= 0]
-    return text[max(start, match.start() - 300) : match.start()], text[match.end() : min(ends, default=len(text))][:300]
+def _sentence_around(text: str, span: Span) -> tuple[str, str]:
+    """Return what stands before and after a stretch in its sentence."""
+    start = max((text.rfind(stop, 0, span[0]) for stop in (".", "!", "?", "\n", ";")), default=-1) + 1
+    ends = [place for stop in (".", "!", "?", "\n", ";") if (place := text.find(stop, span[1])) >= 0]
+    return text[max(start, span[0] - 300) : span[0]], text[span[1] : min(ends, default=len(text))][:300]
 
 
 def _are_leads(before: str) -> bool:

@@ -1,0 +1,111 @@
+"""Finding the clauses of a text that ask for something not to be kept. Pure.
+
+A clause is a wish if it consists of the words of wishes only, denies storing or a memory, and points at what was said.
+"Don't save this" is one. "Don't save this file as PDF", "I don't remember this" and "it is not in my notes" are none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from afterword.privacy.blanking import Span
+from afterword.privacy.record_wishes.vocabularies import WishWords, wish_languages
+
+_LONGEST = 24
+"""The most words of a wish. It bounds the work on a text too."""
+_FEWEST_AROUND = 5
+_LONGEST_CLAUSE = 200
+_MOST_JOINED = 3
+_SEGMENT = re.compile(r"[^.!?;:\n()\[\]–—…]+")
+_SIGN = re.compile(r",|\s-\s|\b[^\W\d_]{1,8}\b")
+_DENIED = re.compile(r"\s(?:not(?! to\b)|never)\b")
+_FILE = re.compile(r"\b(?:this|that|these) (?:files?|logs?|records?|notes?|document|database|profile)\b")
+_WORD = re.compile(r"[^\W_]+")
+_CLOSING = re.compile(r"\s*(?:[:)\]–—]|-\s)")
+_CONTRACTIONS = re.compile(r"\b(do|did|is|are|should|would|could|must|need|have|wo|ca|can)n['’]?t\b")
+_SHARED = re.compile(r"\b(?:(?:can|could|may|shall) we|let us|let['’]s)\b")
+_POINTING = "this"
+
+
+def wish_clauses(text: str) -> Iterator[Span]:
+    """Yield the clauses of a text in plain form that ask for something not to be kept.
+
+    The text is in lower case. A clause ends at a sign or at a conjunction; up to three neighbours are read as one.
+    """
+    for segment in _SEGMENT.finditer(text):
+        words = _WORD.findall(_CONTRACTIONS.sub(r"\1 not", segment.group()))
+        is_closed = bool(_CLOSING.match(text, segment.end()))
+        for language in wish_languages():
+            if language.has("negation", words) or language.has("outside", words):
+                yield from _wishes(segment.group(), segment.start(), language, is_closed=is_closed)
+
+
+def _wishes(segment: str, offset: int, language: WishWords, *, is_closed: bool) -> Iterator[Span]:
+    clauses = list(_clauses(segment, language))
+    for first in range(len(clauses)):
+        for count in range(min(_MOST_JOINED, len(clauses) - first), 0, -1):
+            last = first + count - 1
+            start, end = clauses[first][0], clauses[last][1]
+            if count > 1 and language.is_complete(segment[slice(*clauses[first])].split()):
+                continue
+            is_last = last == len(clauses) - 1
+            points = is_closed if is_last else language.has("negation", segment[start:end].split()[:2])
+            is_wish = end - start <= _LONGEST_CLAUSE and _is_wish(
+                segment[start:end], language, points=points, is_single=count == 1
+            )
+            if is_wish:
+                yield offset + start, offset + end
+
+
+def _clauses(segment: str, language: WishWords) -> Iterator[tuple[int, int]]:
+    start = 0
+    for sign in _SIGN.finditer(segment):
+        # "I'll pass it on and not keep it" denies what the speaker does.
+        is_conjunction = sign.group() in language.splits and not _DENIED.match(segment, sign.end())
+        if not sign.group().isalpha() or is_conjunction:
+            yield start, sign.start()
+            start = sign.end()
+    yield start, len(segment)
+
+
+def _is_wish(clause: str, language: WishWords, *, points: bool, is_single: bool) -> bool:
+    plain = " ".join(_WORD.findall(_CONTRACTIONS.sub(r"\1 not", _SHARED.sub("please", clause))))
+    words = language.saying.sub(_POINTING, plain).split()
+    if not 1 < len(words) <= _LONGEST:
+        return False
+    if _FILE.search(plain) or not _are_known(words, language, is_single=is_single):
+        return False
+    points = points or _POINTING in words or language.has("pointing", words)
+    return points and _denies_keeping(words, language) and _is_about_assistant(words, language)
+
+
+def _are_known(words: list[str], language: WishWords, *, is_single: bool) -> bool:
+    """Return whether all words are those of wishes, but for one verb: "this should not linger in your notes"."""
+    unknown = [place for place, word in enumerate(words) if word != _POINTING and not language.known.fullmatch(word)]
+    if len(unknown) != 1:
+        return not unknown
+    # What stands first names who does it, what stands after "this" is the name of a thing, and so is what stands last.
+    place = unknown[0]
+    is_inside = 0 < place < len(words) - 1 and not language.has("pointing", words[place - 1 : place])
+    is_clear = any(language.has(part, words) for part in ("keeping", "kept", "wanting", "modal"))
+    return is_single and is_inside and is_clear and len(words) >= _FEWEST_AROUND
+
+
+def _denies_keeping(words: list[str], language: WishWords) -> bool:
+    names_memory = language.has("memory", words)
+    if not (language.has("negation", words) or (language.has("outside", words) and names_memory)):
+        return False
+    is_weak = language.has("weak", words) and language.has("place", words)
+    return names_memory or is_weak or language.has("keeping", words) or language.has("kept", words)
+
+
+def _is_about_assistant(words: list[str], language: WishWords) -> bool:
+    """Return whether the words are no statement of the speaker's own memory, of the assistant's, or of a file."""
+    wants = language.has("wanting", words)
+    if language.has("own", words):
+        return wants and any(language.has(part, words) for part in ("kept", "memory", "addressed", "joining"))
+    has_duty = wants or language.has("modal", words)
+    if language.has("copula", words):
+        return has_duty or language.has("purpose", words)
+    return has_duty or not language.has("addressed", words)
