@@ -27,7 +27,7 @@ class LiveChat(ABC):
     """One session of one person. `replies` are what the model says in turn; an exception is raised by it."""
 
     def __init__(
-        self, user: str, session_id: str, store: StoreReference, *replies: str, timeout_s: float = 2.0
+        self, user: str, session_id: str, store: StoreReference, *replies: str, timeout_s: float = 20.0
     ) -> None:
         self.user, self.session_id, self.store = user, session_id, store
         self.replies = replies or ("Noted.",)
