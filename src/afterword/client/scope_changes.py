@@ -247,9 +247,14 @@ class ScopeChanges(ScopeFindings):
 
     async def _own_run(self, run_id: int) -> Run:
         """Return a run of this scope. Raises `NotFound`."""
-        run = await self._read(lambda transaction: runs.read_run(transaction, run_id))
+        # The answer is the same whether there is no such run or it belongs to another scope.
+        absent = NotFound(f"no run {run_id} in {self.scope}; see `afterword runs`")
+        try:
+            run = await self._read(lambda transaction: runs.read_run(transaction, run_id))
+        except NotFound:
+            raise absent from None
         if run.scope != self.scope:
-            raise NotFound(f"no run {run_id} in {self.scope}; see `afterword runs`")
+            raise absent
         return run
 
     async def _with_vectors_made(self, effect: RunEffect) -> RunEffect:

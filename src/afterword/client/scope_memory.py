@@ -89,10 +89,13 @@ class ScopeMemory(ScopeChanges):
         """Store a saved state and queue its session: `process(session_id)` or `run_pending` extracts the facts.
 
         `humans` and `started_at` are what is known of it: names of people, and when it began (by default, now). Raises
-        `StateConflict` for an empty session id, or if another kind of agent saved this session.
+        `StateConflict` for an empty session id, or if another kind of agent saved this session, and `ReadError` for a
+        state that is nested more than 200 levels deep.
         """
         from afterword.agents.recorder import queue_state
+        from afterword.extractors.readers.limits import check_depth
 
+        check_depth(state)
         if not session_id.strip():
             raise StateConflict("the session id is empty; give each conversation an id of its own")
         component = str(state.get("type", "state")).removesuffix("State")

@@ -1,7 +1,8 @@
-"""Re-exports of the values that `Afterword` and `ScopeMemory` take and return, for callers that name their types; and
-`dollars`, which formats an amount."""
+"""Re-exports of the values that `Afterword` and `ScopeMemory` take and return, for callers that name their types; with
+`dollars`, which formats an amount, and `check_depth`, which refuses a state that is nested too deep."""
 
 from afterword.extractors.errors import ReadError
+from afterword.extractors.readers.limits import check_depth
 from afterword.facts.assertions import Assertion, Evidence
 from afterword.facts.dependents import Dependent
 from afterword.facts.fact import Fact, Status
@@ -82,5 +83,6 @@ __all__ = [
     "TimeBasis",
     "Transcript",
     "Turn",
+    "check_depth",
     "dollars",
 ]

@@ -29,12 +29,14 @@ from afterword.server.access import Service, caller, memory_in_path, own_memory
 from afterword.server.background import Background
 from afterword.server.contents import ProblemDetails
 from afterword.server.guard import Guard
-from afterword.server.mcp.http import add_mcp
+from afterword.server.mcp.http import MCP_HEADERS, add_mcp
 from afterword.server.pages.mount import add_pages
 from afterword.server.problems import MEDIA_TYPE, UNAVAILABLE, add_handlers, problem
 from afterword.setting_sections import ServerOptions
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+ALLOWED_HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "X-Request-ID")
+"""What pages of named origins may send besides what every page may."""
 PROBLEMS = {
     400: "The request cannot be carried out as it is.",
     401: "No key, or one that is unknown, revoked or expired.",
@@ -79,7 +81,7 @@ def create_app(app: Afterword, options: ServerOptions | None = None) -> FastAPI:
             CORSMiddleware,
             allow_origins=options.cors_origins,
             allow_methods=["GET", "POST", "PATCH", "DELETE"],
-            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "X-Request-ID"],
+            allow_headers=[*ALLOWED_HEADERS, *MCP_HEADERS],
             expose_headers=["ETag", "Location", "Idempotency-Replayed", "Retry-After", "X-Request-ID"],
         )
     service.add_middleware(

@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 
 from afterword import ProcessedSession, SessionDetails
 from afterword.client.json_forms import iso_instant, saved_session_json, session_details_json
-from afterword.client.values import SessionOutcome
+from afterword.client.values import SessionOutcome, check_depth
 from afterword.server.access import Memory
 from afterword.server.changes import Answer, Changing
 from afterword.server.contents import Cursor, Limit, SessionBody
@@ -62,6 +62,7 @@ def _transcript_json(details: SessionDetails) -> list[dict[str, Any]]:
 @router.post("/sessions", responses=QUEUED)
 async def send_session(body: SessionBody, request: Request, changing: Changing) -> JSONResponse:
     """Read a saved state: at once, or with `queue` later."""
+    check_depth(body.state)
     memory, started_at = changing.memory, body.started_at
     state = body.state if isinstance(body.state, dict) else {"messages": body.state}
 
@@ -76,7 +77,9 @@ async def send_session(body: SessionBody, request: Request, changing: Changing) 
 
     response = await changing.carried_out("session", work, body.model_dump(), status=202 if body.queue else 200)
     if body.queue:
-        response.headers["Location"] = f"{request.url.path}/{quote(body.session_id, safe='')}/job"
+        # A slash and a percent sign in an id are still encoded in the path, and everything else is not.
+        path = quote(request.url.path, safe="/%")
+        response.headers["Location"] = f"{path}/{quote(body.session_id, safe='')}/job"
     return response
 
 

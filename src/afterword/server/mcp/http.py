@@ -29,6 +29,8 @@ from afterword.server.mcp.server import NAMELESS_AGENT, ToolCaller
 from afterword.server.problems import Refused
 
 PATH = "/mcp"
+MCP_HEADERS = ("MCP-Protocol-Version", "MCP-Method", "MCP-Name", "Mcp-Session-Id", "Last-Event-ID")
+"""What clients send besides the key."""
 
 _caller: ContextVar[ToolCaller] = ContextVar("afterword_mcp_caller")
 
@@ -81,6 +83,9 @@ class McpEndpoint:
         request = Request(scope, receive)
         key = await verified_key(request, _credentials(request))
         self._check_origin(request)
+        if request.method != "POST":
+            # The server has nothing to tell unasked. A stream would only hold a connection.
+            raise Refused(405, "the MCP server answers posts", headers={"Allow": "POST"})
         if key.scope is None:
             raise Refused(403, "this key has no memory of its own; make one with `afterword keys create --user`")
         # What the server seals for the client's next request is bound to this key.
