@@ -25,7 +25,7 @@ from afterword.errors import AfterwordError
 from afterword.facts.local_time import read_zone
 from afterword.finding_options import FindingsOptions
 from afterword.privacy.policy import Privacy
-from afterword.setting_names import DELIMITER, PREFIX, PROFILE_VARIABLE, unknown_name
+from afterword.setting_names import DELIMITER, PREFIX, PROFILE_VARIABLE, malformed_value, unknown_name
 from afterword.setting_sections import (
     BudgetOptions,
     EmbeddingOptions,
@@ -142,8 +142,10 @@ def load() -> Settings:
 
     Raises `SettingsInvalid`, which names the setting and never its value.
     """
-    if unknown := unknown_name(Settings, os.environ, read_profile()):
-        raise SettingsInvalid(unknown)
+    profile = read_profile()
+    fault = unknown_name(Settings, os.environ, profile) or malformed_value(Settings, os.environ, profile)
+    if fault:
+        raise SettingsInvalid(fault)
     try:
         return Settings()
     except ValidationError as error:
