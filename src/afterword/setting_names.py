@@ -70,7 +70,7 @@ def malformed_value(
     """
     variables = {name.upper(): name for name in environment}
     groups = {name: options for name, field in settings.model_fields.items() if (options := section_options(field))}
-    forms = {name: dict for name in groups}
+    forms: dict[str, type] = dict.fromkeys(groups, dict)
     forms |= {name: type(field.default) for name, field in setting_fields(settings) if _is_complex(field)}
     for name, form in forms.items():
         own = variable_of(name)
