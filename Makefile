@@ -19,6 +19,7 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(if $(wildcard $(BIN)/hadolint),$(BIN)/hadolint Dockerfile,# hadolint has no package for this machine)
 
 # Version 1 of mcp, which AutoGen's McpWorkbench needs, beside version 2: the test of the example is skipped without it.
 mcp1: $(VENV)/.installed

@@ -80,20 +80,27 @@ async def serve(url: str, port: int, cache_mb: int | None) -> None:
 
 @dataclass
 class Load:
-    """What one kind of request cost: the seconds of each, and how long all took."""
+    """What one kind of request cost: the seconds of each, how long all took, and the processor time of the service."""
 
     times: list[float] = field(default_factory=list)
     seconds: float = 0.0
+    cpu_s: float = 0.0
 
     def add(self, other: Load) -> None:
         """Add another phase."""
         self.times += other.times
         self.seconds += other.seconds
+        self.cpu_s += other.cpu_s
 
     @property
     def rate(self) -> float:
         """Requests a second."""
         return len(self.times) / self.seconds
+
+    @property
+    def cpu_ms(self) -> float:
+        """The processor time of the service for a request, in ms. Other programs change it less than the rate."""
+        return self.cpu_s / len(self.times) * 1000
 
     def percentile(self, share: int) -> float:
         """Return a percentile in milliseconds."""
@@ -171,6 +178,12 @@ def resident_mb(pid: int) -> float:
     return int(line.split()[1]) / 1024
 
 
+def cpu_seconds(pid: int) -> float:
+    """Return the processor time of a process until now."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def store_address(name: str, folder: Path, server: Any | None) -> str:
     """Return the address of a store that `opened` has made."""
     if server is None:
@@ -196,7 +209,7 @@ async def measure(options: argparse.Namespace, folder: Path, server: Any | None)
         await _until_listening(port)
         for secret in secrets:  # the first question to a memory reads it
             await load(port, RECALL, [secret], 1, count=1)
-        lines = [await _row(name, port, secrets, connections, options.seconds) for connections in options.connections]
+        lines = [await _row(name, process.pid, port, secrets, each, options.seconds) for each in options.connections]
         memory = [resident_mb(process.pid)]
         for _ in range(4):
             await load(port, RECALL, secrets, 16, count=options.requests // 4)
@@ -210,15 +223,18 @@ async def measure(options: argparse.Namespace, folder: Path, server: Any | None)
         process.wait()
 
 
-async def _row(name: str, port: int, secrets: Sequence[str], connections: int, seconds: float) -> str:
+async def _row(name: str, pid: int, port: int, secrets: Sequence[str], connections: int, seconds: float) -> str:
     loads = {EMPTY: Load(), RECALL: Load()}
     for _ in range(ROUNDS):
         for path, measured in loads.items():
+            before = cpu_seconds(pid)
             measured.add(await load(port, path, secrets, connections, seconds=seconds / ROUNDS))
+            measured.cpu_s += cpu_seconds(pid) - before
     empty, recall = loads[EMPTY], loads[RECALL]
     p50, p99 = (f"{recall.percentile(share):.1f} ({empty.percentile(share):.1f})" for share in (50, 99))
     ratio = recall.rate / empty.rate
-    row = f"| {name} | {connections} | {recall.rate:.0f} | {empty.rate:.0f} | {ratio:.2f} | {p50} | {p99} |"
+    cpu = f"{recall.cpu_ms:.1f} ({empty.cpu_ms:.1f})"
+    row = f"| {name} | {connections} | {recall.rate:.0f} | {empty.rate:.0f} | {ratio:.2f} | {cpu} | {p50} | {p99} |"
     print(row, f"load {os.getloadavg()[0]:.1f}", flush=True)  # noqa: T201 - so that a stopped run has shown something
     return row
 
@@ -257,8 +273,8 @@ async def main() -> None:
         "",
         f"{options.scopes:,} memories of {options.facts:,} facts; in brackets the empty handler.",
         "",
-        "| database | connections | recalls a second | empty | ratio | p50 ms | p99 ms |",
-        "|---|---|---|---|---|---|---|",
+        "| database | connections | recalls a second | empty | ratio | processor ms | p50 ms | p99 ms |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     began_at = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="afterword-load-") as made:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import httpx
@@ -75,11 +78,41 @@ def address(compose: dict[str, Any], environment: dict[str, str], tmp_path: Path
         yield server.printed().splitlines()[0].split(" at ")[-1]
 
 
-def test_the_processes_work_together(address: str, environment: dict[str, str], tmp_path: Path) -> None:
+def health_check(repository: Path) -> list[str]:
+    """Return the command by which a container runtime asks whether the service is ready."""
+    image = (repository / "Dockerfile").read_text(encoding="utf-8")
+    (command,) = re.findall(r"HEALTHCHECK [^[]*CMD (\[.*\])", image)
+    python, *arguments = json.loads(command)
+    assert python == "python"
+    return [sys.executable, *arguments]
+
+
+def run(command: list[str]) -> int:
+    return subprocess.run(command, capture_output=True, check=False).returncode
+
+
+def test_the_server_finds_the_database(compose: dict[str, Any]) -> None:
+    """The address in the settings names the service, the user and the database that PostgreSQL is started with."""
+    database, url = compose["services"]["database"]["environment"], compose["x-afterword"]["environment"]
+    address = urlsplit(url["AFTERWORD_STORE__URL"].replace("${POSTGRES_PASSWORD:?write it into .env}", "secret"))
+    assert (address.username, address.password) == (database["POSTGRES_USER"], "secret")
+    assert (address.hostname, address.path) == ("database", f"/{database['POSTGRES_DB']}")
+    assert database["POSTGRES_PASSWORD"] == "${POSTGRES_PASSWORD:?write it into .env}"
+    assert compose["services"]["migrate"]["depends_on"] == {"database": {"condition": "service_healthy"}}
+    others = [compose["services"][name]["depends_on"] for name in ("server", "schedule", "worker")]
+    assert others == [{"migrate": {"condition": "service_completed_successfully"}}] * 3
+
+
+def test_the_processes_work_together(
+    address: str, environment: dict[str, str], repository: Path, tmp_path: Path
+) -> None:
     made = Child(["keys", "create", "--user", "mira", "--json"], environment, tmp_path / "key.txt")
     assert made.wait() == 0
     headers = {"Authorization": f"Bearer {json.loads(made.printed())['key']}"}
     body = {"session_id": "monday", "state": said("I live in Oslo."), "queue": True}
+    check = health_check(repository)
+    assert run([part.replace("http://127.0.0.1:8321", address) for part in check]) == 0
+    assert run([part.replace("8321", "1") for part in check]) != 0
     with httpx.Client(base_url=address, headers=headers, timeout=20) as client:
         answer = client.post("/v1/me/sessions", json=body)
         assert answer.status_code == 202
