@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import random
-from datetime import timedelta
 from itertools import product
 from typing import Any
 
 import pytest
 
 import afterword
-from afterword import Afterword, Scope, ScopeMemory
+from afterword import ScopeMemory
 from afterword.client.values import FactOrder
 from afterword.errors import ArgumentInvalid
 from afterword.settings import Settings
-from afterword.store.entered_statements import Entry
-from afterword.store.entries import add_entry
-from changing import DAY, INSTANTS, MIRA, change_something
-from service import said
+from changing import INSTANTS, MIRA, add_what_is_rare, change_something
 
 STATUSES = (None, "all", "current", "contested", "pending", ("superseded", "retracted", "expired"))
 FILTERS: tuple[dict[str, Any], ...] = (
@@ -35,22 +31,6 @@ def url(request: pytest.FixtureRequest, tmp_path: Any) -> str:
     if request.param == "postgres":
         return str(request.getfixturevalue("postgres_store_url"))
     return f"sqlite:///{tmp_path}/afterword.db"
-
-
-async def add_what_is_rare(app: Afterword) -> None:
-    """Add facts that contradict each other, that may be about several people, with tags, and a renaming."""
-    mira = app.scope(MIRA)
-    await mira.process(said("I live in Porto."), session_id="home", started_at=DAY)
-    (home,) = (await mira.facts()).facts
-    await mira.remember("The user lives in Bergen.", attribute=home.attribute, value="Bergen", kind=home.kind)
-    await mira.consolidate()
-    for name in ("Ana Ruiz", "Ana Kiss", "Ana"):
-        await mira.remember(f"{name} plays chess.", subject=name, attribute="hobby", value="chess")
-    await mira.remember("The fare is 49 euros.", subject="note", tags=["travel", "cheap"])
-    await mira.remember("The ferry leaves at noon.", subject="note", tags=["travel"], valid_from=DAY + timedelta(3))
-    await mira.remember("Alpha has a web page.", subject="Alpha", attribute="page", value="yes")
-    renaming = Entry("Beta is the new name of Alpha.", subject="Beta", former_name="Alpha")
-    await add_entry(await app.store(), Scope.parse(MIRA), renaming, at=DAY + timedelta(days=2))
 
 
 async def check_pages(memory: ScopeMemory, chance: random.Random) -> None:

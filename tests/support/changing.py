@@ -5,7 +5,10 @@ from __future__ import annotations
 import random
 from datetime import UTC, datetime, timedelta
 
-from afterword import Afterword
+from afterword import Afterword, Scope
+from afterword.store.entered_statements import Entry
+from afterword.store.entries import add_entry
+from service import said
 
 MIRA = "default/user/mira"
 DAY = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -57,3 +60,19 @@ async def process(app: Afterword, scope: str, session_id: str, chance: random.Ra
     state = {"type": "AssistantAgentState", "llm_context": {"messages": messages}}
     started_at = DAY + timedelta(days=chance.randrange(5))
     await app.scope(scope).process(state, session_id=session_id, started_at=started_at)
+
+
+async def add_what_is_rare(app: Afterword) -> None:
+    """Add facts that contradict each other, that may be about several people, with tags, and a renaming."""
+    mira = app.scope(MIRA)
+    await mira.process(said("I live in Porto."), session_id="home", started_at=DAY)
+    (home,) = (await mira.facts()).facts
+    await mira.remember("The user lives in Bergen.", attribute=home.attribute, value="Bergen", kind=home.kind)
+    await mira.consolidate()
+    for name in ("Ana Ruiz", "Ana Kiss", "Ana"):
+        await mira.remember(f"{name} plays chess.", subject=name, attribute="hobby", value="chess")
+    await mira.remember("The fare is 49 euros.", subject="note", tags=["travel", "cheap"])
+    await mira.remember("The ferry leaves at noon.", subject="note", tags=["travel"], valid_from=DAY + timedelta(3))
+    await mira.remember("Alpha has a web page.", subject="Alpha", attribute="page", value="yes")
+    renaming = Entry("Beta is the new name of Alpha.", subject="Beta", former_name="Alpha")
+    await add_entry(await app.store(), Scope.parse(MIRA), renaming, at=DAY + timedelta(days=2))

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from afterword.errors import ArgumentInvalid
 from afterword.facts.assertions import Kind
-from afterword.facts.fact import Status
+from afterword.facts.fact import SERVED, Status
 from afterword.facts.fact_filter import FactFilter
 from afterword.facts.local_time import at_offset, offset_seconds
 from afterword.facts.scopes import Scope
@@ -32,7 +32,6 @@ LONGEST_NUMBER = 18
 """How many digits a number in a cursor may have."""
 LARGEST_ID = 2**31 - 1
 """The largest number of a row. PostgreSQL refuses to compare a larger one."""
-SERVED = frozenset({Status.CURRENT, Status.CONTESTED})
 
 
 def scope_of(scope: Scope | str) -> Scope:

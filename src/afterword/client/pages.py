@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from sqlmodel import Session
 
@@ -16,14 +16,16 @@ from afterword.client.arguments import (
     page,
     run_cursor,
 )
-from afterword.client.results import FactPage, RunPage, RunRecord, SessionPage
+from afterword.client.results import FactPage, Omission, OmittedFact, RunPage, RunRecord, SessionPage
 from afterword.client.store_results import AuditPage
+from afterword.errors import ArgumentInvalid
 from afterword.facts.fact import Fact
 from afterword.facts.fact_filter import FactFilter, FactOrder
 from afterword.facts.scopes import Scope
-from afterword.store import costs, runs, scope_rows, sessions
+from afterword.store import costs, runs, sessions
 from afterword.store.access import audit
 from afterword.store.costs import Spending
+from afterword.store.database.statements import RowRange
 from afterword.store.ledger import RunStatus
 from afterword.store.reading.views import View
 from afterword.store.runs import Run
@@ -51,6 +53,17 @@ def fact_page_of_view(
     return FactPage(facts, len(places), others, cursor if order is FactOrder.SAID else None)
 
 
+def omissions(
+    views: Sequence[View], chosen_ids: Collection[str], most: int | None
+) -> tuple[tuple[OmittedFact, ...], int]:
+    """Return at most so many of the facts that an agent is not told, and how many there are in all."""
+    places = [(view, place, Omission.NO_ROOM) for view in views for place in view.lists.served_but(chosen_ids)]
+    places += [(view, place, Omission.UNCLEAR_SUBJECT) for view in views for place in view.lists.pending()]
+    shown = places if most is None else places[:most]
+    left_out = (OmittedFact(view.fact(view.lists.stored(place)), reason) for view, place, reason in shown)
+    return tuple(left_out), len(places)
+
+
 def session_page(
     scope: Scope | None,
     session_id: str | None,
@@ -59,14 +72,16 @@ def session_page(
     after: str | None,
     *,
     tenant: str | None = None,
+    newest_first: bool = False,
+    offset: int = 0,
 ) -> Callable[[Session], SessionPage]:
     """Return what reads a page of the sessions in these states. Raises `ArgumentInvalid`."""
     states = None if state is None else choices(Progress, state, "state")
-    most, last = one_more(limit), number_after(after)
+    rows = _row_range(limit, after, offset, newest_first)
 
     def work(transaction: Session) -> SessionPage:
         saved, total = sessions.list_sessions(
-            transaction, scope=scope, tenant=tenant, session_id=session_id, states=states, most=most, after=last
+            transaction, scope=scope, tenant=tenant, session_id=session_id, states=states, rows=rows
         )
         shown, cursor = first_page(saved, lambda session: run_cursor(session.key), limit=limit)
         return SessionPage(shown, total, cursor)
@@ -75,28 +90,39 @@ def session_page(
 
 
 def run_page(
-    scope: Scope | None, status: Several | None, limit: int | None, after: str | None
+    scope: Scope | None,
+    status: Several | None,
+    limit: int | None,
+    after: str | None,
+    *,
+    newest_first: bool = False,
+    offset: int = 0,
 ) -> Callable[[Session], RunPage]:
     """Return what reads a page of the runs with these statuses, of a scope or of all. Raises `ArgumentInvalid`."""
     statuses = () if status is None else tuple(choices(RunStatus, status, "status"))
+    rows = _row_range(limit, after, offset, newest_first)
 
     def work(transaction: Session) -> RunPage:
-        scopes = scope_rows.read_scopes(transaction) if scope is None else [scope]
-        fitting = [run for owner in scopes for run in runs.read_runs(transaction, owner, statuses=statuses)]
-        fitting.sort(key=lambda run: run.id)
-        shown, next_cursor = page(fitting, lambda run: run_cursor(run.id), limit=limit, after=after)
-        spent = {owner: costs.spending_by_run(transaction, owner) for owner in {run.scope for run in shown}}
+        stored, total = runs.read_run_range(transaction, scope, statuses=statuses, rows=rows)
+        shown, cursor = first_page(stored, lambda run: run_cursor(run.id), limit=limit)
+        spent = costs.spending_of_runs(transaction, [run.id for run in shown])
         actors = audit.actors_of_runs(transaction, [run.id for run in shown])
-        records = (RunRecord(run, _run_cost(run, spent[run.scope]), actors.get(run.id)) for run in shown)
-        return RunPage(tuple(records), len(fitting), next_cursor)
+        records = (RunRecord(run, _run_cost(run, spent.get(run.id)), actors.get(run.id)) for run in shown)
+        return RunPage(tuple(records), total, cursor)
 
     return work
 
 
-def _run_cost(run: Run, spent: dict[int | None, Spending]) -> Spending:
+def _run_cost(run: Run, spent: Spending | None) -> Spending:
     """Return what a run cost; of a run from before costs were recorded its tokens, without a price."""
-    recorded = spent.get(run.id)
-    return recorded or Spending(run.calls, run.prompt_tokens, 0, run.completion_tokens, unpriced_calls=run.calls)
+    return spent or Spending(run.calls, run.prompt_tokens, 0, run.completion_tokens, unpriced_calls=run.calls)
+
+
+def _row_range(limit: int | None, after: str | None, offset: int, newest_first: bool) -> RowRange:
+    """Return the rows of a page and one more. Raises `ArgumentInvalid`."""
+    if offset < 0:
+        raise ArgumentInvalid(f"offset={offset} is below 0")
+    return RowRange(one_more(limit), number_after(after), offset, newest_first)
 
 
 def audit_page(

@@ -219,10 +219,11 @@ class ContextBlock:
 
     Of several scopes the blocks stand one after the other.
 
-    `tokens` is an estimate. The block contains `facts` (what holds), `former` (what held before) and `turns` (what was
-    said). `left_out` is what holds and is not in it. `stable_text` is the part that does not depend on the query and
-    stands first in the context, `question_text` the part just before the last message. `missing` counts the flagged
-    facts for which there was no room. `findings` are what agents found, not what a person said.
+    `tokens` is an estimate. The block contains `facts` (what holds), `former` (what held before) and `turns` (what
+    was said). `left_out` is what holds and is not in it, `left_out_count` how many facts that are. `stable_text` is
+    the part that does not depend on the query and stands first in the context, `question_text` the part just before
+    the last message. `missing` counts the flagged facts for which there was no room. `findings` are what agents
+    found, not what a person said.
     """
 
     text: str
@@ -236,6 +237,7 @@ class ContextBlock:
     question_text: str = ""
     missing: int = 0
     findings: tuple[AgentFinding, ...] = ()
+    left_out_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)

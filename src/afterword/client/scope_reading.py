@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from datetime import datetime, time, tzinfo
 from functools import partial
@@ -21,18 +20,14 @@ from afterword.client.arguments import (
     instant,
     tag_names,
 )
-from afterword.client.pages import fact_page, fact_page_of_view, run_page, session_page
+from afterword.client.details import fact_origin, held_runs, run_changes, session_details
+from afterword.client.pages import fact_page, fact_page_of_view, omissions, run_page, session_page
 from afterword.client.resources import Resources
 from afterword.client.results import (
     ContextBlock,
     FactOrigin,
     FactPage,
-    HeldRun,
     Layer,
-    Omission,
-    OmittedFact,
-    RecordedVerdict,
-    RejectedCandidate,
     Review,
     RunPage,
     ScopeCosts,
@@ -40,28 +35,26 @@ from afterword.client.results import (
     SearchResults,
     SessionDetails,
     SessionPage,
-    TurnFacts,
     WaitingErasure,
 )
-from afterword.errors import ArgumentInvalid, NotFound
+from afterword.errors import ArgumentInvalid
 from afterword.facts.assertions import Kind
-from afterword.facts.fact import Fact, Status
+from afterword.facts.fact import Fact
+from afterword.facts.fact_changes import FactChange
 from afterword.facts.fact_filter import FactOrder
 from afterword.facts.findings import FindingStatus
 from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
-from afterword.privacy.foreign.stretches import foreign_turns
 from afterword.recall.matched_words import matched_words
 from afterword.recall.tokens import token_count
-from afterword.store import costs, fact_ids, ledger, lookup, reviews, runs, scope_rows, sessions
+from afterword.store import costs, fact_ids, lookup, reviews, scope_rows
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from afterword.store.findings.held_findings import read_findings
 from afterword.store.forgetting.erase_requests import read_erase_requests
 from afterword.store.forgetting.pauses import Pause, read_pause
-from afterword.store.ledger import RunStatus
-from afterword.store.proposals import read_proposal
 from afterword.store.reading import recall
+from afterword.store.reading.fact_lists import FactCounts
 from afterword.store.reading.views import View
 from afterword.store.scope_rows import Policy
 
@@ -136,6 +129,23 @@ class ScopeReading:
         chosen = partial(fact_page_of_view, view, wanted, known_order, limit=limit, after=after, offset=offset)
         return await asyncio.to_thread(chosen)
 
+    async def fact_counts(self) -> FactCounts:
+        """Return how many facts there are with each status, and how many that hold are about each subject."""
+        view = await self._view(self._now())
+        return await asyncio.to_thread(lambda: view.lists.counts)
+
+    async def erasures(self) -> tuple[WaitingErasure, ...]:
+        """Return what somebody asked to be erased, and is hidden."""
+        due_at = self._resources.settings.privacy.due_at
+
+        def work(transaction: Session) -> tuple[WaitingErasure, ...]:
+            return tuple(
+                WaitingErasure(asked.id, asked.request.statement, asked.hidden_since, due_at(asked.hidden_since))
+                for asked in read_erase_requests(transaction, self.scope)
+            )
+
+        return await self._read(work)
+
     async def fact(self, fact_id: str, *, as_of: Instant | None = None) -> Fact:
         """Return one fact by the id of any of its assertions, or by the beginning of one.
 
@@ -148,30 +158,23 @@ class ScopeReading:
         """Return how a fact came to be: every assertion of it, and every verdict on them. Raises `NotFound`."""
         at = self._now()
 
-        def work(transaction: Session) -> FactOrigin:
-            fact = fact_ids.read_fact(transaction, self.scope, fact_id, at=at)
-            verdicts = lookup.verdicts_on(transaction, self.scope, fact.assertion_ids)
-            ids = {end for verdict, _, _ in verdicts for end in (verdict.earlier_id, verdict.later_id)}
-            said = lookup.assertions_by_id(transaction, self.scope, [*fact.assertion_ids, *ids])
-            recorded = tuple(
-                RecordedVerdict(verdict, said[verdict.earlier_id], said[verdict.later_id], recorded_at, tuple(run_ids))
-                for verdict, recorded_at, run_ids in verdicts
-                if verdict.earlier_id in said and verdict.later_id in said
-            )
-            run_ids = {run_id for entry in recorded for run_id in entry.run_ids}
-            held = tuple(waiting for waiting in _held_runs(transaction, self.scope) if waiting.run.id in run_ids)
-            return FactOrigin(fact, tuple(said[id_] for id_ in fact.assertion_ids), recorded, held)
-
-        return await self._read(work)
+        return await self._read(lambda transaction: fact_origin(transaction, self.scope, fact_id, at))
 
     async def sessions(
-        self, *, state: Several | None = None, limit: int | None = None, after: str | None = None
+        self,
+        *,
+        state: Several | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        newest_first: bool = False,
+        offset: int = 0,
     ) -> SessionPage:
-        """Return the sessions of the scope, oldest first.
+        """Return the sessions of the scope, the oldest or the newest first, without the first `offset`.
 
         `state` is one or several of pending, done, failed and "set aside". Raises `ArgumentInvalid`.
         """
-        return await self._read(session_page(self.scope, None, state, limit, after))
+        chosen = session_page(self.scope, None, state, limit, after, newest_first=newest_first, offset=offset)
+        return await self._read(chosen)
 
     async def session(self, session_id: str) -> SessionDetails:
         """Return a session: its transcript, the facts that each turn supports, and what was left out and why.
@@ -180,35 +183,7 @@ class ScopeReading:
         """
         at = self._now()
 
-        def work(transaction: Session) -> SessionDetails:
-            saved = sessions.find_session(transaction, self.scope, session_id)
-            if saved is None:
-                raise NotFound(f"no session {session_id!r} in {self.scope}; see `afterword status`")
-            cited: dict[int | None, list[Fact]] = defaultdict(list)
-            supported = []
-            for fact in lookup.read_facts(transaction, self.scope, at=at):
-                numbers = {evidence.turn for evidence in fact.evidence if evidence.session_id == session_id}
-                supported += [fact] if numbers else []
-                for number in numbers:
-                    cited[number].append(fact)
-            source = ledger.session_source(session_id)
-            spent = costs.spending_by_source(transaction, self.scope).get(source, Spending())
-            held = [waiting for waiting in _held_runs(transaction, self.scope) if waiting.run.source == source]
-            rejected = lookup.rejections(transaction, self.scope, session_id)
-            turns = sessions.read_turns(transaction, self.scope, session_id)
-            return SessionDetails(
-                saved,
-                tuple(
-                    TurnFacts(turn, tuple(cited[turn.number]), stretches)
-                    for turn, stretches in zip(turns, foreign_turns(turns), strict=True)
-                ),
-                tuple(supported),
-                tuple(RejectedCandidate(*refusal) for refusal in rejected),
-                spent,
-                held[-1] if held else None,
-            )
-
-        return await self._read(work)
+        return await self._read(lambda transaction: session_details(transaction, self.scope, session_id, at))
 
     async def search(
         self,
@@ -257,13 +232,19 @@ class ScopeReading:
         return SearchResults(tuple(hits), results.stored, results.without_vector)
 
     async def context(
-        self, query: str = "", *, budget_tokens: int | None = None, also: Collection[Scope | str] = ()
+        self,
+        query: str = "",
+        *,
+        budget_tokens: int | None = None,
+        also: Collection[Scope | str] = (),
+        most_left_out: int | None = None,
     ) -> ContextBlock:
         """Return the block that an agent with this memory is told for a query, and what is left out of it and why.
 
         It is the text that `FactMemory` puts into the context. `also` names scopes that are read in addition: their
-        blocks follow, a message each, all within one budget. Raises `ArgumentInvalid` for a budget below 1, and
-        `ScopeInvalid` for a scope of another tenant.
+        blocks follow, a message each, all within one budget. At most `most_left_out` of the facts that are left out are
+        returned; all are counted. Raises `ArgumentInvalid` for a budget below 1, and `ScopeInvalid` for a scope of
+        another tenant.
         """
         if budget_tokens is None:
             budget_tokens = self._resources.settings.recall.budget_tokens
@@ -279,18 +260,15 @@ class ScopeReading:
         chosen = tuple(fact for recalled in recalls for fact in recalled.facts)
         chosen_ids = {fact.id for fact in chosen}
         views = [await self._view(at, scope) for scope in scopes]
-        facts = await asyncio.to_thread(lambda: [fact for view in views for fact in view.lists.all_facts()])
-        left_out = [
-            OmittedFact(fact, Omission.NO_ROOM) for fact in facts if fact.is_served and fact.id not in chosen_ids
-        ]
-        unclear = [OmittedFact(fact, Omission.UNCLEAR_SUBJECT) for fact in facts if fact.status is Status.PENDING]
+        left_out, left_out_count = await asyncio.to_thread(omissions, views, chosen_ids, most_left_out)
         return ContextBlock(
             text=_joined(each.text for each in layers),
             tokens=sum(token_count(each.text) for each in layers),
             budget_tokens=budget_tokens,
             facts=chosen,
             turns=tuple(turn for recalled in recalls for turn in recalled.turns),
-            left_out=(*left_out, *unclear),
+            left_out=left_out,
+            left_out_count=left_out_count,
             former=tuple(former.fact for recalled in recalls for former in recalled.former),
             stable_text=_joined(each.stable_text for each in layers),
             question_text=_joined(each.question_text for each in layers),
@@ -310,30 +288,38 @@ class ScopeReading:
             return await asked(store=store, scope=scope, embedder=embedder)
 
     async def runs(
-        self, *, status: Several | None = None, limit: int | None = None, after: str | None = None
+        self,
+        *,
+        status: Several | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        newest_first: bool = False,
+        offset: int = 0,
     ) -> RunPage:
-        """Return the runs of the scope, oldest first, each with what models cost for it.
+        """Return the runs of the scope, the oldest or the newest first, without the first `offset`, each with its cost.
 
         `status` is one or several of proposed, held, applied, undone, rejected and satisfied. Raises `ArgumentInvalid`.
         """
-        return await self._read(run_page(self.scope, status, limit, after))
+        return await self._read(run_page(self.scope, status, limit, after, newest_first=newest_first, offset=offset))
+
+    async def run_changes(self, run_id: int) -> tuple[FactChange, ...]:
+        """Return which facts a run changed when it was applied; none if it never was. Raises `NotFound`."""
+        return await self._read(lambda transaction: run_changes(transaction, self.scope, run_id))
 
     async def review(self) -> Review:
         """Return what waits for a person's decision; `decide` carries one out."""
-        at, due_at = self._now(), self._resources.settings.privacy.due_at
+        at = self._now()
         lists = (await self._view(at)).lists
         waiting = await asyncio.to_thread(lambda: lists.waiting)
+        erasures = await self.erasures()
 
         def work(transaction: Session) -> Review:
             return Review(
                 tuple(reviews.read_contests(transaction, self.scope)),
-                tuple(_held_runs(transaction, self.scope)),
+                tuple(held_runs(transaction, self.scope)),
                 waiting.dependents,
                 waiting.pending,
-                tuple(
-                    WaitingErasure(asked.id, asked.request.statement, asked.hidden_since, due_at(asked.hidden_since))
-                    for asked in read_erase_requests(transaction, self.scope)
-                ),
+                erasures,
                 tuple(
                     finding
                     for finding in read_findings(transaction, self.scope)
@@ -378,8 +364,3 @@ class ScopeReading:
 
 def _joined(texts: Iterable[str]) -> str:
     return "\n".join(text for text in texts if text)
-
-
-def _held_runs(transaction: Session, scope: Scope) -> list[HeldRun]:
-    held = runs.read_runs(transaction, scope, statuses=[RunStatus.HELD])
-    return [HeldRun(run, read_proposal(transaction, run)[0].statements) for run in held]

@@ -28,6 +28,7 @@ from afterword.store.costs import Spending
 from afterword.store.findings.saved_findings import SavedFinding, SavingOutcome
 from afterword.store.forgetting.erasure import Receipt
 from afterword.store.jobs import JobState
+from afterword.store.reading.fact_lists import FactCounts
 from afterword.store.requests import RequestOutcome, RequestStatus
 from afterword.store.reviews import Contest
 from afterword.store.run_effects import RunEffect
@@ -54,6 +55,7 @@ __all__ = [
     "Evidence",
     "Fact",
     "FactChange",
+    "FactCounts",
     "FactOrder",
     "Failure",
     "FindingPolicy",

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.attribute_groups import ATTRIBUTE_GROUPS, QUALIFIERS, AttributeGroup
@@ -80,6 +81,30 @@ def dependents(facts: Sequence[Fact]) -> list[Dependent]:
         by_fact_and_slot.values(),
         key=lambda dependent: (position[dependent.fact.id], position[dependent.changed.id]),
     )
+
+
+class DependenceWording(NamedTuple):
+    """What says on which attribute groups a fact depends."""
+
+    kind: Kind
+    attribute: str
+    statement: str
+
+
+def naming_stems(superseded: Iterable[Fact]) -> set[str]:
+    """Return stems of which every fact has at least one that names the value of a superseded fact."""
+    return {max(stems, key=len) for fact in superseded if (stems := _value_stems(fact))}
+
+
+def changed_groups(superseded: Sequence[Fact]) -> frozenset[int]:
+    """Return the numbers of the attribute groups to which any of these superseded facts belongs."""
+    groups = enumerate(ATTRIBUTE_GROUPS)
+    return frozenset(number for number, group in groups if any(_belongs_to(fact, group) for fact in superseded))
+
+
+def groups_of(fact: DependenceWording) -> tuple[int, ...]:
+    """Return the numbers of the attribute groups on which a fact depends."""
+    return tuple(number for number, _ in _groups_of(fact))
 
 
 class _ScopeIndex:
@@ -169,7 +194,7 @@ def _belongs_to(changed: Fact, group: AttributeGroup) -> bool:
     return bool(group.opening and group.opening.match(changed.statement))
 
 
-def _groups_of(fact: Fact) -> Iterable[tuple[int, str]]:
+def _groups_of(fact: DependenceWording | Fact) -> Iterable[tuple[int, str]]:
     """Yield the number of each group that the fact depends on, with the word that says so."""
     if _attribute_words(fact) & (_PERMANENT | _OCCUPATION):
         return
@@ -180,7 +205,7 @@ def _groups_of(fact: Fact) -> Iterable[tuple[int, str]]:
                 yield number, word.group().casefold()
 
 
-def _text_for(fact: Fact, group: AttributeGroup) -> str:
+def _text_for(fact: DependenceWording | Fact, group: AttributeGroup) -> str:
     """Return the attribute and the statement without excluded phrases.
 
     If the statement had any, the attribute is left out too, since it may stand for the excluded phrase.
@@ -265,7 +290,7 @@ def _may_depend_on_value(fact: Fact, changed: Fact) -> bool:
     return bool(subject) and subject <= mentioned and folded(fact.attribute) != folded(changed.attribute)
 
 
-def _attribute_words(fact: Fact) -> frozenset[str]:
+def _attribute_words(fact: DependenceWording | Fact) -> frozenset[str]:
     return frozenset(plain_words(fact.attribute.casefold()))
 
 

@@ -24,6 +24,10 @@ class Status(StrEnum):
 ENDED_STATUSES = frozenset({Status.SUPERSEDED, Status.RETRACTED, Status.EXPIRED})
 
 
+SERVED = frozenset({Status.CURRENT, Status.CONTESTED})
+"""The statuses of the facts that agents are told."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     """A fact: what the assertions about one slot say together, with its status at a given instant.
@@ -71,4 +75,4 @@ class Fact:
     @property
     def is_served(self) -> bool:
         """Whether agents are told it: it holds, contested or not."""
-        return self.status in (Status.CURRENT, Status.CONTESTED)
+        return self.status in SERVED

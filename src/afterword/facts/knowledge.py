@@ -132,6 +132,11 @@ class Knowledge:
         by_id = self.verdicts_by_id.as_dict()
         return tuple(verdict for id_, judged in by_id.items() for verdict in judged if verdict.earlier_id == id_)
 
+    @property
+    def renaming_ids(self) -> Collection[str]:
+        """The ids of the assertions that say what their subject was called before, and count."""
+        return self._renames.keys()
+
     def said_in(self, session_id: str) -> list[Assertion]:
         """Return the assertions of a session."""
         return [self.by_id[id_] for id_ in self.ids_by_session.get(session_id, ())]

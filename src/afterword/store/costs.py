@@ -107,16 +107,30 @@ def spending_by_scope(transaction: Session) -> dict[Scope, Spending]:
     return {Scope.parse("/".join(key)): spending for key, spending in sums.items()}
 
 
-def spending_by_source(transaction: Session, scope: Scope) -> dict[str, Spending]:
-    """Return what was spent on each source of a scope, for example `session:ID`, failed attempts included."""
-    is_of_scope = col(SpendingRow.scope_id) == scope_key(transaction, scope)
-    return {source: spending for (source,), spending in _sums(transaction, [SpendingRow.source], is_of_scope).items()}
+def spending_by_source(transaction: Session, scope: Scope, *, source: str | None = None) -> dict[str, Spending]:
+    """Return what was spent on each source of a scope, for example `session:ID`, failed attempts included.
+
+    With `source`, only what was spent on that one.
+    """
+    conditions = [col(SpendingRow.scope_id) == scope_key(transaction, scope)]
+    conditions += [] if source is None else [col(SpendingRow.source) == source]
+    sums = _sums(transaction, [SpendingRow.source], *conditions)
+    return {of_source: spending for (of_source,), spending in sums.items()}
 
 
 def spending_by_run(transaction: Session, scope: Scope) -> dict[int | None, Spending]:
     """Return the cost of each run of a scope. None is the key of costs that belong to no run."""
     is_of_scope = col(SpendingRow.scope_id) == scope_key(transaction, scope)
     return {run_id: spending for (run_id,), spending in _sums(transaction, [SpendingRow.run_id], is_of_scope).items()}
+
+
+def spending_of_runs(transaction: Session, run_ids: Sequence[int]) -> dict[int, Spending]:
+    """Return the cost of these runs; none for a run on which nothing was spent."""
+    sums: dict[int, Spending] = {}
+    for ids in chunks(run_ids):
+        of_runs = _sums(transaction, [SpendingRow.run_id], col(SpendingRow.run_id).in_(ids))
+        sums |= {run_id: spending for (run_id,), spending in of_runs.items()}
+    return sums
 
 
 def _sums(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from sqlalchemy import ColumnElement
 from sqlmodel import Session, and_, col, or_, select
 
 from afterword.errors import NotFound
@@ -15,7 +16,7 @@ from afterword.facts.words import folded
 from afterword.privacy.blanking import mentions_phrase
 from afterword.store import lookup
 from afterword.store.scope_rows import scope_key, scope_of_row
-from afterword.store.tables import AssertionRow, ScopeRow, VerdictRow
+from afterword.store.tables import AssertionRow, FactAssertionRow, FactRow, ScopeRow, VerdictRow
 
 CANDIDATES_SHOWN = 5
 
@@ -26,6 +27,9 @@ def read_fact(transaction: Session, scope: Scope, fact_id: str, *, at: datetime)
     The id of an assertion that no longer counts, for example since its session was read again, finds the fact that
     says the same now. Raises `NotFound` if the scope has no such fact; if several begin so, it names them.
     """
+    named = _facts_named(transaction, scope, fact_id)
+    if len(named) == 1 and (known_facts := lookup.read_facts_by_id(transaction, scope, named, at=at)):
+        return known_facts[0]
     facts = lookup.read_facts(transaction, scope, at=at)
     matching = [
         fact
@@ -41,6 +45,26 @@ def read_fact(transaction: Session, scope: Scope, fact_id: str, *, at: datetime)
         hint = several_begin_so([fact.id for fact in matching]) if matching else "see `afterword facts --all`"
         raise NotFound(f"no single fact {fact_id!r} in {scope}: {hint}")
     return matching[0]
+
+
+def _facts_named(transaction: Session, scope: Scope, id_or_prefix: str) -> list[str]:
+    """Return the ids of the facts of a scope of which an assertion has this id or one that begins so, two at most."""
+    query = (
+        select(FactAssertionRow.fact_id)
+        .join(FactRow, col(FactRow.id) == col(FactAssertionRow.fact_id))
+        .where(
+            FactRow.scope_id == scope_key(transaction, scope), _begins_so(FactAssertionRow.assertion_id, id_or_prefix)
+        )
+    )
+    return list(transaction.exec(query.distinct().limit(2)))
+
+
+def _begins_so(column: str, id_or_prefix: str) -> ColumnElement[bool]:
+    """Return the condition that an id is this one, or begins so if it is not empty."""
+    is_named = col(column) == id_or_prefix
+    # Every id is hexadecimal, so this is the range of those that begin so, which the index finds.
+    begins_so = and_(col(column) >= id_or_prefix, col(column) < f"{id_or_prefix}g")
+    return begins_so if id_or_prefix else is_named
 
 
 def several_begin_so(ids: Sequence[str]) -> str:
@@ -61,11 +85,7 @@ def former_assertion(transaction: Session, scope: Scope, id_or_prefix: str) -> A
 
 def scopes_with_statement(transaction: Session, statement_id: str) -> list[Scope]:
     """Return the scopes that have a statement of this id, or of an id that begins so."""
-    of_id = col(AssertionRow.id) == statement_id
-    if statement_id:
-        # Every id is hexadecimal, so this is the range of those that begin so, which the index finds.
-        of_id = and_(col(AssertionRow.id) >= statement_id, col(AssertionRow.id) < f"{statement_id}g")
-    ids = select(AssertionRow.scope_id).where(of_id)
+    ids = select(AssertionRow.scope_id).where(_begins_so(AssertionRow.id, statement_id))
     query = select(ScopeRow).where(col(ScopeRow.id).in_(ids)).order_by(col(ScopeRow.id))
     return [scope_of_row(row) for row in transaction.exec(query)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
@@ -22,7 +22,7 @@ from afterword.facts.validity.timeline import FactHistory, erased_ids, fact_hist
 from afterword.store.database.cache import Cache, Draft
 from afterword.store.database.compiled_queries import CompiledQuery
 from afterword.store.database.statements import CHUNK as CHUNK
-from afterword.store.database.statements import fetch_rows, fetch_where_in, select_columns
+from afterword.store.database.statements import chunks, fetch_rows, fetch_where_in, select_columns
 from afterword.store.reading.knowledge_rows import select_assertions, select_verdicts, stored_knowledge
 from afterword.store.rows import assertion_of, history_of, verdict_of
 from afterword.store.scope_rows import scope_key, scope_row, version_of
@@ -132,6 +132,18 @@ def _assertions_and_verdicts_of_runs() -> tuple[Any, Any]:
     )
 
 
+def assertion_ids_of_source(transaction: Session, scope: Scope, source: str) -> list[str]:
+    """Return the ids of all assertions that runs of a source have made or judged."""
+    run_ids = transaction.exec(
+        select(RunRow.id).where(RunRow.scope_id == scope_key(transaction, scope), RunRow.source == source)
+    )
+    values = {"run_ids": list(run_ids)}
+    of_assertions, of_verdicts = _assertions_and_verdicts_of_runs()
+    judged = fetch_rows(transaction, of_verdicts, values)
+    ids = [row.id for row in fetch_rows(transaction, of_assertions, values)]
+    return [*ids, *(end for row in judged for end in (row.earlier_id, row.later_id))]
+
+
 def _load_knowledge(
     transaction: Session, scope: Scope, scope_id: int, revision: int, known_at: datetime | None
 ) -> Knowledge:
@@ -201,9 +213,55 @@ def read_histories_by_scope(transaction: Session, scopes: Iterable[Scope]) -> di
     """Return the facts of each scope through all time, in the order of saying."""
     histories: dict[Scope, list[FactHistory]] = {scope: [] for scope in scopes}
     scopes_by_key = {scope_key(transaction, scope): scope for scope in histories}
-    of_scopes = col(FactRow.scope_id).in_(scopes_by_key)
-    fact_rows = transaction.exec(select_columns(FactRow).where(of_scopes)).all()
-    is_member = col(FactAssertionRow.fact_id).in_(select(FactRow.id).where(of_scopes))
+    for history in _read_histories(transaction, scopes_by_key, col(FactRow.scope_id).in_(scopes_by_key)):
+        histories[history.lead.scope].append(history)
+    for of_scope in histories.values():
+        of_scope.sort(key=lambda history: history.members[0].order)
+    return histories
+
+
+def read_facts_by_id(transaction: Session, scope: Scope, fact_ids: Iterable[str], *, at: datetime) -> list[Fact]:
+    """Return these facts of a scope as `read_facts` does, in the order of saying. The others are not read.
+
+    A fact is told with what contests it and with its exceptions, and under names that other facts have changed.
+    """
+    scope_id = scope_key(transaction, scope)
+    of_renaming = select(FactAssertionRow.fact_id).where(
+        col(FactAssertionRow.assertion_id) == col(AssertionRow.id),
+        AssertionRow.scope_id == scope_id,
+        col(AssertionRow.former_name).is_not(None),
+    )
+    wanted, histories = set(fact_ids), dict[str, FactHistory]()
+    missing = wanted | set(transaction.exec(of_renaming))
+    for _ in range(3):  # the facts, those beside them, and those that contest these
+        for ids in chunks(sorted(missing)):
+            is_wanted = and_(col(FactRow.id).in_(ids), col(FactRow.scope_id) == scope_id)
+            histories |= {read.id: read for read in _read_histories(transaction, {scope_id: scope}, is_wanted)}
+        beside = {id_ for history in histories.values() for id_ in (*history.contested_by, *history.exceptions)}
+        missing = beside - histories.keys()
+        if not missing:
+            break
+    in_order = sorted(histories.values(), key=lambda history: history.members[0].order)
+    return [fact for fact in told_under_current_names(facts_at(in_order, at)) if fact.id in wanted]
+
+
+def fact_ids_of_session(transaction: Session, scope: Scope, session_id: str) -> list[str]:
+    """Return the ids of the facts that rest on a session."""
+    query = (
+        select(FactAssertionRow.fact_id)
+        .join(FactRow, col(FactRow.id) == col(FactAssertionRow.fact_id))
+        .join(EvidenceRow, col(EvidenceRow.assertion_id) == col(FactAssertionRow.assertion_id))
+        .where(FactRow.scope_id == scope_key(transaction, scope), EvidenceRow.session_id == session_id)
+    )
+    return list(transaction.exec(query.distinct()))
+
+
+def _read_histories(
+    transaction: Session, scopes_by_key: Mapping[int, Scope], is_wanted: ColumnElement[bool]
+) -> list[FactHistory]:
+    """Return the facts that a condition selects, through all time, in no order."""
+    fact_rows = transaction.exec(select_columns(FactRow).where(is_wanted)).all()
+    is_member = col(FactAssertionRow.fact_id).in_(select(FactRow.id).where(is_wanted))
     members: dict[str, list[FactAssertionRow]] = defaultdict(list)
     for tie in transaction.exec(select_columns(FactAssertionRow).where(is_member)).all():
         members[tie.fact_id].append(tie)
@@ -212,13 +270,10 @@ def read_histories_by_scope(transaction: Session, scopes: Iterable[Scope]) -> di
     evidence = _stored_evidence(transaction, rows)
     assertions = {row.id: assertion_of(row, evidence[row.id], scopes_by_key[row.scope_id]) for row in rows}
     recorded_at = {row.id: row.recorded_at for row in rows}
-    for row in fact_rows:
-        history = history_of(row, members[row.id], assertions)
-        learned_at = min(recorded_at[member.id] for member in history.members)
-        histories[scopes_by_key[row.scope_id]].append(replace(history, recorded_at=learned_at))
-    for of_scope in histories.values():
-        of_scope.sort(key=lambda history: history.members[0].order)
-    return histories
+    histories = [history_of(row, members[row.id], assertions) for row in fact_rows]
+    return [
+        replace(history, recorded_at=min(recorded_at[member.id] for member in history.members)) for history in histories
+    ]
 
 
 def verdicts_on(transaction: Session, scope: Scope, ids: Sequence[str]) -> list[tuple[Verdict, datetime, list[int]]]:

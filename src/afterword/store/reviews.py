@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from uuid import uuid4
 
-from sqlmodel import Session
+from sqlmodel import Session, col, select
 
 from afterword.errors import NotFound
 from afterword.facts.assertions import (
     OWNER,
     PERSON,
+    RETIRING,
     Assertion,
     Authority,
     Evidence,
@@ -26,7 +27,6 @@ from afterword.facts.assertions import (
 from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
-from afterword.facts.validity.timeline import refused_retirements
 from afterword.facts.validity.wording import reworded_value
 from afterword.normal_form import composed
 from afterword.store import fact_ids, lookup
@@ -36,6 +36,8 @@ from afterword.store.forgetting.erase_requests import read_erase_requests
 from afterword.store.ledger import propose_with_effect
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.run_effects import RunEffect
+from afterword.store.scope_rows import scope_key
+from afterword.store.tables import VerdictRow
 
 _Decided = tuple[list[Assertion], list[Verdict]]
 
@@ -66,7 +68,16 @@ class Contest:
 
 def read_contests(transaction: Session, scope: Scope) -> list[Contest]:
     """Return the contests of a scope that wait for a person's decision, in the order of saying."""
-    return _contests(lookup.read_knowledge(transaction, scope))
+    judged_ids = _retiring_pair_ids(transaction, scope)
+    return _contests(lookup.read_knowledge(transaction, scope), judged_ids) if judged_ids else []
+
+
+def _retiring_pair_ids(transaction: Session, scope: Scope) -> set[str]:
+    """Return the ids of the assertions of which somebody has judged that one ends another. Only these are contested."""
+    query = select(VerdictRow.earlier_id, VerdictRow.later_id).where(
+        VerdictRow.scope_id == scope_key(transaction, scope), col(VerdictRow.relation).in_(map(str, RETIRING))
+    )
+    return {id_ for pair in transaction.exec(query) for id_ in pair}
 
 
 async def decide_contest(
@@ -82,7 +93,7 @@ async def decide_contest(
 
     def work(transaction: Session) -> RunEffect:
         known = lookup.read_knowledge(transaction, scope)
-        contests = {(contest.earlier.id, contest.later.id): contest for contest in _contests(known)}
+        contests = {(contest.earlier.id, contest.later.id): contest for contest in _contests(known, pair)}
         if pair not in contests:
             raise NotFound(f"{earlier_id} and {later_id} are not contested in {scope}; see `afterword review`")
         proposal = _proposal(scope, known, _decided(contests[pair], decision, at), at)
@@ -189,8 +200,12 @@ async def withdraw_fact(store: Store, scope: Scope, fact_id: str, *, at: datetim
     return await _decide_on_fact(store, scope, fact_id, decide, at)
 
 
-def _contests(known: Knowledge) -> list[Contest]:
-    refusals = refused_retirements(known.assertions, known.verdicts)
+def _contests(known: Knowledge, ids: Iterable[str]) -> list[Contest]:
+    """Return the contests between these assertions, in the order of saying."""
+    ids = {id_ for id_ in ids if id_ in known.by_id}
+    pairs = known.judged_pairs(ids)
+    refusals = [refusal for refusal in pairs.refused if ids.issuperset(refusal.verdict.pair)]
+    refusals.sort(key=lambda refusal: tuple(pairs.position[id_] for id_ in refusal.verdict.pair))
     return [
         Contest(
             known.by_id[refusal.verdict.earlier_id],

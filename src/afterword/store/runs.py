@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import bindparam
+from sqlalchemy import ColumnElement, bindparam
 from sqlmodel import Session, col, func, select
 
 from afterword.errors import NotFound
 from afterword.facts.scopes import Scope
 from afterword.store.database.compiled_queries import CompiledQuery
+from afterword.store.database.statements import RowRange
 from afterword.store.scope_rows import scope_key, scope_of_row
 from afterword.store.tables import (
     RunRow,
@@ -47,6 +48,21 @@ def read_runs(transaction: Session, scope: Scope, *, statuses: Sequence[str] = (
     if statuses:
         query = query.where(col(RunRow.status).in_(statuses))
     return [_run_of(row, scope) for row in transaction.exec(query)]
+
+
+def read_run_range(
+    transaction: Session, scope: Scope | None, *, statuses: Sequence[str], rows: RowRange
+) -> tuple[list[Run], int]:
+    """Return a range of the runs of a scope, or of all for operators, by number, and how many there are in all.
+
+    With `statuses`, only those that have one of them.
+    """
+    fitting: list[ColumnElement[bool]] = [col(RunRow.status).in_(statuses)] if statuses else []
+    fitting += [] if scope is None else [col(RunRow.scope_id) == scope_key(transaction, scope)]
+    total = transaction.exec(select(func.count()).select_from(RunRow).where(*fitting)).one()
+    query = select(RunRow, ScopeRow).where(col(RunRow.scope_id) == col(ScopeRow.id), *fitting)
+    chosen = transaction.exec(rows.chosen_of(query, col(RunRow.id)))
+    return [_run_of(row, scope_of_row(of_scope)) for row, of_scope in chosen], total
 
 
 def has_run(transaction: Session, scope: Scope, *, status: str, extractor: str) -> bool:

@@ -22,7 +22,7 @@ from afterword.privacy.normalisation import storable_text
 from afterword.privacy.redaction import mask_secrets
 from afterword.store.access.webhooks import WebhookEvent, announce, session_key_prefix
 from afterword.store.database.inserts import insert_rows
-from afterword.store.database.statements import chunks, fetch_where_in
+from afterword.store.database.statements import RowRange, chunks, fetch_where_in
 from afterword.store.retry_schedule import Retries
 from afterword.store.rows import pack_state, turn_of, turn_values, unpack_state
 from afterword.store.scope_rows import lock_scope, scope_key, scope_of_row
@@ -146,10 +146,9 @@ def list_sessions(
     tenant: str | None = None,
     session_id: str | None,
     states: Collection[Progress] | None,
-    most: int | None,
-    after: int,
+    rows: RowRange,
 ) -> tuple[list[SavedSession], int]:
-    """Return at most `most` sessions after the one with this key, oldest first, and how many there are in all.
+    """Return a range of the sessions, by key, and how many there are in all.
 
     They are those of a scope, of a tenant, with an id, and in one of the states; None is no limit. For operators.
     """
@@ -160,8 +159,8 @@ def list_sessions(
     in_state = () if states is None else (col(SessionRow.progress).in_(states),)
     fitting = (*of_scope, *of_tenant, *of_id, *in_state)
     total = transaction.exec(select(func.count()).select_from(SessionRow).where(*fitting)).one()
-    query = _select_sessions().where(*fitting, col(SessionRow.id) > after)
-    return _saved_sessions(transaction, query.order_by(col(SessionRow.id)).limit(most)), total
+    query = rows.chosen_of(_select_sessions().where(*fitting), col(SessionRow.id))
+    return _saved_sessions(transaction, query), total
 
 
 def waiting_sessions(

@@ -124,9 +124,11 @@ class AgentAccess:
             hits += [hit for hit in others if hit.fact is not None and hit.fact.id not in matching]
         return replace(results, hits=tuple(map(cleaned_hit, hits)))
 
-    async def context(self, query: str = "", *, budget_tokens: int | None = None) -> ContextBlock:
+    async def context(
+        self, query: str = "", *, budget_tokens: int | None = None, most_left_out: int | None = None
+    ) -> ContextBlock:
         """Return the block for a question, as `ScopeMemory.context` does. Raises `ArgumentInvalid`."""
-        return await self._memory.context(query, budget_tokens=budget_tokens)
+        return await self._memory.context(query, budget_tokens=budget_tokens, most_left_out=most_left_out)
 
     async def sessions(self, *, limit: int | None = None, after: str | None = None) -> SessionPage:
         """Return the sessions of the scope, oldest first. Raises `ArgumentInvalid`."""

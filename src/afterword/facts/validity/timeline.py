@@ -15,7 +15,7 @@ from afterword.facts.fact import ENDED_STATUSES, Fact, Status
 from afterword.facts.safety import assertion_flag, is_flagged
 from afterword.facts.subjects import SubjectNames, renamed_labels
 from afterword.facts.validity.extents import Interval
-from afterword.facts.validity.judged_pairs import JudgedPairs, RefusedRetirement
+from afterword.facts.validity.judged_pairs import JudgedPairs
 from afterword.facts.validity.periods import ValidityPeriod, merged, subtracted
 from afterword.facts.validity.stated_intervals import stated_intervals
 from afterword.facts.validity.takeover import change_extents, replaced_plans, taken_interval
@@ -170,11 +170,6 @@ def derived_histories(pairs: JudgedPairs, ids: Collection[str] | None = None) ->
         for members in remaining.values()
         if members and (ids is None or members[0].id in ids)
     ]
-
-
-def refused_retirements(assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> list[RefusedRetirement]:
-    """Return the retirements that code refused, for a person to settle."""
-    return JudgedPairs(assertions, verdicts).refused
 
 
 def erased_ids(

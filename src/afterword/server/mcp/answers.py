@@ -245,7 +245,7 @@ class ContextAnswer(BaseModel):
     def of(cls, block: ContextBlock) -> ContextAnswer:
         """Return a block as an answer."""
         names = [fact.id for fact in (*block.facts, *block.former)]
-        return cls(text=block.text, tokens=block.tokens, facts=names, left_out=len(block.left_out))
+        return cls(text=block.text, tokens=block.tokens, facts=names, left_out=block.left_out_count)
 
 
 class SessionAnswer(BaseModel):

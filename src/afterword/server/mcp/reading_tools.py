@@ -72,7 +72,7 @@ async def show_context(
 ) -> ContextAnswer:
     """Return the block of notes that an agent with this memory is told for a question."""
     with tool_errors():
-        return ContextAnswer.of(await memory_of(ctx).context(question, budget_tokens=budget_tokens))
+        return ContextAnswer.of(await memory_of(ctx).context(question, budget_tokens=budget_tokens, most_left_out=0))
 
 
 async def list_told_findings(

@@ -63,7 +63,7 @@ async def _context(
 ) -> str:
     """Load what is known from earlier conversations into this one."""
     try:
-        block = await memory_of(ctx).context(question)
+        block = await memory_of(ctx).context(question, most_left_out=0)
     except AfterwordError as error:
         raise MCPError(INTERNAL_ERROR, str(error)) from error
     return block.text or NOTHING_KNOWN

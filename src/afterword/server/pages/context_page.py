@@ -17,13 +17,13 @@ async def show_context_page(visit: Visit) -> Response:
     budget = int(typed) if typed.isascii() and typed.isdecimal() and len(typed) < 7 else None
     if budget is not None:
         budget = min(max(budget, 1), LARGEST_BUDGET)
-    block = await visit.memory.context(visit.query("q"), budget_tokens=budget)
+    block = await visit.memory.context(visit.query("q"), budget_tokens=budget, most_left_out=MOST_LEFT_OUT)
     return visit.render(
         "context.html",
         query=visit.query("q"),
         block=block,
-        left_out=block.left_out[:MOST_LEFT_OUT],
-        more_left_out=max(0, len(block.left_out) - MOST_LEFT_OUT),
+        left_out=block.left_out,
+        more_left_out=block.left_out_count - len(block.left_out),
     )
 
 

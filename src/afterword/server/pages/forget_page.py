@@ -29,19 +29,21 @@ async def show_forget_preview(visit: Visit) -> Response:
     target = _target(*(visit.query(name) for name in names))
     receipt = await visit.memory.preview_forget(**target)
     statements: list[str] = []
+    total = None
     if "fact" in target:
         origin = await visit.memory.history(target["fact"])
         statements = list(dict.fromkeys([origin.fact.statement, *(said.statement for said in origin.assertions)]))
     elif "session" in target:
         statements = [fact.statement for fact in (await visit.memory.session(target["session"])).facts]
     elif "everything" in target:
-        statements = [fact.statement for fact in (await visit.memory.facts(status="all")).facts]
+        listed = await visit.memory.facts(status="all", limit=MOST_SHOWN)
+        statements, total = [fact.statement for fact in listed.facts], listed.total
     return visit.render(
         "forget.html",
         receipt=receipt,
         target=target,
         statements=statements[:MOST_SHOWN],
-        more=max(0, len(statements) - MOST_SHOWN),
+        more=max(0, (total or len(statements)) - MOST_SHOWN),
     )
 
 

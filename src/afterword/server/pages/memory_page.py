@@ -10,9 +10,9 @@ from typing import Any
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from afterword import Fact, Review
+from afterword import Fact, FactPage, Review
 from afterword.client.values import FactOrder
-from afterword.server.pages.list_pages import PER_PAGE, SHOWN_STATUSES, PageOfList
+from afterword.server.pages.list_pages import PER_PAGE, SHOWN_STATUSES, PageOfList, page_or_last
 from afterword.server.pages.visit import SCOPE, Visit, page_route
 
 LATELY = 5
@@ -62,11 +62,11 @@ async def _fact_list(visit: Visit, filters: dict[str, str], as_of: str) -> tuple
         "order": FactOrder.SUBJECT,
         "limit": PER_PAGE,
     }
-    number = visit.page_number()
-    listed = await visit.memory.facts(**arguments, offset=(number - 1) * PER_PAGE)
-    page = PageOfList.of(listed.total, number)
-    if page.number != number:
-        listed = await visit.memory.facts(**arguments, offset=page.first_row)
+
+    async def rows(first_row: int) -> FactPage:
+        return await visit.memory.facts(**arguments, offset=first_row)
+
+    listed, page = await page_or_last(rows, visit.page_number())
     return listed.facts, page
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections import Counter
 from pathlib import Path
 
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from afterword.client.values import Status
 from afterword.errors import NotFound
 from afterword.server.pages.list_pages import SHOWN_STATUSES
 from afterword.server.pages.rendering import HEADERS
@@ -21,21 +21,20 @@ FORMATS = {
     "memory.json": "application/json",
     "memory.jsonl": "application/jsonl",
 }
-MOST_ENTRIES = 50
+MOST_ENTRIES, MOST_SUBJECTS = 50, 20
 
 
 async def show_own_data(visit: Visit) -> Response:
     """Show what is held about a person, in counts, and what was done with it."""
-    facts = (await visit.memory.facts(status="all")).facts
-    counts = Counter(str(fact.status) for fact in facts)
+    counts = await visit.memory.fact_counts()
     entries = (await visit.app.audit(scope=visit.memory.scope, limit=MOST_ENTRIES)).entries
     return visit.render(
         "own_data.html",
-        statuses={name: counts[name] for name in SHOWN_STATUSES if counts[name]},
-        subjects=Counter(fact.subject for fact in facts if fact.is_served).most_common(20),
-        fact_count=len(facts),
+        statuses={name: count for name in SHOWN_STATUSES if (count := counts.by_status.get(Status(name)))},
+        subjects=list(counts.by_subject.items())[:MOST_SUBJECTS],
+        fact_count=sum(counts.by_status.values()),
         session_count=(await visit.memory.sessions(limit=1)).total,
-        asked=(await visit.memory.review()).erasures,
+        asked=await visit.memory.erasures(),
         pause=await visit.memory.paused(),
         zone=await visit.memory.zone(),
         costs=(await visit.memory.costs()).total,

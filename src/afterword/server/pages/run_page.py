@@ -3,46 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
 
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from afterword import Fact, FactChange, Run, RunEffect, ScopeMemory
+from afterword import Run, RunEffect, RunPage
 from afterword.errors import NotFound
-from afterword.server.pages.list_pages import PER_PAGE, PageOfList
+from afterword.server.pages.list_pages import PER_PAGE, page_or_last
 from afterword.server.pages.visit import SCOPE, Visit, page_route
 
-MOMENT = timedelta(microseconds=1)
-
-
-async def changes_of(memory: ScopeMemory, run: Run) -> tuple[FactChange, ...]:
-    """Return what a run changed when it was applied: what was believed just before, and then."""
-    if run.applied_at is None:
-        return ()
-    before = await _believed(memory, run.applied_at, run.applied_at - MOMENT)
-    after = await _believed(memory, run.applied_at, run.applied_at)
-    changed = [FactChange(before.get(id_), fact) for id_, fact in after.items() if before.get(id_) != fact]
-    return (*changed, *(FactChange(fact, None) for id_, fact in before.items() if id_ not in after))
-
-
-async def _believed(memory: ScopeMemory, as_of: datetime, known_at: datetime) -> dict[str, Fact]:
-    page = await memory.facts(status="all", as_of=as_of, known_at=known_at)
-    return {fact.id: fact for fact in page.facts}
+MOST_FACTS_AT_ONCE = 1000
+"""In a larger memory the page of a run comes before what the run changed is found."""
 
 
 async def show_runs(visit: Visit) -> Response:
     """Show the runs of a memory, the newest first."""
-    records = (await visit.memory.runs()).runs[::-1]
-    page = PageOfList.of(len(records), visit.page_number())
-    return visit.render("runs.html", records=records[page.first_row : page.first_row + PER_PAGE], page=page)
+
+    async def rows(first_row: int) -> RunPage:
+        return await visit.memory.runs(limit=PER_PAGE, offset=first_row, newest_first=True)
+
+    listed, page = await page_or_last(rows, visit.page_number())
+    return visit.render("runs.html", records=listed.runs, page=page)
 
 
 async def show_run(visit: Visit) -> Response:
-    """Show a run with what it changed."""
+    """Show a run with what it changed. Of a large memory the page asks for that afterwards, or by a link."""
     run = await _run(visit)
-    changes = await changes_of(visit.memory, run)
+    counts = await visit.memory.fact_counts()
+    is_later = sum(counts.by_status.values()) > MOST_FACTS_AT_ONCE and visit.query("changes") != "now"
+    changes = None if is_later else await visit.memory.run_changes(run.id)
     return visit.render("run.html", run=run, changes=changes, effect=None)
+
+
+async def show_run_changes(visit: Visit) -> Response:
+    """Show what a run changed: a part of its page."""
+    run = await _run(visit)
+    return visit.render("run_changes.html", changes=await visit.memory.run_changes(run.id))
 
 
 async def show_undone(visit: Visit) -> Response:
@@ -88,6 +84,7 @@ RUN = f"{SCOPE}/runs/{{run_id}}"
 ROUTES: list[BaseRoute] = [
     page_route(f"{SCOPE}/runs", show_runs),
     page_route(RUN, show_run),
+    page_route(f"{RUN}/changes", show_run_changes),
     page_route(f"{RUN}/undo", show_undone, is_change=True),
     page_route(f"{RUN}/redo", show_redone, is_change=True),
     page_route(f"{RUN}/apply", show_applied, is_change=True),

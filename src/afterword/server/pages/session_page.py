@@ -8,9 +8,9 @@ from urllib.parse import quote
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from afterword import Fact, ProcessingOptions, SessionDetails
+from afterword import Fact, ProcessingOptions, SessionDetails, SessionPage
 from afterword.client.values import SessionOutcome
-from afterword.server.pages.list_pages import PER_PAGE, PageOfList
+from afterword.server.pages.list_pages import PER_PAGE, PageOfList, page_or_last
 from afterword.server.pages.transcript_marks import ShownTurn, is_off_record, shown_turn
 from afterword.server.pages.visit import SCOPE, Visit, page_route
 
@@ -36,9 +36,12 @@ def conversation(details: SessionDetails, first: int) -> tuple[ConversationTurn,
 
 async def show_sessions(visit: Visit) -> Response:
     """Show the sessions of a memory, the newest first."""
-    sessions = (await visit.memory.sessions()).sessions[::-1]
-    page = PageOfList.of(len(sessions), visit.page_number())
-    return visit.render("sessions.html", sessions=sessions[page.first_row : page.first_row + PER_PAGE], page=page)
+
+    async def rows(first_row: int) -> SessionPage:
+        return await visit.memory.sessions(limit=PER_PAGE, offset=first_row, newest_first=True)
+
+    listed, page = await page_or_last(rows, visit.page_number())
+    return visit.render("sessions.html", sessions=listed.sessions, page=page)
 
 
 async def show_session(visit: Visit) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
@@ -11,6 +12,26 @@ from sqlalchemy import Executable, bindparam
 from sqlmodel import Session, SQLModel
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RowRange:
+    """Which rows of a list are read: at most `most` after the row with the number `after`, without the first `offset`.
+
+    The oldest rows come first, or the newest; 0 is no row to start after.
+    """
+
+    most: int | None = None
+    after: int = 0
+    offset: int = 0
+    is_newest_first: bool = False
+
+    def chosen_of(self, query: Any, number: Any) -> Any:
+        """Return the query for these rows, in the order of their numbers."""
+        if self.after:
+            query = query.where(number < self.after if self.is_newest_first else number > self.after)
+        return query.order_by(number.desc() if self.is_newest_first else number).limit(self.most).offset(self.offset)
+
 
 CHUNK = 500
 """How many values one statement lists. Databases limit the parameters of a statement; this is below every limit."""

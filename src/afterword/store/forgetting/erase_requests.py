@@ -12,7 +12,7 @@ from afterword.facts.scopes import Scope
 from afterword.store import lookup
 from afterword.store.ledger import RunStatus
 from afterword.store.scope_rows import scope_key
-from afterword.store.tables import RunRow, RunVerdictRow, VerdictRow
+from afterword.store.tables import AssertionRow, RunRow, RunVerdictRow, VerdictRow
 
 WAIT = timedelta(days=1)
 """How long what somebody asked to be forgotten is hidden before it is erased by itself."""
@@ -39,10 +39,14 @@ class EraseRequest:
 
 def read_erase_requests(transaction: Session, scope: Scope, *, until: datetime | None = None) -> list[EraseRequest]:
     """Return the requests of a scope that are in force, oldest first; those that hide since `until` or before."""
+    of_scope = AssertionRow.scope_id == scope_key(transaction, scope)
+    asking_ids = list(
+        transaction.exec(select(AssertionRow.id).where(of_scope, AssertionRow.act == str(SpeechAct.ERASE)))
+    )
+    if not asking_ids:
+        return []  # of most scopes, without reading all that is known
     known = lookup.read_knowledge(transaction, scope)
-    asking = [said for said in known.assertions if said.act is SpeechAct.ERASE]
-    if not asking:
-        return []
+    asking = [known.by_id[id_] for id_ in asking_ids if id_ in known.by_id]
     hidden: dict[str, list[str]] = {said.id: [] for said in asking}
     for earlier_id, retirements in known.judged_pairs(hidden).retirements.items():
         for later_id, relation in retirements:

@@ -5,14 +5,16 @@ No I/O. It takes processor time where a scope is large: use it in a thread.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy
 
-from afterword.facts.dependents import Dependent, dependents
-from afterword.facts.fact import Fact, Status
+from afterword.facts.dependents import Dependent, changed_groups, dependents, naming_stems
+from afterword.facts.fact import SERVED, Fact, Status
 from afterword.facts.fact_filter import FactFilter, FactOrder, subject_key
 from afterword.facts.renames import told_under_current_names
 from afterword.facts.validity.timeline import facts_at
@@ -33,6 +35,14 @@ class WaitingFacts:
 
     pending: tuple[Fact, ...]
     dependents: tuple[Dependent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FactCounts:
+    """How many facts there are with each status, and how many that hold are about each subject, the most first."""
+
+    by_status: Mapping[Status, int]
+    by_subject: Mapping[str, int]
 
 
 class FactLists:
@@ -63,9 +73,64 @@ class FactLists:
     @cached_property
     def waiting(self) -> WaitingFacts:
         """The facts that a person should look at. They are looked for once for each view."""
-        facts = self.all_facts()
-        pending = tuple(fact for fact in facts if fact.status is Status.PENDING)
-        return WaitingFacts(pending, tuple(dependents(facts)))
+        pending = self._built(self.pending())
+        return WaitingFacts(tuple(pending), tuple(dependents(self._related_to_changes())))
+
+    @cached_property
+    def counts(self) -> FactCounts:
+        """How many facts there are with each status, and how many that hold are about each subject."""
+        numbers = numpy.bincount(self._statuses[self._by_saying], minlength=UNKNOWN + 1).tolist()
+        places, _ = self.chosen(FactFilter(SERVED, None, None, frozenset()), FactOrder.SAID)
+        subjects = Counter(self._subject(self.stored(place)) for place in places)
+        return FactCounts(dict(zip(STATUSES, numbers, strict=False)), dict(subjects.most_common()))
+
+    def served_but(self, fact_ids: Collection[str]) -> list[int]:
+        """Return the places of the facts that hold, without some, in the order of saying."""
+        places, _ = self.chosen(FactFilter(SERVED, None, None, frozenset()), FactOrder.SAID)
+        return [place for place in places if self.stored(place).id not in fact_ids]
+
+    def pending(self) -> list[int]:
+        """Return the places of the facts of which it is unclear whom they are about, in the order of saying."""
+        return self._with_status(Status.PENDING)
+
+    def _with_status(self, status: Status) -> list[int]:
+        places, _ = self.chosen(FactFilter(frozenset({status}), None, None, frozenset()), FactOrder.SAID)
+        return places
+
+    def _related_to_changes(self) -> list[Fact]:
+        """Return, in the order of saying, the superseded facts, those that replaced them, and those that may depend.
+
+        They are all that `dependents` needs of the facts. The others are not built, since most scopes have many.
+        """
+        table = self._view.snapshot.table
+        if self._view.has_renamings:
+            return self.all_facts()  # texts are told under other names than those that are indexed
+        superseded = self._with_status(Status.SUPERSEDED)
+        ended = [fact for fact in self._built(superseded) if fact.valid_to is not None]
+        groups, replaced_by = changed_groups(ended), {fact.retired_by for fact in ended}
+        is_related = numpy.zeros(self._view.size, dtype=bool)
+        is_related[superseded] = True
+        for stem in naming_stems(ended):
+            is_related[table.counts(stem)[0]] = True
+        for place in self._by_saying.tolist():
+            stored = self.stored(place)
+            if not is_related[place]:
+                is_replacing = not replaced_by.isdisjoint(stored.assertion_ids)
+                depends = groups and self._view.is_served[place] and not groups.isdisjoint(stored.attribute_groups)
+                is_related[place] = is_replacing or depends or stored.has_rewordings
+        return self._built(self._by_saying[is_related[self._by_saying]].tolist())
+
+    def _built(self, places: Sequence[int]) -> list[Fact]:
+        """Return the facts at these places, in the order of saying. They are not kept."""
+        scope, table = self._view.snapshot.scope, self._view.snapshot.table
+        wanted, chosen = set(places), set(places)
+        for stored in map(self.stored, places):
+            beside = map(table.place, (*stored.contested_by, *stored.exceptions))
+            chosen.update(place for place in beside if place is not None)
+        in_order = self._by_saying[numpy.isin(self._by_saying, list(chosen))].tolist()
+        facts = facts_at([self.stored(place).built_history(scope) for place in in_order], self._view.since)
+        ids = {self.stored(place).id for place in wanted}
+        return told_under_current_names([fact for fact in facts if fact.id in ids])
 
     def stored(self, place: int) -> StoredFact:
         """Return the fact at a place as the store holds it."""

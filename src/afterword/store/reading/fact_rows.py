@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from sqlmodel import SQLModel
 
 from afterword.facts.assertions import Assertion, Authority, Cue, Evidence, EvidenceKind, Kind, SpeechAct
+from afterword.facts.dependents import DependenceWording, groups_of
 from afterword.facts.fact import Status
 from afterword.facts.local_time import at_offset
 from afterword.facts.safety import is_flagged, must_never_be_missed
@@ -88,7 +89,7 @@ class StoredFact:
     What finds it in a search index is described in `recall.unit_table`.
     """
 
-    __slots__ = ("_history", "_is_flagged", "_is_instruction", "_listed", "_rows", "_value_words", "id")
+    __slots__ = ("_groups", "_history", "_is_flagged", "_is_instruction", "_listed", "_rows", "_value_words", "id")
     conversation, number, asks = None, 0, False
 
     def __init__(self, rows: tuple[Plain, ...]) -> None:
@@ -99,6 +100,7 @@ class StoredFact:
         self._is_instruction: bool | None = None
         self._value_words: frozenset[str] | None = None
         self._listed: ListedFact | None = None
+        self._groups: tuple[int, ...] | None = None
 
     @property
     def _lead(self) -> Plain:
@@ -174,6 +176,19 @@ class StoredFact:
     def value(self) -> str:
         """The value of its leading assertion."""
         return str(self._read(self._lead)[VALUE])
+
+    @property
+    def attribute_groups(self) -> tuple[int, ...]:
+        """The numbers of the attribute groups on which it depends. They are kept, since finding them takes time."""
+        if self._groups is None:
+            lead = self._read(self._lead)
+            self._groups = groups_of(DependenceWording(self.kind, lead[ATTRIBUTE], lead[STATEMENT]))
+        return self._groups
+
+    @property
+    def assertion_ids(self) -> list[str]:
+        """The ids of its assertions."""
+        return list(dict.fromkeys(row[_SAID] or self.id for row in self._rows))
 
     @property
     def statement(self) -> str:

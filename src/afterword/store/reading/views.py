@@ -125,6 +125,11 @@ class View:
         self._index: SearchIndex | None = None
 
     @property
+    def has_renamings(self) -> bool:
+        """Whether some facts say what their subject was called before."""
+        return bool(self._renaming)
+
+    @property
     def size(self) -> int:
         """The number of facts and turns in it, those included that were replaced."""
         return self.snapshot.table.size
