@@ -191,20 +191,21 @@ def member_values(history: FactHistory) -> list[Values]:
     ]
 
 
+def period_of(span: Values) -> ValidityPeriod:
+    """Return a stored validity period."""
+    end = datetime.fromisoformat(span["end"]) if span["end"] else None
+    return ValidityPeriod(datetime.fromisoformat(span["start"]), end, _STATUSES[span["ending"]], span["by"])
+
+
+_STATUSES = {str(status): status for status in Status}
+
+
 def history_of(row: FactRow, members: Sequence[FactAssertionRow], assertions: Mapping[str, Assertion]) -> FactHistory:
     """Return the fact of a row through all time; `assertions` are those of its members by id."""
     return FactHistory(
         lead=assertions[row.lead_id],
         members=tuple(assertions[tie.assertion_id] for tie in sorted(members, key=lambda tie: tie.ordinal)),
-        spans=tuple(
-            ValidityPeriod(
-                datetime.fromisoformat(span["start"]),
-                datetime.fromisoformat(span["end"]) if span["end"] else None,
-                Status(span["ending"]),
-                span["by"],
-            )
-            for span in row.spans
-        ),
+        spans=tuple(period_of(span) for span in row.spans),
         undone_as=Status(row.undone_as),
         undone_by=row.undone_by,
         contested_by=tuple(row.contested_by),

@@ -29,7 +29,7 @@ from afterword.facts.words import terms
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.recall.index_units import fact_terms, fact_text
 from afterword.store.database.compiled_queries import Plain, moment
-from afterword.store.rows import rewordings_of, tags_of
+from afterword.store.rows import period_of, rewordings_of, tags_of
 from afterword.store.tables import AssertionRow, EvidenceRow, FactRow
 
 DETAILS: tuple[tuple[type[SQLModel], str], ...] = (
@@ -120,7 +120,7 @@ class StoredFact:
     @property
     def periods(self) -> tuple[ValidityPeriod, ...]:
         """Its validity periods."""
-        return tuple([_period(span) for span in json.loads(self._rows[0][_SPANS])])
+        return tuple([period_of(span) for span in json.loads(self._rows[0][_SPANS])])
 
     @property
     def sources(self) -> tuple[TurnPlace, ...]:
@@ -181,8 +181,7 @@ class StoredFact:
     def attribute_groups(self) -> tuple[int, ...]:
         """The numbers of the attribute groups on which it depends. They are kept, since finding them takes time."""
         if self._groups is None:
-            lead = self._read(self._lead)
-            self._groups = groups_of(DependenceWording(self.kind, lead[ATTRIBUTE], lead[STATEMENT]))
+            self._groups = groups_of(DependenceWording(self.kind, self._read(self._lead)[ATTRIBUTE], self.statement))
         return self._groups
 
     @property
@@ -194,11 +193,6 @@ class StoredFact:
     def statement(self) -> str:
         """The sentence of its leading assertion."""
         return str(self._read(self._lead)[STATEMENT])
-
-    @property
-    def is_repeated(self) -> bool:
-        """Whether it may have several assertions."""
-        return len(self._rows) > 1
 
     @property
     def listed(self) -> ListedFact:
@@ -360,12 +354,6 @@ def _place(row: Plain) -> tuple[int, int]:
 @lru_cache(maxsize=8)
 def _utc_date(at: datetime) -> str:
     return at.astimezone(UTC).date().isoformat()
-
-
-def _period(span: dict[str, Any]) -> ValidityPeriod:
-    end = span["end"]
-    end_at = datetime.fromisoformat(end) if end else None
-    return ValidityPeriod(datetime.fromisoformat(span["start"]), end_at, _STATUSES[span["ending"]], span["by"])
 
 
 def _assertion(rows: Sequence[Details], scope: Scope) -> Assertion:

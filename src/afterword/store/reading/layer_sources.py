@@ -305,7 +305,7 @@ def _names(gone: NamedValues, fact: Fact) -> bool:
 
 def _with_successors(view: View, former: Sequence[Fact], served: Iterable[StoredFact]) -> tuple[FormerFact, ...]:
     """Return former facts with what took their place, the newest first."""
-    table, scope = view.snapshot.table, view.snapshot.scope
+    table = view.snapshot.table
     by_assertion: dict[str, Fact] = {name: fact for fact in former for name in fact.assertion_ids}
     missing = {fact.retired_by for fact in former if fact.retired_by} - set(by_assertion)
     for name in list(missing):
@@ -314,7 +314,7 @@ def _with_successors(view: View, former: Sequence[Fact], served: Iterable[Stored
             by_assertion[name] = view.fact(table.unit(place))
             missing.remove(name)
     for stored in served if missing else ():
-        if stored.is_repeated and any(member.id in missing for member in stored.history(scope).members):
+        if not missing.isdisjoint(stored.assertion_ids):
             fact = view.fact(stored)
             by_assertion |= dict.fromkeys(fact.assertion_ids, fact)
     entries = [FormerFact(fact, by_assertion.get(fact.retired_by or "")) for fact in former]
