@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,15 @@ import afterword
 from afterword.client.process_pool import shares
 from afterword.client.results import ProcessingReport
 from afterword.errors import ArgumentInvalid
+from afterword.extractors.extractor import Extraction, Window
+from afterword.extractors.rules import RulesExtractor
 from afterword.facts.scopes import Scope
-from afterword.pipeline.batch import Failure, NotStarted
+from afterword.pipeline.batch import Failure, NotStarted, run_batch
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import SessionOutcome
+from afterword.pipeline.sources.folders import find_sessions
 from afterword.settings import Settings
+from afterword.store.database.engine import Store
 
 CITIES = ("Oslo", "Bergen", "Turku", "Malmo", "Graz", "Porto")
 
@@ -65,6 +71,47 @@ async def test_two_processes_give_what_one_gives(tmp_path: Path, folder: Path) -
         assert all(isinstance(session.result, SessionOutcome) for session in report.sessions)
         assert len(ended) == len(report.sessions) == 12
         assert await told(together) == await told(alone)
+
+
+class Counting(RulesExtractor):
+    """Counts how many windows are read at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.running = self.most = 0
+
+    async def extract(self, window: Window) -> Extraction:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        await asyncio.sleep(0.01)
+        self.running -= 1
+        return await super().extract(window)
+
+
+async def test_a_batch_may_work_on_one_session_at_once(folder: Path, store: Store) -> None:
+    most = []
+    for sessions_at_once in (None, 1):
+        extractor = Counting()
+        owner = f"read by {sessions_at_once or 'many'}"
+        sessions = [replace(saved, scope=Scope.user(f"{saved.scope.id} {owner}")) for saved in find_sessions([folder])]
+        await run_batch(store, sessions, extractor=extractor, sessions_at_once=sessions_at_once)
+        most.append(extractor.most)
+    assert most[0] > most[1] == 1
+
+
+async def test_background_work_comes_after_a_live_agent(tmp_path: Path, folder: Path) -> None:
+    """Its process has a lower priority, that of a command has not."""
+    priorities: dict[bool, set[int]] = {True: set(), False: set()}
+    for is_background, seen in priorities.items():
+
+        def note(*_: object, seen: set[int] = seen) -> None:
+            seen.update(os.getpriority(os.PRIO_PROCESS, process) for process in children())
+
+        async with afterword.open(settings=settings(tmp_path, f"background-{is_background}")) as app:
+            await run(app, folder, own_process=is_background, processes=2, on_done=note)
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert max(priorities[True]) == min(own + 10, 19)
+    assert priorities[False] == {own}
 
 
 async def test_a_process_of_its_own_leaves_this_one_free(tmp_path: Path, folder: Path) -> None:

@@ -28,16 +28,20 @@ from afterword.store.ledger import session_source
 
 LENGTH_BYTES = 8
 """How many bytes stand before each message and give its length, the highest byte first."""
+BACKGROUND_NICENESS = 10
+"""How far the priority of background work is lowered, so that a live agent on a busy machine comes first."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionShare:
-    """The sessions of one process, and how they are processed."""
+    """The sessions of one process, and how they are processed. `is_background` lowers its priority."""
 
     settings: Settings
     extractor: str | None
     apply: bool
     concurrency: int
+    sessions_at_once: int | None
+    is_background: bool
     sessions: tuple[Saved, ...]
 
 
@@ -110,6 +114,7 @@ async def process_share(job: SessionShare, stop: Callable[[], str | None], outpu
                 on_done=send_end,
                 retries=job.settings.retry.policy(),
                 concurrency=job.concurrency,
+                sessions_at_once=job.sessions_at_once,
                 is_brief=True,
             )
         for result in results:
@@ -141,6 +146,8 @@ def _main() -> None:
     job = unpacked(_read_exactly(source, int.from_bytes(_read_exactly(source, LENGTH_BYTES), "big")))
     if not isinstance(job, SessionShare):
         raise TypeError(f"expected a job, got {type(job).__name__}")
+    if job.is_background and hasattr(os, "nice"):
+        os.nice(BACKGROUND_NICENESS)
     asyncio.run(process_share(job, StopReason(source), output))
 
 

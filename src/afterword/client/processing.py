@@ -48,9 +48,9 @@ class ProcessingOptions:
     nothing until `apply(run_id)`. With `retry_now` sessions that failed before are tried at once, also those that were
     set aside. `concurrency` is the number of requests to a model that are open at once. `processes`
     divides the scopes among so many processes; None takes one for each core where more than twenty sessions wait. With
-    `own_process` even one process is another than this one, which goes on answering. `stop` returns a reason to begin
-    no further session, or None. `on_begin` is told how many sessions are processed, `on_done` of each as it ends, with
-    what the call has cost so far.
+    `own_process` even one process is another than this one, which goes on answering; its priority is lower. `stop`
+    returns a reason to begin no further session, or None. `on_begin` is told how many sessions are processed, `on_done`
+    of each as it ends, with what the call has cost so far.
     """
 
     extractor: str | None = None
@@ -95,6 +95,7 @@ async def process(resources: Resources, selection: Selection | None, options: Pr
                     retries=resources.settings.retry.policy(),
                     clock=resources.now,
                     concurrency=options.concurrency or resources.settings.concurrency,
+                    sessions_at_once=_sessions_at_once(resources, store, options),
                     is_brief=True,
                 )
             if options.apply:
@@ -125,6 +126,15 @@ async def _put_back(store: Store, selection: Selection | None) -> int:
     return await store.write(work)
 
 
+def _sessions_at_once(resources: Resources, store: Store, options: ProcessingOptions) -> int | None:
+    """Return 1 where sessions wait neither for a model nor for a database server, None otherwise.
+
+    Several of them are done no sooner, since they compete for Python's lock. A live agent beside them would wait for
+    all of their threads: its slowest turns took twice as long.
+    """
+    return 1 if store.dialect == "sqlite" and not resources.asks_model(options.extractor) else None
+
+
 async def _run_in_processes(
     resources: Resources,
     taken: Sequence[Saved],
@@ -144,7 +154,11 @@ async def _run_in_processes(
         if not isinstance(result, NotStarted):
             on_done(result)
 
-    begin = partial(SessionShare, resources.settings, options.extractor, options.apply, at_once)
+    store = await resources.store()
+    most = _sessions_at_once(resources, store, options)
+    begin = partial(
+        SessionShare, resources.settings, options.extractor, options.apply, at_once, most, options.own_process
+    )
     reached = await run_in_processes(
         [begin(share) for share in shares(taken, count)], stop=options.stop, on_ended=note_end
     )

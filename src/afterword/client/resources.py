@@ -122,6 +122,11 @@ class Resources:
             else:
                 yield ExtractorAndJudge(self._extractor or configured.extractor, self._judge or configured.judge)
 
+    def asks_model(self, kind: str | None = None) -> bool:
+        """Whether the extractor or the judge of a kind, by default the configured ones, may wait for a model."""
+        is_custom = kind is None and (self._extractor is not None or self._judge is not None)
+        return is_custom or (kind or self.settings.extractor) != "rules"
+
     def extractor_without_calls(self) -> Extractor | None:
         """Return the offline rules if they are the configured extractor, None if a model is."""
         if self._extractor is not None or self.settings.extractor != "rules":

@@ -72,6 +72,7 @@ async def run_batch(
     retries: Retries = _RETRIES,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     concurrency: int = AT_ONCE,
+    sessions_at_once: int | None = None,
     is_brief: bool = False,
 ) -> list[SessionOutcome | Failure | NotStarted]:
     """Process the sessions and return the result of each, in their order.
@@ -79,13 +80,14 @@ async def run_batch(
     A session that fails does not stop the others; `retries` says when it is due again. Once the `budget` is reached, or
     `stop` returns a reason, no further session is started, and running ones are finished. `on_done` is called with each
     result except `NotStarted`. At most `concurrency` requests are open at once: for several scopes, and, without a
-    budget, for the next sessions of one scope. With `is_brief` the results leave out the turns, since those of many
-    sessions would take up much memory.
+    budget, for the next sessions of one scope. At most `sessions_at_once` sessions are worked on at once, by default
+    twice as many. With `is_brief` the results leave out the turns, since those of many sessions would take up much
+    memory.
     """
     tracker = as_cost_tracker(budget)
     tracker.limit(concurrency)
     batch = _Batch(store, extractor, judge, apply, tracker, stop, retries, clock, is_brief)
-    running = asyncio.Semaphore(2 * concurrency)
+    running = asyncio.Semaphore(sessions_at_once or 2 * concurrency)
     # Concurrent sessions could spend a budget without any of them being finished.
     ahead = 1 if tracker.budget.has_limit else AHEAD
     results: dict[int, SessionOutcome | Failure | NotStarted] = {}
