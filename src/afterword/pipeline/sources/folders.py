@@ -59,8 +59,8 @@ def find_sessions(
 
     A folder with a `manifest.json` is read by it, and so is each folder in it. Any other folder is read as
     `<folder>/<user>/<session>.json`, or with a `scope` as `<folder>/<session>.json`. A single
-    file needs `scope`. A SQLite file is a database of AutoGen Studio, or one of the OpenAI Agents SDK or a log of AutoGen
-    v0.2, which need `scope`. `scope` overrides the users of a manifest or a database.
+    file needs `scope`. A SQLite file is a database of AutoGen Studio, or one of the OpenAI Agents SDK or a log of v0.2,
+    which need `scope`. `scope` overrides the users of a manifest or a database.
 
     A manifest may name files below its own folder only, which no symbolic link leaves, and with `scope` no other scope
     than that, unless the caller trusts it (`trust_manifest`). A symbolic link is no user's folder.
