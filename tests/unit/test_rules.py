@@ -8,6 +8,7 @@ import pytest
 
 from afterword.extractors.candidates import Candidate
 from afterword.extractors.extractor import Usage, Window
+from afterword.extractors.quote_search import find_quote
 from afterword.extractors.rules import RulesExtractor
 from afterword.extractors.rules.extractor import find_candidates
 from afterword.facts.assertions import Cue, Kind, SpeechAct
@@ -121,6 +122,16 @@ def test_what_was_not_stated_is_not_read(text: str) -> None:
 def test_only_people_are_read(role: Role) -> None:
     turn = Turn(1, "user", role, "I prefer window seats.", SAID_AT)
     assert find_candidates(Window(1, (turn,), (), ("user",), ("user",))) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\ufeffI like tea.", "I like te\u200ba.", "I like\u2060 tea.", "I\u00a0like\u00a0tea.", "I like \u202atea\u202c."],
+)
+def test_invisible_characters_and_hard_blanks_change_nothing(text: str) -> None:
+    [found] = said(text)
+    assert (found.value, found.statement) == ("tea", "The user likes tea.")
+    assert find_quote(found.evidence[0].quote, text)
 
 
 def test_a_sentence_that_is_not_wholly_understood_gives_nothing() -> None:

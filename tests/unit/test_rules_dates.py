@@ -30,6 +30,14 @@ THURSDAY = date(2025, 11, 6)
         ("from next Monday", date(2025, 11, 10), None),
         ("from Saturday", date(2025, 11, 8), None),
         ("tomorrow", date(2025, 11, 7), None),
+        ("from tomorrow", date(2025, 11, 7), None),
+        ("until tomorrow", None, date(2025, 11, 7)),
+        ("until October", None, date(2026, 10, 31)),
+        ("until 1 October 2025", None, date(2025, 10, 1)),
+        ("in May", date(2026, 5, 1), date(2026, 5, 31)),
+        ("in October", date(2026, 10, 1), date(2026, 10, 31)),
+        ("on Saturday", date(2025, 11, 8), date(2025, 11, 8)),
+        ("from December to February", date(2025, 12, 1), date(2026, 2, 28)),
         ("from 13 January to 10 February", date(2026, 1, 13), date(2026, 2, 10)),
     ],
 )
@@ -45,6 +53,10 @@ def test_days_that_are_not_understood_stay_in_the_clause(days: str) -> None:
 
 def test_a_month_in_which_something_happened_is_the_last_one() -> None:
     assert split_days("moved to Graz in December", THURSDAY, is_past=True)[1].valid_from == date(2024, 12, 1)
+
+
+def test_what_begins_in_a_month_has_no_end() -> None:
+    assert split_days("move to Graz in May", THURSDAY)[1] == (date(2026, 5, 1), None)
 
 
 @given(text=st.text(alphabet="0123456789 -may.octnextfridayuntilfrom", max_size=60), said_on=st.dates())

@@ -1,6 +1,7 @@
 """Resolve the days that end a clause ("until 12 November") against the day on which it was said. Pure.
 
-A month stands for its first day after "from" and for its last after "until". Ambiguous days are left out.
+A month stands for its first day after "from" and "since", for its last after "until", and for both after "in". The last day
+is included. An end is not in the past when it is said. Ambiguous days are left out.
 """
 
 from __future__ import annotations
@@ -27,9 +28,14 @@ _DATES = tuple(
     )
 )
 _TAIL = re.compile(
-    r"(?i)(?P<main>.+),? (?:(?P<until>until|till|to|through) |(?P<since>since )|(?:from|as of|starting(?: on)?|on|in) "
-    r"|(?=tomorrow$))(?P<day>.+)"
+    r"(?i)(?P<main>.+),? (?:(?P<until>until|till|to|through) |(?P<since>since )|(?P<within>on|in) "
+    r"|(?:from|as of|starting(?: on)?) "
+    r"|(?<!until )(?<!till )(?<!from )(?<!of )(?<!on )(?<!starting )(?=tomorrow$))(?P<day>.+)"
 )
+_LASTING = re.compile(
+    r"(?i)\b(?:live|stay|work|study|studie)s?\b|(?:\b(?:am|are|is)|'(?:m|re|s)) (?:in|at|away|off|closed)\b"
+)
+"""A clause that tells what is so, and not what begins: "in May" is then the whole of May."""
 _NEAREST_PAST = timedelta(days=60)
 
 
@@ -51,8 +57,19 @@ def split_days(clause: str, said_on: date, *, is_past: bool = False) -> tuple[st
         days = _resolve(tail["day"], said_on, is_past=is_past or bool(tail["since"])) if tail else None
         if not tail or not days:
             break
-        clause, first, last = (tail["main"], first, days[1]) if tail["until"] else (tail["main"], days[0], last)
+        clause, is_lasting = tail["main"], bool(tail["within"] and _LASTING.search(tail["main"]))
+        if (tail["until"] or is_lasting) and not is_past:
+            days = _ahead(tail["day"], days, said_on)
+        first = first if tail["until"] else days[0]
+        last = days[1] if tail["until"] or (is_lasting and not is_past) else last
     return clause, ALWAYS if first and last and last < first else Validity(first, last)
+
+
+def _ahead(words: str, days: tuple[date, date], said_on: date) -> tuple[date, date]:
+    """Return the days of a year later if they were over and nobody named the year."""
+    if days[1] >= said_on or re.search(r"20\d\d", words):
+        return days
+    return _resolve(words, date(said_on.year + 1, 1, 1), is_past=False) or days
 
 
 def _resolve(words: str, said_on: date, *, is_past: bool) -> tuple[date, date] | None:

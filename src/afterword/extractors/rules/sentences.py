@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from afterword.privacy.foreign.stretches import FILLER, ForeignStretch, without_foreign
+from afterword.privacy.normalisation import remove_invisible
 
 _LONGEST_SENTENCE = 300
 _PLAYED = re.compile(r"(?i)\b(?:pretend|role-?play|imagine|let's say|I'll play|in (?:my|your) (?:role|story))\b")
@@ -21,12 +22,15 @@ _CLAUSE_BORDER = re.compile(
 
 
 def own_words(text: str, stretches: Sequence[ForeignStretch]) -> str:
-    """Return a turn up to where it plays a role, with straight apostrophes and a mark for each foreign stretch."""
+    """Return a turn up to where it plays a role, with straight apostrophes and a mark for each foreign stretch.
+
+    Invisible characters are left out.
+    """
     signs = list(without_foreign(text, stretches).replace("’", "'"))
     for stretch in stretches:  # where one ends a sentence, a new one begins behind it
         if text[stretch.start : stretch.end].rstrip("\"'”’“»").endswith((".", "!", "?", ">", "]", "…")):
             signs[stretch.end - 1] = "\n"
-    return _PLAYED.split("".join(signs), maxsplit=1)[0]
+    return _PLAYED.split(remove_invisible("".join(signs)), maxsplit=1)[0]
 
 
 def sentences(text: str) -> Iterator[str]:
