@@ -1,7 +1,7 @@
 """Resolve the days that end a clause ("until 12 November") against the day on which it was said. Pure.
 
-A month stands for its first day after "from" and "since", for its last after "until", and for both after "in". The last day
-is included. An end is not in the past when it is said. Ambiguous days are left out.
+A month stands for its first day after "from" and "since", for its last after "until", and for both after "in". The
+last day is included. An end is not in the past when it is said. Ambiguous days are left out.
 """
 
 from __future__ import annotations
