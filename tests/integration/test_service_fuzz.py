@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import uvicorn
@@ -25,15 +26,22 @@ class Live:
     admin_key: str
 
 
-@pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    path = tmp_path_factory.mktemp("service") / "afterword.db"
+EXAMPLES, SOAK_EXAMPLES = 6, 200
+"""How many requests of each route are tried."""
+TIMEOUT_S = 120
+"""A busy machine is no failure."""
+
+
+@pytest.fixture
+def live(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Live]:
+    """A service on a file, or with the parameter "postgres" on PostgreSQL."""
+    is_file = request.param == "file"
+    url = f"sqlite:///{tmp_path}/afterword.db" if is_file else str(request.getfixturevalue("postgres_store_url"))
     begun, told = threading.Event(), list[Live]()
     servers: list[uvicorn.Server] = []
 
     async def run() -> None:
-        url, words_alone = f"sqlite:///{path}", EmbeddingOptions(kind="none")
-        settings = Settings(store=StoreOptions(url=url), embedding=words_alone)
+        settings = Settings(store=StoreOptions(url=url), embedding=EmbeddingOptions(kind="none"))
         async with afterword.open(settings=settings) as app:
             key = (await app.keys.create(user="mira", admin=True)).secret
             await app.user("mira").remember("I live in Oslo.", tags=["home"])
@@ -56,20 +64,28 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_every_route_answers_as_the_document_says(live: Live, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(
+    ("live", "examples"),
+    [
+        ("file", EXAMPLES),
+        pytest.param("file", SOAK_EXAMPLES, marks=pytest.mark.soak),
+        pytest.param("postgres", SOAK_EXAMPLES, marks=pytest.mark.soak),
+    ],
+    indirect=["live"],
+)
+def test_every_route_answers_as_the_document_says(live: Live, examples: int) -> None:
     """No fault of the server, no undocumented status or form, whatever is sent."""
     schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
     from hypothesis import HealthCheck, Phase, given, settings
 
     headers = {"Authorization": f"Bearer {live.admin_key}"}
-    schema = schemathesis.openapi.from_url(f"{live.address}/openapi.json", headers=headers)
-    markers = str(request.config.getoption("-m"))
-    is_soak = "soak" in markers and "not soak" not in markers
+    schema = schemathesis.openapi.from_url(f"{live.address}/openapi.json", headers=headers, timeout=TIMEOUT_S)
+    is_soak = examples > EXAMPLES
     if not is_soak:
         # All of Unicode takes schemathesis some seconds for each parameter.
         schema.config.generation.codec = "ascii"
     budget = settings(
-        max_examples=200 if is_soak else 6,
+        max_examples=examples,
         deadline=None,
         derandomize=not is_soak,
         database=None,
@@ -95,7 +111,7 @@ def test_every_route_answers_as_the_document_says(live: Live, request: pytest.Fi
         @given(case=operation.as_strategy())
         @budget
         def check(case: object) -> None:
-            case.call_and_validate(headers=headers, checks=chosen)  # type: ignore[attr-defined]  # not typed
+            case.call_and_validate(headers=headers, timeout=TIMEOUT_S, checks=chosen)  # type: ignore[attr-defined]  # not typed
 
         check()
         tested += 1

@@ -117,7 +117,7 @@ def test_what_was_acknowledged_survives_kills_and_nothing_is_doubled(url: str, t
             killer.join()
     with (
         served(url, tmp_path) as (process, address),
-        httpx.Client(base_url=address, headers=headers, timeout=10) as client,
+        httpx.Client(base_url=address, headers=headers, timeout=60) as client,
     ):
         for written in range(number + 1):
             answer = write_until_answered(client, written)
