@@ -35,7 +35,12 @@ _unused_databases: list[str] = []
 
 # A busy machine is no failure, and no run of `make test` differs from the one before it. `make soak` explores.
 settings.register_profile(
-    "test", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "test",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    max_examples=50,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("soak", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("test")

@@ -356,7 +356,7 @@ def hostile(window: Window) -> list[FindingCandidate]:
     ]
 
 
-@settings(max_examples=settings().max_examples // 10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=settings().max_examples // 5, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=STEPS, undone=st.sets(st.integers(0, 4)))
 async def test_no_finding_of_a_hostile_agent_changes_contests_supports_or_dates_a_fact(
     steps: list[tuple[str, str]], undone: set[int]

@@ -479,7 +479,7 @@ def names_in_templates() -> tuple[set[str], set[str]]:
     return set(re.findall(r"<([a-z]+\d?)", html)), set(re.findall(r"[ \n]([a-z-]+)=\"", html))
 
 
-@settings(max_examples=settings().max_examples // 16, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=settings().max_examples // 8, suppress_health_check=[HealthCheck.too_slow])
 @given(text=HOSTILE)
 def test_stored_text_is_shown_as_text_on_every_page(text: str) -> None:
     """No stored text becomes a tag, an attribute or an address."""
