@@ -96,7 +96,10 @@ class JudgeByPair:
 async def test_the_order_of_arrival_changes_nothing(
     replay: Replay, shared: Path, tmp_path: Path, canonical: Canonical, shuffles: int
 ) -> None:
-    """The same extractions and verdicts, however the sessions come in: in arrival order, or shuffled."""
+    """The same extractions and verdicts, however the sessions come in: in an order of arrival, or shuffled.
+
+    The replay itself takes them in the order of time.
+    """
     store = replay.store
     shuffled = random.Random(11)
     async with ScriptedEndpoint(replayed(RECORDED)) as endpoint:
@@ -110,7 +113,7 @@ async def test_the_order_of_arrival_changes_nothing(
                     known = lookup.read_knowledge(db, scope)
                 judge = JudgeByPair(ModelJudge(client).version, list(known.verdicts))
                 sessions = {one.session_id: one for one in find_sessions([replay.states / scenario["id"]])}
-                orders = [scenario.get("arrival") or list(sessions)]
+                orders = [scenario["arrival"]] if scenario.get("arrival") else []
                 orders += [shuffled.sample(list(sessions), len(sessions)) for _ in range(shuffles)]
                 for number, order in enumerate(orders):
                     async with Store(f"sqlite:///{tmp_path}/{scenario['id']}-{number}.db") as other:
