@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from afterword.facts import knowledge
 from afterword.facts.assertions import PERSON, Assertion, Kind, Relation, SpeechAct, Verdict
 from afterword.facts.knowledge import Knowledge
-from afterword.facts.persistent_map import PersistentMap, group_ids, regroup_ids
+from afterword.facts.persistent_map import SHARED_IDS, PersistentMap, group_ids, regroup_ids
 from afterword.facts.scopes import Scope
 from afterword.facts.subjects import SubjectNames
 from afterword.facts.validity import neighbourhood
@@ -253,3 +253,18 @@ def test_regrouping_equals_grouping_anew(pairs: list[tuple[int, str]], draws: st
     added = [(key, name.upper()) for key, name in removed[::2]]
     expected = group_ids([pair for pair in pairs if pair not in removed] + added)
     assert regroup_ids(group_ids(pairs), removed, added) == expected
+
+
+def test_a_large_group_of_ids_grows_without_being_copied() -> None:
+    groups = group_ids(("user", str(number)) for number in range(3 * SHARED_IDS))
+    expected = [str(number) for number in range(3 * SHARED_IDS)]
+    for number in range(SHARED_IDS + 5):
+        before = groups["user"]
+        groups = regroup_ids(groups, (), [("user", f"new {number}")])
+        expected.append(f"new {number}")
+        assert list(before) == expected[:-1], "an earlier version stays as it was"
+    assert list(groups["user"]) == expected
+    assert (len(groups["user"]), groups["user"][-1]) == (len(expected), expected[-1])
+    groups = regroup_ids(groups, [("user", "7")], [("user", "last")])
+    assert list(groups["user"]) == [id_ for id_ in expected if id_ != "7"] + ["last"]
+    assert "user" not in regroup_ids(groups, [("user", id_) for id_ in groups["user"]], ())

@@ -8,7 +8,7 @@ the version it started with.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -35,8 +35,8 @@ class StoredKnowledge:
 
     assertions: LazyMap[str, Assertion]
     verdicts: LazyMap[str, tuple[Verdict, ...]]
-    ids_by_subject: PersistentMap[str, tuple[str, ...]]
-    ids_by_session: PersistentMap[str, tuple[str, ...]]
+    ids_by_subject: PersistentMap[str, Sequence[str]]
+    ids_by_session: PersistentMap[str, Sequence[str]]
     spellings: Mapping[str, set[str]]
     replaced_ids: Iterable[str]
     joined: Iterable[tuple[str, str]]
@@ -58,8 +58,8 @@ class Knowledge:
         revision: int,
         by_id: PersistentMap[str, Assertion],
         verdicts_by_id: PersistentMap[str, tuple[Verdict, ...]],
-        ids_by_subject: PersistentMap[str, tuple[str, ...]],
-        ids_by_session: PersistentMap[str, tuple[str, ...]],
+        ids_by_subject: PersistentMap[str, Sequence[str]],
+        ids_by_session: PersistentMap[str, Sequence[str]],
         last_said_at: datetime | None,
     ) -> None:
         self.revision, self.by_id, self.verdicts_by_id = revision, by_id, verdicts_by_id

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, TypeVar, overload
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 MAX_CHANGES = 4_000
 """With more changes than this, the base and the changes are merged into a new base."""
+
+
+SHARED_IDS = 500
+"""A group of more ids than this shares them with its next version, until as many were added."""
 
 
 class LazyMap(Mapping[K, V]):
@@ -100,7 +105,39 @@ class PersistentMap(Mapping[K, V]):
         return self._changes[key] is not None if key in self._changes else key in self._base
 
 
-def group_ids(pairs: Iterable[tuple[K, str]]) -> PersistentMap[K, tuple[str, ...]]:
+class ExtendedIds(Sequence[str]):
+    """Ids with some added at the end. The first ones are shared, since there may be as many as a scope has facts."""
+
+    __slots__ = ("_added", "_first")
+
+    def __init__(self, first: tuple[str, ...], added: tuple[str, ...]) -> None:
+        self._first, self._added = first, added
+
+    def __len__(self) -> int:
+        return len(self._first) + len(self._added)
+
+    def __iter__(self) -> Iterator[str]:
+        return chain(self._first, self._added)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[str]: ...
+
+    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+        return (*self._first, *self._added)[place]
+
+    @classmethod
+    def of(cls, ids: Sequence[str], added: Sequence[str]) -> Sequence[str]:
+        """Return ids with further ones at the end. Few ids are copied."""
+        if isinstance(ids, ExtendedIds) and len(ids._added) < SHARED_IDS:
+            return cls(ids._first, (*ids._added, *added))
+        together = len(ids) < SHARED_IDS or isinstance(ids, ExtendedIds)
+        return (*ids, *added) if together or not added else cls(tuple(ids), tuple(added))
+
+
+def group_ids(pairs: Iterable[tuple[K, str]]) -> PersistentMap[K, Sequence[str]]:
     """Return the ids of each key, given (key, id) pairs."""
     ids_by_key: dict[K, Any] = {}
     repeated: list[K] = []
@@ -120,15 +157,15 @@ def group_ids(pairs: Iterable[tuple[K, str]]) -> PersistentMap[K, tuple[str, ...
 
 
 def regroup_ids(
-    before: PersistentMap[K, tuple[str, ...]], removed: Iterable[tuple[K, str]], added: Iterable[tuple[K, str]]
-) -> PersistentMap[K, tuple[str, ...]]:
+    before: PersistentMap[K, Sequence[str]], removed: Iterable[tuple[K, str]], added: Iterable[tuple[K, str]]
+) -> PersistentMap[K, Sequence[str]]:
     """Return the ids of each key after some (key, id) pairs were removed and others added."""
     removed_ids = {key: set(ids) for key, ids in group_ids(removed).as_dict().items()}
     added_ids = group_ids(added).as_dict()
-    changes: dict[K, tuple[str, ...] | None] = {}
+    changes: dict[K, Sequence[str] | None] = {}
     for key in {**removed_ids, **added_ids}:
         remaining = before.get(key, ())
         if key in removed_ids:
             remaining = tuple(id_ for id_ in remaining if id_ not in removed_ids[key])
-        changes[key] = (*remaining, *added_ids.get(key, ())) or None
+        changes[key] = ExtendedIds.of(remaining, added_ids.get(key, ())) or None
     return before.updated(changes)

@@ -83,7 +83,7 @@ class StatementIndex:
         self,
         by_id: PersistentMap[str, IndexedStatement],
         orders: PersistentMap[str, Order],
-        ids: PersistentMap[Hashable, tuple[str, ...]],
+        ids: PersistentMap[Hashable, Sequence[str]],
     ) -> None:
         self.by_id, self._orders, self._ids = by_id, orders, ids
         self._sorted: dict[Hashable, Ordered] = {}
@@ -101,8 +101,8 @@ class StatementIndex:
         cls,
         by_id: LazyMap[str, Assertion],
         orders: LazyMap[str, Order],
-        groups: Iterable[Mapping[Any, tuple[str, ...]]],
-        ids_by_subject: PersistentMap[str, tuple[str, ...]],
+        groups: Iterable[Mapping[Any, Sequence[str]]],
+        ids_by_subject: PersistentMap[str, Sequence[str]],
         retraction_ids: Iterable[str],
     ) -> StatementIndex:
         """Return the index of statements that are grouped already: by slot and by stem (`groups`), and by subject.
@@ -111,7 +111,7 @@ class StatementIndex:
         """
         statements = LazyMap(by_id, lambda id_: IndexedStatement.of(by_id[id_]))
         retractions = group_ids((key, id_) for id_ in retraction_ids for key in statements[id_].retraction_keys)
-        subjects: dict[Hashable, tuple[str, ...]] = {
+        subjects: dict[Hashable, Sequence[str]] = {
             (_SUBJECT, label): ids for label, ids in ids_by_subject.as_dict().items()
         }
         ids = {**subjects, **retractions.as_dict()}

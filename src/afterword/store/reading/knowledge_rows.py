@@ -69,12 +69,12 @@ class _Statements:
             if self.first.setdefault(row[_ID], row) is not row:
                 self._further[row[_ID]].append(row)
         self.assertions: LazyMap[str, Assertion] = LazyMap(self.first, lambda id_: _assertion(self._rows(id_), scope))
-        self.ids_by_subject: PersistentMap[str, tuple[str, ...]] = self.grouped(_SUBJECT_KEY)
+        self.ids_by_subject: PersistentMap[str, Sequence[str]] = self.grouped(_SUBJECT_KEY)
 
     def _rows(self, id_: str) -> list[Plain]:
         return [self.first[id_], *self._further.get(id_, ())]
 
-    def grouped(self, column: int) -> PersistentMap[str, tuple[str, ...]]:
+    def grouped(self, column: int) -> PersistentMap[str, Sequence[str]]:
         """Return the ids of each value of a column."""
         return group_ids((row[column], id_) for id_, row in self.first.items() if row[column] is not None)
 
