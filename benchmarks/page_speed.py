@@ -1,13 +1,14 @@
-"""How soon does a browser show the memory page of a large memory, and what does the page weigh?
+"""How soon does a browser show the pages of a large memory, and what do they weigh?
 
-    python benchmarks/page_speed.py [--facts 10000] [--rounds 10] [--out FILE]
+    python benchmarks/page_speed.py [--facts 10000] [--sessions 3000] [--rounds 10] [--out FILE]
 
 Debian's chromium, with an empty cache for each visit, on `afterword serve` over a SQLite file of this machine. First
 content: `first-contentful-paint` of the browser, from the beginning of the navigation. Answer: when the last byte of
 the page's HTML has arrived. Weight: the bodies of the page and of everything that it loads, as they were sent. First:
 the first page after the service has started. After a write: another process has added a fact. Sign-in: a page that
 reads nothing, for comparison: what the browser and a busy machine take by themselves. REST: a page of 50
-facts of `GET /v1/me/facts`. All times are in milliseconds: the median, and in brackets the longest.
+facts of `GET /v1/me/facts`. All times are in milliseconds: the median, and in brackets the longest. Sign-in
+and the other pages are visited in turn, so that what else the machine does falls on all of them alike.
 """
 
 from __future__ import annotations
@@ -22,19 +23,34 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
+from filled_memory import fill_memory
 from playwright.async_api import Browser, async_playwright
-from recall_speed import fill
 
 import afterword
 from afterword.settings import EmbeddingOptions, Settings, StoreOptions
 
 MEMORY = "default/user/user-0"
+PAGES = {
+    "memory": f"{MEMORY}/memory",
+    "memory, page 100 of the list": f"{MEMORY}/memory?page=100&status=all",
+    "memory, a search": f"{MEMORY}/memory?q=parcel",
+    "memory, as of a day": f"{MEMORY}/memory?as_of=2024-06-01",
+    "a fact": f"{MEMORY}/facts/{40:032x}",
+    "sessions": f"{MEMORY}/sessions",
+    "a session": f"{MEMORY}/sessions/s500",
+    "what an agent is told": f"{MEMORY}/context?q=parcel",
+    "review": f"{MEMORY}/review",
+    "runs": f"{MEMORY}/runs",
+    "a run": f"{MEMORY}/runs/500",
+    "my data": f"{MEMORY}/mine",
+    "operations": "operations",
+}
 MEASURES = """() => new Promise(resolve => new PerformanceObserver(list => {
     const paint = list.getEntriesByName("first-contentful-paint")[0];
     if (paint) resolve({
@@ -60,12 +76,11 @@ def settings_of(folder: Path) -> Settings:
     return Settings(store=StoreOptions(url=url), embedding=EmbeddingOptions(kind="none"))
 
 
-async def prepare(folder: Path, facts: int) -> str:
-    """Fill the store with one memory of so many facts, and return a key for it."""
+async def prepare(folder: Path, facts: int, sessions: int) -> str:
+    """Fill the store with one memory of so many facts and sessions, and return an admin key of its owner."""
     async with afterword.open(settings=settings_of(folder)) as app:
-        secret = (await app.keys.create(user="user-0")).secret
-        await fill(await app.store(), 1, facts, vectors=False)
-        return secret
+        await fill_memory(await app.store(), app.scope(MEMORY).scope, facts, sessions)
+        return (await app.keys.create(user="user-0", admin=True)).secret
 
 
 async def add_fact(folder: Path, number: int) -> None:
@@ -137,45 +152,33 @@ def line(name: str, visits: Visits) -> str:
     return f"| {name} | {shown(visits.painted)} | {shown(visits.answered)} | {visits.weight / 1000:.0f} |"
 
 
-async def measure(folder: Path, facts: int, rounds: int) -> list[str]:
+async def measure(folder: Path, options: argparse.Namespace) -> list[str]:
     """Return the lines of the table."""
-    secret = await prepare(folder, facts)
-    first, warm, written = Visits(), Visits(), Visits()
-    searched, others, nothing = Visits(), Visits(), Visits()
+    secret = await prepare(folder, options.facts, options.sessions)
+    first, written, nothing = Visits(), Visits(), Visits()
+    pages = {name: Visits() for name in PAGES}
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-
-        async def repeat(times: int, work: Callable[[int], Awaitable[None]]) -> None:
-            for number in range(times):
-                await work(number)
-
         for _ in range(3):
             with serving(folder) as address:
                 await visit(browser, address, secret, first)
         with serving(folder) as address:
-            await visit(browser, address, secret, Visits())
-            await repeat(rounds, lambda _: visit(browser, address, secret, warm))
-            await repeat(rounds, lambda _: visit(browser, address, secret, searched, f"{MEMORY}/memory?q=parcel"))
-            await repeat(
-                rounds, lambda _: visit(browser, address, secret, others, f"{MEMORY}/memory?page=100&status=all")
-            )
-
-            await repeat(rounds, lambda _: visit(browser, address, None, nothing))
-
-            async def after_a_write(number: int) -> None:
+            for path in PAGES.values():
+                await visit(browser, address, secret, Visits(), path)
+            for _ in range(options.rounds):
+                await visit(browser, address, None, nothing)
+                for name, path in PAGES.items():
+                    await visit(browser, address, secret, pages[name], path)
+            for number in range(options.rounds):
                 await add_fact(folder, number)
                 await visit(browser, address, secret, written)
-
-            await repeat(rounds, after_a_write)
-            rest = await measure_rest(address, secret, rounds)
+            rest = await measure_rest(address, secret, options.rounds)
         await browser.close()
     return [
-        line("memory, the first page", first),
-        line("memory", warm),
-        line("memory, page 100 of the list", others),
-        line("memory, a search", searched),
-        line("memory, after a write", written),
-        line("sign-in, for comparison", nothing),
+        line("sign-in, which reads nothing, for comparison", nothing),
+        *(line(name, visits) for name, visits in pages.items()),
+        line("memory, the first page after a start", first),
+        line("memory, after a write by another process", written),
         f"| REST, 50 facts | - | {shown(rest)} | - |",
     ]
 
@@ -184,18 +187,20 @@ async def main() -> None:
     """Measure, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--facts", type=int, default=10_000)
+    parser.add_argument("--sessions", type=int, default=3_000)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     began_at = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="afterword-pages-") as folder:
-        lines = await measure(Path(folder), options.facts, options.rounds)
+        lines = await measure(Path(folder), options)
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     text = "\n".join(
         [
             "# The pages of a large memory",
             "",
-            f"One memory of {options.facts:,} facts in SQLite. Milliseconds: the median, in brackets the longest.",
+            f"One memory of {options.facts:,} facts from {options.sessions:,} sessions in SQLite. Milliseconds: the "
+            "median, in brackets the longest.",
             "",
             "| page | first content | answer | weight, kB |",
             "|---|---|---|---|",

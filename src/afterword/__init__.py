@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         SessionDetails,
         SessionPage,
         TurnFacts,
+        VerdictEffect,
     )
     from afterword.client.scope_memory import ScopeMemory
     from afterword.client.store_results import (
@@ -170,6 +171,7 @@ __all__ = [
     "TombstoneReplay",
     "TurnFacts",
     "VectorStatus",
+    "VerdictEffect",
     "__version__",
     "connect",
     "embedder",
@@ -256,6 +258,7 @@ _HOMES = {
     "SyncScopeMemory": "afterword.client.synchronous.wrappers",
     "TombstoneReplay": "afterword.client.store_results",
     "TurnFacts": "afterword.client.results",
+    "VerdictEffect": "afterword.client.results",
     "VectorStatus": "afterword.client.store_results",
     "connect": "afterword.client.synchronous.wrappers",
     "embedder": "afterword.composition",

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import afterword
-from afterword import Afterword
+from afterword import Afterword, VerdictEffect
 from afterword.server.pages.rendering import address, scope_path
 from afterword.server.pages.sign_in import LINK_S, MOST_OF_ONE_KEY, SIGNED_IN_S, BrowserSessions
 from afterword.server.pages.sign_in import Visitor as SignedInVisitor
@@ -372,7 +372,7 @@ async def test_forgetting_shows_first_what_goes(visitor: Visitor) -> None:
     (seats,) = [fact for fact in (await mira.facts()).facts if fact.value == "window seats"]
     preview = await visitor.open(f"{MIRA}/forget?fact={seats.id}")
     assert "window seats" in preview.text
-    assert "Statements: 1" in preview.text
+    assert "Facts that are erased: 1" in preview.text
     done = await visitor.send(preview, "/forget")
     assert done.status_code == 200
     assert "window seats" not in done.text
@@ -383,6 +383,48 @@ async def test_forgetting_shows_first_what_goes(visitor: Visitor) -> None:
     assert (await mira.facts()).total
     assert (await visitor.send(everything, "/forget", name="mira")).status_code == 200
     assert not (await mira.facts(status="all")).total
+
+
+async def test_a_history_says_which_change_does_not_count_and_why(visitor: Visitor) -> None:
+    mira = visitor.app.user("mira")
+    await mira.process(said("I work as a nurse."), session_id="work", started_at="2026-03-02T09:00:00Z")
+    (job,) = [fact for fact in (await mira.facts()).facts if fact.value == "nurse"]
+    await mira.remember("The user works as a baker.", attribute=job.attribute, value="baker", kind=job.kind)
+    await mira.consolidate()
+    await visitor.sign_in()
+    (verdict,) = (await mira.history(job.id)).verdicts
+    assert (verdict.effect, verdict.refused_because) == (
+        VerdictEffect.REFUSED,
+        "the word of lower authority (application) came later",
+    )
+    page = await visitor.open(f"{MIRA}/facts/{job.id}")
+    assert "does not count: a person decides" in page.text
+    assert "a person's words weigh more than what an application entered later" in page.text
+    (contest,) = (await mira.review()).contests
+    decided = await mira.decide(contest.id, "approve")
+    assert {verdict.effect for verdict in (await mira.history(job.id)).verdicts} == {
+        VerdictEffect.COUNTS,
+        VerdictEffect.OVERRULED,
+    }
+    await mira.undo(decided.run.id)
+    effects = [verdict.effect for verdict in (await mira.history(job.id)).verdicts]
+    assert sorted(effects) == [VerdictEffect.REFUSED, VerdictEffect.UNDONE]
+
+
+async def test_a_preview_of_forgetting_counts_the_facts_that_a_reader_sees(visitor: Visitor) -> None:
+    mira = visitor.app.user("mira")
+    for sentence in ("I live in Rome.", "I own a red boat.", "My sister is called Ana."):
+        await mira.remember(sentence)
+    fact = (await mira.facts()).facts[0]
+    for _ in range(3):
+        await mira.confirm(fact.id)
+    await visitor.sign_in()
+    page = await visitor.open(f"{MIRA}/forget?fact={fact.id}")
+    assert "Facts that are erased: 1" in page.text
+    assert "Earlier versions and repetitions of them: 3" in page.text
+    receipt = await mira.preview_forget(fact=fact.id)
+    assert receipt is not None
+    assert (receipt.erased["facts"], receipt.erased["assertions"]) == (1, 4)
 
 
 async def test_what_waits_is_decided_one_after_the_other(visitor: Visitor) -> None:

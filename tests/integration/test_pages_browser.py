@@ -297,7 +297,7 @@ def test_everything_about_me(tab: Tab, keys: Keys) -> None:
 def test_operations(tab: Tab, keys: Keys) -> None:
     tab.sign_in(keys.admin)
     tab.press("header a[href$='/operations']")
-    for text in ("default/user/noor", "No session failed.", "Costs by day", "Who did what"):
+    for text in ("default/user/noor", "No session failed.", "Costs by day and memory", "Who did what"):
         assert text in text_of(tab.page)
     tab.press("main a[href$='/noor/memory']")
     assert "Rome" in text_of(tab.page)

@@ -11,7 +11,7 @@ import typer
 
 from afterword.cli.app import Json, ScopeName, User, app
 from afterword.cli.calls import call_store, chosen_scope, required_scope
-from afterword.cli.output import console, counts_text, print_json
+from afterword.cli.output import console, counted, counts_text, print_json
 from afterword.client.json_forms import receipt_json
 from afterword.errors import ArgumentInvalid
 
@@ -164,9 +164,15 @@ def _print_receipts(receipts: Sequence[Receipt], *, as_json: bool) -> None:
 
 def _receipt_text(receipt: Receipt) -> str:
     state = "forgotten" if receipt.is_clean is not None else "would be forgotten"
-    erased = counts_text(dict(receipt.erased)) or "no rows"
-    blanked = counts_text(dict(receipt.blanked)) or "none"
-    return f"{receipt.scope}: {state}: {erased}; blanked in what stays: {blanked}; tombstones: {receipt.tombstones}"
+    rows = dict(receipt.erased)
+    facts = rows.pop("facts", 0)
+    further = rows.pop("assertions", 0) - facts
+    versions = counted(further, "earlier version") if further > 0 else ""
+    erased = ", ".join(filter(None, (versions, counts_text(rows))))
+    return (
+        f"{receipt.scope}: {state}: {counted(facts, 'fact')}; also removed: {erased or 'nothing'}; "
+        f"blanked in what stays: {counts_text(dict(receipt.blanked)) or 'none'}; tombstones: {receipt.tombstones}"
+    )
 
 
 def _print_line(pairs: dict[str, object], *, as_json: bool) -> None:

@@ -82,10 +82,11 @@ def history_command(fact_id: FactId, user: User = None, scope: ScopeName = None,
             recorded.later.statement,
             recorded.verdict.reason,
             recorded.verdict.judge,
+            f"{recorded.effect}: {recorded.refused_because}" if recorded.refused_because else recorded.effect,
         )
         for recorded in origin.verdicts
     ]
-    out.print(table("comparisons", ("result", "earlier", "later", "reason", "judge"), judged))
+    out.print(table("comparisons", ("result", "earlier", "later", "reason", "judge", "effect"), judged))
     for held in origin.held:
         out.print(f"{held.id} waits for a person: {held.reason or 'its comparisons do not count yet'}")
 

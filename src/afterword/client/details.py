@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from sqlmodel import Session
@@ -14,8 +16,10 @@ from afterword.client.results import (
     RejectedCandidate,
     SessionDetails,
     TurnFacts,
+    VerdictEffect,
 )
 from afterword.errors import NotFound
+from afterword.facts.assertions import RETIRING
 from afterword.facts.fact import Fact
 from afterword.facts.fact_changes import FactChange
 from afterword.facts.scopes import Scope
@@ -34,14 +38,43 @@ def fact_origin(transaction: Session, scope: Scope, fact_id: str, at: datetime) 
     verdicts = lookup.verdicts_on(transaction, scope, fact.assertion_ids)
     ids = {end for verdict, _, _ in verdicts for end in (verdict.earlier_id, verdict.later_id)}
     said = lookup.assertions_by_id(transaction, scope, [*fact.assertion_ids, *ids])
-    recorded = tuple(
+    recorded = [
         RecordedVerdict(verdict, said[verdict.earlier_id], said[verdict.later_id], recorded_at, tuple(run_ids))
         for verdict, recorded_at, run_ids in verdicts
         if verdict.earlier_id in said and verdict.later_id in said
-    )
+    ]
     run_ids = {run_id for entry in recorded for run_id in entry.run_ids}
     held = tuple(waiting for waiting in held_runs(transaction, scope) if waiting.run.id in run_ids)
-    return FactOrigin(fact, tuple(said[id_] for id_ in fact.assertion_ids), recorded, held)
+    if recorded:
+        recorded = _with_effects(transaction, scope, recorded, {waiting.run.id for waiting in held})
+    return FactOrigin(fact, tuple(said[id_] for id_ in fact.assertion_ids), tuple(recorded), held)
+
+
+def _with_effects(
+    transaction: Session, scope: Scope, recorded: Sequence[RecordedVerdict], held_ids: set[int]
+) -> list[RecordedVerdict]:
+    """Return recorded verdicts with whether each counts, and why it does not."""
+    known = lookup.read_knowledge(transaction, scope)
+    pairs = known.judged_pairs({id_ for entry in recorded for id_ in entry.verdict.pair})
+    refused = {refusal.verdict.pair: refusal.reason for refusal in pairs.refused}
+
+    def effect(entry: RecordedVerdict) -> VerdictEffect:
+        verdict = entry.verdict
+        if verdict not in known.verdicts_by_id.get(verdict.earlier_id, ()):
+            return VerdictEffect.UNDONE if held_ids.isdisjoint(entry.run_ids) else VerdictEffect.WAITS
+        if pairs.decided.get(verdict.pair) != verdict:
+            return VerdictEffect.OVERRULED
+        if verdict.pair in refused:
+            return VerdictEffect.REFUSED
+        retired_by = {later_id for later_id, _ in pairs.retirements.get(verdict.earlier_id, ())}
+        is_without_effect = verdict.relation in RETIRING and verdict.later_id not in retired_by
+        return VerdictEffect.OVERRULED if is_without_effect else VerdictEffect.COUNTS
+
+    shown = [replace(entry, effect=effect(entry)) for entry in recorded]
+    return [
+        replace(entry, refused_because=refused[entry.verdict.pair]) if entry.effect is VerdictEffect.REFUSED else entry
+        for entry in shown
+    ]
 
 
 def session_details(transaction: Session, scope: Scope, session_id: str, at: datetime) -> SessionDetails:

@@ -87,6 +87,8 @@ def origin_json(origin: FactOrigin) -> dict[str, Any]:
                 "judge": recorded.verdict.judge,
                 "recorded_at": iso_instant(recorded.recorded_at),
                 "runs": list(recorded.run_ids),
+                "effect": str(recorded.effect),
+                "refused_because": recorded.refused_because,
             }
             for recorded in origin.verdicts
         ],

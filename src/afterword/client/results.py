@@ -43,15 +43,31 @@ class FactPage:
     next: str | None = None
 
 
+class VerdictEffect(StrEnum):
+    """Whether a verdict counts, and why not: code refused it, a person is to decide, its run was undone, or another
+    verdict on the same statements counts in its place."""
+
+    COUNTS = "counts"
+    REFUSED = "refused"
+    WAITS = "waits"
+    UNDONE = "undone"
+    OVERRULED = "overruled"
+
+
 @dataclass(frozen=True, slots=True)
 class RecordedVerdict:
-    """A judged pair of assertions, when the verdict was recorded, and the ids of the runs that stand on it."""
+    """A judged pair of assertions, when the verdict was recorded, and the ids of the runs that stand on it.
+
+    `effect` says whether it counts, `refused_because` why code refused it.
+    """
 
     verdict: Verdict
     earlier: Assertion
     later: Assertion
     recorded_at: datetime
     run_ids: tuple[int, ...]
+    effect: VerdictEffect = VerdictEffect.COUNTS
+    refused_because: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 
 from afterword.extractors.errors import ReadError
 from afterword.extractors.readers.limits import check_depth
-from afterword.facts.assertions import Assertion, Evidence
+from afterword.facts.assertions import OWNER, Assertion, Evidence
 from afterword.facts.dependents import Dependent
 from afterword.facts.fact import Fact, Status
 from afterword.facts.fact_changes import FactChange
@@ -42,6 +42,7 @@ __all__ = [
     "HIDDEN_TURNS",
     "LONGEST_STATEMENT",
     "LONGEST_TOPIC",
+    "OWNER",
     "SECRET_MASK",
     "AgentFinding",
     "ApiKey",

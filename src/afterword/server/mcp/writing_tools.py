@@ -143,8 +143,9 @@ async def ask_to_forget(fact_id: str | None, session_id: str | None, ctx: Caller
             subject = f"“{(await memory.fact(fact_id or '')).statement}”, with the words it rests on"
         receipt = await memory.preview_forget(fact=fact_id, session=session_id)
     counts = receipt.erased if receipt else {}
-    extent = f"{counts.get('assertions', 0)} statements and {counts.get('turns', 0)} turns are erased"
-    return Elicit(f"Erase {subject} for good? {extent}, and the words elsewhere. It cannot be undone.", ErasureForm)
+    facts, statements = counts.get("facts", 0), counts.get("assertions", 0)
+    extent = f"Facts erased: {facts}, earlier versions of them: {max(0, statements - facts)}"
+    return Elicit(f"Erase {subject} for good? {extent}. The words go elsewhere too. It cannot be undone.", ErasureForm)
 
 
 async def erase_after_asking(

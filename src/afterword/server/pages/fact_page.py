@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from afterword import Fact, FactOrigin, RecordedVerdict, RunEffect, ScopeMemory
-from afterword.client.values import Assertion
+from afterword.client.values import OWNER, Assertion
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.server.pages.transcript_marks import ShownTurn, shown_turn
 from afterword.server.pages.visit import SCOPE, Visit, page_route
@@ -78,6 +78,8 @@ async def save_edited(visit: Visit) -> Response:
     fact_id = visit.path_value("fact_id")
     fact = await visit.memory.fact(fact_id)
     sent = {name: visit.form.get(name, "").strip() for name in ("statement", "about")}
+    if sent["about"] == visit.memory.scope.id:
+        sent["about"] = OWNER
     meant: dict[str, str] = {}
     if sent["statement"] and sent["statement"] != fact.statement:
         meant["statement"] = sent["statement"]

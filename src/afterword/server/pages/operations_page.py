@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from typing import TypeVar
 
 from starlette.responses import Response
 from starlette.routing import BaseRoute
@@ -17,13 +19,14 @@ from afterword.server.problems import Refused
 PER_LIST = 25
 DAYS_SHOWN = 31
 CHART_WIDTH = 200
+T = TypeVar("T", date, Scope)
 
 
 @dataclass(frozen=True, slots=True)
 class CostBar:
-    """What was spent on a day, and how long its bar is in the chart."""
+    """What was spent on a day or a memory, and how long its bar is in the chart."""
 
-    day: date
+    label: date | Scope
     spent: Spending
     width: int
 
@@ -49,18 +52,26 @@ async def show_operations(visit: Visit) -> Response:
         ),
         jobs=await visit.app.jobs(),
         costs=costs,
-        bars=cost_bars(dict(costs.by_day)),
+        charts={
+            "day": cost_bars(dict(sorted(costs.by_day.items(), reverse=True)[:DAYS_SHOWN])),
+            "scope": cost_bars(dict(sorted(costs.by_scope.items(), key=_most_first)[:PER_LIST])),
+        },
         audit=await visit.app.audit(tenant=tenant, limit=PER_LIST, after=_number_cursor(visit.query("audit_after"))),
     )
 
 
-def cost_bars(by_day: dict[date, Spending]) -> tuple[CostBar, ...]:
-    """Return the latest days with their bars, the newest first. Without prices the bars show tokens."""
-    days = sorted(by_day, reverse=True)[:DAYS_SHOWN]
-    has_prices = any(by_day[day].micro_usd for day in days)
-    sizes = {day: by_day[day].micro_usd if has_prices else by_day[day].tokens for day in days}
-    most = max(sizes.values(), default=0) or 1
-    return tuple(CostBar(day, by_day[day], round(CHART_WIDTH * sizes[day] / most)) for day in days)
+def cost_bars(spent: Mapping[T, Spending]) -> tuple[CostBar, ...]:
+    """Return what was spent with its bars, in the given order. Without prices the bars show tokens."""
+    has_prices = any(spending.micro_usd for spending in spent.values())
+    sizes = [spending.micro_usd if has_prices else spending.tokens for spending in spent.values()]
+    most = max(sizes, default=0) or 1
+    sized = zip(spent.items(), sizes, strict=True)
+    return tuple(CostBar(label, spending, round(CHART_WIDTH * size / most)) for (label, spending), size in sized)
+
+
+def _most_first(entry: tuple[Scope, Spending]) -> tuple[int, int, str]:
+    scope, spent = entry
+    return -spent.micro_usd, -spent.tokens, str(scope)
 
 
 async def queue_failed_session(visit: Visit) -> Response:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -63,6 +63,8 @@ _PURPOSES_WITHOUT_SESSION = ("application", "remember", "correct", "withdraw", "
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """How much was forgotten: rows erased by table, texts blanked by table, tombstones added.
+
+    Of `erased`, "facts" counts the facts that are gone, as people see them. What is derived again is not counted.
 
     `is_clean` says whether the words are gone from the files of the database too; None if that was not tried.
     """
@@ -341,6 +343,7 @@ def _erase(transaction: Session, scope: Scope, work: ErasureWork, at: datetime) 
     check_not_ahead(transaction, at)
     scope_id = scope_rows.lock_scope(transaction, scope)
     erasure = Erasure(transaction, scope, scope_id, ensure_store_key(transaction), at)
+    before = targets.fact_members(transaction, scope_id)
     erasure.erase_derived()
     work(erasure)
     erasure.sweep_copies()
@@ -348,7 +351,10 @@ def _erase(transaction: Session, scope: Scope, work: ErasureWork, at: datetime) 
     added = add_tombstones(transaction, scope, dict.fromkeys(erasure.tombstones))
     transaction.expunge_all()  # its objects do not reflect the changed rows
     ledger.derive_facts(transaction, scope)
-    erased = {name: count for name, count in erasure.erased.items() if name != "fact_assertions"}
+    remaining = {id_ for members in targets.fact_members(transaction, scope_id).values() for id_ in members}
+    erased = {name: count for name, count in erasure.erased.items() if name not in ("facts", "fact_assertions")}
+    if facts_gone := sum(remaining.isdisjoint(members) for members in before.values()):
+        erased["facts"] = facts_gone
     return Receipt(scope, erased, dict(erasure.blanked), added)
 
 
@@ -374,18 +380,21 @@ def due_ids(transaction: Session, scope: Scope, until: datetime) -> frozenset[st
 async def forget_requested_statements(
     store: Store, scope: Scope, *, at: datetime, hidden_until: datetime | None = None, is_preview: bool = False
 ) -> Receipt | None:
-    """Forget what people have asked to forget in conversations; return None if nobody has asked.
-
-    With `hidden_until`, only what is hidden since then or before.
-    """
+    """Forget what people have asked to forget, with `hidden_until` what is hidden since then; None if there is none."""
 
     def ids(transaction: Session) -> frozenset[str]:
         return requested_ids(transaction, scope) if hidden_until is None else due_ids(transaction, scope, hidden_until)
 
     if not await store.read(ids):
         return None
+    hidden_facts = set[str]()
 
     def work(erasure: Erasure) -> None:
-        erasure.forget_statements(ids(erasure.transaction))
+        requested = ids(erasure.transaction)
+        hidden_facts.update(targets.first_said_ids(erasure.transaction, scope, requested))
+        erasure.forget_statements(requested)
 
-    return await erase_in_scope(store, scope, work, at=at, is_preview=is_preview)
+    receipt = await erase_in_scope(store, scope, work, at=at, is_preview=is_preview)
+    # What is hidden is no fact any more, but people count it as one.
+    facts = receipt.erased.get("facts", 0) + len(hidden_facts)
+    return replace(receipt, erased={**receipt.erased, "facts": facts}) if facts else receipt

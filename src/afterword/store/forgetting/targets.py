@@ -8,11 +8,22 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from sqlmodel import Session, col, select
 
 from afterword.facts.assertions import PERSON, Assertion, Relation, SpeechAct, Verdict
+from afterword.facts.scopes import Scope
 from afterword.facts.validity.timeline import erased_ids
 from afterword.facts.words import folded
 from afterword.privacy.blanking import mentions_phrase
+from afterword.store import lookup
 from afterword.store.database.statements import chunks, fetch_where_in
-from afterword.store.tables import AssertionRow, EvidenceRow, RunRow, RunWindowRow, VerdictRow, WindowAssertionRow
+from afterword.store.tables import (
+    AssertionRow,
+    EvidenceRow,
+    FactAssertionRow,
+    FactRow,
+    RunRow,
+    RunWindowRow,
+    VerdictRow,
+    WindowAssertionRow,
+)
 
 
 def ids_requested_to_forget(assertions: Sequence[Assertion], verdicts: Sequence[Verdict]) -> frozenset[str]:
@@ -130,3 +141,20 @@ def _withdrawals(transaction: Session, scope_id: int, chosen: Mapping[str, Asser
         if any(earlier_id not in chosen for earlier_id in transaction.exec(withdrawn)):
             del withdrawals[withdrawal_id]
     return withdrawals
+
+
+def fact_members(transaction: Session, scope_id: int) -> dict[str, set[str]]:
+    """Return the ids of the statements of each fact of a scope."""
+    query = select(FactAssertionRow.fact_id, FactAssertionRow.assertion_id).join(
+        FactRow, col(FactRow.id) == col(FactAssertionRow.fact_id)
+    )
+    members: dict[str, set[str]] = defaultdict(set)
+    for fact_id, assertion_id in transaction.exec(query.where(FactRow.scope_id == scope_id)):
+        members[fact_id].add(assertion_id)
+    return members
+
+
+def first_said_ids(transaction: Session, scope: Scope, ids: Collection[str]) -> set[str]:
+    """Return the first-said statement of each fact to which some statements belong, hidden facts included."""
+    pairs = lookup.read_knowledge(transaction, scope).judged_pairs(ids)
+    return {pairs.roots[id_] for id_ in ids if id_ in pairs.by_id and pairs.by_id[id_].act is SpeechAct.STATE}

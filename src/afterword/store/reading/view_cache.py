@@ -39,6 +39,7 @@ class ViewCache:
         self._most_bytes = usable_memory_bytes() // 4 if most_bytes is None else most_bytes
         self._most_made = most_made
         self._views: OrderedDict[Scope, View] = OrderedDict()
+        self._past_view: View | None = None
         self._bytes, self._made = ScopeAmounts(), ScopeAmounts()
         self._loads: dict[Scope, Future[View]] = {}
         self._lock = threading.Lock()
@@ -56,8 +57,17 @@ class ViewCache:
             stale = self._views.get(scope)
             if not loading.done() and stale is not None:
                 count(Count.CACHE, cache="view", hit=True)
-                return _at(stale, at)
-        return _at(await asyncio.shield(loading), at)
+                return self._at(stale, at)
+        return self._at(await asyncio.shield(loading), at)
+
+    def _at(self, view: View, at: datetime) -> View:
+        """Return a view at an instant. The last one of another instant is kept, since a list is read page by page."""
+        if view.is_valid_at(at):
+            return view
+        past = self._past_view
+        if past is None or past.snapshot is not view.snapshot or not past.is_valid_at(at):
+            past = self._past_view = View(view.snapshot, at, view)
+        return past
 
     async def _present(self, store: Store, scope: Scope, at: datetime) -> View:
         running = self._loads.get(scope)
@@ -75,6 +85,7 @@ class ViewCache:
         """Drop every view."""
         with self._lock:
             self._views.clear()
+            self._past_view = None
             self._bytes, self._made = ScopeAmounts(), ScopeAmounts()
 
     def _begin(self, store: Store, scope: Scope, at: datetime) -> Future[View]:
@@ -107,6 +118,8 @@ class ViewCache:
     def _keep(self, scope: Scope, view: View) -> None:
         with self._lock:
             self._views[scope] = view
+            if self._past_view is not None and self._past_view.snapshot is not view.snapshot:
+                self._past_view = None  # it would keep a table in memory that nobody needs
             self._views.move_to_end(scope)
             self._bytes.set(scope, view.memory_bytes)
             self._made.set(scope, view.made)
@@ -150,10 +163,6 @@ def _retrieve(loading: asyncio.Task[View]) -> None:
     # Its error would be reported as never retrieved where the caller went on without it.
     if not loading.cancelled():
         loading.exception()
-
-
-def _at(view: View, at: datetime) -> View:
-    return view if view.is_valid_at(at) else View(view.snapshot, at, view)
 
 
 _caches: WeakKeyDictionary[Store, ViewCache] = WeakKeyDictionary()
