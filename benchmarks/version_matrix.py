@@ -180,7 +180,7 @@ def table(outcomes: list[Outcome]) -> str:
         f"Command: `make matrix`. Each row is an environment in which {len(TESTS)} files of tests ran: live",
         "agents of both frameworks, saved states, extraction over HTTP, and stores on SQLite and PostgreSQL. What is",
         "not at its lowest version is at the highest that goes together with the others. No version is compiled.",
-        "Counts differ where cells ran at different times.",
+        "Counts differ where cells ran at different times, with more or fewer tests.",
         "",
         f"| {' | '.join(head)} |",
         f"|{'---|' * len(head)}",
