@@ -18,6 +18,8 @@ from afterword.extractors.conversation import Conversation
 from afterword.extractors.extractor import Rejection
 from afterword.extractors.quote_search import find_quote
 from afterword.extractors.quote_support import Quoted, Support, statement_support, unsaid_parts, withdrawal_support
+from afterword.extractors.repeated_words import repeated_words
+from afterword.extractors.said_words import unsaid_names
 from afterword.facts.assertions import OWNER, Assertion, Authority, Evidence, EvidenceKind, SpeechAct, assertion_id
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import Role, Transcript, Turn
@@ -193,6 +195,8 @@ def _assertion(candidate: Candidate, session: _CheckedSession) -> Assertion:
         _optional_text(candidate.outcome, "outcome"),
     )
     _check_harmless(evidence, session, subject, value, statement, limited_to, outcome)
+    if subject == OWNER and (repeated := repeated_words(evidence, session.turns)):
+        raise _RefusedError(Reason.PASTED, repeated)
     quoted = session.conversation.quoted(evidence, _acceptance_turn(candidate, evidence, session))
     _check_support(candidate.act, quoted, value, statement, limited_to, outcome)
     former_name = _former_name(candidate, subject, quoted, session)
@@ -262,13 +266,15 @@ def _acceptance_turn(candidate: Candidate, evidence: tuple[Evidence, ...], sessi
 def _former_name(candidate: Candidate, subject: str, quoted: Quoted, session: _CheckedSession) -> str | None:
     """Return what the subject was called before, None if the candidate names nothing else than the subject.
 
-    Rejects a name that nobody said in the conversation, and the owner's name as that of anybody else.
+    Rejects a name or a subject that neither a person nor an agent said in the conversation, and the owner's name as
+    that of anybody else: all facts about the one would become facts about the other.
     """
     name = _optional_text(candidate.former_name, "former_name")
     if name is None or folded(name) == folded(subject):
         return None
     is_owner = _subject(name, "", session) == OWNER or folded(name) in FIRST_PERSON
-    if (is_owner and subject != OWNER) or not quoted.everybody.contains(name):
+    is_said = quoted.everybody.contains(name) and (subject == OWNER or not unsaid_names(subject, quoted.everybody))
+    if (is_owner and subject != OWNER) or not is_said:
         raise _RefusedError(Reason.UNSUPPORTED, f"former_name {name}")
     return name
 

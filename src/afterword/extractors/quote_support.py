@@ -24,7 +24,7 @@ _FEWEST_TO_COMPLETE = 0.6
 _FEWEST_OF_SENTENCE = 0.25
 """The share of a statement's content words that must be said if its value has none, as in "none"."""
 
-_FEWEST_OF_STATEMENT, _SHORTEST_STATEMENT = 0.75, 4
+_FEWEST_OF_STATEMENT, _SHORTEST_STATEMENT, _SHORTEST_DETAIL = 0.75, 4, 3
 """The share of a statement that must be said if its value is worded otherwise, as "monthly" for "by the month", and the
 fewest words, numbers and dates that such a statement has."""
 
@@ -120,7 +120,13 @@ def statement_support(value: str, statement: str, others: str, quoted: Quoted) -
             return Support.UNSAID
         if not quoted.is_accepted:
             return Support.NOT_ACCEPTED
-    return Support.UNSAID if unsaid_parts(value, statement, others, quoted) else Support.FULL
+    is_complete = all(_is_known(text, quoted) for text in others.splitlines())
+    return Support.FULL if is_complete and not unsaid_parts(value, statement, others, quoted) else Support.UNSAID
+
+
+def _is_known(text: str, quoted: Quoted) -> bool:
+    """Return whether somebody spoke of an outcome or a limit of a statement. A few words may sum up what was said."""
+    return content_size(text) < _SHORTEST_DETAIL or said_share(text, quoted.everybody) >= FEWEST_SAID
 
 
 def unsaid_parts(value: str, statement: str, others: str, quoted: Quoted) -> list[str]:

@@ -8,9 +8,10 @@ from datetime import datetime
 from functools import partial
 from itertools import islice
 
-from afterword.facts.assertions import Kind
+from afterword.facts.assertions import EvidenceKind, Kind
 from afterword.facts.fact import Fact
 from afterword.facts.findings import AgentFinding
+from afterword.facts.safety import must_never_be_missed
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
 from afterword.recall.block import FormerFact, SaidTurn, in_block_order, scope_label
@@ -99,7 +100,9 @@ async def recall(
     lacking = 0
     flagged: list[Fact] = []
     if whole is None:
-        flagged = [view.shown(fact) for fact in reversed(source.flagged) if kinds is None or fact.kind in kinds]
+        newest = [fact for fact in reversed(source.flagged) if kinds is None or fact.kind in kinds]
+        # A model that flags everything leaves no less room for an allergy.
+        flagged = sorted(map(view.shown, newest), key=lambda fact: not _is_surely_flagged(fact))
         if query.strip():
             near, lacking = await _near(store, view, query, embedder)
             units = view.index.ranked(query, meaning=near, most=MOST_RANKED, among=view.are_facts(kinds))
@@ -297,3 +300,9 @@ def _scores(wanted: set[Hashable], units: Units) -> dict[Hashable, float]:
         if unit.id in wanted:
             scores[unit.id] = score
     return scores
+
+
+def _is_surely_flagged(fact: Fact) -> bool:
+    """Return whether a person entered a flagged fact, or its words are those of health, safety or an instruction."""
+    is_entered = any(evidence.kind is EvidenceKind.PERSON for evidence in fact.evidence)
+    return is_entered or must_never_be_missed(fact.kind, fact.statement, fact.attribute, fact.value)
