@@ -106,7 +106,7 @@ class FlagsEverything(RulesExtractor):
     async def extract(self, window: Window) -> Extraction:
         extraction = await super().extract(window)
         flagged = [candidate.model_copy(update={"flagged": True}) for candidate in extraction.candidates]
-        return replace(extraction, candidates=flagged)
+        return replace(extraction, candidates=tuple(flagged))
 
 
 async def test_a_model_that_flags_everything_leaves_room_for_an_allergy() -> None:
