@@ -101,14 +101,14 @@ class FactStore(BaseStore):
             _log.warning("the facts of a search were not read (%s)", type(error).__name__)
             return []
         wanted = {"layer": str(Layer.NOW), **(search.filter or {})}
-        items = [
+        matches = [
             SearchItem(
                 search.namespace_prefix, hit.fact.id, _value(hit.fact), hit.fact.said_at, hit.fact.said_at, hit.score
             )
             for hit in hits
             if hit.fact is not None and _fits(_value(hit.fact), wanted)
         ]
-        return items[search.offset : search.offset + search.limit]
+        return matches[search.offset : search.offset + search.limit]
 
 
 def _value(fact: Fact) -> dict[str, Any]:

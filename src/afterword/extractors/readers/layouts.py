@@ -74,9 +74,9 @@ def _in_object(state: JsonObject, log: ReadingLog, perspective: Perspective) -> 
     framework = read_framework_state(state, log)
     if framework is not None:
         return framework
-    items = run_items(state)
-    if items is not None:
-        return read_role_list(items, log, perspective, "Agents SDK run state")
+    run_messages = run_items(state)
+    if run_messages is not None:
+        return read_role_list(run_messages, log, perspective, "Agents SDK run state")
     if isinstance(state.get("agent_states"), dict):
         return read_team(state["agent_states"], log)
     inner = inner_agent_states(state.get("inner_team_state"))
