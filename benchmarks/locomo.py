@@ -1,12 +1,13 @@
 """LoCoMo end to end: extraction, block, answer, and pages for blind graders.
 
-    python benchmarks/locomo.py FOLDER --conversation conv-30 [--questions 40] [--seed 0]
+    python benchmarks/locomo.py FOLDER --conversation conv-30 [--questions 40] [--seed 0] [--told mem0=FILE]
 
 A conversation of two people is processed by the configured model, with the words of both told. Then questions without
 category 5 are asked of an agent with this memory, with plain BM25 of turns in as many tokens, and with the whole
 history. FOLDER gets the store, the replies of the model, `answers.json`, and `pages.md` with `key.json` for graders.
-A second run goes on where the first one stopped. The data is read by path (AFTERWORD_BENCH_DATA) and never copied.
-LoCoMo is public: a model may know it.
+A second run goes on where the first one stopped. `--write FILE` only writes the conversation and the questions, for the
+scripts of other memories in `benchmarks/peers`; `--told NAME=FILE` asks with what such a memory tells. The data is read
+by path (AFTERWORD_BENCH_DATA) and never copied. LoCoMo is public: a model may know it.
 """
 
 from __future__ import annotations
@@ -72,7 +73,21 @@ def scenario(conversation: str, count: int, seed: int) -> Scenario:
     return Scenario(id=conversation, user_id=owner.lower(), sessions=sessions, gold=gold)
 
 
-async def measure(folder: Path, asked: Scenario, *, seed: int) -> None:
+def written(asked: Scenario, budget_tokens: int) -> str:
+    """Return the conversation and its questions as JSON for other memories."""
+    sessions = [
+        {
+            "day": session.started_at.date().isoformat(),
+            "messages": [{"source": said.source, "content": said.content} for said in session.messages],
+        }
+        for session in asked.sessions
+    ]
+    questions = [question.question for question in asked.gold.questions]
+    user, budget = asked.user_id, budget_tokens
+    return json.dumps({"user": user, "budget_tokens": budget, "sessions": sessions, "questions": questions}, indent=1)
+
+
+async def measure(folder: Path, asked: Scenario, told: dict[str, dict[str, str]], *, seed: int) -> None:
     """Process the conversation, unless that was done before, ask the questions, and write the answers."""
     configured = settings.load()
     done = folder / "processed"
@@ -92,10 +107,11 @@ async def measure(folder: Path, asked: Scenario, *, seed: int) -> None:
             store,
             replies,
             systems=("memory", "turns", "history"),
+            told=told,
             budget_tokens=configured.recall.budget_tokens,
         )
     write_pages(answers, folder, seed=seed)
-    for system in ("memory", "turns", "history"):
+    for system in ("memory", "turns", "history", *told):
         tokens = [answer.tokens_told for answer in answers if answer.system == system]
         sys.stdout.write(f"{system}: {round(sum(tokens) / len(tokens))} tokens a question\n")
 
@@ -107,10 +123,18 @@ def main() -> None:
     parser.add_argument("--conversation", default="conv-30")
     parser.add_argument("--questions", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--told", action="append", default=[], metavar="NAME=FILE")
+    parser.add_argument("--write", type=Path)
     arguments = parser.parse_args()
-    arguments.folder.mkdir(parents=True, exist_ok=True)
     asked = scenario(arguments.conversation, arguments.questions, arguments.seed)
-    asyncio.run(measure(arguments.folder, asked, seed=arguments.seed))
+    if arguments.write:
+        arguments.write.write_text(written(asked, settings.load().recall.budget_tokens), encoding="utf-8")
+        return
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    told = {}
+    for name, _, file in (pair.partition("=") for pair in arguments.told):
+        told[name] = json.loads(Path(file).read_text(encoding="utf-8"))
+    asyncio.run(measure(arguments.folder, asked, told, seed=arguments.seed))
 
 
 if __name__ == "__main__":

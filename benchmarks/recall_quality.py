@@ -15,6 +15,7 @@ import argparse
 import asyncio
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -79,10 +80,9 @@ class SearchUnit:
     @property
     def terms(self) -> str:
         """The words that find it. The text holds the name already."""
-        name, words = terms(self.name), terms(self.text)
-        for word in name:
-            words.remove(word)
-        return f"{' '.join(name)}\t{' '.join(words)}"
+        name = terms(self.name)
+        words = Counter(terms(self.text)) - Counter(name)
+        return f"{' '.join(name)}\t{' '.join(words.elements())}"
 
     @property
     def order(self) -> tuple[bool, str, int, str]:

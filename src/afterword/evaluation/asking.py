@@ -18,7 +18,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from autogen_agentchat.agents import AssistantAgent
 from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage, RequestUsage
@@ -34,8 +34,8 @@ from afterword.recall.past_questions import is_about_the_past
 from afterword.recall.tokens import token_count
 from afterword.store.database.engine import Store
 
-AskedSystem = Literal["memory", "turns", "history", "nothing"]
-SYSTEMS: tuple[AskedSystem, ...] = ("memory", "history", "nothing")
+SYSTEMS = ("memory", "history", "nothing")
+"""What is asked by default. Further systems: `turns`, and the names of other memories whose words are handed over."""
 INSTRUCTIONS = (
     "You are an assistant. Answer the question in one or two sentences, from what you know of earlier conversations. "
     "Say so if you do not know."
@@ -55,7 +55,7 @@ class AgentAnswer:
     question: str
     reference: str
     kind: str
-    system: AskedSystem
+    system: str
     answer: str
     tokens_told: int
 
@@ -104,18 +104,22 @@ async def ask_scenarios(
     store: Store,
     replies: RecordedReplies,
     *,
-    systems: Sequence[AskedSystem] = SYSTEMS,
+    systems: Sequence[str] = SYSTEMS,
+    told: Mapping[str, Mapping[str, str]] | None = None,
     budget_tokens: int = 2_000,
 ) -> list[AgentAnswer]:
     """Return the answers of each system to every question of the scenarios, whose sessions are in the store.
 
-    A memory and a plain search for turns may take `budget_tokens`.
+    A memory and a plain search for turns may take `budget_tokens`. `told` holds what other memories tell: for each
+    name a text for each question.
     """
+    told = told or {}
     limit = asyncio.Semaphore(CONCURRENCY)
 
-    async def ask(scenario: Scenario, question: Question, system: AskedSystem) -> AgentAnswer:
+    async def ask(scenario: Scenario, question: Question, system: str) -> AgentAnswer:
         async with limit:
-            asked = _Asked(scenario, question, system, scopes[scenario.id], budget_tokens)
+            words = told[system][question.question] if system in told else None
+            asked = _Asked(scenario, question, system, scopes[scenario.id], budget_tokens, words)
             return await _ask(asked, store, RecordedClient(replies))
 
     return await asyncio.gather(
@@ -123,20 +127,21 @@ async def ask_scenarios(
             ask(scenario, question, system)
             for scenario in scenarios
             for question in scenario.gold.questions
-            for system in systems
+            for system in (*systems, *told)
         )
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A question of a scenario to one system, which may be told so many tokens."""
+    """A question of a scenario to one system, which may be told so many tokens, or is told `words`."""
 
     scenario: Scenario
     question: Question
-    system: AskedSystem
+    system: str
     scope: Scope
     budget_tokens: int
+    words: str | None
 
     @property
     def at(self) -> datetime:
@@ -145,7 +150,9 @@ class _Asked:
         return _noon(self.question.as_of) if self.question.as_of else ended + timedelta(hours=1)
 
     def earlier_words(self) -> str:
-        """Return what a system without a memory is shown of earlier conversations."""
+        """Return what a system without this memory is shown of earlier conversations."""
+        if self.words is not None:
+            return self.words
         earlier = [session for session in self.scenario.sessions if session.started_at <= self.at]
         if self.system == "turns":
             return _found_turns(earlier, self.question.question, self.budget_tokens)
