@@ -29,13 +29,13 @@ class Weights:
     which is negative for earlier turns.
     """
 
-    dense: float = 0.4
+    dense: float = 0.6
     neighbours: tuple[tuple[int, float], ...] = ((1, 0.25), (-1, 0.1), (2, 0.1), (-2, 0.1))
     conversation: float = 0.2
-    named: float = 0.2
-    asking: float = 0.1
-    fact: float = 0.1
-    sources: float = 0.3
+    named: float = 0.4
+    asking: float = 0.3
+    fact: float = 0.3
+    sources: float = 0.5
 
 
 WEIGHTS = Weights()
@@ -103,7 +103,7 @@ class SearchIndex:
         """Return what adds up to the score of each of these units: by words, by meaning, and by each other weight."""
         wanted = set(terms(query))
         places, base, by_words = self._base_scores(wanted, meaning, WEIGHTS)
-        zero = Weights(0, tuple((distance, 0.0) for distance, _ in WEIGHTS.neighbours), 0, 0, 0, 0, 0)
+        zero = Weights(0, (), 0, 0, 0, 0, 0)
         base_at, words_at = (
             dict(zip(places.tolist(), base, strict=True)),
             dict(zip(places.tolist(), by_words, strict=True)),
@@ -168,7 +168,7 @@ class SearchIndex:
         """Return the turns beside these turns, and the share that each of these adds to one of those."""
         table = self._table
         shares = dict(weights.neighbours)
-        reach = max(map(abs, shares))
+        reach = max(map(abs, shares), default=0)
         places, amounts = [turns[:0]], [scores[:0]]
         for step in range(-reach, reach + 1):
             # The turns of a conversation follow each other in the order of the units, though some may be missing.
