@@ -30,7 +30,7 @@ SHARE_OF_FORMER_ASKED = 0.35
 """The share of former facts if the question is about the past."""
 SHARE_OF_FINDINGS = 0.1
 """The share of what agents found, which comes after everything that a person said."""
-SHARE_OF_TURNS = 0.3
+SHARE_OF_TURNS = 0.4
 """The share that facts leave to turns if all facts are told: much of what is asked is in no fact."""
 MOST_TURNS_BESIDE_ALL = 12
 """The largest number of turns that are told if all facts are told."""

@@ -87,6 +87,19 @@ class SearchIndex:
         A unit matches if it shares a word with the query, is near it in meaning, or is in the context of such a unit.
         With `most`, return at most so many; with `among`, only units at places of which it is true.
         """
+        places = self.ranked_places(query, meaning=meaning, weights=weights, most=most, among=among)
+        return [(self._table.unit(place), score) for place, score in places.items()]
+
+    def ranked_places(
+        self,
+        query: str,
+        *,
+        meaning: MeaningScores | None = None,
+        weights: Weights = WEIGHTS,
+        most: int | None = None,
+        among: Array | None = None,
+    ) -> dict[int, float]:
+        """Return the scores of the units that match the query by their places, best first, as `ranked` does."""
         wanted = set(terms(query))
         places, scores, _ = self._base_scores(wanted, meaning, weights)
         places, scores = self._with_context(places, scores, wanted, weights)
@@ -94,8 +107,7 @@ class SearchIndex:
             is_among = among[places]
             places, scores = places[is_among], scores[is_among]
         best_first = numpy.lexsort((self._table.rank[places], -scores))[:most]
-        units = map(self._table.unit, places[best_first].tolist())
-        return list(zip(units, scores[best_first].tolist(), strict=True))
+        return dict(zip(places[best_first].tolist(), scores[best_first].tolist(), strict=True))
 
     def parts(
         self, query: str, unit_ids: Iterable[Hashable], *, meaning: MeaningScores | None = None

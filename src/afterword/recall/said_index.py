@@ -10,16 +10,16 @@ from datetime import datetime
 from afterword.facts.transcripts import SourceTurn, TurnPlace
 from afterword.facts.words import terms
 from afterword.recall.block import SaidTurn
-from afterword.recall.bm25 import WordScores
+from afterword.recall.ranking import WEIGHTS, SearchIndex
 from afterword.recall.served_turns import served_turn
 from afterword.recall.unit_table import UnitTable
 
 MOST_CANDIDATES = 80
-LEAST_COVERAGE = 0.15
+LEAST_COVERAGE = 0.1
 """A turn bears on a question if it holds so much of the weight of the question's rarest words."""
 RAREST = 8
-NEXT_TURN, TURN_BEFORE = 0.25, 0.1
-"""The share of its score that a turn adds to the next one and to the one before."""
+ANSWER = 0.8
+"""The share of its score that a turn in which somebody asks gives to the answer of another person."""
 SHORT = 8
 """A turn of at most so many words may need the turn before it."""
 
@@ -38,7 +38,7 @@ class SaidIndex:
 
     def __init__(self, table: UnitTable, before: Mapping[str, Mapping[int, SourceTurn]]) -> None:
         self.table, self.before = table, before
-        self._scores = WordScores(table.counts, table.lengths, table.is_alive)
+        self._search = SearchIndex(table, table.is_alive)
         self._words: dict[int, frozenset[str]] = {}
         self._served: dict[TurnPlace, SourceTurn | None] = {}
 
@@ -55,10 +55,12 @@ class SaidIndex:
         needed = LEAST_COVERAGE * sum(weights.values())
         if not needed:
             return
-        for place, score in self._ranked(wanted):
+        for place, score in self._ranked(question):
             turn: SourceTurn = self.table.unit(place).turn
             words = self._words_of(place)
-            if sum(weight for word, weight in weights.items() if word in words) < needed:
+            asking = self._question_before(place)
+            bearing = words if asking is None else words | self._words_of(asking)
+            if sum(weight for word, weight in weights.items() if word in bearing) < needed:
                 continue
             shown = self._shown(turn, words, at, is_hidden)
             if shown is not None:
@@ -95,19 +97,28 @@ class SaidIndex:
         rarest = sorted(rarities, key=lambda word: (-rarities[word], word))[:RAREST]
         return {word: rarities[word] for word in rarest}
 
-    def _ranked(self, wanted: set[str]) -> list[tuple[int, float]]:
-        places, weights = self._scores.best(wanted, MOST_CANDIDATES)
-        base = dict(zip(places.tolist(), weights.tolist(), strict=True))
-        best = max(base.values(), default=1.0)
-        scores = {place: score / best for place, score in base.items()}
-        rank, by_order, conversation = self.table.rank, self.table.by_order, self.table.conversation
-        for place, score in base.items():
-            for step, share in ((1, NEXT_TURN), (-1, TURN_BEFORE)):
-                beside = int(rank[place]) + step
-                neighbour = int(by_order[beside]) if 0 <= beside < len(by_order) else place
-                if neighbour in base and neighbour != place and conversation[neighbour] == conversation[place]:
-                    scores[neighbour] += share * score / best
-        return sorted(scores.items(), key=lambda scored: (-scored[1], rank[scored[0]]))
+    def _question_before(self, place: int) -> int | None:
+        """Return the place of the turn just before this one if another person asks in it, else None."""
+        table, rank = self.table, int(self.table.rank[place])
+        before = int(table.by_order[rank - 1]) if rank else place
+        is_next = (table.conversation[before], table.number[before]) == (
+            table.conversation[place],
+            table.number[place] - 1,
+        )
+        return before if is_next and table.asks[before] and table.name[before] != table.name[place] else None
+
+    def _ranked(self, question: str) -> list[tuple[int, float]]:
+        """Return the places of the turns that match, best first, each with its score.
+
+        Where a turn asks something that matches, the answer matches too, whatever its words.
+        """
+        scores = self._search.ranked_places(question, most=MOST_CANDIDATES)
+        for place, score in list(scores.items()):
+            after = int(self.table.rank[place]) + 1
+            answer = int(self.table.by_order[after]) if after < len(self.table.by_order) else place
+            if self._question_before(answer) == place:
+                scores[answer] = max(scores.get(answer, 0.0), ANSWER * (score + WEIGHTS.asking))
+        return sorted(scores.items(), key=lambda scored: (-scored[1], self.table.rank[scored[0]]))
 
     def _shown(
         self,
