@@ -155,7 +155,7 @@ class SearchIndex:
         is_turn = table.conversation[places] >= 0
         if is_turn.any():
             turns, turn_scores = places[is_turn], scores[is_turn]
-            support = self._supported(turns, turn_scores)
+            support = self._supported(turns, turn_scores) if table.has_support else {}
             neighbours, shares = self._neighbours(turns, turn_scores, weights)
             facts = numpy.array(list(support), dtype=int)
             amounts = numpy.concatenate((scores, shares, numpy.zeros(len(facts))))

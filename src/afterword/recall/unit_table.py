@@ -158,6 +158,11 @@ class UnitTable:
                 return place if self.is_alive[place] else None
         return None
 
+    @cached_property
+    def has_support(self) -> bool:
+        """Whether any fact names the turns that support it."""
+        return any(segment.supported for segment in self._segments)
+
     def supported_by(self, turn_id: Hashable) -> list[int]:
         """Return the places of the facts that a turn supports."""
         places = [place for segment in self._segments for place in segment.supported.get(turn_id, ())]
