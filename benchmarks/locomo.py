@@ -107,7 +107,7 @@ async def measure(folder: Path, asked: Scenario, told: dict[str, dict[str, str]]
             store,
             replies,
             systems=("memory", "turns", "history"),
-            told=told,
+            other_memories=told,
             budget_tokens=configured.recall.budget_tokens,
         )
     write_pages(answers, folder, seed=seed)

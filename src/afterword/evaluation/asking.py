@@ -105,20 +105,20 @@ async def ask_scenarios(
     replies: RecordedReplies,
     *,
     systems: Sequence[str] = SYSTEMS,
-    told: Mapping[str, Mapping[str, str]] | None = None,
+    other_memories: Mapping[str, Mapping[str, str]] | None = None,
     budget_tokens: int = 2_000,
 ) -> list[AgentAnswer]:
     """Return the answers of each system to every question of the scenarios, whose sessions are in the store.
 
-    A memory and a plain search for turns may take `budget_tokens`. `told` holds what other memories tell: for each
-    name a text for each question.
+    A memory and a plain search for turns may take `budget_tokens`. `other_memories` holds, for each name, what
+    that memory tells for each question.
     """
-    told = told or {}
+    other_memories = other_memories or {}
     limit = asyncio.Semaphore(CONCURRENCY)
 
     async def ask(scenario: Scenario, question: Question, system: str) -> AgentAnswer:
         async with limit:
-            words = told[system][question.question] if system in told else None
+            words = other_memories[system][question.question] if system in other_memories else None
             asked = _Asked(scenario, question, system, scopes[scenario.id], budget_tokens, words)
             return await _ask(asked, store, RecordedClient(replies))
 
@@ -127,7 +127,7 @@ async def ask_scenarios(
             ask(scenario, question, system)
             for scenario in scenarios
             for question in scenario.gold.questions
-            for system in (*systems, *told)
+            for system in (*systems, *other_memories)
         )
     )
 

@@ -21,9 +21,8 @@ from afterword.extractors.readers.teams import context_messages, inner_agent_sta
 from afterword.extractors.readers.utterances import JsonObject, ReadingLog, SavedConversation
 
 SUPPORTED = (
-    "states of AutoGen agents and teams (0.4 to 0.7), TaskResult and message lists, chat histories of AutoGen v0.2 and "
-    "ag2 before 1.0, sessions, histories and checkpoints of Agent Framework, sessions and run states of the OpenAI "
-    "Agents SDK, and OpenAI message lists"
+    "AutoGen agents, teams, TaskResult and message lists (0.4 to 0.7), histories of AutoGen v0.2 and ag2 before 1.0, "
+    "Agent Framework sessions, histories and checkpoints, OpenAI Agents SDK sessions and run states, OpenAI message lists"
 )
 _DEEPEST_WRAPPING = 4
 _MOST_KEYS_SHOWN = 12
