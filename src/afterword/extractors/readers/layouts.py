@@ -22,7 +22,8 @@ from afterword.extractors.readers.utterances import JsonObject, ReadingLog, Save
 
 SUPPORTED = (
     "AutoGen agents, teams, TaskResult and message lists (0.4 to 0.7), histories of AutoGen v0.2 and ag2 before 1.0, "
-    "Agent Framework sessions, histories and checkpoints, OpenAI Agents SDK sessions and run states, OpenAI message lists"
+    "Agent Framework sessions, histories and checkpoints, OpenAI Agents SDK sessions and run states, "
+    "OpenAI message lists"
 )
 _DEEPEST_WRAPPING = 4
 _MOST_KEYS_SHOWN = 12
