@@ -114,3 +114,61 @@ def test_a_conversation_that_grows_is_hidden_as_if_read_at_once(said: list[str],
     assert first == whole[:cut]
     assert hide_off_record([*first, *talk(*said)[cut:]], MARKERS) == whole
     assert [turn.number for turn in whole] == list(range(1, len(said) + 1))
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Ich bin schwanger, bitte nicht speichern.",
+        "Bitte nicht speichern! Ich bin schwanger.",
+        "Niet opslaan aub. Ik ben zwanger.",
+        "Que no conste. Tengo VIH.",
+        "Make sure this doesn't get saved.",
+        "Ensure that this is not saved.",
+        "See to it that this isn't stored.",
+        "Esto es clave, no guardes esto: tengo VIH.",
+        "incognito mode: I have HIV",
+    ],
+)
+def test_a_wish_beside_what_it_is_about_is_honoured(wish: str) -> None:
+    assert Markers().read(wish) is not None
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "I pressed the button but it did not save. I use Windows 11.",
+        "It did not show in the logs. I run Ubuntu.",
+        "Can't remember that. I live in Oslo.",
+        "Das steht nicht im Protokoll. Mein Arzt heißt Weber.",
+        "Mon fils a du mal, il ne retient rien.",
+        "Ça ne figure pas dans mon dossier.",
+        "¿No recuerdas eso? Vivo en Madrid.",
+        "Non ti ricordi niente? Abito a Roma.",
+        "My grandmother can't remember anything.",
+        "My camera won't record anything.",
+        "Delete everything I told you after 14:30.",
+        "Remove the chicken once golden: then rest it.",
+        "Contact me by email, private message, or phone.",
+        "Uso Chrome, modo incógnito, siempre.",
+        "After the fall, no memory.",
+    ],
+)
+def test_what_only_sounds_like_a_wish_stays(statement: str) -> None:
+    assert Markers().read(statement) is None
+
+
+def test_a_command_alone_is_about_what_follows() -> None:
+    assert Markers().read("/incognito") is RecordChange.OFF
+    assert Markers().read("Don't save this chat message. I have HIV.") is RecordChange.THIS
+
+
+def test_words_in_capitals_and_common_words_hide_no_answers() -> None:
+    said = (
+        ("OFF THE RECORD: I HAVE HIV.", Role.HUMAN),
+        ("Understood.", Role.AGENT),
+        ("How warm will Oslo be?", Role.HUMAN),
+        ("The weather is fine, off and on.", Role.AGENT),
+    )
+    turns = [Turn(number, "user", role, text, None) for number, (text, role) in enumerate(said, 1)]
+    assert hide_off_record(turns, Markers())[3].text == "The weather is fine, off and on."

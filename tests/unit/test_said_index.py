@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from afterword.facts.transcripts import SourceTurn
 from afterword.facts.words import terms
+from afterword.recall.block import SaidTurn
 from afterword.recall.said_index import SaidIndex
 from afterword.recall.unit_table import UnitTable
 
@@ -49,18 +50,28 @@ class Unit:
         return (self.number,)
 
 
-def found(question: str) -> list[int]:
+def told(question: str, *, hidden: int = 0) -> list[SaidTurn]:
     units = [
         Unit(number, speaker, SourceTurn("talk", number, speaker, NOON, text))
         for number, (speaker, text) in enumerate(TALK, 1)
     ]
     index = SaidIndex(UnitTable().revised((), units), {})
-    return [said.turn.number for said in index.bearing_on(question, at=NOON, is_hidden=lambda turn, words: False)]
+    return list(index.bearing_on(question, at=NOON, is_hidden=lambda turn, words: turn.number == hidden))
+
+
+def found(question: str) -> list[int]:
+    return [said.turn.number for said in told(question)]
 
 
 def test_the_answer_is_found_with_the_question_that_it_answers() -> None:
-    """None of its words are in the question."""
-    assert 2 in found("Where does the idea for the pattern come from?")
+    """None of its words are in the question, so it is told with what it answers."""
+    answer = next(said for said in told("Where does the idea for the pattern come from?") if said.turn.number == 2)
+    assert answer.context is not None
+    assert answer.context.number == 1
+
+
+def test_a_question_that_must_not_be_told_brings_no_answer() -> None:
+    assert told("Where does the idea for the pattern come from?", hidden=1) == []
 
 
 def test_what_somebody_says_comes_before_what_is_said_to_them() -> None:

@@ -11,14 +11,17 @@ from afterword.facts.words import folded
 
 _TURNS_BEFORE = 40
 _FEWEST_WORDS = 3
-_OF_BLOCK = re.compile(r"\bthe user(?:['’]s)?\b")
+_OF_BLOCK = re.compile(
+    r"\bthe user(?:['’]s [\w ]{1,30}?)? (?:is|are|was|has|had|have|lives?|likes?|loves?|prefers?|works?|wants?|needs?|"
+    r"never|always|does|do|can|will|takes?|uses?|owns?|plans?)\b"
+)
 _SPEAKER = re.compile(
     r"\b(?:i|me|my|mine|we|our|us|ich|mir|mich|mein\w*|wir|uns\w*|j|je|moi|mon|ma|mes|nous|notre|nos|yo|mi|mis|nosotros|nuestr\w*|"
     r"io|mio|mia|miei|noi|nostr\w*|eu|meu|minha|nós|noss\w*|ik|mij|mijn|wij|ons|onze)\b"
 )
 _ASSISTANT = re.compile(
-    r"\b(?:you|your|yours|du|dir|dich|dein\w*|sie|ihnen|ihr\w*|tu|te|ton|tes|vous|votre|vos|tú|usted|su|sus|lei|tuo|tua|suo|sua|"
-    r"você|teu|tua|seu|jij|jouw|u|uw)\b"
+    r"\b(?:you|your|yours|du|dir|dich|dein\w*|ihnen|ihr\w*|tu|tes|vous|votre|vos|tú|usted|sus|lei|tuo|tua|suo|sua|"
+    r"você|teu|tua|seu|jij|jouw|uw)\b"
 )
 
 

@@ -30,7 +30,8 @@ _CONTENT_LETTERS, _TELLING_LETTERS = 4, 3
 _COMMON = frozenset(
     "record back please thanks know think want need like really going just this that with from have about what when "
     "where there would could should will they them then than your their been were tell told said says make made good "
-    "great nice sure".split()
+    "great nice sure yes yeah bin ist und der die nicht ich que por para mais sono che non het een niet oui pas les "
+    "des".split()
 )
 
 
@@ -83,11 +84,13 @@ class _Record:
         return HIDDEN_FROM_HERE if change is RecordChange.OFF else HIDDEN
 
     def _hide(self, text: str) -> None:
-        names = {name.casefold() for name in _NAME.findall(text)}
-        self._hidden_names |= names - self._open_words
+        # Where all letters are capitals, they mark no name.
+        names = {name.casefold() for name in _NAME.findall(text) if any(map(str.islower, text)) or not name.isalpha()}
+        names -= STOP_WORDS | _COMMON
+        self._hidden_names |= {name for name in names - self._open_words if not is_wish_word(name)}
         self._hidden_words |= _content_words(text) - self._open_words
         # Of a short remark each word tells what was said: "I'm infertile".
-        telling = {word for word in _content_words(text, _TELLING_LETTERS) if not is_wish_word(word)}
+        telling = {word for word in _content_words(text, _TELLING_LETTERS) if not is_wish_word(word)} - _COMMON
         if len(telling) <= _FEW_WORDS:
             self._hidden_names |= telling - self._open_words
 

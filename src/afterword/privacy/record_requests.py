@@ -11,6 +11,7 @@ from afterword.privacy.blanking import Span
 from afterword.privacy.normalisation import comparable
 from afterword.privacy.record_wishes.clauses import wish_clauses
 from afterword.privacy.record_wishes.phrases import COMMAND, PHRASES
+from afterword.privacy.record_wishes.plain_wishes import PLAIN_WISHES
 
 OFF = ("off the record", "/off-record")
 ON = ("back on the record", "on the record again", "/on-record")
@@ -54,6 +55,7 @@ _FROM_NOW = re.compile(
 _CONVERSATION = re.compile(
     r"\b(?:conversation|chat|session|gespräch|unterhaltung|sitzung|discussion|conversación|charla|sesión|conversazione|sessione|conversa|sessão|gesprek|sessie)\b"
 )
+_PART = re.compile(r"\b(?:message|part|sentence|bit|teil|satz|nachricht|partie|phrase|frase|parte|bericht|deel|zin)\b")
 _FOLLOWING = re.compile(
     r"\b(?:next|about to|going to|follow(?:s|ing)|jetzt sage|nächste\w*|folgt|folgende|vais (?:te |vous )?(?:dire|raconter)|suit|voy a|siguiente|sigue|sto per|segue|vou (?:te |lhe )?(?:dizer|contar)|nu ga|volgende|volgt)\b"
 )
@@ -176,17 +178,20 @@ def _off_change(text: str, expressions: _Expressions) -> RecordChange | None:
 
 def _wish_change(text: str) -> RecordChange | None:
     """Return the change that other words ask for: a command, a wish in a clause, or to forget after answering."""
-    if COMMAND.match(text):
-        return RecordChange.THIS
+    if command := COMMAND.match(text):
+        return RecordChange.OFF if _ALONE.match(text, command.end()) else RecordChange.THIS
     if phrase := PHRASES.search(text):
         return _aside_change(text, phrase.span())
     wish = next(wish_clauses(text), None)
+    if wish is None and (plain := PLAIN_WISHES.search(text)):
+        wish = plain.span()
     # Who asks for something to be forgotten must be heard. A wish about a secret is fulfilled by masking it.
     if wish is None:
         return None
     is_to_forget = _FORGET.search(text) and not _NOTHING.search(text)
     around = _sentence_around(text, wish)
-    is_about_secret = any("[redacted: " in part for part in around) or _SECRET_NAMED.search(around[0])
+    names_secret = _SECRET_NAMED.search(around[0]) and re.search(r"\d", around[0])
+    is_about_secret = any("[redacted: " in part for part in around) or names_secret
     return None if is_to_forget or is_about_secret else _aside_change(text, wish)
 
 
@@ -227,7 +232,7 @@ def _is_aside(match: re.Match[str]) -> bool:
 def _aside_change(text: str, span: Span) -> RecordChange:
     before, after = _sentence_around(text, span)
     wish = text[slice(*span)]
-    lasts = _FROM_NOW.search(before + wish + after) or _CONVERSATION.search(wish)
+    lasts = _FROM_NOW.search(before + wish + after) or (_CONVERSATION.search(wish) and not _PART.search(wish))
     # A wish about what follows, with nothing after it, is about the next turns.
     is_announced = _FOLLOWING.search(wish) and _ALONE.match(text, span[1])
     return RecordChange.OFF if lasts or is_announced else RecordChange.THIS

@@ -115,7 +115,7 @@ class SearchIndex:
         """Return what adds up to the score of each of these units: by words, by meaning, and by each other weight."""
         wanted = set(terms(query))
         places, base, by_words = self._base_scores(wanted, meaning, WEIGHTS)
-        zero = Weights(0, (), 0, 0, 0, 0, 0)
+        zero = Weights(0, tuple((distance, 0.0) for distance, _ in WEIGHTS.neighbours), 0, 0, 0, 0, 0)
         base_at, words_at = (
             dict(zip(places.tolist(), base, strict=True)),
             dict(zip(places.tolist(), by_words, strict=True)),

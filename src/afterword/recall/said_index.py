@@ -55,16 +55,24 @@ class SaidIndex:
         needed = LEAST_COVERAGE * sum(weights.values())
         if not needed:
             return
-        for place, score in self._ranked(question):
-            turn: SourceTurn = self.table.unit(place).turn
-            words = self._words_of(place)
+
+        def shown(place: int) -> SourceTurn | None:
+            return self._shown(self.table.unit(place).turn, self._words_of(place), at, is_hidden)
+
+        def asked_before(place: int) -> int | None:
+            # What must not be told brings no answer either: that would say what it was about.
             asking = self._question_before(place)
-            bearing = words if asking is None else words | self._words_of(asking)
-            if sum(weight for word, weight in weights.items() if word in bearing) < needed:
+            return asking if asking is not None and shown(asking) is not None else None
+
+        for place, score in self._ranked(question, asked_before):
+            words = self._words_of(place)
+            asking = asked_before(place) if _weight(weights, words) < needed else None
+            if _weight(weights, words if asking is None else words | self._words_of(asking)) < needed:
                 continue
-            shown = self._shown(turn, words, at, is_hidden)
-            if shown is not None:
-                yield SaidTurn(shown, self._context(turn, words, at, is_hidden), score)
+            turn = shown(place)
+            if turn is not None:
+                context = self._context(turn, words, at, is_hidden) if asking is None else shown(asking)
+                yield SaidTurn(turn, context, score)
 
     def shown_turns(
         self, session_id: str, *, at: datetime, is_hidden: Callable[[SourceTurn, frozenset[str]], bool]
@@ -107,7 +115,7 @@ class SaidIndex:
         )
         return before if is_next and table.asks[before] and table.name[before] != table.name[place] else None
 
-    def _ranked(self, question: str) -> list[tuple[int, float]]:
+    def _ranked(self, question: str, asked_before: Callable[[int], int | None]) -> list[tuple[int, float]]:
         """Return the places of the turns that match, best first, each with its score.
 
         Where a turn asks something that matches, the answer matches too, whatever its words.
@@ -116,7 +124,7 @@ class SaidIndex:
         for place, score in list(scores.items()):
             after = int(self.table.rank[place]) + 1
             answer = int(self.table.by_order[after]) if after < len(self.table.by_order) else place
-            if self._question_before(answer) == place:
+            if asked_before(answer) == place:
                 scores[answer] = max(scores.get(answer, 0.0), ANSWER * (score + WEIGHTS.asking))
         return sorted(scores.items(), key=lambda scored: (-scored[1], self.table.rank[scored[0]]))
 
@@ -146,3 +154,8 @@ class SaidIndex:
         if before is None or (len(words) > SHORT and not _POINTS_BACK.match(turn.text)):
             return None
         return self._shown(before, frozenset(terms(before.text)), at, is_hidden)
+
+
+def _weight(weights: Mapping[str, float], words: frozenset[str]) -> float:
+    """Return how much of the weight of a question's words these words have."""
+    return sum(weight for word, weight in weights.items() if word in words)

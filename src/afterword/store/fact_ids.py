@@ -28,8 +28,10 @@ def read_fact(transaction: Session, scope: Scope, fact_id: str, *, at: datetime)
     says the same now. Raises `NotFound` if the scope has no such fact; if several begin so, it names them.
     """
     named = _facts_named(transaction, scope, fact_id)
-    if len(named) == 1 and (known_facts := lookup.read_facts_by_id(transaction, scope, named, at=at)):
-        return known_facts[0]
+    for fact in lookup.read_facts_by_id(transaction, scope, named, at=at) if len(named) == 1 else ():
+        # A database may sort other letters into the range.
+        if any(assertion_id.startswith(fact_id) for assertion_id in fact.assertion_ids):
+            return fact
     facts = lookup.read_facts(transaction, scope, at=at)
     matching = [
         fact

@@ -26,6 +26,11 @@ _CLOSING = re.compile(r"\s*(?:[:)\]–—]|-\s)")
 _CONTRACTIONS = re.compile(r"\b(do|did|is|are|should|would|could|must|need|have|wo|ca|can)n['’]?t\b")
 _SHARED = re.compile(r"\b(?:(?:can|could|may|shall) we|let us|let['’]s)\b")
 _POINTING = "this"
+_REQUESTING = frozenset("do please bitte kindly just never treat surtout que che".split())
+_YOURS = frozenset(
+    "your dein deine deinen deiner deinem ihre ihren tu tus su sus tes vos tuoi tue tua tuas teus suas jouw je "
+    "uw".split()
+)
 
 
 def wish_clauses(text: str) -> Iterator[Span]:
@@ -36,7 +41,11 @@ def wish_clauses(text: str) -> Iterator[Span]:
     for segment in _SEGMENT.finditer(text):
         words = _WORD.findall(_CONTRACTIONS.sub(r"\1 not", segment.group()))
         is_closed = bool(_CLOSING.match(text, segment.end()))
+        is_question = text.startswith("?", segment.end())
         for language in wish_languages():
+            # "Can you not save this?" asks for it, "don't you remember this?" does not.
+            if is_question and not (language.has("modal", words) or language.has("wanting", words)):
+                continue
             if language.has("negation", words) or language.has("outside", words):
                 yield from _wishes(segment.group(), segment.start(), language, is_closed=is_closed)
 
@@ -76,8 +85,9 @@ def _is_wish(clause: str, language: WishWords, *, points: bool, is_single: bool)
         return False
     if _FILE.search(plain) or not _are_known(words, language, is_single=is_single):
         return False
-    points = points or _POINTING in words or language.has("pointing", words)
-    return points and _denies_keeping(words, language) and _is_about_assistant(words, language)
+    if not (points or _POINTING in words or language.has("pointing", words)):
+        return False
+    return _denies_keeping(words, language) and _is_about_assistant(words, language, announces=points)
 
 
 def _are_known(words: list[str], language: WishWords, *, is_single: bool) -> bool:
@@ -87,6 +97,8 @@ def _are_known(words: list[str], language: WishWords, *, is_single: bool) -> boo
         return not unknown
     # What stands first names who does it, what stands after "this" is the name of a thing, and so is what stands last.
     place = unknown[0]
+    if not any(language.has(part, words[:place]) for part in ("negation", "modal", "wanting", "copula")):
+        return False
     is_inside = 0 < place < len(words) - 1 and not language.has("pointing", words[place - 1 : place])
     is_clear = any(language.has(part, words) for part in ("keeping", "kept", "wanting", "modal"))
     return is_single and is_inside and is_clear and len(words) >= _FEWEST_AROUND
@@ -100,12 +112,21 @@ def _denies_keeping(words: list[str], language: WishWords) -> bool:
     return names_memory or is_weak or language.has("keeping", words) or language.has("kept", words)
 
 
-def _is_about_assistant(words: list[str], language: WishWords) -> bool:
-    """Return whether the words are no statement of the speaker's own memory, of the assistant's, or of a file."""
+def _is_about_assistant(words: list[str], language: WishWords, *, announces: bool) -> bool:
+    """Return whether the words are no statement of the speaker's own memory, of the assistant's, or of a file.
+
+    `announces` tells whether what they are about follows them.
+    """
     wants = language.has("wanting", words)
     if language.has("own", words):
         return wants and any(language.has(part, words) for part in ("kept", "memory", "addressed", "joining"))
     has_duty = wants or language.has("modal", words)
     if language.has("copula", words):
         return has_duty or language.has("purpose", words)
-    return has_duty or not language.has("addressed", words)
+    if has_duty:
+        return True
+    # Without a duty it is a request only if it begins like one: "not in your notes", "keep none of this".
+    begins = words[0] in _REQUESTING or any(
+        language.has(part, words[:1]) for part in ("negation", "keeping", "weak", "outside")
+    )
+    return (begins or announces or not _YOURS.isdisjoint(words)) and not language.has("addressed", words)

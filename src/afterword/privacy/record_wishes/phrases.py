@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _START = r"(?:^|(?<=[.!?;:,(\[–—-])|(?<=\bbut)|(?<=\band)|(?<=\bok)|(?<=please))\s*"
+_SENTENCE_START = r"(?:^|(?<=[.!?;:\n(]))\s*"
 _STORES = r"(?:save|store|keep|log|record|remember|memor(?:y|ise|ize)|track|note|persist|retain)"
 _COMMAND = (
     rf"\A\W{{0,3}}[/!#](?:(?:do[-_]?n['o]?t?|dont|no|never|stop|skip|without)[-_ ]?{_STORES}(?:[-_]?(?:this|it|that))?"
@@ -12,8 +13,8 @@ _COMMAND = (
     rf"|privat|privé|privado|privato|inkognito)(?![\w/.])"
 )
 _MODE = (
-    rf"{_START}(?:please )?(?:(?:memory|recording) off|no memory|(?:private|incognito|ephemeral|temporary|off-the-record) (?:mode|chat|message|question|note)|"
-    r"privater? (?:modus|chat|nachricht)|modo (?:privado|incógnito|incognito)|mode privé|modalità privata|privémodus|privé-?modus)(?: on)?(?: please)?(?=\s*[:,.!–—-])"
+    rf"{_SENTENCE_START}(?:please )?(?:(?:memory|recording) off|no memory|(?:private|incognito|ephemeral|temporary|off-the-record) (?:mode|chat|message|question|note)|"
+    r"privater? (?:modus|chat|nachricht)|modo (?:privado|incógnito|incognito)|mode privé|modalità privata|privémodus|privé-?modus)(?: on)?(?: please)?(?=\s*(?:[:.!–—-]|$))"
 )
 _PAUSING = (
     rf"{_START}(?:please )?(?:pause|stop|suspend|turn off|switch off|disable) (?:your |the )?"
@@ -29,7 +30,11 @@ _AFTER = (
     r"tout de suite|aussitôt|après|dès que|une fois|en cuanto|después|cuando|nada más|justo|enseguida|appena|subito|dopo|una volta|"
     r"assim que|logo|depois|quando|zodra|meteen|daarna|nadat|direct"
 )
-_FORGET_AFTERWARDS = rf"{_START}(?:\w+ ){{0,2}}(?:{_FORGETTING})\b[^.!?\n:]{{0,40}}\b(?:{_AFTER})\b[^.!?\n:]{{0,40}}:"
+_WHAT_IS_SAID = (
+    r"this|that|it|what|everything|anything|all|das|dies\w*|es|alles|was|ça|ca|cela|ceci|tout|ce que|esto|eso|lo|todo|questo|ciò|"
+    r"quello|tutto|isto|isso|tudo|o que|dit|dat|het|alles|wat"
+)
+_FORGET_AFTERWARDS = rf"{_START}(?=[^.!?\n:]{{0,100}}(?:\b(?:{_WHAT_IS_SAID})\b|\wl[oa]\b))(?:\w+ ){{0,2}}(?:{_FORGETTING})\b[^.!?\n:]{{0,40}}\b(?:{_AFTER})\b[^.!?\n:]{{0,40}}:(?!\d)"
 _TO_FORGET = (
     rf"{_START}(?:to be forgotten|zum vergessen|gleich vergessen|à oublier|para (?:olvidar|esquecer)|da dimenticare|(?:meteen|direct) vergeten)"
     r"\b[^.!?\n:]{0,30}:"

@@ -144,8 +144,10 @@ async def ask_to_forget(fact_id: str | None, session_id: str | None, ctx: Caller
         receipt = await memory.preview_forget(fact=fact_id, session=session_id)
     counts = receipt.erased if receipt else {}
     facts, statements = counts.get("facts", 0), counts.get("assertions", 0)
-    extent = f"Facts erased: {facts}, earlier versions of them: {max(0, statements - facts)}"
-    return Elicit(f"Erase {subject} for good? {extent}. The words go elsewhere too. It cannot be undone.", ErasureForm)
+    versions, turns = max(0, statements - facts), counts.get("turns", 0)
+    extent = f"Facts erased: {facts}, earlier versions of them: {versions}, turns: {turns}"
+    question = f"Erase {subject} for good? {extent}. The words are removed everywhere else too. It cannot be undone."
+    return Elicit(question, ErasureForm)
 
 
 async def erase_after_asking(

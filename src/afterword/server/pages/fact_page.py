@@ -78,7 +78,7 @@ async def save_edited(visit: Visit) -> Response:
     fact_id = visit.path_value("fact_id")
     fact = await visit.memory.fact(fact_id)
     sent = {name: visit.form.get(name, "").strip() for name in ("statement", "about")}
-    if sent["about"] == visit.memory.scope.id:
+    if sent["about"] == visit.memory.scope.id != fact.subject:
         sent["about"] = OWNER
     meant: dict[str, str] = {}
     if sent["statement"] and sent["statement"] != fact.statement:

@@ -26,14 +26,15 @@ _shared: dict[tuple[object, ...], _SharedStatements] = {}
 def share_statements(engine: Engine) -> Engine:
     """Let a new engine use the statements that others have compiled for the same server, and return it.
 
-    A dialect knows its server after its first connection, so an engine offers its statements to others after that.
+    A dialect knows its server when its first connection is made, so an engine offers its statements to others then:
+    this listener stands behind SQLAlchemy's own, which initialises the dialect.
     """
     url = engine.url
     server = (url.drivername, url.host, url.port, url.query.get("host"))
     statements = _shared.get(server)
     if statements is None:
         statements = own = _SharedStatements(engine.dialect)
-        event.listen(engine, "first_connect", lambda *_: _shared.setdefault(server, own))
+        event.listen(engine, "connect", lambda *_: _shared.setdefault(server, own))
     engine.dialect = statements.dialect
     engine.update_execution_options(compiled_cache=statements.cache)
     return engine
