@@ -48,7 +48,7 @@ from afterword.store.tables import ScopeRow
 
 RECALL, EMPTY = "/v1/memory/recall", "/v1/memory/nothing"
 MOST_WRITTEN = 50
-"""So many memories are written fact by fact; others are copies of these with ids of their own, which is much faster."""
+"""The number of memories that are written fact by fact. The others are copies with new ids, which is much faster."""
 DATABASES = ["SQLite", "PostgreSQL"]
 """A PostgreSQL server is started for the run."""
 ROUNDS = 3

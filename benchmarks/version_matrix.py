@@ -52,7 +52,7 @@ TESTS = (
     "unit/test_sent_schemas.py",
 )
 CHOSEN = "not postgres or test_live_memory"
-"""PostgreSQL is tested with live agents alone: that is where its driver meets the other libraries."""
+"""On PostgreSQL only the tests of live agents run: only there are its driver and the other libraries used together."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class FactStore(BaseStore):
         self._app, self._scope_of, self._portal = app, scope_of, Portal()
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Return the results of `abatch`, from a thread with an event loop of its own."""
+        """Run `abatch` in a thread with an event loop, wait for it, and return its results."""
         return self._portal.run(lambda: self.abatch(ops))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
@@ -66,7 +66,7 @@ class FactStore(BaseStore):
         return [await self._result(operation) for operation in ops]
 
     def close(self) -> None:
-        """End the thread of `batch`. It is started again at the next use. The app stays open."""
+        """Stop the thread that `batch` uses. The next `batch` starts it again. The app stays open."""
         self._portal.close(partial(asyncio.sleep, 0))
 
     async def _result(self, operation: Op) -> Result:

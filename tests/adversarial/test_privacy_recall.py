@@ -54,7 +54,7 @@ def test_of_the_wishes_to_be_off_the_record_one_in_fifty_is_missed_at_most() -> 
 
 
 def test_an_agents_later_repetition_of_what_was_off_the_record_is_hidden() -> None:
-    """The words of a wish's longest sentence without the wish are said again by an agent, two turns later."""
+    """Two turns later an agent repeats, without the wish, the longest sentence of what was said off the record."""
     wishes = [case.text for case in record_wording_cases() if case.is_hidden and Markers().read(case.text)]
     repeated = [(wish, _remark(wish)) for wish in wishes]
     missed = [

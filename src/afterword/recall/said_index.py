@@ -109,11 +109,10 @@ class SaidIndex:
         """Return the place of the turn just before this one if another person asks in it, else None."""
         table, rank = self.table, int(self.table.rank[place])
         before = int(table.by_order[rank - 1]) if rank else place
-        is_next = (table.conversation[before], table.number[before]) == (
-            table.conversation[place],
-            table.number[place] - 1,
-        )
-        return before if is_next and table.asks[before] and table.name[before] != table.name[place] else None
+        if not table.asks[before] or table.name[before] == table.name[place]:
+            return None
+        is_next = table.conversation[before] == table.conversation[place]
+        return before if is_next and table.number[before] == table.number[place] - 1 else None
 
     def _ranked(self, question: str, asked_before: Callable[[int], int | None]) -> list[tuple[int, float]]:
         """Return the places of the turns that match, best first, each with its score.
@@ -121,7 +120,7 @@ class SaidIndex:
         Where a turn asks something that matches, the answer matches too, whatever its words.
         """
         scores = self._search.ranked_places(question, most=MOST_CANDIDATES)
-        for place, score in list(scores.items()):
+        for place, score in [(place, score) for place, score in scores.items() if self.table.asks[place]]:
             after = int(self.table.rank[place]) + 1
             answer = int(self.table.by_order[after]) if after < len(self.table.by_order) else place
             if asked_before(answer) == place:

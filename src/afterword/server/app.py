@@ -36,7 +36,7 @@ from afterword.setting_sections import ServerOptions
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ALLOWED_HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "X-Request-ID")
-"""What pages of named origins may send besides what every page may."""
+"""The request headers that pages of the allowed origins may send, besides those that browsers always allow."""
 PROBLEMS = {
     400: "The request cannot be carried out as it is.",
     401: "No key, or one that is unknown, revoked or expired.",

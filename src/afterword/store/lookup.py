@@ -221,7 +221,7 @@ def read_histories_by_scope(transaction: Session, scopes: Iterable[Scope]) -> di
 
 
 def read_facts_by_id(transaction: Session, scope: Scope, fact_ids: Iterable[str], *, at: datetime) -> list[Fact]:
-    """Return these facts of a scope as `read_facts` does, in the order of saying. The others are not read.
+    """Return the facts with these ids, in the order in which they were said, as `read_facts` does. No others are read.
 
     A fact is told with what contests it and with its exceptions, and under names that other facts have changed.
     """

@@ -36,7 +36,7 @@ def takes_some_days(general: Assertion, exception: Assertion, extent: Extent | N
 
 
 def is_announced(assertion: Assertion, interval: Interval) -> bool:
-    """Return whether a statement names its first day, or begins after it was said."""
+    """Return whether the words name the first day, or the statement holds only from a later day than it was said."""
     return assertion.valid_from is not None or interval[0] > assertion.said_at
 
 

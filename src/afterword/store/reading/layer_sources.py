@@ -100,7 +100,7 @@ class LayerSource:
 
     @cached_property
     def flagged(self) -> tuple[StoredFact, ...]:
-        """The facts that hold and must never be missed. Only blocks need them, and to find them each fact is read."""
+        """The facts that hold and must never be missed: each fact is read to find them, when a block needs them."""
         return tuple(stored for stored in self.served if stored.is_flagged)
 
     def findings_for(self, query: str, *, at: datetime, is_about_the_past: bool) -> list[tuple[AgentFinding, float]]:
