@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import subprocess
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from sqlalchemy import text
@@ -17,6 +21,9 @@ from afterword.store import lookup, scope_rows, sessions
 from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Store
 from afterword.store.database.limits import StoreLimits
+from batches import wait_until
+from nursery import Child
+from programs import watch_for_ever
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 MIRA, JON = Scope.user("mira"), Scope.user("jon")
@@ -113,3 +120,16 @@ async def test_a_batch_of_many_scopes_fails_nowhere(postgres_store_url: str) -> 
                 sessions.save_state(transaction, scope, f"s{number}", component="x", state=state, at=AT)
         ended = await run_batch(store, await queued_sessions(store), extractor=RulesExtractor())
     assert [one for one in ended if isinstance(one, Failure)] == []
+
+
+def test_the_server_of_a_killed_test_run_is_stopped_and_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "server"
+    (folder / "data").mkdir(parents=True)
+    with subprocess.Popen(["sleep", "600"]) as server:
+        (folder / "data" / "postmaster.pid").write_text(f"{server.pid}\n/data\n")
+        run = Child([str(folder)], os.environ, tmp_path / "run.txt", program=watch_for_ever)
+        wait_until(lambda: run.printed() == "watching\n")
+        assert server.poll() is None
+        run.kill()
+        assert server.wait(60) == -signal.SIGQUIT
+    wait_until(lambda: not folder.exists())

