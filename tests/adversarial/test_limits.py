@@ -200,21 +200,31 @@ async def test_the_event_loop_answers_while_a_long_session_is_read() -> None:
     assert len(delays) > 5
 
 
-async def test_waiting_for_a_model_or_for_another_session_does_not_count() -> None:
+async def test_waiting_for_a_model_or_for_another_session_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, skipped_s = asyncio.get_running_loop(), 0.0
+    clock = loop.time
+    monkeypatch.setattr(loop, "time", lambda: clock() + skipped_s)
+
+    async def skip(seconds: float) -> None:
+        """Put the clock of the loop forward, and let it do what is due."""
+        nonlocal skipped_s
+        skipped_s += seconds
+        await asyncio.sleep(0.001)
+
     async with Store("sqlite://") as store:
-        account = Account(CostTracker(Budget(seconds_per_session=0.2)), store, MIRA, "session:monday")
+        account = Account(CostTracker(Budget(seconds_per_session=600)), store, MIRA, "session:monday")
         async with account.time_limit():
             with account.waiting():
-                await asyncio.sleep(0.3)
+                await skip(900)
                 with account.waiting():
-                    await asyncio.sleep(0.1)
-            await asyncio.sleep(0.05)
+                    await skip(300)
+            await skip(150)
 
         async def work_too_long() -> None:
             async with account.time_limit():
                 with account.waiting():
-                    await asyncio.sleep(0.05)
-                await asyncio.sleep(1)
+                    await skip(150)
+                await skip(3000)
 
         with pytest.raises(TimeReached):
             await work_too_long()

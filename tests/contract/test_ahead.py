@@ -41,12 +41,12 @@ def talks(scope: Scope = LENA, count: int = len(CITIES)) -> list[Saved]:
     ]
 
 
-class Slow(RulesExtractor):
-    """The rules, slower for whatever comes first; `most` is how many windows were read at once."""
+class Watched(RulesExtractor):
+    """The rules. `before` is called with what is said before it is read; `most` is how many were read at once."""
 
     def __init__(self, before: Callable[[str], Awaitable[None]]) -> None:
         super().__init__()
-        self.begun = self.at_work = self.most = 0
+        self.begun = self.ended = self.at_work = self.most = 0
         self._before = before
 
     async def extract(self, window: Window) -> Extraction:
@@ -58,10 +58,13 @@ class Slow(RulesExtractor):
             return await super().extract(window)
         finally:
             self.at_work -= 1
+            self.ended += 1
 
 
-async def the_first_last(said: str) -> None:
-    await asyncio.sleep(0.3 if CITIES[0] in said else 0.1)
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not holds():  # noqa: ASYNC110 - nothing else shows it
+            await asyncio.sleep(0.01)
 
 
 async def told_in(store: Store, scope: Scope = LENA) -> list[str]:
@@ -72,16 +75,15 @@ async def told_in(store: Store, scope: Scope = LENA) -> list[str]:
 
 
 async def test_a_later_session_is_read_sooner_and_stored_later(store: Store) -> None:
-    async def after_all_have_begun(said: str) -> None:
-        async with asyncio.timeout(60):
-            while slow.begun < AHEAD:  # noqa: ASYNC110 - nothing else shows it
-                await asyncio.sleep(0.01)
-        await the_first_last(said)
+    async def the_first_last(said: str) -> None:
+        await until(lambda: extractor.begun >= AHEAD)
+        if CITIES[0] in said:
+            await until(lambda: extractor.ended >= AHEAD - 1)
 
-    slow = Slow(after_all_have_begun)
-    ended = await run_batch(store, talks(), extractor=slow)
-    assert slow.most == AHEAD
-    assert slow.begun == len(CITIES)
+    extractor = Watched(the_first_last)
+    ended = await run_batch(store, talks(), extractor=extractor)
+    assert extractor.most == AHEAD
+    assert extractor.begun == len(CITIES)
     assert [one.session_id for one in ended] == [one.session_id for one in talks()]
     assert await told_in(store) == [ledger.session_source(one.session_id) for one in talks()]
     with store.reading() as transaction:
@@ -91,11 +93,13 @@ async def test_a_later_session_is_read_sooner_and_stored_later(store: Store) -> 
 
 async def test_what_fails_holds_up_nobody(store: Store) -> None:
     async def fails(said: str) -> None:
-        await the_first_last(said)
+        if CITIES[0] in said:
+            await until(lambda: extractor.ended >= AHEAD - 1)
         if CITIES[0] in said or CITIES[2] in said:
             raise EndpointUnavailable("away")
 
-    ended = await run_batch(store, talks(), extractor=Slow(fails))
+    extractor = Watched(fails)
+    ended = await run_batch(store, talks(), extractor=extractor)
     assert [isinstance(one, Failure) for one in ended] == [number in (0, 2) for number in range(len(CITIES))]
     assert len(await told_in(store)) == len(CITIES) - 2
 
@@ -109,16 +113,16 @@ async def test_what_is_saved_anew_while_it_waits_is_read_anew(store: Store) -> N
 
     async def meanwhile(said: str) -> None:
         if CITIES[0] in said:
-            await asyncio.sleep(0.3)
+            await until(lambda: extractor.ended == 1)
             await save("I live in Krems now.", DAY + timedelta(days=3))
 
     await save("I live in Linz now.", DAY + timedelta(days=2))
     first, second = talks(count=2)
     again = Saved(LENA, second.session_id, started_at=second.started_at, ended_at=second.ended_at)
-    slow = Slow(meanwhile)
-    ended = await run_batch(store, [first, again], extractor=slow)
+    extractor = Watched(meanwhile)
+    ended = await run_batch(store, [first, again], extractor=extractor)
     assert all(isinstance(one, SessionOutcome) and one.applied for one in ended)
-    assert slow.begun == 3
+    assert extractor.begun == 3
     with store.reading() as transaction:
         found = lookup.read_facts(transaction, LENA, at=DAY + timedelta(days=30))
         [kept] = sessions.read_sessions(transaction, session_id="talk1")
@@ -180,9 +184,9 @@ async def test_what_has_nothing_new_is_done_though_its_turn_comes_after_others(s
 
 async def test_under_a_budget_sessions_are_read_one_after_another(store: Store) -> None:
     """Side by side they could spend all of it without one of them being read to its end."""
-    slow = Slow(the_first_last)
-    await run_batch(store, talks(), extractor=slow, budget=Budget(tokens_per_run=1_000_000))
-    assert slow.most == 1
+    extractor = Watched(lambda _: asyncio.sleep(0.05))
+    await run_batch(store, talks(), extractor=extractor, budget=Budget(tokens_per_run=1_000_000))
+    assert extractor.most == 1
 
 
 async def test_a_question_that_waits_for_a_place_costs_nothing_when_it_is_cut_short(store: Store) -> None:

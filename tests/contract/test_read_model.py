@@ -107,6 +107,7 @@ async def test_a_turn_that_cannot_wait_is_served_what_was_known_last(
         result = await memory.update_context(UnboundedChatCompletionContext())
         return [str(content.content) for content in result.memories.results]
 
+    await view_cache_of(store).view(store, LENA, LATER)
     assert await turn() == ["Lena likes tea."]
     loads, free, read = [], threading.Event(), snapshots.read
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -17,6 +16,7 @@ from afterword.pipeline.background.leases import Ending, Job
 from afterword.pipeline.background.schedule import Schedule, Timing
 from afterword.store import jobs
 from afterword.store.database.engine import Store, open_store
+from running_time import running_time
 
 STOP_S = 10.0
 NEVER_S = 600.0
@@ -54,10 +54,10 @@ class Stopped:
         running = asyncio.ensure_future(run)
         await asyncio.wait_for(self.is_at_work.wait(), 60)
         await asyncio.sleep(0.2)
-        begun = time.monotonic()
-        self.halt.stop("SIGTERM")
-        await running
-        return time.monotonic() - begun
+        with running_time() as elapsed_s:
+            self.halt.stop("SIGTERM")
+            await running
+            return elapsed_s()
 
 
 async def test_a_lease_that_cannot_be_handed_back_does_not_keep_the_process(
@@ -92,10 +92,10 @@ async def test_a_claim_that_waits_is_given_up(store: Store, other: sqlite3.Conne
     job = Job("job", Rhythm(every_s=3600.0), lambda: asyncio.sleep(NEVER_S))
     running = asyncio.ensure_future(Schedule(store, [job], halt=halt, timing=Timing(jitter_s=0.0)).run())
     await asyncio.sleep(0.5)
-    begun = time.monotonic()
-    halt.stop("SIGTERM")
-    await running
-    assert time.monotonic() - begun < STOP_S
+    with running_time() as elapsed_s:
+        halt.stop("SIGTERM")
+        await running
+        assert elapsed_s() < STOP_S
     other.execute("ROLLBACK")
     assert await store.read(jobs.read_jobs) == []
 

@@ -24,6 +24,7 @@ from afterword.extractors.errors import (
 )
 from afterword.extractors.model.client import Mode, ModelClient, ModelSettings
 from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, completion, schema_echoed
+from batches import wait_until
 
 PRIVATE = "my therapist is Dr. Quillfeather"
 KEY = "sk-secret-key-of-lena"
@@ -167,6 +168,7 @@ async def test_an_endpoint_that_hangs_is_given_up() -> None:
     with ScriptedEndpoint(lambda request: Reply(hangs=True)) as endpoint:
         with pytest.raises(EndpointUnavailable, match="in time"):
             await asked(settings(endpoint, timeout_s=0.2))
+        await asyncio.to_thread(wait_until, lambda: len(endpoint.requests) >= 2)
         assert len(endpoint.requests) == 2
 
 

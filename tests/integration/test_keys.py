@@ -12,12 +12,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlmodel import Session, select
 
 import afterword
 from afterword import Afterword, OpenRequest, Scope
 from afterword.client.access import requests
 from afterword.errors import ArgumentInvalid, KeyInvalid, NotFound, RequestPending, RequestReused, ScopeInvalid
 from afterword.settings import Settings
+from afterword.store.access.tables import RepeatableRequestRow
 from commands import Commands
 
 MIRA = Scope.user("mira")
@@ -230,11 +232,17 @@ async def test_a_request_is_held_as_long_as_its_process_works(
     app: Afterword, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(requests, "HOLD_S", 0.06)
-    key = (await app.keys.create(user="mira")).key
+    store, key = await app.store(), (await app.keys.create(user="mira")).key
+
+    def held_until(transaction: Session) -> datetime:
+        return transaction.exec(select(RepeatableRequestRow.held_until)).one()
+
     async with app.requests.begin(key, "session", scope=MIRA, idempotency_key="a"):
         for _ in range(3):
             clock.now += timedelta(seconds=0.05)
-            await asyncio.sleep(0.1)
+            async with asyncio.timeout(60):
+                while await store.read(held_until) < clock.now + timedelta(seconds=0.06):  # noqa: ASYNC110 - a task of its own does it
+                    await asyncio.sleep(0.01)
             with pytest.raises(RequestPending):
                 async with app.requests.begin(key, "session", scope=MIRA, idempotency_key="a"):
                     pytest.fail("must not begin")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from autogen_core.model_context import UnboundedChatCompletionContext
@@ -15,6 +17,7 @@ from afterword.facts.assertions import Kind
 from afterword.recall.tokens import token_count
 from afterword.store import ledger, scope_rows
 from afterword.store.database.engine import Store
+from afterword.store.reading import snapshots
 from afterword.store.reading.recall import recall, search
 from afterword.store.reading.view_cache import view_cache_of
 from kept import LENA, SAID_AT, keep, run_ids, stated, text, texts
@@ -84,11 +87,19 @@ async def test_above_the_budget_the_latest_is_kept_where_the_query_says_nothing(
     assert numbers == list(range(60 - len(numbers), 60))
 
 
-async def test_what_came_too_late_serves_the_next_turn(store: Store) -> None:
+async def test_what_came_too_late_serves_the_next_turn(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A large memory may take longer than a turn waits, once: else it would be too late in every turn."""
     await keep(store, *(stated(f"Lena knows thing {number}.", number) for number in range(1, 1500)))
+    free, read = threading.Event(), snapshots.read
+
+    def slow(*arguments: Any) -> snapshots.Snapshot:
+        free.wait(60)
+        return read(*arguments)
+
+    monkeypatch.setattr(snapshots, "read", slow)
     memory = FactMemory(user="lena", store=store, timeout_s=0.001)
     assert await texts(memory) == []
+    free.set()
     for _ in range(600):
         await asyncio.sleep(0.1)
         if view_cache_of(store).revision_of(LENA) is not None:

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from afterword.pipeline.session import SessionOutcome
 from afterword.pipeline.sources.folders import find_sessions
 from afterword.settings import Settings
 from afterword.store.database.engine import Store
+from commands import Commands
 
 CITIES = ("Oslo", "Bergen", "Turku", "Malmo", "Graz", "Porto")
 
@@ -60,17 +60,29 @@ async def run(app: afterword.Afterword, folder: Path, **options: Any) -> Process
     return await app.process(folder, options=afterword.ProcessingOptions(**options))
 
 
+def priorities() -> set[int]:
+    """Return the priorities of the processes that this one has begun and that run."""
+    return {os.getpriority(os.PRIO_PROCESS, process) for process in children()}
+
+
 async def test_two_processes_give_what_one_gives(tmp_path: Path, folder: Path) -> None:
     ended: list[SessionOutcome | Failure] = []
+    seen: set[int] = set()
+
+    def note(result: SessionOutcome | Failure, _: object) -> None:
+        ended.append(result)
+        seen.update(priorities())
+
     async with (
         afterword.open(settings=settings(tmp_path, "together")) as together,
         afterword.open(settings=settings(tmp_path, "alone")) as alone,
     ):
-        report = await run(together, folder, processes=2, on_done=lambda result, _: ended.append(result))
+        report = await run(together, folder, processes=2, on_done=note)
         await run(alone, folder)
         assert all(isinstance(session.result, SessionOutcome) for session in report.sessions)
         assert len(ended) == len(report.sessions) == 12
         assert await told(together) == await told(alone)
+    assert seen == {os.getpriority(os.PRIO_PROCESS, 0)}
 
 
 class Counting(RulesExtractor):
@@ -100,24 +112,12 @@ async def test_a_batch_may_work_on_one_session_at_once(folder: Path, store: Stor
 
 
 async def test_background_work_comes_after_a_live_agent(tmp_path: Path, folder: Path) -> None:
-    """Its process has a lower priority, that of a command has not."""
-    priorities: dict[bool, set[int]] = {True: set(), False: set()}
-    for is_background, seen in priorities.items():
-
-        def note(*_: object, seen: set[int] = seen) -> None:
-            seen.update(os.getpriority(os.PRIO_PROCESS, process) for process in children())
-
-        async with afterword.open(settings=settings(tmp_path, f"background-{is_background}")) as app:
-            await run(app, folder, own_process=is_background, processes=2, on_done=note)
-    own = os.getpriority(os.PRIO_PROCESS, 0)
-    assert max(priorities[True]) == min(own + 10, 19)
-    assert priorities[False] == {own}
-
-
-async def test_a_process_of_its_own_leaves_this_one_free(tmp_path: Path, folder: Path) -> None:
+    """It is done in a process of its own, which has a lower priority."""
+    seen: set[int] = set()
     async with afterword.open(settings=settings(tmp_path, "own")) as app:
-        report = await run(app, folder, own_process=True)
+        report = await run(app, folder, own_process=True, processes=1, on_done=lambda *_: seen.update(priorities()))
         assert {type(session.result) for session in report.sessions} == {SessionOutcome}
+    assert max(seen) == min(os.getpriority(os.PRIO_PROCESS, 0) + 10, 19)
 
 
 async def test_a_stop_is_passed_on_with_its_reason(tmp_path: Path, folder: Path) -> None:
@@ -140,7 +140,7 @@ async def test_what_a_killed_process_left_is_told_and_done_by_the_next_run(tmp_p
         left = [session.result for session in report.sessions if isinstance(session.result, NotStarted)]
         assert len(report.sessions) == 12
         assert all("exit code -9" in result.reason for result in left)
-        again = await run(app, folder, processes=2)
+        again = await run(app, folder)
         assert all(isinstance(session.result, SessionOutcome) for session in again.sessions)
         assert {name: len(facts) for name, facts in (await told(app)).items()} == dict.fromkeys(
             ("ada", "bo", "cy", "dot", "eve", "flo"), 2
@@ -182,9 +182,7 @@ def test_scopes_stay_together_and_shares_are_even() -> None:
     assert max(map(len, divided)) - min(map(len, divided)) <= 8
 
 
-def test_the_command_takes_the_number_of_processes(tmp_path: Path, folder: Path) -> None:
-    environment = os.environ | {"AFTERWORD_STORE__URL": f"sqlite:///{tmp_path}/cli.db"}
-    command = [sys.executable, "-m", "afterword", "run", str(folder), "--processes", "2", "--json"]
-    ended = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=120)
-    assert ended.returncode == 0, ended.stderr
-    assert len(json.loads(ended.stdout)) == 12
+def test_the_command_takes_the_number_of_processes(tmp_path: Path, folder: Path, afterword: Commands) -> None:
+    url = f"sqlite:///{tmp_path}/cli.db"
+    printed = afterword("run", str(folder), "--processes", "2", "--json", AFTERWORD_STORE__URL=url)
+    assert len(json.loads(printed)) == 12

@@ -48,7 +48,7 @@ async def until(
     call: ServiceClient, path: str, is_there: Callable[[dict[str, Any]], object], **arguments: Any
 ) -> dict[str, Any]:
     """Ask until the answer fits, and return it."""
-    for _ in range(200):
+    for _ in range(1200):
         content: dict[str, Any] = (await call("GET", path, **arguments)).json()
         if is_there(content):
             return content

@@ -58,7 +58,7 @@ async def test_record_session_needs_nothing_opened(
     async with record_session(agent, user="mira", session_id="monday", store=url, process=True):
         await agent.run(task="I live in Bergen.")
     async with afterword.open(url) as app:
-        for _ in range(200):
+        for _ in range(600):
             if await learned(app):
                 break
             await asyncio.sleep(0.1)

@@ -31,6 +31,7 @@ from afterword.pipeline.background.schedule import Schedule, Timing
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.budget import Budget, CostTracker
 from afterword.pipeline.sources.folders import find_sessions
+from afterword.server import connections
 from afterword.store import sessions
 from afterword.store.database.engine import Store, open_store
 from afterword.store.database.private_files import opened_private
@@ -38,6 +39,7 @@ from afterword.store.retry_schedule import Retries
 from afterword.store.transfer import export_reader, imports
 
 Arguments = Sequence[str]
+IMPATIENT_HEADER_S = 2.0
 CHANGES = ("CREATE", "ALTER", "INSERT", "UPDATE", "DROP")
 
 
@@ -45,6 +47,12 @@ def run_command(arguments: Arguments) -> None:
     """Run `afterword` with these arguments."""
     sys.argv = ["afterword", *arguments]
     cli_main()
+
+
+def serve_impatiently(arguments: Arguments) -> None:
+    """Run a command, with a server that waits less long for the head of a request."""
+    connections.HEADER_S = IMPATIENT_HEADER_S
+    run_command(arguments)
 
 
 def run_backwards(arguments: Arguments) -> None:

@@ -19,12 +19,18 @@ class Received:
 
 @dataclass
 class Receiver:
-    """What arrived, and how the next requests are answered: a status, or "hang", "slow", "drip" or "redirect"."""
+    """What arrived, and how the next requests are answered: a status, or "hang", "slow", "drip" or "redirect".
+
+    An answer that is slow takes no time: a test that counts them moves the clock.
+    """
 
     url: str = ""
     behaviour: str = "200"
     requests: list[Received] = field(default_factory=list)
     arrivals: asyncio.Condition = field(default_factory=asyncio.Condition)
+    is_let_go: asyncio.Event = field(default_factory=asyncio.Event)
+    """Ends the connections that hang."""
+    slow_answers: int = 0
 
     async def arrived(self, count: int) -> None:
         """Wait until so many requests have arrived."""
@@ -41,9 +47,9 @@ class Receiver:
             self.arrivals.notify_all()
         try:
             if self.behaviour == "hang":
-                await asyncio.sleep(30)
+                await asyncio.wait_for(self.is_let_go.wait(), 30)
             elif self.behaviour == "slow":
-                await asyncio.sleep(0.3)
+                self.slow_answers += 1
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
             elif self.behaviour == "drip":
                 for byte in b"HTTP/1.1 200 OK" * 100:

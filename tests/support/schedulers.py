@@ -12,9 +12,12 @@ from pathlib import Path
 
 from sqlalchemy import text
 
+from afterword.pipeline.background.due_times import Clock
+from afterword.store import jobs
 from afterword.store.database.engine import Store
 from nursery import Child
 from programs import schedule
+from running_time import running_time
 
 PERIOD_S, LEASE_S, SPEED = 60.0, 90.0, 30.0
 """Of the job: every minute, under a lease of a minute and a half, by a clock that runs thirty times as fast."""
@@ -37,12 +40,16 @@ WATCHED = {
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt at the job: by whom, and when it began and ended. `is_cut` where its process was killed in it."""
+    """One attempt at the job: by whom, and when it began and ended. `is_cut` where its process was killed in it.
+
+    Then the job is free at `free_at` at the earliest.
+    """
 
     by: str
     begun_at: float
     ended_at: float
     is_cut: bool
+    free_at: float = 0.0
 
 
 @dataclass(slots=True)
@@ -53,13 +60,16 @@ class Schedulers:
     log: Path
     origin: datetime
     longest_s: float = 1.5
+    lease_s: float = LEASE_S
     processes: dict[str, Child] = field(default_factory=dict)
     killed_at: dict[str, float] = field(default_factory=dict)
+    leases_ended_at: dict[str, float] = field(default_factory=dict)
+    """When the lease ends that was seen just before one was killed, by the machine's clock."""
 
     def start(self) -> str:
         """Start one more; return its name."""
         name = f"s{len(self.processes)}"
-        numbers = map(str, (SPEED, PERIOD_S, LEASE_S, self.longest_s))
+        numbers = map(str, (SPEED, PERIOD_S, self.lease_s, self.longest_s))
         arguments = [self.url, str(self.log), self.origin.isoformat(), *numbers, name]
         self.processes[name] = Child(arguments, os.environ, self.log.with_name(f"{name}.txt"), program=schedule)
         return name
@@ -70,6 +80,13 @@ class Schedulers:
         self.processes[name].wait()
         self.killed_at[name] = time.time()
 
+    async def kill_at_work(self, name: str, store: Store) -> None:
+        """Kill one after noting until when the job is leased. It may renew the lease in between, or take it."""
+        leases = [job.leased_until for job in await store.read(jobs.read_jobs) if job.leased_until is not None]
+        for leased_until in leases:
+            self.leases_ended_at[name] = Clock(self.origin, SPEED).real(leased_until).timestamp()
+        await asyncio.to_thread(self.kill, name)
+
     def end(self) -> None:
         """Kill all that live."""
         for name, process in self.processes.items():
@@ -78,10 +95,10 @@ class Schedulers:
 
     def terminate(self, names: Sequence[str]) -> list[tuple[int, float]]:
         """Send SIGTERM to these; return with which code each ended, and after how many seconds."""
-        begun = time.monotonic()
-        for name in names:
-            self.processes[name].terminate()
-        return [(self.processes[name].wait(), time.monotonic() - begun) for name in names]
+        with running_time() as elapsed_s:
+            for name in names:
+                self.processes[name].terminate()
+            return [(self.processes[name].wait(), elapsed_s()) for name in names]
 
     def notes(self) -> list[tuple[str, str, float]]:
         """Return what the processes noted: who, what, when."""
@@ -97,7 +114,9 @@ class Schedulers:
                 begun[who] = when
             elif what == "end":
                 found.append(Attempt(who, begun.pop(who), when, is_cut=False))
-        found += [Attempt(who, when, self.killed_at[who], is_cut=True) for who, when in begun.items()]
+        for who, when in begun.items():
+            free_at = self.leases_ended_at.get(who, 0.0)
+            found.append(Attempt(who, when, self.killed_at[who], is_cut=True, free_at=free_at))
         return sorted(found, key=lambda one: one.begun_at)
 
     async def until(self, what: str, count: int, by: str | None = None) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 
 import psycopg
 
-
 # It waits for the end of its input, which the process that started it never writes to.
 WATCH = """
 cat > /dev/null

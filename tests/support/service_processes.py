@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from batches import start, wait_until
 from nursery import Child
+from programs import run_command
 
 
 @contextmanager
-def served(url: str, folder: Path, command: str = "serve", *options: str) -> Iterator[tuple[Child, str]]:
+def served(
+    url: str,
+    folder: Path,
+    command: str = "serve",
+    *options: str,
+    program: Callable[[Sequence[str]], None] = run_command,
+) -> Iterator[tuple[Child, str]]:
     """Run the service on a store, and yield the process with its address or its one-time link."""
-    process = start(url, folder, command, "--port", "0", *options)
+    process = start(url, folder, command, "--port", "0", *options, program=program)
     try:
         wait_until(lambda: "\n" in process.printed() or process.poll() is not None)
         yield process, process.printed().splitlines()[0].split()[-1]

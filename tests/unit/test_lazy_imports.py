@@ -9,49 +9,11 @@ import pytest
 
 import afterword
 
-
-def loaded_by(statement: str) -> set[str]:
-    code = f"import sys\n{statement}\nprint(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(done.stdout.split())
-
-
-def test_a_live_agent_loads_no_model_client_no_scheduler_and_no_queue() -> None:
-    assert not loaded_by("from afterword import FactMemory, Scope, record_session, resume") & {
-        "openai",
-        "instructor",
-        "apscheduler",
-        "procrastinate",
-        "afterword.pipeline",
-        "afterword.extractors.model.client",
-    }
-
-
-def test_whoever_uses_autogen_never_loads_the_other_framework() -> None:
-    assert "agent_framework" not in loaded_by(
-        "from afterword import Afterword, FactMemory, record_session, memory_tools"
-    )
-
-
-def test_a_provider_loads_no_model_client_no_scheduler_and_no_queue() -> None:
-    assert not loaded_by("from afterword.agents.agent_framework import FactMemoryProvider") & {
-        "openai",
-        "instructor",
-        "apscheduler",
-        "procrastinate",
-        "afterword.pipeline",
-        "afterword.client",
-    }
-
-
-def test_whoever_uses_no_workers_never_loads_their_queue() -> None:
-    commands = "import afterword.cli.outcomes, afterword.cli.progress, afterword.client.status"
-    assert "procrastinate" not in loaded_by(commands)
-
-
-def test_the_door_loads_what_its_methods_need() -> None:
-    """Reads, `remember` and the offline rules need no model, no scheduler, no queue, and no agents."""
-    program = """
+NAME = "import afterword"
+AGENT = "from afterword import FactMemory, Scope, record_session, resume"
+PROVIDER = "from afterword.agents.agent_framework import FactMemoryProvider"
+COMMANDS = "import afterword.cli.outcomes, afterword.cli.progress, afterword.client.status"
+DOOR = """
 import asyncio, afterword
 async def main():
     async with afterword.open("sqlite://") as app:
@@ -62,13 +24,62 @@ async def main():
         await mira.facts(); await mira.search("tea"); await mira.context("tea"); await app.status()
 asyncio.run(main())
 """
-    assert not loaded_by(program) & {"openai", "instructor", "apscheduler", "procrastinate", "autogen_core"}
+AUTOGEN = "from afterword import Afterword, FactMemory, record_session, memory_tools"
+ONE_AFTER_ANOTHER = ((NAME, AGENT, PROVIDER), (COMMANDS, DOOR, AUTOGEN))
+"""What one interpreter runs. What a statement must not load, those before it must not load either."""
+
+Loaded = dict[str, set[str]]
 
 
-def test_the_name_alone_loads_nothing() -> None:
-    assert not {
-        name for name in loaded_by("import afterword") if name.startswith(("afterword.", "sqlmodel", "autogen"))
+@pytest.fixture(scope="module")
+def loaded() -> Loaded:
+    """The modules that are loaded after each statement."""
+    modules: Loaded = {}
+    for statements in ONE_AFTER_ANOTHER:
+        code = "".join(f"{statement}\nimport sys; print(*sys.modules)\n" for statement in statements)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        lines = done.stdout.splitlines()
+        modules |= {statement: set(line.split()) for statement, line in zip(statements, lines, strict=True)}
+    return modules
+
+
+def test_a_live_agent_loads_no_model_client_no_scheduler_and_no_queue(loaded: Loaded) -> None:
+    assert not loaded[AGENT] & {
+        "openai",
+        "instructor",
+        "apscheduler",
+        "procrastinate",
+        "afterword.pipeline",
+        "afterword.extractors.model.client",
     }
+
+
+def test_whoever_uses_autogen_never_loads_the_other_framework(loaded: Loaded) -> None:
+    assert "agent_framework" not in loaded[AUTOGEN]
+
+
+def test_a_provider_loads_no_model_client_no_scheduler_and_no_queue(loaded: Loaded) -> None:
+    assert not loaded[PROVIDER] & {
+        "openai",
+        "instructor",
+        "apscheduler",
+        "procrastinate",
+        "afterword.pipeline",
+        "afterword.client",
+    }
+
+
+def test_whoever_uses_no_workers_never_loads_their_queue(loaded: Loaded) -> None:
+    assert "procrastinate" not in loaded[COMMANDS]
+
+
+def test_the_door_loads_what_its_methods_need(loaded: Loaded) -> None:
+    """Reads, `remember` and the offline rules need no model, no scheduler, no queue, and no agents."""
+    assert not loaded[DOOR] & {"openai", "instructor", "apscheduler", "procrastinate", "autogen_core"}
+
+
+def test_the_name_alone_loads_nothing(loaded: Loaded) -> None:
+    assert not {name for name in loaded[NAME] if name.startswith(("afterword.", "sqlmodel", "autogen"))}
 
 
 def test_every_public_name_is_there() -> None:
