@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,11 @@ async def run(app: afterword.Afterword, folder: Path, **options: Any) -> Process
 
 def priorities() -> set[int]:
     """Return the priorities of the processes that this one has begun and that run."""
-    return {os.getpriority(os.PRIO_PROCESS, process) for process in children()}
+    found: set[int] = set()
+    for process in children():
+        with suppress(ProcessLookupError):  # it has just ended
+            found.add(os.getpriority(os.PRIO_PROCESS, process))
+    return found
 
 
 async def test_two_processes_give_what_one_gives(tmp_path: Path, folder: Path) -> None:
@@ -86,24 +91,28 @@ async def test_two_processes_give_what_one_gives(tmp_path: Path, folder: Path) -
 
 
 class Counting(RulesExtractor):
-    """Counts how many windows are read at once."""
+    """Counts how many windows are read at once. Ends none before so many were."""
 
-    def __init__(self) -> None:
+    def __init__(self, expected: int) -> None:
         super().__init__()
         self.running = self.most = 0
+        self._expected = expected
 
     async def extract(self, window: Window) -> Extraction:
         self.running += 1
         self.most = max(self.most, self.running)
-        await asyncio.sleep(0.01)
+        async with asyncio.timeout(60):
+            await asyncio.sleep(0.01)
+            while self.most < self._expected:  # noqa: ASYNC110 - others raise it
+                await asyncio.sleep(0.01)
         self.running -= 1
         return await super().extract(window)
 
 
 async def test_a_batch_may_work_on_one_session_at_once(folder: Path, store: Store) -> None:
     most = []
-    for sessions_at_once in (None, 1):
-        extractor = Counting()
+    for sessions_at_once, expected in ((None, 2), (1, 1)):
+        extractor = Counting(expected)
         owner = f"read by {sessions_at_once or 'many'}"
         sessions = [replace(saved, scope=Scope.user(f"{saved.scope.id} {owner}")) for saved in find_sessions([folder])]
         await run_batch(store, sessions, extractor=extractor, sessions_at_once=sessions_at_once)
@@ -134,7 +143,8 @@ async def test_what_a_killed_process_left_is_told_and_done_by_the_next_run(tmp_p
 
         def kill(*_: object) -> None:
             for process in children():
-                os.kill(process, signal.SIGKILL)
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
 
         report = await run(app, folder, processes=2, on_done=kill)
         left = [session.result for session in report.sessions if isinstance(session.result, NotStarted)]
