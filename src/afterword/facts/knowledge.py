@@ -69,6 +69,7 @@ class Knowledge:
         self._joins: Mapping[tuple[str, str], LabelPair] = {}
         self._make_index: Callable[[], StatementIndex] | None = None
         self._renames: Mapping[str, LabelPair] = {}
+        self._last_judged: tuple[set[str], JudgedPairs] | None = None
 
     @classmethod
     def of(cls, revision: int, assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> Knowledge:
@@ -189,14 +190,20 @@ class Knowledge:
 
     def judged_pairs(self, ids: Iterable[str]) -> JudgedPairs:
         """Return the judged pairs that the facts of these assertions depend on. Other facts in it may be incomplete."""
-        live = {id_: self.by_id[id_] for id_ in context_ids(self, ids) if id_ in self.by_id}
+        ids_in_context = context_ids(self, ids)
+        last = self._last_judged  # the facts that a session changed are those that the next one changes back
+        if last is not None and last[0] == ids_in_context:
+            return last[1]
+        live = {id_: self.by_id[id_] for id_ in ids_in_context if id_ in self.by_id}
         verdicts = [
             verdict
             for id_ in live
             for verdict in self.verdicts_by_id.get(id_, ())
             if verdict.earlier_id == id_ and verdict.later_id in live
         ]
-        return JudgedPairs(live.values(), verdicts, self.names)
+        judged = JudgedPairs(live.values(), verdicts, self.names)
+        self._last_judged = ids_in_context, judged
+        return judged
 
     def histories(self, ids: Collection[str]) -> list[FactHistory]:
         """Return the histories of the facts to which these assertions belong, in order of saying."""

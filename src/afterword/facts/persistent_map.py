@@ -8,6 +8,7 @@ from typing import Any, TypeVar, overload
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+T = TypeVar("T")
 
 MAX_CHANGES = 4_000
 """With more changes than this, the base and the changes are merged into a new base."""
@@ -94,6 +95,17 @@ class PersistentMap(Mapping[K, V]):
         if value is None:
             raise KeyError(key)
         return value
+
+    @overload
+    def get(self, key: K, /) -> V | None: ...
+
+    @overload
+    def get(self, key: K, default: V | T, /) -> V | T: ...
+
+    def get(self, key: K, default: T | None = None, /) -> V | T | None:
+        """Return the value of a key, `default` if it has none. Most look-ups of a session are made here."""
+        value = self._changes[key] if key in self._changes else self._base.get(key)
+        return default if value is None else value
 
     def __iter__(self) -> Iterator[K]:
         return iter(self.as_dict())

@@ -9,15 +9,13 @@ from typing import TypeVar
 
 from afterword.facts.assertions import PERSON, RETIRING, Assertion, EvidenceKind, Extent, Relation, SpeechAct, Verdict
 from afterword.facts.subjects import SubjectNames, Subjects, names_subject, share_topic
+from afterword.facts.validity.alternations import Alternations, IdPair, next_changes
 from afterword.facts.validity.extents import takes_some_days
 from afterword.facts.validity.retirement_guard import refusal_reason
 from afterword.facts.validity.wording import lacks_ended_part, remainder_fault
 from afterword.facts.words import folded, terms
 
 T = TypeVar("T")
-IdPair = tuple[str, str]
-"""The ids of two assertions, the earlier-said first."""
-
 _STRENGTH = {Relation.NARROWS: 0, Relation.CHANGES: 1, Relation.RETRACTS: 2, Relation.CORRECTS: 3}
 
 
@@ -44,7 +42,8 @@ class JudgedPairs:
 
     `ordered` holds the assertions in order of saying, `position` the place of each in it. `roots` maps each assertion
     to the first-said one that it repeats, `members` each root to all assertions that repeat it. `retirements` maps each
-    assertion to the later ones that retire it, with their relation. `contests` holds the pairs of roots between which a
+    assertion to the later ones that retire it, with their relation. Changes that find nothing left to take are left out
+    where there may be many (see `facts.validity.alternations`). `contests` holds the pairs of roots between which a
     retirement was refused, `broader` the pairs (restatement, narrower statement) where the restatement says again what
     was narrowed before, or from which days were set apart. `extents` holds how much of the earlier assertion a change
     takes, where a judge has said so, `remainders` what the earlier sentence says without the part that ends.
@@ -69,6 +68,7 @@ class JudgedPairs:
         for assertion in self.ordered:
             if assertion.act is SpeechAct.STATE:
                 self.members[self.roots[assertion.id]].append(assertion)
+        self._alternations = Alternations(self.roots, self.members, self.by_id, self.decided)
         for pair in self._outer_restatements():
             del self.relations[pair]
         self._settled = {self._contest(*pair) for pair, verdict in self.decided.items() if verdict.judge == PERSON}
@@ -80,7 +80,7 @@ class JudgedPairs:
         self.exceptions = self._exceptions()
         for pair in [pair for pair in self.relations if self._repeats_general(*pair)]:
             del self.relations[pair]
-        self.retirements: dict[str, list[tuple[str, Relation]]] = defaultdict(list)
+        self.retirements: dict[str, list[tuple[str, Relation]]] = {assertion.id: [] for assertion in self.ordered}
         for (earlier, later), relation in self._retiring_relations().items():
             self.retirements[earlier].append((later, relation))
         self._pass_exceptions_on()
@@ -105,7 +105,7 @@ class JudgedPairs:
             if earlier in self.position and later in self.position:
                 if self.position[earlier] >= self.position[later]:
                     raise ValueError(f"{earlier} was not said before {later}")
-                decided[pair] = deciding_verdict((decided.get(pair, verdict), verdict))
+                decided[pair] = deciding_verdict((decided[pair], verdict)) if pair in decided else verdict
         return decided
 
     def _roots(self) -> dict[str, str]:
@@ -154,7 +154,7 @@ class JudgedPairs:
             return False
         if self.roots[exception] in self.exceptions.get(self.roots[repetition], ()):
             return True
-        return any(
+        return said.valid_to is not None and any(
             self.relations.get((general.id, exception)) is Relation.CHANGES
             and takes_some_days(general, said, self.decided[general.id, exception].extent)
             for general in self.members.get(self.roots[repetition], ())
@@ -276,6 +276,9 @@ class JudgedPairs:
         new = self.members.get(self.roots[later]) or [self.by_id[later]]
         if old is new:
             yield (earlier, later), relation
+            return
+        if relation is Relation.CHANGES and self._alternations.are_between(self.roots[earlier], self.roots[later]):
+            yield from ((pair, relation) for pair in next_changes((old, new), self.position, self.relations))
             return
         is_slip = self._is_slip(earlier, later)
         for former in old:

@@ -7,7 +7,7 @@ not grow with the number of changes that a slot has seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from afterword.facts.assertions import PERSON, RETIRING, Assertion, Relation, Verdict
@@ -52,15 +52,17 @@ def affected_ids(
                 or verdict.parts_subjects
             ):
                 moved.update(verdict.pair)
-    changed |= _neighbours(sides, _closure(sides, moved), _acts)
-    unmoved = changed - moved
+    beyond = _neighbours(sides, _closure(sides, moved), _acts)
+    changed |= beyond
+    unmoved, number_moved = changed - moved, len(moved)
     while unmoved:
         fact = _closure(sides, (next(iter(unmoved)),))  # the same of each of its statements
         if any(_may_lose_effect(sides, id_) for id_ in fact):
             moved |= unmoved & fact
         unmoved -= fact
     own = _closure(sides, changed | moved)
-    beyond = _neighbours(sides, _closure(sides, moved), _acts)
+    if len(moved) > number_moved:
+        beyond = _neighbours(sides, _closure(sides, moved), _acts)
     return _closure(sides, own | beyond)
 
 
@@ -75,16 +77,18 @@ def context_ids(known: JudgedStatements, ids: Iterable[str]) -> set[str]:
     return context | _neighbours(sides, context, _names_subjects)
 
 
-def _effective(
-    known: JudgedStatements, id_: str, is_edge: Callable[[Verdict], bool] = lambda _: True
-) -> Iterable[Verdict]:
-    """Yield the verdicts on a statement for which `is_edge` is true and whose other statement is live too."""
+def _effective(known: JudgedStatements, id_: str, is_edge: Callable[[Verdict], bool] | None = None) -> list[Verdict]:
+    """Return the verdicts on a statement for which `is_edge` is true and whose other statement is live too."""
     by_id = known.by_id
-    if id_ in by_id:
-        for verdict in known.verdicts_by_id.get(id_, ()):
-            # Most verdicts are of another kind, and that takes less time to see than whether a statement is live.
-            if is_edge(verdict) and verdict.earlier_id in by_id and verdict.later_id in by_id:
-                yield verdict
+    # Most verdicts are of another kind, and that takes less time to see than whether a statement is live.
+    edges = [verdict for verdict in known.verdicts_by_id.get(id_, ()) if is_edge is None or is_edge(verdict)]
+    if not edges or id_ not in by_id:
+        return []
+    return [verdict for verdict in edges if _other_id(verdict, id_) in by_id]
+
+
+def _other_id(verdict: Verdict, id_: str) -> str:
+    return verdict.earlier_id if verdict.later_id == id_ else verdict.later_id
 
 
 def _neighbours(sides: Iterable[JudgedStatements], ids: Iterable[str], is_edge: Callable[[Verdict], bool]) -> set[str]:
@@ -98,13 +102,18 @@ def _neighbours(sides: Iterable[JudgedStatements], ids: Iterable[str], is_edge: 
     return ends
 
 
-def _closure(sides: tuple[JudgedStatements, ...], ids: Iterable[str]) -> set[str]:
+def _closure(sides: Sequence[JudgedStatements], ids: Iterable[str]) -> set[str]:
     """Return these statements with all that they repeat, narrow or correct, and all that does so to them."""
-    closure: set[str] = set()
-    pending = set(ids)
+    closure = set(ids)
+    pending = list(closure)
     while pending:
-        closure |= pending
-        pending = _neighbours(sides, pending, _binds) - closure
+        id_ = pending.pop()
+        for known in sides:
+            for verdict in _effective(known, id_, _binds):
+                other = _other_id(verdict, id_)
+                if other not in closure:
+                    closure.add(other)
+                    pending.append(other)
     return closure
 
 

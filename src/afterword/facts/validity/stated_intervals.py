@@ -35,6 +35,11 @@ class _StatedIntervals:
             later for laters in pairs.continued_by.values() for later in laters if later not in corrected_by
         }
         self._corrected_starts: dict[str, list[datetime]] = defaultdict(list)
+        self._dated: dict[str, list[Assertion]] = {
+            root: dated
+            for root, members in pairs.members.items()
+            if (dated := [said for said in members if self._has_bounds(said)])
+        }
 
     def add(self, assertion: Assertion) -> None:
         """Add the interval of an assertion."""
@@ -54,16 +59,22 @@ class _StatedIntervals:
         start, end = assertion.valid_from or assertion.said_at, assertion.valid_to
         if assertion.valid_from is None and assertion.act is SpeechAct.STATE:
             start = min([start, *self._corrected_starts[assertion.id]])
-        for repeated in self._said_before(assertion):
+        for repeated in self._said_before(assertion, self._dated):
             if repeated.id not in self._corrected_by:
                 start, end = _restated_interval(assertion, repeated, start, end)
                 if repeated.id in self._continuing and assertion.valid_to is None:
                     end = self.intervals[repeated.id][1]
         return start, end
 
-    def _said_before(self, assertion: Assertion) -> list[Assertion]:
-        """Return the assertions of the same fact that were said before."""
-        members = self._pairs.members.get(self._pairs.roots[assertion.id], [])
+    def _has_bounds(self, assertion: Assertion) -> bool:
+        """Whether restatements of an assertion may take over a bound of it."""
+        return assertion.valid_from is not None or assertion.valid_to is not None or assertion.id in self._continuing
+
+    def _said_before(
+        self, assertion: Assertion, by_root: Mapping[str, list[Assertion]] | None = None
+    ) -> list[Assertion]:
+        """Return the assertions of the same fact that were said before, of those in `by_root` if that is given."""
+        members = (self._pairs.members if by_root is None else by_root).get(self._pairs.roots[assertion.id], [])
         return [member for member in members if member.id in self.intervals and member.id != assertion.id]
 
     def _without_gap(self, start: datetime, continuing: Assertion) -> datetime:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 
 from afterword.facts.assertions import Assertion, Extent, Relation
+from afterword.facts.validity.alternations import IdPair
 from afterword.facts.validity.extents import Interval, extent_by_dates, has_not_begun, is_announced
-from afterword.facts.validity.judged_pairs import IdPair, JudgedPairs
+from afterword.facts.validity.judged_pairs import JudgedPairs
 
 
 def change_extents(pairs: JudgedPairs, intervals: Mapping[str, Interval]) -> dict[IdPair, Extent]:

@@ -106,6 +106,8 @@ def split_at_omissions(earlier: Assertion, omissions: Sequence[OmittedPart]) -> 
 
     The words are empty if nothing is left.
     """
+    if not omissions:
+        return []
     bounds = sorted({bound for each in omissions for bound in each.interval if bound is not None})
     rewordings: list[Rewording] = []
     for start, end in zip(bounds, [*bounds[1:], None], strict=False):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -11,7 +11,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy
-from sqlalchemy import bindparam, or_, select
+from sqlalchemy import Connection, bindparam, or_, select
 from sqlmodel import Session, col
 
 from afterword.facts.assertions import Cue, Relation, SpeechAct
@@ -23,16 +23,18 @@ from afterword.facts.validity.timeline import FactHistory
 from afterword.facts.words import terms
 from afterword.privacy.policy import Privacy
 from afterword.recall.block import FormerFact
+from afterword.recall.bm25 import Array
 from afterword.recall.named_values import NamedValues, Words
 from afterword.recall.ranking import SearchIndex
 from afterword.recall.said_index import SaidIndex
+from afterword.recall.unit_table import UnitTable
 from afterword.store.database.compiled_queries import CompiledQuery
 from afterword.store.database.engine import Store
 from afterword.store.findings.finding_settings import finding_policy_of, tells_other_people
 from afterword.store.findings.held_findings import read_findings
 from afterword.store.lookup import live_runs
 from afterword.store.reading.fact_rows import StoredFact
-from afterword.store.reading.snapshots import plain_columns, version
+from afterword.store.reading.snapshots import Version, has_same_unlinked, plain_columns, version
 from afterword.store.reading.spoken_turns import SpokenTurns, read_spoken_turns
 from afterword.store.reading.views import View
 from afterword.store.tables import AssertionRow, FactAssertionRow, RunWindowRow, VerdictRow, WindowAssertionRow
@@ -82,18 +84,31 @@ class IndexedFinding:
 
 
 @dataclass(frozen=True)
+class ServedFacts:
+    """The facts that hold, by their places in the order of saying. They are many, so they are looked up when needed."""
+
+    table: UnitTable
+    places: Array
+
+    @cached_property
+    def facts(self) -> tuple[StoredFact, ...]:
+        """The facts."""
+        return tuple(map(self.table.unit, self.places.tolist()))
+
+
+@dataclass(frozen=True)
 class LayerSource:
     """The sources of the layers at an instant.
 
     `former` is what held before, the newest first; `former_index` finds these facts. `said` are the turns
     that can be searched, and `hidden` says which of them are not told. `served` are the facts that hold, in the order
-    of saying. `findings` are what agents found, expired or not, the newest first.
+    of saying, given by their places. `findings` are what agents found, expired or not, the newest first.
     """
 
     former: tuple[FormerFact, ...]
     said: SaidIndex
     hidden: Hidden
-    served: tuple[StoredFact, ...]
+    served: ServedFacts
     former_by_id: Mapping[str, FormerFact]
     former_index: SearchIndex
     findings: tuple[IndexedFinding, ...] = ()
@@ -101,7 +116,7 @@ class LayerSource:
     @cached_property
     def flagged(self) -> tuple[StoredFact, ...]:
         """The facts that hold and must never be missed: each fact is read to find them, when a block needs them."""
-        return tuple(stored for stored in self.served if stored.is_flagged)
+        return tuple(stored for stored in self.served.facts if stored.is_flagged)
 
     def findings_for(self, query: str, *, at: datetime, is_about_the_past: bool) -> list[tuple[AgentFinding, float]]:
         """Return the findings that agents may be told: first those that share words with the query, then the newest.
@@ -184,15 +199,15 @@ def _read_scope(transaction: Session, view: View, cache: _SourceCache, privacy: 
     turns = read_spoken_turns(
         connection, scope, now, known.turns if known is not None else None, with_others=with_others
     )
-    unlinked = [
-        (name, frozenset(terms(value or statement)), (act, cue) == (str(SpeechAct.RETRACT), str(Cue.CHANGE)))
-        for name, value, statement, act, cue in _UNLINKED.ask(connection, scope=now.key)
-    ]
+    if known is not None and has_same_unlinked(connection, now, known.turns.revision, known.turns.stamp):
+        unlinked, ends = known.unlinked, known.ends
+    else:
+        unlinked, ends = _read_unlinked(connection, now)
     corrected = _CORRECTED.ask(connection, scope=now.key, corrects=str(Relation.CORRECTS))
     reading = cache.spoken[scope] = _Reading(
         turns,
-        frozenset(words for _, words, is_end in unlinked if not is_end),
-        {name: words for name, words, is_end in unlinked if is_end},
+        unlinked,
+        ends,
         frozenset(name for (name,) in corrected),
         _indexed_findings(transaction, scope, privacy),
     )
@@ -200,6 +215,18 @@ def _read_scope(transaction: Session, view: View, cache: _SourceCache, privacy: 
     while len(cache.spoken) > 1 and sum(each.size for each in list(cache.spoken.values())) > MOST_TURNS:
         cache.spoken.popitem(last=False)
     return reading
+
+
+def _read_unlinked(connection: Connection, now: Version) -> tuple[frozenset[Words], Mapping[str, Words]]:
+    """Return the words of the statements that belong to no fact, apart from those that end something: these by id."""
+    words, ends = set[Words](), dict[str, Words]()
+    for name, value, statement, act, cue in _UNLINKED.ask(connection, scope=now.key):
+        of_statement = frozenset(terms(value or statement))
+        if (act, cue) == (str(SpeechAct.RETRACT), str(Cue.CHANGE)):
+            ends[name] = of_statement
+        else:
+            words.add(of_statement)
+    return frozenset(words), ends
 
 
 def _indexed_findings(transaction: Session, scope: Scope, privacy: Privacy) -> tuple[IndexedFinding, ...]:
@@ -258,15 +285,14 @@ class _Ended:
 
 def _source(view: View, reading: _Reading) -> LayerSource:
     by_order, ended = view.snapshot.table.by_order, _Ended(view, reading)
-    served: list[StoredFact] = [view.snapshot.table.unit(place) for place in view.served_places().tolist()]
+    served = ServedFacts(view.snapshot.table, view.served_places())
     for stored in map(view.unit, by_order[~view.is_served[by_order]].tolist()):
         if isinstance(stored, StoredFact):
             ended.add(stored)
-    for stored in served:
-        if stored.has_rewordings:
-            ended.add_parts(stored)
+    for stored in view.reworded_facts():
+        ended.add_parts(stored)
     has_hidden_values = ended.gone_values or ended.superseded_values
-    held = {stored.value_words for stored in served} if has_hidden_values else frozenset[Words]()
+    held = {stored.value_words for stored in served.facts} if has_hidden_values else frozenset[Words]()
     gone, superseded = NamedValues(ended.gone_values, held), NamedValues(ended.superseded_values, held)
     entries = _with_successors(view, [fact for fact in ended.former if not _names(gone, fact)], served)
     is_former = numpy.zeros(view.snapshot.table.size, dtype=bool)
@@ -276,7 +302,7 @@ def _source(view: View, reading: _Reading) -> LayerSource:
         former=entries,
         said=reading.turns.index,
         hidden=Hidden(gone, superseded, frozenset(ended.gone_places), frozenset(ended.superseded_places)),
-        served=tuple(served),
+        served=served,
         former_by_id={entry.fact.id: entry for entry in entries},
         former_index=SearchIndex(view.snapshot.table, is_former),
         findings=reading.findings,
@@ -303,7 +329,7 @@ def _names(gone: NamedValues, fact: Fact) -> bool:
     return bool(gone) and gone.are_named_in(frozenset(terms(f"{fact.statement} {fact.value}")))
 
 
-def _with_successors(view: View, former: Sequence[Fact], served: Iterable[StoredFact]) -> tuple[FormerFact, ...]:
+def _with_successors(view: View, former: Sequence[Fact], served: ServedFacts) -> tuple[FormerFact, ...]:
     """Return former facts with what took their place, the newest first."""
     table = view.snapshot.table
     by_assertion: dict[str, Fact] = {name: fact for fact in former for name in fact.assertion_ids}
@@ -313,7 +339,7 @@ def _with_successors(view: View, former: Sequence[Fact], served: Iterable[Stored
         if place is not None and view.is_served[place]:
             by_assertion[name] = view.fact(table.unit(place))
             missing.remove(name)
-    for stored in served if missing else ():
+    for stored in served.facts if missing else ():
         if not missing.isdisjoint(stored.assertion_ids):
             fact = view.fact(stored)
             by_assertion |= dict.fromkeys(fact.assertion_ids, fact)

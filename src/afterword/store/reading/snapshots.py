@@ -117,6 +117,12 @@ def sessions_changed_since(connection: Connection, now: Version, revision: int, 
     return None if changes is None else _session_ids(changes)
 
 
+def has_same_unlinked(connection: Connection, now: Version, revision: int, stamp: str) -> bool:
+    """Return whether the statements that belong to no fact are known to be those of a state of the scope."""
+    changes = _known_changes(connection, now, revision, stamp)
+    return changes is not None and not any(change.is_unlinked for change in changes)
+
+
 def _session_ids(changes: Iterable[_Change]) -> set[str]:
     return {change.source.removeprefix(_SESSION) for change in changes if change.source.startswith(_SESSION)}
 

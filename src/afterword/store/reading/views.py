@@ -61,11 +61,13 @@ class View:
         # The places of the facts of which something begins, ends or is said later, and when that is next.
         self._next_changes: dict[int, datetime] = {}
         self._renaming: set[int] = set()
+        self._reworded: set[int] = set()
         if before is not None:
             self.is_served[:size] = before.is_served & table.is_alive[:size]
             self.is_past[:size] = before.is_past & table.is_alive[:size]
             self._kinds[:size], self._lengths[:size] = before._kinds, before._lengths
             self._renaming = {place for place in before._renaming if table.is_alive[place]}
+            self._reworded = {place for place in before._reworded if table.is_alive[place]}
             self._next_changes = {place: then for place, then in before._next_changes.items() if table.is_alive[place]}
         due = [(place, table.unit(place)) for place, then in self._next_changes.items() if then <= at]
         self._classify(chain(due, table.units_from(size)), before)
@@ -85,6 +87,8 @@ class View:
             self.is_served[place], self.is_past[place] = is_served, is_past
             if unit.is_renaming:
                 self._renaming.add(place)
+            if unit.has_rewordings:
+                self._reworded.add(place)
             self._kinds[place], self._lengths[place] = unit.kind_and_length
             self._next_changes.pop(place, None)
             if next_change is not None:
@@ -163,6 +167,10 @@ class View:
         is_wanted[: len(KINDS)] = [kinds is None or kind in kinds for kind in KINDS]
         are_facts: Array = is_wanted[self._kinds]
         return are_facts
+
+    def reworded_facts(self) -> Iterator[StoredFact]:
+        """Yield the facts that hold and are told in other words at some time."""
+        return (self.snapshot.table.unit(place) for place in self._reworded if self.is_served[place])
 
     def facts_at(self, places: Iterable[int]) -> Iterator[Fact]:
         """Yield the facts at some places, as they are at this instant."""

@@ -1,0 +1,99 @@
+"""Facts that replace each other again and again, such as two homes between which somebody moves. Pure.
+
+Every statement of either fact replaces all earlier ones of the other. If all of these changes take everything from then
+on, only the next one decides when a statement ends: the later ones find nothing left. There are as many next changes as
+statements; all changes would be as many as the square of them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from afterword.facts.assertions import PERSON, Assertion, Extent, Relation, SpeechAct, Verdict
+from afterword.facts.words import folded
+
+IdPair = tuple[str, str]
+"""The ids of two assertions, the earlier-said first."""
+
+_HARMLESS = frozenset({Relation.SAME, Relation.BESIDE})
+_OPEN_EXTENTS = (frozenset({None}), frozenset({Extent.DAYS}))
+
+
+class Alternations:
+    """Tells which facts, given by their roots, only replace each other: without days, guesses or corrections.
+
+    Nothing may decide later that a statement of these facts changed nothing. The guard must allow all of the changes.
+    """
+
+    def __init__(
+        self,
+        roots: Mapping[str, str],
+        members: Mapping[str, Sequence[Assertion]],
+        by_id: Mapping[str, Assertion],
+        decided: Mapping[IdPair, Verdict],
+    ) -> None:
+        self._members = members
+        self._sources: dict[str, tuple[object, ...] | None] = {}
+        self._entangled: set[str] = set()
+        self._extents: dict[IdPair, set[Extent | None]] = defaultdict(set)
+        for (earlier, later), verdict in decided.items():
+            sides = roots[earlier], roots[later]
+            if verdict.relation is Relation.CHANGES:
+                self._extents[sides].add(verdict.extent)
+            if not self._is_simple(verdict, sides[0], by_id[later]):
+                self._entangled.update(sides)
+
+    def are_between(self, root: str, other_root: str) -> bool:
+        """Return whether the two facts only replace each other."""
+        if root == other_root or not self._entangled.isdisjoint((root, other_root)):
+            return False
+        directions = (root, other_root), (other_root, root)
+        extents = (frozenset(self._extents.get(sides, {None})) for sides in directions)
+        source = self._source(root)
+        return (
+            source is not None and source == self._source(other_root) and all(map(_OPEN_EXTENTS.__contains__, extents))
+        )
+
+    def _is_simple(self, verdict: Verdict, root: str, later: Assertion) -> bool:
+        if verdict.judge == PERSON or verdict.parts_subjects:
+            return False
+        if verdict.relation is Relation.RETRACTS:
+            # A statement that is withdrawn before it holds has changed nothing.
+            is_plain = later.act is not SpeechAct.STATE and later.valid_from is None and later.valid_to is None
+            return is_plain and all(member.said_at != later.said_at for member in self._members.get(root, ()))
+        return verdict.relation in _HARMLESS or (verdict.relation is Relation.CHANGES and not verdict.remainder)
+
+    def _source(self, root: str) -> tuple[object, ...] | None:
+        """Return what all statements of a fact have in common, None if they differ in it or name days."""
+        if root not in self._sources:
+            sources = set(map(_source, self._members.get(root, ())))
+            self._sources[root] = sources.pop() if len(sources) == 1 else None
+        return self._sources[root]
+
+
+def _source(said: Assertion) -> tuple[object, ...] | None:
+    if said.valid_from is not None or said.valid_to is not None or said.time_is_guess or said.limited_to is not None:
+        return None
+    speaker = None if said.speaker is None else folded(said.speaker)
+    return said.scope, folded(said.subject), said.kind, said.authority, speaker
+
+
+def next_changes(
+    facts: tuple[Sequence[Assertion], Sequence[Assertion]],
+    position: Mapping[str, int],
+    relations: Mapping[IdPair, Relation],
+) -> Iterator[IdPair]:
+    """Yield each statement of two facts with the next statement of the other one.
+
+    What was judged otherwise is no change; the one after it is the next.
+    """
+    for fact, other in (facts, facts[::-1]):
+        places = [position[said.id] for said in other]
+        for said in fact:
+            for later in (other[place] for place in range(bisect_right(places, position[said.id]), len(other))):
+                pair = said.id, later.id
+                if relations.get(pair, Relation.CHANGES) is Relation.CHANGES:
+                    yield pair
+                    break
