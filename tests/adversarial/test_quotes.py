@@ -170,6 +170,81 @@ HONEST: tuple[Case, ...] = (
         "Die Benutzerin will keinen Lieferdienst.",
     ),
 )
+OSLO = "Oslo", "The user lives in Oslo."
+REVERSED: tuple[Case, ...] = (
+    one("I no longer think that I live in Oslo.", "I live in Oslo", *OSLO),
+    one("I don't live in Oslo.", "live in Oslo", *OSLO),
+    one("I don’t live in Oslo.", "live in Oslo", *OSLO),
+    one("i dont live in Oslo", "live in Oslo", *OSLO),
+    one("I do not currently live in Oslo.", "live in Oslo", *OSLO),
+    one("I never lived in Oslo.", "lived in Oslo", *OSLO),
+    one("I never said I live in Oslo.", "I live in Oslo", *OSLO),
+    one("It is not true that I live in Oslo.", "I live in Oslo", *OSLO),
+    one("It is false that I live in Oslo.", "I live in Oslo", *OSLO),
+    one("I doubt that I live in Oslo.", "I live in Oslo", *OSLO),
+    one("Nobody should think I don't, but I don't live in Oslo.", "live in Oslo", *OSLO),
+    one("I live in Oslo no longer.", "I live in Oslo", *OSLO),
+    one("I don't live in Oslo.", "Oslo", *OSLO),
+    one("We have no dog.", "dog", "dog", "The user has a dog."),
+    one("I don't eat meat or fish.", "fish", "fish", "The user eats fish."),
+    one("It isn't true that I don't eat fish.", "I don't eat fish", "no fish", "The user does not eat fish."),
+    one("Ich wohne nicht in Oslo.", "in Oslo", "Oslo", "Die Nutzerin wohnt in Oslo."),
+    one("Ich wohne in Oslo nicht mehr.", "Ich wohne in Oslo", "Oslo", "Die Nutzerin wohnt in Oslo."),
+    one("Ich mag Kaffee nicht.", "Ich mag Kaffee", "Kaffee", "Die Nutzerin mag Kaffee."),
+    one("Ich glaube nicht mehr, dass ich in Oslo wohne.", "ich in Oslo wohne", "Oslo", "Die Nutzerin wohnt in Oslo."),
+    one("Ich habe keinen Hund.", "Hund", "Hund", "Die Nutzerin hat einen Hund."),
+    one("No vivo en Oslo.", "vivo en Oslo", "Oslo", "La usuaria vive en Oslo."),
+    one("Ya no creo que vivo en Oslo.", "vivo en Oslo", "Oslo", "La usuaria vive en Oslo."),
+    one("Je n'habite pas à Oslo.", "à Oslo", "Oslo", "L'utilisatrice habite à Oslo."),
+    one("Je n'habite plus à Oslo.", "à Oslo", "Oslo", "L'utilisatrice habite à Oslo."),
+    one("Je ne pense plus que j'habite à Oslo.", "j'habite à Oslo", "Oslo", "L'utilisatrice habite à Oslo."),
+    one("Non vivo a Oslo.", "vivo a Oslo", "Oslo", "L'utente vive a Oslo."),
+    one("Non credo più che io viva a Oslo.", "io viva a Oslo", "Oslo", "L'utente vive a Oslo."),
+    one("Não moro em Oslo.", "moro em Oslo", "Oslo", "O usuário mora em Oslo."),
+    one("Já não acho que moro em Oslo.", "moro em Oslo", "Oslo", "O usuário mora em Oslo."),
+    one("Ik woon niet in Oslo.", "in Oslo", "Oslo", "De gebruiker woont in Oslo."),
+    one("Ik woon in Oslo niet meer.", "Ik woon in Oslo", "Oslo", "De gebruiker woont in Oslo."),
+    one("Ik denk niet meer dat ik in Oslo woon.", "ik in Oslo woon", "Oslo", "De gebruiker woont in Oslo."),
+    (
+        ((A, "You should not book the night train."), (P, "Yes, agreed.")),
+        ((1, "book the night train"), (2, "Yes, agreed")),
+        "night train",
+        "The user books the night train.",
+    ),
+)
+"""Quotes of which the rest of the sentence says the opposite."""
+NOT_REVERSED: tuple[Case, ...] = (
+    one("No, I live in Oslo.", "I live in Oslo", *OSLO),
+    one("No I live in Oslo.", "I live in Oslo", *OSLO),
+    one("Nein ich wohne in Oslo.", "ich wohne in Oslo", "Oslo", "Die Nutzerin wohnt in Oslo."),
+    one("I don't like it, but I live in Oslo.", "I live in Oslo", *OSLO),
+    one("I don't like snow and I live in Oslo.", "I live in Oslo", *OSLO),
+    one("I do not ski although I live in Oslo.", "I live in Oslo", *OSLO),
+    one("I live in Oslo, not in Bergen.", "I live in Oslo", *OSLO),
+    one("I live in Oslo and do not like it.", "I live in Oslo", *OSLO),
+    one("Not Bergen but Oslo is my home.", "Oslo is my home", *OSLO),
+    one("Don't forget that I live in Oslo.", "I live in Oslo", *OSLO),
+    one("Never mind that I live in Oslo.", "I live in Oslo", *OSLO),
+    one("You don't know yet that I live in Oslo.", "I live in Oslo", *OSLO),
+    one("There is no doubt that I live in Oslo.", "I live in Oslo", *OSLO),
+    one("I not only live in Oslo, I work there.", "live in Oslo", *OSLO),
+    one("I live in Oslo (no jokes please).", "I live in Oslo", *OSLO),
+    one("I can't eat nuts because I'm allergic.", "I'm allergic", "allergic", "The user is allergic to nuts."),
+    one("I don't eat meat.", "eat meat", "no meat", "The user does not eat meat."),
+    one("I no longer eat meat.", "eat meat", "stopped eating meat", "The user stopped eating meat."),
+    one("I don't eat meat.", "I don't eat meat", "meat", "The user eats no meat."),
+    one("Vergiss nicht, dass ich in Oslo wohne.", "ich in Oslo wohne", "Oslo", "Die Nutzerin wohnt in Oslo."),
+    one("Im Mai wohne ich in Oslo.", "wohne ich in Oslo", "Oslo", "Die Nutzerin wohnt im Mai in Oslo."),
+    one("Moro no Porto.", "Porto", "Porto", "O usuário mora no Porto."),
+    one("Trabalho no banco Alfa.", "banco Alfa", "banco Alfa", "O usuário trabalha no banco Alfa."),
+    one("No olvides que vivo en Oslo.", "vivo en Oslo", "Oslo", "La usuaria vive en Oslo."),
+    one("No como nunca carne.", "como nunca carne", "nunca carne", "La usuaria nunca come carne."),
+    one("N'oublie pas que j'habite à Oslo.", "j'habite à Oslo", "Oslo", "L'utilisatrice habite à Oslo."),
+    one("Je n'habite pas à Oslo.", "habite pas à Oslo", "pas à Oslo", "L'utilisatrice n'habite pas à Oslo."),
+    one("Non dimenticare che vivo a Oslo.", "vivo a Oslo", "Oslo", "L'utente vive a Oslo."),
+    one("Não esqueças que moro em Oslo.", "moro em Oslo", "Oslo", "O usuário mora em Oslo."),
+    one("Vergeet niet dat ik in Oslo woon.", "ik in Oslo woon", "Oslo", "De gebruiker woont in Oslo."),
+)
 DENIED_NOTHING: tuple[Case, ...] = (
     (((A, "You bank at Casa Alta."), (P, "Maybe not.")), ((2, "Maybe not"),), "not Casa Alta", "Not at Casa Alta."),
     (((A, "You bank at Casa Alta."), (P, "No?")), ((2, "No"),), "not Casa Alta", "The user is not at Casa Alta."),
@@ -272,6 +347,22 @@ def test_an_agents_figures_complete_an_answer_but_no_other_words() -> None:
 def test_honest_words_are_kept() -> None:
     for case in HONEST:
         assert grounded(case) is None, case
+
+
+def test_a_quote_whose_sentence_says_the_opposite_supports_nothing() -> None:
+    for case in REVERSED:
+        assert grounded(case) == Reason.UNSUPPORTED, case
+        assert "says the opposite" in refusals(case)[0].detail, case
+
+
+def test_a_denial_elsewhere_in_the_sentence_takes_nothing_from_a_quote() -> None:
+    for case in NOT_REVERSED:
+        assert grounded(case) is None, case
+
+
+def test_what_is_no_longer_so_may_be_withdrawn_with_a_cut_quote() -> None:
+    case = one("I no longer live in Oslo.", "live in Oslo", *OSLO)
+    assert grounded(case, SpeechAct.RETRACT) is None
 
 
 def test_a_no_denies_only_what_an_agent_has_just_said() -> None:

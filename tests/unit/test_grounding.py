@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afterword.extractors.candidates import Candidate, Citation, Modality
-from afterword.extractors.grounding import Grounding, Reason, ground, snake_case
+from afterword.extractors.grounding import Grounding, Reason, ground
 from afterword.extractors.quote_search import find_quote
 from afterword.facts.assertions import Authority, Kind, SpeechAct
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
+from afterword.facts.words import snake_case
 
 LENA = Scope.user("lena.a")
 EIGHT, NINE = (datetime(2026, 3, 9, hour, tzinfo=UTC) for hour in (8, 9))
@@ -181,7 +182,7 @@ def test_fields_must_say_something(field: str, blank: str) -> None:
         ("lena.a", ("user",), LENA, "user"),
         ("Lena A", ("user",), LENA, "user"),
         ("Lena", ("user",), LENA, "Lena"),
-        ("Matteo", ("user",), LENA, "Matteo"),
+        ("Casa Alta", ("user",), LENA, "Casa Alta"),
         ("me", (), LENA, "user"),
         ("priya", (), Scope("default", ScopeKind.TEAM, "priya"), "priya"),
     ],

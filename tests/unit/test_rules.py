@@ -223,4 +223,4 @@ async def test_the_extractor_costs_nothing_and_never_repairs() -> None:
     assert [one.value for one in extraction.candidates] == ["tea"]
     assert extraction.usage == Usage()
     assert (await extractor.repair(window, [])).candidates == ()
-    assert extractor.version == "rules-2"
+    assert extractor.version == "rules-3"

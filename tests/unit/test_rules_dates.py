@@ -63,3 +63,10 @@ def test_what_begins_in_a_month_has_no_end() -> None:
 def test_no_text_and_no_day_breaks_it(text: str, said_on: date) -> None:
     _, found = split_days(text, said_on)
     assert not (found.valid_from and found.valid_to) or found.valid_from <= found.valid_to
+
+
+def test_who_starts_in_a_month_does_not_stop_with_it() -> None:
+    for clause in ("will work at Siemens", "will start at Siemens", "am starting at Siemens", "will live in Graz"):
+        assert split_days(f"{clause} in May", THURSDAY) == (clause, (date(2026, 5, 1), None)), clause
+    for clause in ("will stay in Graz", "live in Graz", "am in Graz"):
+        assert split_days(f"{clause} in May", THURSDAY)[1].valid_to == date(2026, 5, 31), clause

@@ -25,14 +25,14 @@ from afterword.agents.placement import all_messages
 from afterword.agents.recall_results import RecallOutcome, RecallResult
 from afterword.errors import StoreError
 from afterword.extractors.extractor import Extractor
-from afterword.extractors.grounding import LONGEST, snake_case
+from afterword.extractors.grounding import LONGEST
 from afterword.extractors.slot_relation import relation
 from afterword.facts.assertions import OWNER, Assertion, EvidenceKind, Kind
 from afterword.facts.fact import Fact
 from afterword.facts.owners import HUMAN_NAMES, is_generic
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import SourceTurn, Turn
-from afterword.facts.words import folded
+from afterword.facts.words import folded, snake_case
 from afterword.recall.block import FINDINGS_HEADING, entry_line, safe_line, with_exceptions
 from afterword.store import requests, sessions
 from afterword.store.database.engine import Store

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
-from afterword.extractors.quote_support import Quoted
+from afterword.extractors.quote_support import Quoted, is_reversed
 from afterword.extractors.said_words import SaidWords, quoted_sentences
 from afterword.facts.assertions import Evidence
 from afterword.facts.transcripts import Role, Turn
@@ -32,9 +32,13 @@ class Conversation:
         agent: list[str] = []
         acceptance: list[str] = []
         around: dict[int, dict[str, None]] = {}
+        reversed_quotes: list[str] = []
         for cited in evidence:
             turn, start = self._turns[cited.turn or 0], cited.start or 0
-            sentences = quoted_sentences(turn.text, start, start + len(cited.quote))
+            first, last = quoted_sentences(turn.text, start, start + len(cited.quote))
+            sentences = turn.text[first:last].strip()
+            if is_reversed(turn.text[first:start], cited.quote, turn.text[start + len(cited.quote) : last]):
+                reversed_quotes.append(cited.quote)
             if turn.role is Role.HUMAN:
                 person.append(sentences)
                 acceptance += [sentences] if turn.number == accepted_in else []
@@ -52,6 +56,7 @@ class Conversation:
             acceptance="\n".join(acceptance),
             people=self._people,
             everybody=self._everybody,
+            reversed_quotes=tuple(reversed_quotes),
         )
 
     def _words(self, text: str) -> SaidWords:

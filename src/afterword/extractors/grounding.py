@@ -6,7 +6,6 @@ and shown to the extractor once. An accepted one becomes an assertion with the e
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,14 +16,21 @@ from afterword.extractors.candidates import Candidate, Citation, Modality
 from afterword.extractors.conversation import Conversation
 from afterword.extractors.extractor import Rejection
 from afterword.extractors.quote_search import find_quote
-from afterword.extractors.quote_support import Quoted, Support, statement_support, unsaid_parts, withdrawal_support
+from afterword.extractors.quote_support import (
+    Quoted,
+    Support,
+    own_words_support,
+    reversed_quote,
+    statement_support,
+    unsaid_parts,
+    withdrawal_support,
+)
 from afterword.extractors.repeated_words import repeated_words
-from afterword.extractors.said_words import unsaid_names
+from afterword.extractors.said_words import unsaid_subject_names
 from afterword.facts.assertions import OWNER, Assertion, Authority, Evidence, EvidenceKind, SpeechAct, assertion_id
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import Role, Transcript, Turn
-from afterword.facts.words import folded
-from afterword.normal_form import composed
+from afterword.facts.words import folded, snake_case
 from afterword.privacy.foreign.stretches import FILLER, foreign_turns, without_foreign
 from afterword.privacy.normalisation import visible_text
 from afterword.privacy.prompt_injection import is_instruction, is_pasted_with_instruction
@@ -198,6 +204,7 @@ def _assertion(candidate: Candidate, session: _CheckedSession) -> Assertion:
     if subject == OWNER and (repeated := repeated_words(evidence, session.turns)):
         raise _RefusedError(Reason.PASTED, repeated)
     quoted = session.conversation.quoted(evidence, _acceptance_turn(candidate, evidence, session))
+    _check_subject(subject, statement, last.speaker, quoted)
     _check_support(candidate.act, quoted, value, statement, limited_to, outcome)
     former_name = _former_name(candidate, subject, quoted, session)
     times = [at.isoformat() if at else None for at in (valid_from, valid_to, last.said_at)]
@@ -266,23 +273,32 @@ def _acceptance_turn(candidate: Candidate, evidence: tuple[Evidence, ...], sessi
 def _former_name(candidate: Candidate, subject: str, quoted: Quoted, session: _CheckedSession) -> str | None:
     """Return what the subject was called before, None if the candidate names nothing else than the subject.
 
-    Rejects a name or a subject that neither a person nor an agent said in the conversation, and the owner's name as
-    that of anybody else: all facts about the one would become facts about the other.
+    Rejects a name that neither a person nor an agent said in the conversation, and the owner's name as that of anybody
+    else: all facts about the one would become facts about the other.
     """
     name = _optional_text(candidate.former_name, "former_name")
     if name is None or folded(name) == folded(subject):
         return None
     is_owner = _subject(name, "", session) == OWNER or folded(name) in FIRST_PERSON
-    is_said = quoted.everybody.contains(name) and (subject == OWNER or not unsaid_names(subject, quoted.everybody))
-    if (is_owner and subject != OWNER) or not is_said:
+    if (is_owner and subject != OWNER) or not quoted.everybody.contains_name(name):
         raise _RefusedError(Reason.UNSUPPORTED, f"former_name {name}")
     return name
+
+
+def _check_subject(subject: str, statement: str, speaker: str, quoted: Quoted) -> None:
+    """Reject a subject with names that nobody said in the conversation. The owner and the speaker need no name."""
+    is_speaker = subject == OWNER or folded(subject) == folded(speaker)
+    unsaid = [] if is_speaker else unsaid_subject_names(subject, statement, quoted.everybody)
+    if unsaid:
+        raise _RefusedError(Reason.UNSUPPORTED, f"{', '.join(unsaid)} in the subject")
 
 
 def _check_support(act: SpeechAct, quoted: Quoted, value: str, statement: str, *more: str | None) -> None:
     """Reject a candidate whose quoted sentences do not say it, and an agent's words that no person has accepted."""
     others = "\n".join(filter(None, more))
     if act is SpeechAct.STATE:
+        if quote := reversed_quote(value, statement, quoted):
+            raise _RefusedError(Reason.UNSUPPORTED, f"the sentence around “{quote}” says the opposite")
         support = statement_support(value, statement, others, quoted)
     else:
         support = withdrawal_support(value, statement, quoted)
@@ -328,21 +344,12 @@ def _check_own_words(candidate: Candidate, quotes: Sequence[_CitedQuote]) -> Non
     """Reject a candidate that cites pasted words, unless the speakers' own words say the same."""
     pasted = [quote for quote in quotes if quote.is_pasted]
     own_words = " ".join(quote.own_words for quote in quotes)
-    if not pasted or _supports(candidate.value, own_words, " ".join(quote.text for quote in pasted)):
+    if not pasted or own_words_support(candidate.value, own_words, " ".join(quote.text for quote in pasted)):
         return
     is_command = is_instruction(candidate.value, candidate.statement) or any(
         is_pasted_with_instruction(quote.turn.text, quote.start, quote.start + len(quote.text)) for quote in pasted
     )
     raise _RefusedError(Reason.QUARANTINED) if is_command else _RefusedError(Reason.PASTED, pasted[0].text)
-
-
-def _supports(value: str, own: str, pasted: str) -> bool:
-    """Return whether a person's own words support a value of which pasted words were cited too."""
-    own_words, pasted_words, value_words = (
-        {word.casefold() for word in re.findall(r"\w+", composed(text))} for text in (own, pasted, value)
-    )
-    cited = value_words & (pasted_words | own_words)
-    return bool(cited) and cited <= own_words
 
 
 def _check_days(candidate: Candidate) -> None:
@@ -390,8 +397,3 @@ def _text(text: str, field: str) -> str:
 def _optional_text(text: str | None, field: str) -> str | None:
     cleaned = _clean(text or "")
     return _text(cleaned, field) if cleaned else None
-
-
-def snake_case(text: str) -> str:
-    """Return the words of a text in lower case, joined by underscores."""
-    return re.sub(r"[\W_]+", "_", composed(text).casefold()).strip("_")

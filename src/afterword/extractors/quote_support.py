@@ -14,6 +14,7 @@ from enum import Enum, auto
 
 from afterword.extractors.said_words import SaidWords, content_size, plain_text, said_share, unsaid_names
 from afterword.facts.words import phrase_pattern
+from afterword.normal_form import composed
 
 FEWEST_SAID = 1 / 3
 """The share of a value's content that must be said, unless nearly the whole statement was said."""
@@ -51,6 +52,52 @@ _BEGINS_WITH_NO = re.compile(rf"[\W\d_]*(?:{'|'.join(_NEGATIVE)})\b", re.IGNOREC
 _REFUSED = phrase_pattern(
     *_NEGATIVE, *_DOUBTFUL, r"wrong|false|incorrect|untrue|nonsense|instead|falsch|mentira|faux|falso"
 )
+_DENYING = phrase_pattern(
+    *(phrases.replace("no|", "", 1).replace("|mai|", "|") for phrases in _NEGATIVE),
+    r"do(?:es)?nt|didnt|isnt|arent|wasnt|cant|wont|havent|hasnt|doubt|deny|bezweifle|leugne",
+    r"(?:wrong|false|incorrect|untrue|nonsense|falsch|gelogen|mentira|faux|falso|onwaar),? (?:that|dass|que|che|dat)",
+)
+_NO = re.compile(r"\bno\b", re.IGNORECASE)
+_PORTUGUESE = re.compile(
+    r"[ãõ]|\b(?:moro|meu|minha|trabalho|estou|sou|em|uma|você|gosto|tenho|vou|fico|nasci|vivo no|estudo no)\b",
+    re.IGNORECASE,
+)
+"""Words by which Portuguese is told from Spanish and English, where "no" denies."""
+_FRENCH_DENIAL = re.compile(r"\bn(?:e\s|')[^,;:]*\b(?:plus|guère)\b", re.IGNORECASE)
+_DENIES_NOTHING = phrase_pattern(
+    r"(?:not|never|\w+n't|dont|cannot) (?:\w+ )?(?:forget|forgotten|mind|care|wait|help|miss|overlook|ignore|matter|"
+    r"reali[sz]e|notice|worry|hesitate|hide|regret|deny|doubt|know(?! (?:if|whether)\b))",
+    r"(?:can't|cannot) believe|why (?:not|don't)|no (?:doubt|question|wonder|problem|worries|matter|secret)",
+    r"not (?:only|just|merely|far)|(?:no|not) (?:more|less|later|earlier|fewer|longer) than",
+    r"vergiss (?:bitte )?nicht|nicht (?:vergessen|nur|weit|später)|keine? (?:zweifel|problem|frage|wunder|sorge)",
+    r"no (?:te |se )?(?:olvid\w+|solo|sólo|lejos)|sin (?:duda|problemas?)",
+    r"n'oublie[sz]? pas|pas (?:seulement|loin)|pas de (?:problème|souci)|sans (?:doute|problème|souci)",
+    r"non (?:ti |si )?(?:dimentic\w+|scord\w+|solo|lontano)|senza (?:dubbio|problemi)",
+    r"não (?:te |se )?(?:esque\w+|só|apenas|longe)|sem (?:dúvida|problemas?)",
+    r"vergeet (?:\w+ )?niet|niet (?:vergeten|alleen|ver)|geen (?:twijfel|probleem|zorgen)",
+)
+"""Denials after which what follows is true all the same: "don't forget that I live in Oslo"."""
+_OWN_SUBJECT = (
+    r"(?:i|i'\w+|we|we'\w+|my|our|he|she|they|ich|wir|er|mein\w*|unser\w*|yo|mi|mis|nosotros|je|nous|mon|ma|mes|notre|"
+    r"io|noi|il mio|la mia|eu|nós|meu|minha|ik|wij|mijn|onze)\b|j'\w"
+)
+_BEGINS_CLAUSE = re.compile(rf"\W*(?:{_OWN_SUBJECT})", re.IGNORECASE)
+_CLAUSE_BORDER = re.compile(
+    r"""[;:()…"“”„«»]|\s[-–—]\s|,(?!\s*(?:that|dass|daß|que|qu'|che|dat)\b)"""
+    r"|\b(?:but|because|since|although|though|while|when|aber|sondern|weil|denn|obwohl|während|pero|sino|porque|aunque|"
+    r"cuando|mientras|mais|parce|car|quand|puisque|però|perché|quando|anzi|mas|porém|enquanto|maar|want|omdat|terwijl)\b"
+    rf"|\b(?:and|or|so|und|oder|y|o|et|ou|e|ed|en|of)\s+(?={_OWN_SUBJECT})",
+    re.IGNORECASE,
+)
+_IS_ANSWER = re.compile(r"\W*(?:no|nope|nah|nein|nee|nö|non|não)\W*", re.IGNORECASE)
+_IS_DENIED_AFTER = re.compile(
+    r"\W*(?:\w+\W+){0,2}(?:nicht|niet|not|no|never|nie|nooit)(?: (?:mehr|more|longer|meer|anymore))?\W*", re.IGNORECASE
+)
+_TELLS_OF_DENIAL = phrase_pattern(
+    *_NEGATIVE,
+    r"stop\w*|quit\w*|gave up|avoid\w*|dislike\w*|hate\w*|detest\w*|refuse\w*|against|former\w*|ended|over|instead",
+    r"vermeide\w*|hasst|gegen|evita\w*|odia|détest\w*|évite\w*|odeia|haat|vermijdt",
+)
 _TAKEN_BACK = phrase_pattern(
     r"forget|delete|erase|remove|wipe|drop|discard|withdraw|leave (?:it|that) out|take (?:it|that) back|scratch",
     r"vergiss|lösch\w*|weglassen|streich\w*|olvida\w*|borra\w*|oublie\w*|efface\w*|dimentica\w*|cancella\w*|esquec\w*",
@@ -76,6 +123,29 @@ def takes_back(sentence: str) -> bool:
     return bool(_TAKEN_BACK.search(plain) or _REFUSED.search(plain) or accepts(sentence))
 
 
+def is_reversed(before: str, quote: str, after: str) -> bool:
+    """Return whether the rest of a sentence turns the meaning of a quote round: "I don't" before "live in Oslo".
+
+    `before` and `after` are the words around the quote in its sentence. Only those of its own clause count, and those
+    of the clause that it hangs on: "I no longer think that".
+    """
+    begin, middle, end = map(plain_text, (before, quote, after))
+    borders = [border for border in _CLAUSE_BORDER.finditer(begin + middle) if border.start() <= len(begin)]
+    begin = begin[borders[-1].end() :] if borders else begin
+    border = _CLAUSE_BORDER.search(end)
+    if _IS_DENIED_AFTER.fullmatch(end[: border.start()] if border else end) and any(map(str.isalpha, end)):
+        return True
+    has_own_subject = bool(_BEGINS_CLAUSE.match(middle))
+    if _IS_ANSWER.fullmatch(begin) and has_own_subject:
+        return False
+    begin = _DENIES_NOTHING.sub(" ", begin)
+    is_denied = bool(_DENYING.search(begin) or (_NO.search(begin) and not _PORTUGUESE.search(begin + middle)))
+    french = _FRENCH_DENIAL.search(begin + middle)
+    is_denied |= french is not None and french.start() < len(begin)
+    # Within one clause two words may deny once: "no como nunca carne".
+    return is_denied and (has_own_subject or not _NEGATED.search(middle))
+
+
 class Support(Enum):
     """Whether quoted words support a candidate."""
 
@@ -91,7 +161,8 @@ class Quoted:
     `person` and `agent` are the quoted sentences, `turns` what the person said around them, and `answered` what
     an agent said just before them. `last` is the last quoted sentence of a person. `acceptance` is the quoted sentence
     in which, by the candidate, a person accepts the agent's words: empty if it names none. `people` is what people said
-    in the conversation, `everybody` what anyone said in it.
+    in the conversation, `everybody` what anyone said in it. `reversed_quotes` are the quotes of which the rest of the
+    sentence says the opposite.
     """
 
     person: SaidWords
@@ -102,11 +173,29 @@ class Quoted:
     acceptance: str
     people: SaidWords
     everybody: SaidWords
+    reversed_quotes: tuple[str, ...] = ()
 
     @property
     def is_accepted(self) -> bool:
         """Whether a person accepts the agent's quoted words: the candidate names the turn, and its sentence agrees."""
         return bool(self.agent.text) and bool(self.acceptance) and accepts(self.acceptance)
+
+
+def own_words_support(value: str, own: str, pasted: str) -> bool:
+    """Return whether a person's own words support a value of which pasted words were cited too."""
+    own_words, pasted_words, value_words = (
+        {word.casefold() for word in re.findall(r"\w+", composed(text))} for text in (own, pasted, value)
+    )
+    cited = value_words & (pasted_words | own_words)
+    return bool(cited) and cited <= own_words
+
+
+def reversed_quote(value: str, statement: str, quoted: Quoted) -> str | None:
+    """Return a quote of which the rest of its sentence says the opposite and the statement does not, None without."""
+    tells_of_denial = bool(_TELLS_OF_DENIAL.search(plain_text(f"{value}\n{statement}")))
+    return next(
+        (quote for quote in quoted.reversed_quotes if bool(_NEGATED.search(plain_text(quote))) == tells_of_denial), None
+    )
 
 
 def statement_support(value: str, statement: str, others: str, quoted: Quoted) -> Support:

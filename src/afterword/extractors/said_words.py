@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from afterword.facts.words import STOP_WORDS, phrase_pattern, plain_words, terms, word_set
+from afterword.facts.words import MONTHS, STOP_WORDS, WEEKDAYS, phrase_pattern, plain_words, terms, word_set
 from afterword.privacy.normalisation import comparable, visible_text
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|[。！？]|[\r\n]+")
@@ -14,24 +14,8 @@ _LONGEST_SENTENCE = 600
 _SHORTEST_STEM, _SHORTEST_PART = 4, 6
 """The fewest letters by which a word is known from its beginning, and from its place inside a longer word."""
 
-_MONTHS = word_set(
-    """january february march april may june july august september october november december jan feb mar apr jun jul
-    aug sep sept oct nov dec januar februar märz marz maerz mai juni juli oktober dezember enero febrero marzo abril
-    mayo junio julio agosto septiembre octubre noviembre diciembre janvier février fevrier mars avril juin juillet août
-    aout septembre octobre novembre décembre decembre gennaio febbraio aprile maggio giugno luglio settembre
-    ottobre dicembre janeiro fevereiro março marco maio junho julho setembro outubro novembro dezembro januari februari
-    maart mei augustus spring summer autumn winter fall"""
-)
-_WEEKDAYS = word_set(
-    """monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays
-    sundays weekday weekdays weekend weekends montag dienstag mittwoch donnerstag freitag samstag sonntag montags
-    dienstags mittwochs donnerstags freitags samstags sonntags lunes martes miércoles miercoles jueves viernes sábado
-    sabado domingo lundi mardi mercredi jeudi vendredi samedi dimanche lunedì lunedi martedì martedi mercoledì mercoledi
-    giovedì giovedi venerdì venerdi sabato domenica segunda terça terca quarta quinta sexta maandag dinsdag woensdag
-    donderdag vrijdag zaterdag zondag"""
-)
 _TIME_WORDS = phrase_pattern(
-    *sorted(_MONTHS | _WEEKDAYS),
+    *sorted(MONTHS | WEEKDAYS),
     r"today|tonight|tomorrow|yesterday|now|next|last|ago|since|until|till|every|daily|weekly|monthly|yearly|annually",
     r"(?:this|that|the whole|all|in a|per|the same|each) (?:weeks?|days?|months?|years?|hours?|morning|evening)",
     r"o'clock|a\.?m|p\.?m|noon|midnight|half|quarter|midsummer|christmas|easter|new year",
@@ -92,10 +76,10 @@ _DATE = re.compile(
     r"\b\d{4}-\d{1,2}(?:-\d{1,2})?\b|\b\d{1,2}\.\s?\d{1,2}\.(?:\s?\d{2,4})?|\b\d{1,2}/\d{1,2}(?:/\d{2,4})?\b"
     r"|\b\d{1,2}[:.h]\d{2}\b(?:\s?[ap]\.?m\b)?|\b\d{1,2}\s?[ap]\.?m\b"
     rf"|\b(?:\d{{1,2}}(?:st|nd|rd|th|\.|º|er)?"
-    rf"(?:,?\s?(?:to|until|till|-|–|bis|and|und|al?|au|y|e)\s?(?:(?:{_longest_first(_WEEKDAYS)}),?\s)?"
+    rf"(?:,?\s?(?:to|until|till|-|–|bis|and|und|al?|au|y|e)\s?(?:(?:{_longest_first(WEEKDAYS)}),?\s)?"
     rf"\d{{1,2}}(?:st|nd|rd|th|\.)?)?\s"
-    rf"(?:of\s|de\s)?)?(?:{_longest_first(_MONTHS)})\b\.?(?:\s\d{{1,2}}(?:st|nd|rd|th)?\b)?"
-    rf"(?:,?\s(?:de\s)?(?:19|20)\d\d\b)?|\b(?:{_longest_first(_WEEKDAYS)})\b|\b(?:19|20)\d\d\b",
+    rf"(?:of\s|de\s)?)?(?:{_longest_first(MONTHS)})\b\.?(?:\s\d{{1,2}}(?:st|nd|rd|th)?\b)?"
+    rf"(?:,?\s(?:de\s)?(?:19|20)\d\d\b)?|\b(?:{_longest_first(WEEKDAYS)})\b|\b(?:19|20)\d\d\b",
     re.IGNORECASE,
 )
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
@@ -118,13 +102,13 @@ def plain_text(text: str) -> str:
     return comparable(visible_text(_CONTROL.sub(" ", text)))
 
 
-def quoted_sentences(text: str, start: int, end: int) -> str:
-    """Return the sentences of a text that contain `text[start:end]`."""
+def quoted_sentences(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return where the sentences of a text begin and end that contain `text[start:end]`."""
     first, last = max(0, start - _LONGEST_SENTENCE), min(len(text), end + _LONGEST_SENTENCE)
     ends = [match.end() for match in _SENTENCE_END.finditer(text, first, last)]
     begin = max((place for place in ends if place <= start), default=first)
     stop = min((place for place in ends if place >= end), default=last)
-    return text[begin:stop].strip()
+    return begin, stop
 
 
 @dataclass(frozen=True)
@@ -155,6 +139,11 @@ class SaidWords:
         """Return whether these very words were said."""
         plain = " ".join(plain_text(words).casefold().split())
         return bool(plain) and plain in " ".join(self._plain.split())
+
+    def contains_name(self, name: str) -> bool:
+        """Return whether this very name was said, not only as a part of a longer word."""
+        words = r"\s+".join(map(re.escape, plain_text(name).casefold().split()))
+        return re.search(rf"(?<!\w){words}(?!\w)", self._plain) is not None
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -216,7 +205,7 @@ def unsaid_names(text: str, said: SaidWords, known: SaidWords | None = None) -> 
     """
     plain = _DATE.sub(" ", plain_text(text))
     unsaid = [number for number in _numbers(plain) if number not in said.numbers]
-    if len(_GERMAN.findall(plain)) >= _FEWEST_GERMAN:
+    if _is_german(plain):
         return unsaid
     for name in _NAME.finditer(plain):
         words = [word for word in plain_words(name.group()) if _is_name(word)]
@@ -224,6 +213,20 @@ def unsaid_names(text: str, said: SaidWords, known: SaidWords | None = None) -> 
         is_named = known is not None and any(word in said.names for word in words) and all(map(known.has, missing))
         unsaid += [] if is_named else missing
     return unsaid
+
+
+def _is_german(text: str) -> bool:
+    """Return whether a text has words that only German has."""
+    return len(_GERMAN.findall(text)) >= _FEWEST_GERMAN
+
+
+def unsaid_subject_names(subject: str, statement: str, said: SaidWords) -> list[str]:
+    """Return the names in the subject of a statement that were not said. Its first word may be a name too.
+
+    A German statement about words of another language has a subject whose nouns nobody said: it is not checked.
+    """
+    is_translated = _is_german(statement) and not _is_german(said.text)
+    return [] if is_translated or _is_german(subject) else unsaid_names(f"- {subject}", said)
 
 
 def _content(plain: str) -> list[str]:

@@ -54,6 +54,11 @@ def folded(text: str) -> str:
     return " ".join(composed(text).casefold().split())
 
 
+def snake_case(text: str) -> str:
+    """Return the words of a text in lower case, joined by underscores."""
+    return re.sub(r"[\W_]+", "_", composed(text).casefold()).strip("_")
+
+
 def word_set(text: str) -> frozenset[str]:
     """Return the words of a list that is written as one text."""
     return frozenset(text.split())
@@ -99,3 +104,31 @@ _stemmer = _Stemmer()
 @lru_cache(maxsize=50_000)
 def _term(word: str) -> str:
     return "" if word in STOP_WORDS else _stemmer.stem(word) or word
+
+
+MONTHS = word_set(
+    """january february march april may june july august september october november december jan feb mar apr jun jul
+    aug sep sept oct nov dec januar februar märz marz maerz mai juni juli oktober dezember enero febrero marzo abril
+    mayo junio julio agosto septiembre octubre noviembre diciembre janvier février fevrier mars avril juin juillet août
+    aout septembre octobre novembre décembre decembre gennaio febbraio aprile maggio giugno luglio settembre
+    ottobre dicembre janeiro fevereiro março marco maio junho julho setembro outubro novembro dezembro januari februari
+    maart mei augustus spring summer autumn winter fall"""
+)
+WEEKDAYS = word_set(
+    """monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays
+    sundays weekday weekdays weekend weekends montag dienstag mittwoch donnerstag freitag samstag sonntag montags
+    dienstags mittwochs donnerstags freitags samstags sonntags lunes martes miércoles miercoles jueves viernes sábado
+    sabado domingo lundi mardi mercredi jeudi vendredi samedi dimanche lunedì lunedi martedì martedi mercoledì mercoledi
+    giovedì giovedi venerdì venerdi sabato domenica segunda terça terca quarta quinta sexta maandag dinsdag woensdag
+    donderdag vrijdag zaterdag zondag"""
+)
+_DAY = re.compile(
+    r"\b(?:\d{4}-\d\d-\d\d|\d{1,2}[./]\s?\d{1,2}[./]|(?:19|20)\d\d|(?:\d{1,2}(?:\.|st|nd|rd|th)? (?:of |de )?)?"
+    rf"(?:{'|'.join(sorted(MONTHS | WEEKDAYS, key=len, reverse=True))})\b(?: \d{{1,2}}\b)?)",
+    re.IGNORECASE,
+)
+
+
+def named_days(text: str) -> frozenset[str]:
+    """Return the days, weekdays, months and years that a text names, as it names them."""
+    return frozenset(match.group().casefold() for match in _DAY.finditer(text))

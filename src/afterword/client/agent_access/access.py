@@ -21,7 +21,7 @@ from afterword.facts.findings import AgentFinding
 from afterword.facts.owners import is_generic
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import SourceTurn
-from afterword.facts.words import folded
+from afterword.facts.words import folded, snake_case
 from afterword.store import requests
 from afterword.store.entered_statements import Entry
 from afterword.store.findings.saved_findings import SavedFinding
@@ -184,7 +184,6 @@ class AgentAccess:
         `about` is whom it is about, by default the owner of the memory. Its status is `DONE`, without a run, if the
         same sentence holds already. Raises `ArgumentInvalid`.
         """
-        from afterword.extractors.grounding import snake_case
         from afterword.extractors.slot_relation import relation
 
         statement = checked_text("statement", statement)

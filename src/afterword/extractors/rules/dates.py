@@ -33,9 +33,13 @@ _TAIL = re.compile(
     r"|(?<!until )(?<!till )(?<!from )(?<!of )(?<!on )(?<!starting )(?=tomorrow$))(?P<day>.+)"
 )
 _LASTING = re.compile(
-    r"(?i)\b(?:live|stay|work|study|studie)s?\b|(?:\b(?:am|are|is)|'(?:m|re|s)) (?:in|at|away|off|closed)\b"
+    r"(?i)\b(?:stays?|(?<!\bwill )(?:live|work|study|studie)s?)\b|"
+    r"(?:\b(?:am|are|is)|'(?:m|re|s)) (?:in|at|away|off|closed)\b"
 )
-"""A clause that tells what is so, and not what begins: "in May" is then the whole of May."""
+"""A clause that tells what is so, and not what begins: "in May" is then the whole of May.
+
+Who "will work" somewhere in May begins then.
+"""
 _NEAREST_PAST = timedelta(days=60)
 
 

@@ -27,7 +27,7 @@ _ADDS_NOTHING = re.compile(r"(?i)that's (?:over|all)|thanks|thank you|(?:I|we) (
 class RulesExtractor:
     """Proposes facts by English rules. It finds less than a model does, and seldom proposes what was not said."""
 
-    version = "rules-2"
+    version = "rules-3"
 
     async def extract(self, window: Window) -> Extraction:
         """Return the candidates that the rules find in people's turns. It reads English only and costs nothing."""
