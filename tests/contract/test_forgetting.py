@@ -14,6 +14,7 @@ from afterword import record_session, resume
 from afterword.errors import NotFound
 from afterword.extractors.rules import RulesJudge
 from afterword.extractors.testing import OracleExtractor
+from afterword.facts.assertions import Relation, SpeechAct, Verdict
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
@@ -25,6 +26,7 @@ from afterword.store.entered_statements import Entry
 from afterword.store.forgetting import erasure as forgetting
 from afterword.store.forgetting.erasure import Erasure, ErasureWork, Receipt
 from deciding_words import find
+from kept import run, stated
 
 LENA, TOM = Scope.user("lena"), Scope.user("tom")
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
@@ -257,3 +259,28 @@ async def test_a_forgotten_session_that_goes_on_keeps_only_what_is_new(store: St
     kept = await everything(store)
     assert "gnarlsburg" not in kept
     assert "oolong" not in kept
+
+
+async def test_a_fact_that_stays_is_not_counted_as_forgotten(store: Store) -> None:
+    """One of the two statements of a fact was asked to be forgotten, before the other was made."""
+    told = stated("Lena lives in Gnarlsburg.", 1, attribute="home", value="Gnarlsburg")
+    asked = stated("Forget where Lena lives.", 2, attribute="home", value="", act=SpeechAct.ERASE)
+    again = stated("Lena lives in the old town.", 3, attribute="home", value="old town")
+    tea = stated("Lena likes tea.", 4, attribute="drink", value="tea")
+    no_tea = stated("Forget the tea.", 5, attribute="drink", value="tea", act=SpeechAct.ERASE)
+    run(
+        store,
+        "session:a",
+        (told, asked, again, tea, no_tea),
+        (
+            Verdict(told.id, asked.id, Relation.RETRACTS, "asked", "test"),
+            Verdict(told.id, again.id, Relation.SAME, "the same", "test"),
+            Verdict(tea.id, no_tea.id, Relation.RETRACTS, "asked", "test"),
+        ),
+    )
+    assert set(await held(store)) == {"old town"}
+    receipt = await forgetting.forget_requested_statements(store, LENA, at=NOW, is_preview=True)
+    assert receipt is not None
+    assert receipt.erased["facts"] == 1, "the tea"
+    await forgetting.forget_requested_statements(store, LENA, at=NOW)
+    assert set(await held(store)) == {"old town"}

@@ -170,3 +170,19 @@ async def test_of_several_people_only_the_owner_is_told(store: Store) -> None:
     assert names(await lines(store, "What does the violin need?"), "strings")
     await keep(store, humans=("mara", "tom"))
     assert await lines(store, "What does the violin need?") == []
+
+
+async def test_a_turn_of_somebody_else_is_no_context_of_the_owners(store: Store) -> None:
+    said = (
+        Turn(1, "tom", Role.HUMAN, "My rash is back, shall we take the ferry?", NOON),
+        Turn(2, "lena", Role.HUMAN, "Yes, the ferry.", NOON),
+        Turn(3, "assistant", Role.AGENT, "From which harbour does the ferry leave?", NOON),
+        Turn(4, "lena", Role.HUMAN, "That ferry leaves from Hirtshals.", NOON),
+    )
+    with store.writing() as transaction:
+        transcript = Transcript(said, "test", ("tom", "lena"))
+        sessions.save_transcript(transaction, LENA, "s9", transcript, NOON, is_done=True)
+    told = names(await lines(store, "the ferry?"), "ferry")
+    assert any(line.endswith('lena: "Yes, the ferry."') for line in told), told
+    assert any("From which harbour" in line for line in told), "an agent's turn is context"
+    assert not names(told, "rash")

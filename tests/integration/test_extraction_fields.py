@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import zlib
 from datetime import UTC, datetime
@@ -18,7 +19,7 @@ from afterword.extractors.named_secrets import MOST_NAMED, NamedSecrets, masked_
 from afterword.extractors.testing import Reply, ScriptedEndpoint, facts_reply
 from afterword.facts.assertions import Assertion, Kind
 from afterword.facts.transcripts import Role, Turn
-from afterword.store import lookup, runs
+from afterword.store import lookup, runs, sessions
 from afterword.store.database.engine import Store
 from afterword.store.tables import RunRow
 
@@ -51,7 +52,7 @@ def fact(value: str, statement: str, *cited: tuple[int, str], **more: Any) -> Ca
 
 
 async def process(store: Store, reply: Reply, *messages: str, prompt: str = PROMPT, **more: Any) -> SessionOutcome:
-    saved = Saved(MIRA, "monday", state=state(*messages), started_at=MONDAY)
+    saved = Saved(MIRA, "monday", state=state(*messages) if messages else None, started_at=MONDAY)
     with ScriptedEndpoint(lambda request: reply) as endpoint:
         async with ModelClient(
             ModelSettings("scripted", endpoint.base_url, max_retries=0, mode="json_schema")
@@ -229,3 +230,47 @@ def test_new_words_are_not_masked_where_a_secret_was_masked_in_a_turn_that_is_go
     secrets.add([Citation(turn=1, quote="Ab7-kiwi-33")], stored)
     fresh = [stored[1], Turn(2, "user", Role.HUMAN, "The code for the door is on the fridge, as always.")]
     assert list(masked_again(fresh, secrets.masked_turns(stored))) == fresh
+
+
+async def keep_state(store: Store, *messages: str) -> None:
+    saved: dict[str, Any] = state(*messages)
+    call = {"content": [{"id": "1", "name": "open", "arguments": json.dumps({"code": "\nZz7-quartz-19"})}]}
+    saved["llm_context"]["messages"].append({**call, "type": "AssistantMessage", "source": "helper"})
+    with store.writing() as transaction:
+        sessions.save_state(transaction, MIRA, "monday", component="agent", state=saved, at=MONDAY, humans=["user"])
+
+
+def kept_state(store: Store) -> dict[str, Any]:
+    with store.reading() as transaction:
+        return sessions.load_state(transaction, MIRA, "monday", "agent")
+
+
+async def test_a_named_secret_is_masked_in_the_saved_state_too(store: Store) -> None:
+    talk = (LOCKER, "agent: I noted Zz7-quartz-19.", "Then I moved to Freiburg.")
+    await keep_state(store, *talk)
+    before = kept_state(store)
+    await process(store, named((1, "Zz7-quartz-19"), (1, "Freiburg"), facts=()))
+    after = kept_state(store)
+    assert "quartz" not in json.dumps(after)
+    messages = [message["content"] for message in after["llm_context"]["messages"]]
+    mask = "[redacted: named secret]"
+    assert messages[:3] == [
+        LOCKER.replace("Zz7-quartz-19", mask).replace("Freiburg", mask),
+        f"I noted {mask}.",
+        talk[2],
+    ]
+    assert json.loads(messages[3][0]["arguments"]) == {"code": f"\n{mask}"}
+    shape = [sorted(message) for message in before["llm_context"]["messages"]]
+    assert [sorted(message) for message in after["llm_context"]["messages"]] == shape
+    assert (await process(store, facts_reply())).usage.calls == 0, "it is unchanged when it is read again"
+    # An agent that goes on still knows the secret, and saves it again.
+    await keep_state(store, *talk, "Bye.")
+    await process(store, facts_reply())
+    assert "quartz" not in json.dumps(kept_state(store)) + await stored_words(store)
+
+
+async def test_a_state_without_a_named_secret_stays_as_it_is(store: Store) -> None:
+    await keep_state(store, "I live in Freiburg.")
+    before = kept_state(store)
+    await process(store, named((1, "nicely"), facts=()))
+    assert kept_state(store) == before

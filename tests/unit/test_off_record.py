@@ -172,3 +172,52 @@ def test_words_in_capitals_and_common_words_hide_no_answers() -> None:
     )
     turns = [Turn(number, "user", role, text, None) for number, (text, role) in enumerate(said, 1)]
     assert hide_off_record(turns, Markers())[3].text == "The weather is fine, off and on."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mijn oma kan niets onthouden.",
+        "Mijn oma kan dat niet onthouden.",
+        "Ik kan dat niet onthouden, mijn geheugen is slecht.",
+        "Mijn man moet dat niet onthouden.",
+        "De camera kon dit niet opslaan.",
+        "Meine Oma kann sich das nicht merken.",
+        "Ich kann mir das nicht merken.",
+        "Sie hat sich nichts gemerkt.",
+        "Sie will das nicht aufschreiben.",
+        "Mein Mann möchte das nicht aufzeichnen.",
+        "My grandma can't remember this.",
+        "My phone did not save that.",
+        "Ma grand-mère ne note pas ça.",
+        "Il ne peut rien retenir, il a 90 ans.",
+        "Je ne garde pas cela.",
+        "Mi abuela no puede recordar eso.",
+        "Mia nonna non può ricordare questo.",
+        "Minha avó não guarda isso.",
+        "O meu telefone não grava isto.",
+    ],
+)
+def test_who_else_keeps_nothing_asks_for_nothing(text: str) -> None:
+    assert MARKERS.read(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Dit niet onthouden: ik ben ziek.",
+        "Kan je dat niet onthouden?",
+        "Je moet dat niet onthouden.",
+        "Das bitte nicht merken, ich bin krank.",
+        "Könnten Sie das nicht speichern?",
+        "Du sollst das nicht aufschreiben.",
+        "S'il te plaît ne note pas ça.",
+        "Surtout n'enregistre pas cela.",
+        "Tu ne notes pas ça.",
+        "Il ne faut pas noter ça.",
+        "Por favor não guarda isso.",
+        "Não grava isto.",
+    ],
+)
+def test_who_asks_the_assistant_is_off_the_record(text: str) -> None:
+    assert MARKERS.read(text) is RecordChange.THIS

@@ -5,16 +5,20 @@ A model may be wrong or misled. So only a few words that stand in the cited turn
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.quote_search import find_quote
 from afterword.extractors.transcript_union import common_stretches
 from afterword.facts.transcripts import Turn
+from afterword.normal_form import composed
 from afterword.privacy.redaction import MASK, mask_for
 from afterword.privacy.secret_values import is_distinct
+from afterword.privacy.state_keys import NEVER_MASKED
 
 NAMED_SECRET = mask_for("named secret")
 MOST_NAMED = 20
@@ -22,6 +26,9 @@ MOST_NAMED = 20
 
 _SHORTEST, _LONGEST, _MOST_WORDS = 4, 200, 4
 _FEWEST_LETTERS_AROUND = 12
+_SHORTEST_PART = 20
+"""A string of a saved state with so many characters is a part of a turn if it stands in its text."""
+_DEEPEST_JSON = 3
 _PLAIN_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
@@ -119,6 +126,47 @@ def masked_again(fresh: Sequence[Turn], stored: Sequence[Turn]) -> tuple[Turn, .
     )
 
 
+def mask_named_in_state(state: Mapping[str, Any], masked_texts: Mapping[str, str]) -> dict[str, Any]:
+    """Return a saved state without the secrets that were masked in turns.
+
+    `masked_texts` maps the texts of these turns to the masked texts. A secret that could be a plain word is masked in
+    the text of its turn only.
+    """
+    hidden = {text: words for text, masked in masked_texts.items() if (words := _hidden_words(masked, text))}
+    distinct = {word for words in hidden.values() for word in words if is_distinct(word)}
+
+    def mask(text: str) -> str:
+        is_part = len(text) >= _SHORTEST_PART
+        own = {
+            word
+            for turn, words in hidden.items()
+            if composed(text) == turn or (is_part and text in turn)
+            for word in words
+        }
+        secrets = own | distinct
+        return _pattern(secrets).sub(lambda match: match["mask"] or NAMED_SECRET, text) if secrets else text
+
+    return {name: _with_masked_strings(value, mask, name) for name, value in state.items()}
+
+
+def _with_masked_strings(value: Any, mask: Callable[[str], str], key: str = "", depth: int = 0) -> Any:
+    """Return a value of a state with its strings masked. JSON in a string stays valid. Names and ids are left."""
+    if isinstance(value, Mapping):
+        return {name: _with_masked_strings(inner, mask, str(name), depth) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_masked_strings(inner, mask, key, depth) for inner in value]
+    if not isinstance(value, str) or key in NEVER_MASKED:
+        return value
+    if value[:1] in ("{", "[") and depth < _DEEPEST_JSON:
+        try:
+            parsed = json.loads(value)
+        except (ValueError, RecursionError):
+            return mask(value)
+        masked = _with_masked_strings(parsed, mask, "", depth + 1)
+        return value if masked == parsed else json.dumps(masked, ensure_ascii=False)
+    return mask(value)
+
+
 def _possible_places(place: int, earlier: Turn, start: int, end: int, new_start: int, new_end: int) -> list[int]:
     """Return where a stored turn may stand in a new reading, the likeliest place first.
 
@@ -155,4 +203,6 @@ def _may_be_masked(secret: str, text: str) -> bool:
 
 def _pattern(secrets: Iterable[str]) -> re.Pattern[str]:
     longest_first = sorted(secrets, key=lambda secret: (-len(secret), secret))
-    return re.compile(rf"(?P<mask>{MASK.pattern})|(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)")
+    # In JSON the letter before a word may be that of a line break.
+    begin = r"(?:(?<!\w)|(?<=\\[nrt]))"
+    return re.compile(rf"(?P<mask>{MASK.pattern})|{begin}(?:{'|'.join(map(re.escape, longest_first))})(?!\w)")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from functools import partial
 from pathlib import Path
@@ -79,13 +79,17 @@ class StoredSession:
 
 @dataclass(frozen=True, slots=True)
 class PreparedSession:
-    """A session before extraction: its windows, and the key of each."""
+    """A session before extraction: its windows, and the key of each.
+
+    `masked_texts` maps the texts of turns in which secrets were masked that a model named to the masked texts.
+    """
 
     stored: StoredSession
     transcript: Transcript
     owners: tuple[str, ...]
     windows: Sequence[Window]
     keys: tuple[str, ...]
+    masked_texts: Mapping[str, str] = field(default_factory=dict)
 
 
 @telemetry.staged(Stage.READ)
@@ -95,9 +99,9 @@ async def prepare_session(store: Store, saved: Saved, version: str) -> PreparedS
     Raises a `ReadError` if the state cannot be read, and `SourceInvalid` if the session has no times.
     """
     stored = await store.read(partial(_read_stored, saved, store.zone))
-    transcript = _joined_transcript(store, saved, stored)
+    transcript, masked_texts = _joined_transcript(store, saved, stored)
     owners = find_owners(transcript.humans, transcript.assumed, saved.scope)
-    prepared = _in_windows(PreparedSession(stored, transcript, owners, (), ()), version)
+    prepared = _in_windows(PreparedSession(stored, transcript, owners, (), (), masked_texts), version)
     telemetry.note(turns=len(transcript.turns), windows=len(prepared.windows), layout=transcript.layout)
     return prepared
 
@@ -107,8 +111,14 @@ def without_named_secrets(prepared: PreparedSession, named: NamedSecrets, versio
     turns = named.masked_turns(prepared.transcript.turns)
     if turns == prepared.transcript.turns:
         return prepared
+    newly_masked = _changed_texts(prepared.transcript.turns, turns)
+    again = {text: newly_masked.get(masked, masked) for text, masked in prepared.masked_texts.items()}
     transcript = with_privacy_counts(replace(prepared.transcript, turns=turns))
-    return _in_windows(replace(prepared, transcript=transcript), version)
+    return _in_windows(replace(prepared, transcript=transcript, masked_texts=newly_masked | again), version)
+
+
+def _changed_texts(turns: Sequence[Turn], masked: Sequence[Turn]) -> dict[str, str]:
+    return {turn.text: after.text for turn, after in zip(turns, masked, strict=True) if turn.text != after.text}
 
 
 def _in_windows(prepared: PreparedSession, version: str) -> PreparedSession:
@@ -160,11 +170,12 @@ def _changing_fields(saved: Saved, transaction: Session) -> dict[str, Any]:
     }
 
 
-def _joined_transcript(store: Store, saved: Saved, stored: StoredSession) -> Transcript:
+def _joined_transcript(store: Store, saved: Saved, stored: StoredSession) -> tuple[Transcript, dict[str, str]]:
+    """Return the transcript of a session, and the texts in which named secrets were masked again with the new ones."""
     privacy, row, zone = store.privacy, stored.row, stored.zone
     before = list(privacy.mask_turns(stored.turns))  # an older version may have stored them unmasked
     if saved.reread and row is not None:
-        return with_privacy_counts(localise_turns(sessions.stored_transcript(before, row), zone))
+        return with_privacy_counts(localise_turns(sessions.stored_transcript(before, row), zone)), {}
     humans = (*saved.humans, *(row.humans if row else ()))
     fresh = (
         read_file(saved.path, humans=humans, privacy=privacy, zone=zone)
@@ -174,11 +185,11 @@ def _joined_transcript(store: Store, saved: Saved, stored: StoredSession) -> Tra
     started, ended, written = (at and in_zone(at, zone) for at in (saved.started_at, saved.ended_at, saved.file_time))
     timed = date_turns(fresh, started_at=started, ended_at=ended, file_time=written)
     timed = stored.forgotten.transcript(fresh, timed, before)
-    timed = replace(timed, turns=masked_again(timed.turns, before))
+    unmasked, timed = timed.turns, replace(timed, turns=masked_again(timed.turns, before))
     basis = TimeBasis(row.time_basis) if row and row.time_basis else None
     joined = unite_readings(before, basis, timed, assumed=row.assumed if row else ())
     if any(turn.said_at is None for turn in joined.turns):
         raise SourceInvalid(
             f"session {saved.session_id!r} carries no times; give started_at in a manifest, or a file time"
         )
-    return with_privacy_counts(localise_turns(joined, zone))
+    return with_privacy_counts(localise_turns(joined, zone)), _changed_texts(unmasked, timed.turns)

@@ -21,6 +21,7 @@ from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Extractor, Usage
 from afterword.extractors.grounding import Grounding
 from afterword.extractors.judge import Judge
+from afterword.extractors.named_secrets import mask_named_in_state
 from afterword.facts.assertions import Assertion
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.removals import held_reason
@@ -366,9 +367,12 @@ class _Processing:
         """Store the turns of the session and return its key. It stays queued if its state was saved again meanwhile."""
         scope, session_id = self.saved.scope, self.saved.session_id
         is_done = sessions.state_saved_at(transaction, scope, session_id) == prepared.stored.state_saved_at
-        return sessions.save_transcript(
-            transaction, scope, session_id, prepared.transcript, self.clock(), is_done=is_done
-        )
+        transcript, at = prepared.transcript, self.clock()
+        key = sessions.save_transcript(transaction, scope, session_id, transcript, at, is_done=is_done)
+        if prepared.masked_texts:
+            mask = partial(mask_named_in_state, masked_texts=prepared.masked_texts)
+            sessions.rewrite_state(transaction, key, mask)
+        return key
 
     def _outcome(
         self, prepared: PreparedSession, run_id: int, readings: Sequence[WindowReading], decision: _Decision

@@ -86,6 +86,15 @@ _FORGET = re.compile(
 _SECRET_NAMED = re.compile(r"\bcode d(?:e|u)\b|mot de passe|\bmdp\b|\bclave\b|contraseña|\bsenha\b|palavra-passe")
 _NOTHING = re.compile(r"\b(?:forget|delete|erase|remove|wipe) nothing\b")
 
+# "Er kann sich das nicht merken" and "il ne note pas ça" tell of somebody, and ask the assistant for nothing.
+_CLAUSE = re.compile(r"[^.,;:!?()\n]*\Z")
+_IN_INFINITIVE = re.compile(r"\bn(?:icht|iet)\b")
+_IS_ABLE = re.compile(r"\b(?:kann|konnten?|kan|kon|konden)\b(?! (?:je|jij|u|man|men)\b)")
+_OBLIGED = re.compile(r"\b(?:will|wollte|möchte|wird|würde|muss|musste|hat|wil|wilde|moet|moest|zal|zou|heeft)\b")
+_NOT_OF_OTHERS = re.compile(r"\b(?:ich|wir|(?<!mijn )(?<!de )man|du|ihr|ik|wij|we|men|je|jij|jullie|u)\b")
+_FINITE = re.compile(r"n(?:e |')(?:le |la |l')?(?:note|garde|enregistre|mémorise|conserve) pas|não (?:guarda|grava)\b")
+_ADDRESSED = frozenset("tu vous você mas mais surtout alors donc então".split())
+
 
 class RecordChange(Enum):
     """What a person's turn requests: hide this turn, go off the record, or return to the record."""
@@ -183,8 +192,9 @@ def _wish_change(text: str) -> RecordChange | None:
     if phrase := PHRASES.search(text):
         return _aside_change(text, phrase.span())
     wish = next(wish_clauses(text), None)
-    if wish is None and (plain := PLAIN_WISHES.search(text)):
-        wish = plain.span()
+    if wish is None:
+        plain = (match.span() for match in PLAIN_WISHES.finditer(text) if not _is_of_somebody(match))
+        wish = next(plain, None)
     # Who asks for something to be forgotten must be heard. A wish about a secret is fulfilled by masking it.
     if wish is None:
         return None
@@ -193,6 +203,16 @@ def _wish_change(text: str) -> RecordChange | None:
     names_secret = _SECRET_NAMED.search(around[0]) and re.search(r"\d", around[0])
     is_about_secret = any("[redacted: " in part for part in around) or names_secret
     return None if is_to_forget or is_about_secret else _aside_change(text, wish)
+
+
+def _is_of_somebody(wish: re.Match[str]) -> bool:
+    """Return whether the words before a wish in its clause say who does not keep it: somebody but the assistant."""
+    clause = _CLAUSE.search(wish.string, max(0, wish.start() - 300), wish.start())
+    before = clause.group() if clause else ""
+    if _IN_INFINITIVE.search(wish.group()):
+        return bool(_IS_ABLE.search(before) or (_OBLIGED.search(before) and not _NOT_OF_OTHERS.search(before)))
+    words = re.findall(r"[^\W_]+", before)
+    return bool(_FINITE.match(wish.group())) and any(word not in _LEAD_WORDS | _ADDRESSED for word in words)
 
 
 def _is_only_mentioned(before: str, after: str, *, is_initial: bool) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -108,6 +108,14 @@ def load_state(transaction: Session, scope: Scope, session_id: str, component: s
     if component is not None and stored.component != component:
         raise StateConflict(_mismatch_message(scope, session_id, stored.component, component))
     return unpack_state(stored.content)
+
+
+def rewrite_state(transaction: Session, key: int, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Store what `change` returns for the saved state of the session with this key, if it has one."""
+    stored = transaction.get(StateRow, key)
+    if stored is not None and (changed := change(state := unpack_state(stored.content))) != state:
+        stored.content = pack_state(changed)
+        transaction.add(stored)
 
 
 def state_saved_at(transaction: Session, scope: Scope, session_id: str) -> datetime | None:

@@ -25,6 +25,13 @@ _WORD = re.compile(r"[^\W_]+")
 _CLOSING = re.compile(r"\s*(?:[:)\]–—]|-\s)")
 _CONTRACTIONS = re.compile(r"\b(do|did|is|are|should|would|could|must|need|have|wo|ca|can)n['’]?t\b")
 _SHARED = re.compile(r"\b(?:(?:can|could|may|shall) we|let us|let['’]s)\b")
+_PERSON = re.compile(
+    r"\bsie (?:kann|konnte|will|wollte|möchte|mochte|wird|würde|muss|musste|soll|hat|hatte)\b"
+    r"|\b(?:kann|konnte|will|wollte|möchte|mochte|wird|würde|muss|musste|soll|hat|hatte) sie\b"
+    r"|(?<!\bs )\bil (?:ne? )?(?!(?:ne?|faut|fallait|faudrait|vaut|vaudrait|est|était|serait|suffit|reste|y|te|vous)\b)"
+    r"(?!\w+ (?:(?:rien|pas) )?(?:rester|y|avoir)\b)"
+)
+"""A third person in words that otherwise address the assistant or nobody: "sie" with a verb in the singular, "il"."""
 _POINTING = "this"
 _REQUESTING = frozenset("do please bitte kindly just never treat surtout que che".split())
 _YOURS = frozenset(
@@ -83,7 +90,7 @@ def _is_wish(clause: str, language: WishWords, *, points: bool, is_single: bool)
     words = language.saying.sub(_POINTING, plain).split()
     if not 1 < len(words) <= _LONGEST:
         return False
-    if _FILE.search(plain) or not _are_known(words, language, is_single=is_single):
+    if _FILE.search(plain) or _PERSON.search(plain) or not _are_known(words, language, is_single=is_single):
         return False
     if not (points or _POINTING in words or language.has("pointing", words)):
         return False

@@ -391,7 +391,7 @@ async def forget_requested_statements(
 
     def work(erasure: Erasure) -> None:
         requested = ids(erasure.transaction)
-        hidden_facts.update(targets.first_said_ids(erasure.transaction, scope, requested))
+        hidden_facts.update(targets.hidden_fact_ids(erasure.transaction, scope, requested))
         erasure.forget_statements(requested)
 
     receipt = await erase_in_scope(store, scope, work, at=at, is_preview=is_preview)

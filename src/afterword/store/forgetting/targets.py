@@ -154,7 +154,7 @@ def fact_members(transaction: Session, scope_id: int) -> dict[str, set[str]]:
     return members
 
 
-def first_said_ids(transaction: Session, scope: Scope, ids: Collection[str]) -> set[str]:
-    """Return the first-said statement of each fact to which some statements belong, hidden facts included."""
-    pairs = lookup.read_knowledge(transaction, scope).judged_pairs(ids)
-    return {pairs.roots[id_] for id_ in ids if id_ in pairs.by_id and pairs.by_id[id_].act is SpeechAct.STATE}
+def hidden_fact_ids(transaction: Session, scope: Scope, hidden: Collection[str]) -> set[str]:
+    """Return the first-said statement of each fact of which all statements are hidden."""
+    members = lookup.read_knowledge(transaction, scope).judged_pairs(hidden).members
+    return {root for root, statements in members.items() if all(said.id in hidden for said in statements)}

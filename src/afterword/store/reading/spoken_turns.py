@@ -86,18 +86,25 @@ def _rows_of(connection: Connection, now: Version, sessions: Collection[str], kn
 def _spoken(
     rows: Iterable[Plain], scope: Scope, *, with_others: bool
 ) -> tuple[list[StoredTurn], dict[str, dict[int, SourceTurn]]]:
-    """Return the turns of the owner or of all people, and the turn before each, by session and number."""
+    """Return the turns of the owner or of all people, and the turn before each, by session and number.
+
+    The turn before is an agent's, or that of somebody whose turns are returned too.
+    """
     turns: list[StoredTurn] = []
     before: dict[str, dict[int, SourceTurn]] = {}
     former: Plain | None = None
     for row in rows:
         key, session_id, humans, assumed, number, speaker, *_, role = row
-        if role == Role.HUMAN and (with_others or speaker in _owners(humans, assumed, scope)):
+        is_of_person = role == Role.HUMAN
+        if is_of_person and not (with_others or speaker in _owners(humans, assumed, scope)):
+            former = None
+            continue
+        if is_of_person:
             turns.append(StoredTurn(row[:-1]))
-            if former is not None and (former[0], former[4]) == (key, number - 1):
-                said_at = said_at_of(former[6], former[7])
-                turn = SourceTurn(former[1], former[4], former[5], said_at, former[8], shown=former[9])
-                before.setdefault(session_id, {})[number] = turn
+        if is_of_person and former is not None and (former[0], former[4]) == (key, number - 1):
+            said_at = said_at_of(former[6], former[7])
+            turn = SourceTurn(former[1], former[4], former[5], said_at, former[8], shown=former[9])
+            before.setdefault(session_id, {})[number] = turn
         former = row
     return turns, before
 
