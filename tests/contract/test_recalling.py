@@ -30,6 +30,7 @@ from afterword.recall.vectors import EmbeddingUnavailable, Vector
 from afterword.store import ledger, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.proposals import Proposal, WindowReading
+from afterword.store.reading.fact_rows import StoredFact
 from afterword.store.reading.recall import Recall, recall, search
 from afterword.store.reading.scope_vectors import refresh_vectors
 from afterword.store.reading.view_cache import ViewCache, view_cache_of
@@ -242,6 +243,24 @@ async def test_a_view_takes_about_the_memory_that_it_says(store: Store) -> None:
     finally:
         tracemalloc.stop()
     assert taken / 4 < view.memory_bytes < taken
+
+
+async def test_what_is_kept_of_a_fact_counts_too(store: Store) -> None:
+    statements = [stated(number, f"Lena rode her tandem to village {number}.") for number in range(300)]
+    await keep(store, *statements)
+    view = await ViewCache().view(store, LENA, LATER)
+    before = view.memory_bytes
+    tracemalloc.start()
+    try:
+        for stored in view.served_units():
+            if isinstance(stored, StoredFact):
+                assert stored.history(LENA).id == stored.id
+                assert stored.value_words
+        assert view.lists.counts.by_status
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken / 2 < view.memory_bytes - before < 2 * taken
 
 
 async def test_a_limit_counts_only_what_is_asked_for(store: Store) -> None:

@@ -82,6 +82,35 @@ async def test_an_edited_rule_keeps_its_exceptions_and_an_edited_exception_its_r
     assert await rules(store) == {seven: [LATE.statement], LATE.statement: []}
 
 
+@pytest.mark.parametrize("is_change", [False, True], ids=["wrong from the start", "held until now"])
+@pytest.mark.parametrize(
+    ("words", "keeps_days"),
+    [
+        ("In the week of the fair the shop is open until 9.", True),
+        ("In the fair week the shop is open until 8.", True),
+        ("In the week from 12 May the shop is open until 8.", False),
+    ],
+)
+async def test_an_edited_exception_keeps_its_days_unless_the_words_name_others(
+    store: Store, is_change: bool, words: str, keeps_days: bool
+) -> None:
+    fair = stated(
+        "In the week of the fair the shop is open until 8.",
+        4,
+        valid_from=datetime(2098, 5, 4, tzinfo=UTC),
+        valid_to=datetime(2098, 5, 10, 23, 59, 59, tzinfo=UTC),
+    )
+    run(store, "session:a", (HOURS, fair), (Verdict(HOURS.id, fair.id, Relation.EXCEPTS, "a week", "test"),))
+    meant = reviews.Wording(statement=words)
+    await reviews.edit_fact(store, LENA, fair.id, meant, is_change=is_change, at=SAID_AT + timedelta(days=1))
+    assert await rules(store) == {HOURS.statement: [words], words: []}
+    (edited,) = [fact for fact in await facts_of(store) if fact.statement == words]
+    if keeps_days:
+        assert (edited.valid_from, edited.valid_to) == (fair.valid_from, fair.valid_to)
+    else:
+        assert edited.valid_to is None
+
+
 async def rules(store: Store) -> dict[str, list[str]]:
     """Return the facts that hold, each with its exceptions."""
     held = [fact for fact in await facts_of(store) if fact.is_served]

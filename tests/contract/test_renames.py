@@ -11,6 +11,7 @@ import pytest
 from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import OtherNames, Pair
 from afterword.facts.assertions import OWNER, Assertion, Authority, Relation, SpeechAct, Verdict
+from afterword.facts.fact import Status
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.renames import told_under_current_names
 from afterword.facts.validity.timeline import fact_histories, facts_at
@@ -19,6 +20,7 @@ from afterword.store import ledger
 from afterword.store.database.engine import Store
 from afterword.store.entries import withdraw_everything
 from afterword.store.reading.recall import recall, search
+from afterword.store.reading.view_cache import view_cache_of
 from afterword.store.requests import PersonQuote, RequestStatus, request_withdrawal
 from kept import LENA, SAID_AT, facts_of, run, stated
 
@@ -253,3 +255,16 @@ async def test_what_is_limited_to_a_renamed_project_can_be_withdrawn(store: Stor
     word = PersonQuote("I drink no tea any more.", "user")
     await request_withdrawal(store, LENA, fact, word=word, at=SAID_AT + timedelta(days=1))
     assert tea.statement not in await told(store)
+
+
+async def test_a_fact_that_may_be_about_several_people_is_reviewed_under_the_names_that_hold_now(store: Store) -> None:
+    names = ("Max Weber", "Max Huber")
+    people = [stated(f"{name} rows.", number, subject=name) for number, name in enumerate(names, 10)]
+    unclear = stated("Max works for Harrow Street Holdings.", 12, subject="Max")
+    married = stated("Max Weber is called Max Keller now.", 13, subject="Max Keller", former_name="Max Weber")
+    run(store, "session:a", (*people, unclear, RENAMED, married))
+    view = await view_cache_of(store).view(store, LENA, datetime.now(UTC))
+    [pending] = view.lists.waiting.pending
+    assert pending.statement == "Max works for Larkfield."
+    assert "Max Weber" not in pending.may_be
+    assert [pending] == [fact for fact in await facts_of(store) if fact.status is Status.PENDING]

@@ -553,6 +553,52 @@ async def test_scopes_are_merged_and_renamed_and_that_is_undone(app: Afterword, 
     assert (await kari.facts(status="all")).total == 0
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_merge_of_what_is_forgotten_can_be_undone_and_redone(app: Afterword, when: str) -> None:
+    mira, other = app.user("mira"), app.user("mira.k")
+    await mira.process(state("I live in Oslo."), session_id="monday", started_at="2026-03-10")
+    await other.process(state("I like tea."), session_id="tuesday", started_at="2026-03-10")
+    if when == "before":
+        await other.forget(session="tuesday")
+    merged = await app.merge("default/user/mira.k", into=MIRA)
+    if when == "after":
+        await mira.forget(session="tuesday")
+    before = await mira.facts(status="all")
+    for switch in (mira.undo, mira.redo, mira.undo):
+        await switch(merged.run.id)
+        assert await mira.facts(status="all") == before
+        assert (await other.facts(status="all")).total == 0
+    await mira.redo(merged.run.id)
+    await mira.process(state("I like tea."), session_id="tuesday", started_at="2026-03-10")
+    assert "tea" not in {fact.value for fact in (await mira.facts()).facts}, "it stays forgotten"
+
+
+async def test_a_verdict_of_a_proposal_or_of_a_rejected_run_says_so(app: Afterword) -> None:
+    mira = app.user("mira")
+    await mira.process(state("I live in Oslo."), session_id="monday", started_at="2026-03-10")
+    (home,) = (await mira.facts()).facts
+
+    async def effects() -> set[str]:
+        return {str(verdict.effect) for verdict in (await mira.history(home.id)).verdicts}
+
+    moved = state("I moved to Bergen.")
+    proposed = ProcessingOptions(apply=False)
+    await mira.process(moved, session_id="tuesday", started_at="2026-03-11", options=proposed)
+    assert await effects() == {"proposed"}
+    await mira.set_policy("hold-all")
+    await mira.process(moved, session_id="tuesday", started_at="2026-03-11")
+    assert await effects() == {"waits"}
+    (held,) = (await mira.review()).held
+    await mira.decide(f"run:{held.run.id}", "reject")
+    assert await effects() == {"rejected"}
+    await mira.set_policy("auto")
+    await mira.process(state("I moved to Bergen.", "I like tea."), session_id="tuesday", started_at="2026-03-11")
+    assert await effects() == {"counts"}
+    (applied,) = [record.run for record in (await mira.runs(status="applied")).runs if "tuesday" in record.run.source]
+    await mira.undo(applied.id)
+    assert await effects() == {"undone"}
+
+
 async def test_a_state_is_queued_and_processed_later(app: Afterword) -> None:
     mira = app.user("mira")
     await mira.queue(state("I live in Oslo."), session_id="monday", started_at=MONDAY)

@@ -109,6 +109,21 @@ def test_an_adjective_is_no_name() -> None:
     assert pointed_at(said, ("old", "new", Relation.CHANGES)) == []
 
 
+def test_an_underscore_parts_words_as_a_blank_does() -> None:
+    old = Said("user's_son", "school", "elm_house", "The user's_son goes to elm_house.")
+    new = Said("user's son", "school", "oak_house", "The user's son goes to oak_house.")
+    run = mine("school_run", "7:40", "The user does the school_run at 7:40.")
+    letter = Said("user's son", "newsletter", "weekly", "The user's son brings the newsletter of elm_house home.")
+    time = Said("user's son", "school ", "8:00", "The user's son has to be there at eight.")
+    said = [old.on(1, "old"), run.on(2, "run"), letter.on(3, "letter"), time.on(4, "time"), new.on(9, "new")]
+    assert pointed_at(said, ("old", "new", Relation.CHANGES)) == ["run", "letter"]
+    spaced = Said("billing core", "data base", "MySQL", "billing core runs on MySQL.")
+    other = Said("billing core", "data base", "Postgres", "billing core runs on Postgres.")
+    same_slot = Said("billing_core", "data_base", "MySQL 8", "billing_core runs on MySQL 8.")
+    said = [spaced.on(1, "old"), same_slot.on(2, "same slot"), other.on(9, "new")]
+    assert pointed_at(said, ("old", "new", Relation.CHANGES)) == []
+
+
 EVERYTHING_SAID = [said for case in WITH for said in (case.old, case.new, *case.flagged, *case.spared)]
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afterword.facts.words import content_words, terms
+from afterword.recall import bm25
 from afterword.recall.bm25 import K1, Array, B, Postings, WordScores
 from afterword.recall.ranking import repeats_last
 from afterword.recall.unit_table import UnitTable
@@ -237,3 +238,17 @@ def test_scores_are_those_of_the_formula(documents: list[list[str]], wanted: set
 def test_terms_are_stems_without_case_accents_and_stop_words() -> None:
     assert terms("She's RUNNING the Écoles, please!") == ["run", "ecol"]
     assert content_words("She's RUNNING the Écoles, please!") == "running ecoles"
+
+
+def test_the_weights_that_are_kept_are_bounded_and_change_no_score(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bm25, "KEPT_AT_LEAST", 30)
+    units = [turn(number, f"word{number} word{number + 1} tandem") for number in range(40)]
+    index = search_index(units)
+    for round_ in range(3):
+        for number in range(40):
+            query = f"word{number} tandem unknown{round_}x{number}"
+            assert index.ranked(query) == search_index(units).ranked(query)
+        assert 0 < index.weighed < 2 * bm25.KEPT_A_DOCUMENT * 40
+    for number in range(20_000):
+        index.ranked_places(f"unknown{number}")
+    assert index.weighed <= 2 * bm25.KEPT_A_DOCUMENT * 40

@@ -8,8 +8,8 @@ from typing import Any
 
 from afterword.facts.validity.timeline import FactHistory, facts_at
 from afterword.recall.unit_table import UnitTable
-from afterword.store.reading.fact_rows import DETAILS, KINDS, StoredFact, stored_facts
-from afterword.store.reading.snapshots import Snapshot
+from afterword.store.reading.fact_rows import DETAILS, KINDS, StoredFact
+from afterword.store.reading.snapshots import Snapshot, stored_facts
 from afterword.store.reading.views import View
 from afterword.store.rows import assertion_values, evidence_values, fact_values
 from afterword.store.tables import AssertionRow, EvidenceRow, FactRow

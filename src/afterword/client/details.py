@@ -31,6 +31,16 @@ from afterword.store.ledger import RunStatus
 from afterword.store.proposals import read_proposal
 from afterword.store.run_effects import past_changes
 
+_NOT_IN_FORCE = {
+    RunStatus.HELD: VerdictEffect.WAITS,
+    RunStatus.APPLIED: VerdictEffect.UNDONE,  # the session was read again
+    RunStatus.UNDONE: VerdictEffect.UNDONE,
+    RunStatus.REJECTED: VerdictEffect.REJECTED,
+    RunStatus.PROPOSED: VerdictEffect.PROPOSED,
+    RunStatus.SATISFIED: VerdictEffect.OVERRULED,
+}
+"""Why a verdict has no effect whose runs have these statuses. Of several statuses the first one counts."""
+
 
 def fact_origin(transaction: Session, scope: Scope, fact_id: str, at: datetime) -> FactOrigin:
     """Return how a fact came to be. Raises `NotFound`."""
@@ -46,22 +56,22 @@ def fact_origin(transaction: Session, scope: Scope, fact_id: str, at: datetime) 
     run_ids = {run_id for entry in recorded for run_id in entry.run_ids}
     held = tuple(waiting for waiting in held_runs(transaction, scope) if waiting.run.id in run_ids)
     if recorded:
-        recorded = _with_effects(transaction, scope, recorded, {waiting.run.id for waiting in held})
+        recorded = _with_effects(transaction, scope, recorded)
     return FactOrigin(fact, tuple(said[id_] for id_ in fact.assertion_ids), tuple(recorded), held)
 
 
-def _with_effects(
-    transaction: Session, scope: Scope, recorded: Sequence[RecordedVerdict], held_ids: set[int]
-) -> list[RecordedVerdict]:
+def _with_effects(transaction: Session, scope: Scope, recorded: Sequence[RecordedVerdict]) -> list[RecordedVerdict]:
     """Return recorded verdicts with whether each counts, and why it does not."""
     known = lookup.read_knowledge(transaction, scope)
     pairs = known.judged_pairs({id_ for entry in recorded for id_ in entry.verdict.pair})
     refused = {refusal.verdict.pair: refusal.reason for refusal in pairs.refused}
+    statuses = runs.statuses_of(transaction, {run_id for entry in recorded for run_id in entry.run_ids})
 
     def effect(entry: RecordedVerdict) -> VerdictEffect:
         verdict = entry.verdict
         if verdict not in known.verdicts_by_id.get(verdict.earlier_id, ()):
-            return VerdictEffect.UNDONE if held_ids.isdisjoint(entry.run_ids) else VerdictEffect.WAITS
+            of_runs = {statuses[run_id] for run_id in entry.run_ids}
+            return next((effect for status, effect in _NOT_IN_FORCE.items() if status in of_runs), VerdictEffect.UNDONE)
         if pairs.decided.get(verdict.pair) != verdict:
             return VerdictEffect.OVERRULED
         if verdict.pair in refused:

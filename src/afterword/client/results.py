@@ -44,13 +44,15 @@ class FactPage:
 
 
 class VerdictEffect(StrEnum):
-    """Whether a verdict counts, and why not: code refused it, a person is to decide, its run was undone, or another
-    verdict on the same statements counts in its place."""
+    """Whether a verdict counts, and why not: code refused it, a person is to decide, its run was undone, was only a
+    proposal or was rejected, or another verdict on the same statements counts in its place."""
 
     COUNTS = "counts"
     REFUSED = "refused"
     WAITS = "waits"
     UNDONE = "undone"
+    PROPOSED = "proposed"
+    REJECTED = "rejected"
     OVERRULED = "overruled"
 
 

@@ -89,8 +89,8 @@ class ScopeChanges(ScopeFindings):
         """Correct a fact on behalf of a person. A person's word outranks what was extracted.
 
         Give at least one of `statement` (the sentence), `value` (the value alone) and `about` (whom it is about). With
-        `changed` the fact held until now; by default it was wrong from the start. Raises `NotFound` and
-        `ArgumentInvalid`.
+        `changed` the fact held until now; by default it was wrong from the start. The days on which it begins and ends
+        stay, unless the new words name other days. Raises `NotFound` and `ArgumentInvalid`.
         """
         if statement is None and about is None and value is None:
             raise ArgumentInvalid("say what the fact should be: statement, value or about")

@@ -160,7 +160,16 @@ def _ended_at(fact: Fact) -> datetime:
 
 
 def _slot(fact: Fact) -> tuple[str, str]:
-    return folded(fact.subject), folded(fact.attribute)
+    return _name(fact.subject), _name(fact.attribute)
+
+
+def _name(text: str) -> str:
+    """Return a subject or an attribute for comparison. An underscore parts words as a blank does."""
+    return folded(_spaced(text))
+
+
+def _spaced(text: str) -> str:
+    return text.replace("_", " ")
 
 
 def _is_older(fact: Fact, changed: Fact, successor: Fact | None) -> bool:
@@ -180,7 +189,7 @@ def _is_older(fact: Fact, changed: Fact, successor: Fact | None) -> bool:
 def _only_adds_detail(changed: Fact, successor: Fact) -> bool:
     """Whether the new value contains all of the old one: a more exact value is not a change."""
     stems = frozenset(terms(changed.value))
-    is_negated = bool(_NEGATION.search(successor.value)) and not _NEGATION.search(changed.value)
+    is_negated = bool(_NEGATION.search(_spaced(successor.value))) and not _NEGATION.search(_spaced(changed.value))
     return bool(stems) and stems <= frozenset(terms(successor.value)) and not is_negated
 
 
@@ -191,7 +200,7 @@ def _belongs_to(changed: Fact, group: AttributeGroup) -> bool:
     words = _attribute_words(changed)
     if words & group.attributes and words <= group.attributes | QUALIFIERS:
         return not (group.name == "stack" and words == {"language"} and folded(changed.subject) == OWNER)
-    return bool(group.opening and group.opening.match(changed.statement))
+    return bool(group.opening and group.opening.match(_spaced(changed.statement)))
 
 
 def _groups_of(fact: DependenceWording | Fact) -> Iterable[tuple[int, str]]:
@@ -210,11 +219,11 @@ def _text_for(fact: DependenceWording | Fact, group: AttributeGroup) -> str:
 
     If the statement had any, the attribute is left out too, since it may stand for the excluded phrase.
     """
-    attribute = fact.attribute.replace("_", " ")
+    attribute, whole = _spaced(fact.attribute), _spaced(fact.statement)
     if group.excluded is None:
-        return f"{attribute}. {fact.statement}"
-    statement = group.excluded.sub(" ", fact.statement)
-    return f"{group.excluded.sub(' ', attribute)}. {statement}" if statement == fact.statement else statement
+        return f"{attribute}. {whole}"
+    statement = group.excluded.sub(" ", whole)
+    return f"{group.excluded.sub(' ', attribute)}. {statement}" if statement == whole else statement
 
 
 def _shares_subject(fact: Fact, changed: Fact, group: AttributeGroup, word: str) -> bool:
@@ -227,8 +236,8 @@ def _shares_subject(fact: Fact, changed: Fact, group: AttributeGroup, word: str)
 
 
 def _has_same_subject(fact: Fact, changed: Fact) -> bool:
-    subject = folded(changed.subject)
-    if folded(fact.subject) == subject:
+    subject = _name(changed.subject)
+    if _name(fact.subject) == subject:
         return True
     stems = frozenset(terms(subject))
     return subject != OWNER and bool(stems) and stems <= frozenset(terms(fact.subject))
@@ -237,17 +246,17 @@ def _has_same_subject(fact: Fact, changed: Fact) -> bool:
 def _is_owned(word: str, fact: Fact) -> bool:
     """Whether the word names something of the owner, as in "Anna is the user's boss"."""
     owned = rf"\buser['’]s (?:new |local |family |line )?{re.escape(word)}\b"
-    return bool(re.search(owned, f"{fact.subject}. {fact.statement}", re.IGNORECASE))
+    return bool(re.search(owned, _spaced(f"{fact.subject}. {fact.statement}"), re.IGNORECASE))
 
 
 def _is_of_household(fact: Fact) -> bool:
-    subject = folded(fact.subject)
-    return subject == OWNER or bool(_HOUSEHOLD.match(subject) or _HOUSEHOLD.match(fact.statement))
+    subject = _name(fact.subject)
+    return subject == OWNER or bool(_HOUSEHOLD.match(subject) or _HOUSEHOLD.match(_spaced(fact.statement)))
 
 
 def _is_same_occasion(fact: Fact, changed: Fact) -> bool:
     subject = "" if folded(changed.subject) == OWNER else changed.subject
-    stems = frozenset(terms(f"{subject} {changed.attribute.replace('_', ' ')} {changed.statement}"))
+    stems = frozenset(terms(f"{subject} {_spaced(changed.attribute)} {changed.statement}"))
     names = frozenset(stem for stem in stems - _GENERIC_STEMS if not _NUMBER.fullmatch(stem))
     return bool((names - _OCCASION_STEMS or names) & _stems(fact))
 
@@ -266,28 +275,31 @@ def _means_value(fact: Fact, changed: Fact, stems: frozenset[str]) -> bool:
     """
     if len(stems) > 1:
         return True
-    if _is_capitalised(changed, stems):
-        return _is_capitalised(fact, stems)
-    context = frozenset(terms(f"{changed.attribute.replace('_', ' ')} {changed.statement}"))
+    if _is_name(changed, stems):
+        return _is_name(fact, stems)
+    context = frozenset(terms(f"{_spaced(changed.attribute)} {changed.statement}"))
     context -= frozenset(terms(f"{changed.value} {changed.subject}")) | _GENERIC_STEMS
     return bool(context & _stems(fact))
 
 
-def _is_capitalised(fact: Fact, stems: frozenset[str]) -> bool:
-    """Whether the statement (or the value, if the statement lacks the word) writes it with a capital letter."""
-    written = [word for word in plain_words(fact.statement) if stems & frozenset(terms(word))]
-    return any(not word.islower() for word in written or [fact.value])
+def _is_name(fact: Fact, stems: frozenset[str]) -> bool:
+    """Whether the statement, or the value if the statement lacks the word, writes it like a name.
+
+    A name has a capital letter or an underscore.
+    """
+    written = [word for word in re.findall(r"\w+", fact.statement) if stems & frozenset(terms(word))]
+    return any(not word.islower() or "_" in word for word in written or [fact.value])
 
 
 def _may_depend_on_value(fact: Fact, changed: Fact) -> bool:
     """Whether a fact that names the old value may depend on it: not if it is about the past or about someone else."""
-    if _attribute_words(fact) & _PERMANENT or _PAST.search(fact.statement):
+    if _attribute_words(fact) & _PERMANENT or _PAST.search(_spaced(fact.statement)):
         return False
     if _has_same_subject(fact, changed):
         return True
     mentioned = frozenset(terms(fact.statement)) - frozenset(terms(fact.subject))
     subject = frozenset(terms(changed.subject))
-    return bool(subject) and subject <= mentioned and folded(fact.attribute) != folded(changed.attribute)
+    return bool(subject) and subject <= mentioned and _name(fact.attribute) != _name(changed.attribute)
 
 
 def _attribute_words(fact: DependenceWording | Fact) -> frozenset[str]:
@@ -295,4 +307,4 @@ def _attribute_words(fact: DependenceWording | Fact) -> frozenset[str]:
 
 
 def _stems(fact: Fact) -> frozenset[str]:
-    return frozenset(terms(f"{fact.statement} {fact.value} {fact.attribute.replace('_', ' ')}"))
+    return frozenset(terms(f"{fact.statement} {fact.value} {_spaced(fact.attribute)}"))

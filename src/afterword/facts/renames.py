@@ -43,7 +43,8 @@ class CurrentNames:
             statement = f"{statement.rstrip('.')} (formerly {fact.former_name})."
         subject = self.subject(fact.subject)
         exceptions = tuple(map(self.told, fact.exceptions))
-        renamed = replace(fact, subject=subject, statement=statement, value=value, exceptions=exceptions)
+        may_be = tuple(map(self.subject, fact.may_be))
+        renamed = replace(fact, subject=subject, statement=statement, value=value, exceptions=exceptions, may_be=may_be)
         return replace(renamed, limited_to=limited_to or None, outcome=outcome or None)
 
     def subject(self, name: str) -> str:

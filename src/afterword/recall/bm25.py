@@ -27,6 +27,9 @@ SAMPLE = 8
 END = "."
 """No word: it stands behind each document where several are split together."""
 
+KEPT_A_DOCUMENT, KEPT_AT_LEAST = 16, 5_000
+"""So many weights are kept for each document, and at least: then all are dropped, and computed again when needed."""
+
 SPLIT_TOGETHER = 5_000
 """So many documents are split into words at once. More take more memory."""
 
@@ -93,6 +96,7 @@ class WordScores:
         total_length = int(lengths[is_selected].sum())
         self._count, self._mean_length = count, total_length / count if total_length else 1.0
         self._weights: dict[str, tuple[int, Any, Array]] = {}
+        self._kept, self._most_kept = 0, max(KEPT_A_DOCUMENT * len(self._lengths), KEPT_AT_LEAST)
 
     @property
     def weighed(self) -> int:
@@ -125,7 +129,8 @@ class WordScores:
 
     def _weight(self, word: str) -> tuple[int, Any, Array]:
         """Return how many documents contain a word, their places (a slice for all), and its weight at each place."""
-        if word not in self._weights:
+        weighed = self._weights.get(word)
+        if weighed is None:
             places, counts = self._counts(word)
             is_selected = self._is_selected[places]
             places, counts = places[is_selected], counts[is_selected]
@@ -140,10 +145,19 @@ class WordScores:
             if frequency * COMMON_WORD > len(self._lengths):
                 everywhere = numpy.zeros(len(self._lengths))
                 everywhere[places] = weights
-                self._weights[word] = frequency, slice(None), everywhere
+                weighed = frequency, slice(None), everywhere
             else:
-                self._weights[word] = frequency, places, weights
-        return self._weights[word]
+                weighed = frequency, places, weights
+            self._keep(word, weighed)
+        return weighed
+
+    def _keep(self, word: str, weighed: tuple[int, Any, Array]) -> None:
+        size = 1 + len(weighed[2])
+        if self._kept + size > self._most_kept:
+            # The old ones stay for whoever reads them in another thread.
+            self._weights, self._kept = {}, 0
+        self._weights[word] = weighed
+        self._kept += size
 
 
 def _lower_bound(sample: Array, most: int) -> float:

@@ -70,8 +70,9 @@ class SearchIndex:
 
     @property
     def weighed(self) -> int:
-        """How many words it has weighed."""
-        return self._words.weighed
+        """How many words it has weighed, for units and for conversations."""
+        conversations: WordScores | None = self.__dict__.get("_conversations")
+        return self._words.weighed + (conversations.weighed if conversations is not None else 0)
 
     def ranked(
         self,

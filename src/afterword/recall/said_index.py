@@ -92,6 +92,11 @@ class SaidIndex:
         """The number of turns."""
         return len(self.table.by_order)
 
+    @property
+    def weighed(self) -> int:
+        """How many words of questions it has weighed."""
+        return self._search.weighed
+
     def _words_of(self, place: int) -> frozenset[str]:
         words = self._words.get(place)
         if words is None:

@@ -28,6 +28,7 @@ from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.validity.wording import reworded_value
+from afterword.facts.words import named_days
 from afterword.normal_form import composed
 from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
@@ -141,8 +142,9 @@ async def edit_fact(
 ) -> RunEffect:
     """Replace a fact by a person's own words, and return the run and what it changed.
 
-    With `is_change` the fact held until now, otherwise it was wrong from the start. Secrets in the words are masked.
-    Raises `NotFound`.
+    With `is_change` the fact held until now, otherwise it was wrong from the start. The days on which the fact begins
+    and ends stay as they were said, unless the new words name other days. Secrets in the words are masked. Raises
+    `NotFound`.
     """
     relation = Relation.CHANGES if is_change else Relation.CORRECTS
 
@@ -152,7 +154,9 @@ async def edit_fact(
         texts = map(composed, (value, statement, meant.subject or fact.subject))
         value, statement, subject = store.privacy.mask_fields(fact.attribute, *texts)
         edited = replace(members[0], statement=statement, value=value, subject=subject, tags=fact.tags)
-        edited = replace(edited, valid_from=None, valid_to=None, cue=None, is_flagged=fact.is_flagged or None)
+        valid_from, valid_to = _kept_days(fact, f"{statement} {value}", members, at if is_change else None)
+        edited = replace(edited, valid_from=valid_from, valid_to=valid_to, cue=None)
+        edited = replace(edited, is_flagged=fact.is_flagged or None)
         if meant.subject is not None:
             edited = replace(edited, former_name=None)
         said = _restated_by_person(edited, SpeechAct.STATE, Authority.STATED, members, at)
@@ -272,6 +276,21 @@ async def _decide_on_fact(
         )
 
     return await store.write(work)
+
+
+def _kept_days(
+    fact: Fact, words: str, members: Sequence[Assertion], changed_at: datetime | None
+) -> tuple[datetime | None, datetime | None]:
+    """Return when a fact begins and ends after an edit, as its statements say it; None where they do not say it.
+
+    After a change only what is still ahead counts.
+    """
+    if named_days(words) - named_days(f"{fact.statement} {fact.value}"):
+        return None, None
+    first, last = members[0].valid_from, next((said.valid_to for said in reversed(members) if said.valid_to), None)
+    if changed_at is None:
+        return first, last
+    return (first if first and first > changed_at else None), (last if last and last > changed_at else None)
 
 
 def _with_value(fact: Fact, value: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ from sqlmodel import Session, col, func, select
 from afterword.errors import NotFound
 from afterword.facts.scopes import Scope
 from afterword.store.database.compiled_queries import CompiledQuery
-from afterword.store.database.statements import RowRange
+from afterword.store.database.statements import RowRange, chunks
 from afterword.store.scope_rows import scope_key, scope_of_row
 from afterword.store.tables import (
     RunRow,
@@ -93,6 +93,15 @@ def read_run(transaction: Session, run_id: int) -> Run:
     if pair is None:
         raise NotFound(f"no run {run_id}; see `afterword runs`")
     return _run_of(pair[0], scope_of_row(pair[1]))
+
+
+def statuses_of(transaction: Session, run_ids: Collection[int]) -> dict[int, str]:
+    """Return the statuses of these runs by their numbers."""
+    statuses: dict[int, str] = {}
+    for some in chunks(list(run_ids)):
+        rows = transaction.exec(select(RunRow.id, RunRow.status).where(col(RunRow.id).in_(some)))
+        statuses |= {run_id: status for run_id, status in rows if run_id is not None}
+    return statuses
 
 
 def runs_caused_by(transaction: Session, cause: Run) -> list[Run]:

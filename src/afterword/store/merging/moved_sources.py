@@ -12,6 +12,8 @@ from afterword.store.tables import MovedSourceRow, RunRow, ScopeRow, SessionRow
 
 SESSION = "session:"
 """How the source of a session begins."""
+WHOLE_SCOPE = ""
+"""Stands for the scope itself among what a run has moved, so that the scope is known where nothing else is left."""
 
 
 def merged_scopes(transaction: Session, scope_id: int) -> list[Scope]:
@@ -39,7 +41,7 @@ def former_sessions(
         select(MovedSourceRow, ScopeRow)
         .join(RunRow, col(RunRow.id) == col(MovedSourceRow.run_id))
         .where(RunRow.scope_id == scope_id, RunRow.status == "applied")
-        .where(col(ScopeRow.id) == col(MovedSourceRow.former_scope_id))
+        .where(col(ScopeRow.id) == col(MovedSourceRow.former_scope_id), MovedSourceRow.source != WHOLE_SCOPE)
     )
     former: dict[str, list[tuple[Scope, str]]] = {}
     for moved, row in transaction.exec(query):

@@ -21,6 +21,7 @@ from afterword.store.database.statements import chunks
 from afterword.store.findings.finding_rows import findings_source
 from afterword.store.findings.finding_table import FindingRow
 from afterword.store.ledger import session_source
+from afterword.store.merging.moved_sources import WHOLE_SCOPE
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -81,7 +82,7 @@ def record_move(transaction: Session, run_id: int, scope: Scope, into: Scope, mo
     former_id = scope_rows.scope_key(transaction, scope)
     rows = [
         {"run_id": run_id, "source": source.new, "former_source": source.old, "former_scope_id": former_id}
-        for source in moved
+        for source in (MovedSource(WHOLE_SCOPE, WHOLE_SCOPE), *moved)
     ]
     insert_rows(transaction, MovedSourceRow, rows)
 
@@ -89,7 +90,7 @@ def record_move(transaction: Session, run_id: int, scope: Scope, into: Scope, mo
 def move_back(transaction: Session, into: Scope, run_id: int) -> None:
     """Move the sources that a run took over back to their former scope, with everything that was stored for them since.
 
-    Raises `StateConflict` if the run was made in another store: there is nothing to move back.
+    Raises `StateConflict` if the run was made in another store. What was forgotten since stays so.
     """
     _repeat(transaction, into, run_id, is_back=True)
 
@@ -100,12 +101,13 @@ def move_again(transaction: Session, into: Scope, run_id: int) -> None:
 
 
 def _repeat(transaction: Session, into: Scope, run_id: int, *, is_back: bool) -> None:
-    rows = transaction.exec(select(MovedSourceRow).where(MovedSourceRow.run_id == run_id)).all()
+    rows = list(transaction.exec(select(MovedSourceRow).where(MovedSourceRow.run_id == run_id)))
     if not rows:
         raise StateConflict(f"run {run_id} moved nothing in this store; it cannot be undone or redone here")
     former = transaction.get_one(ScopeRow, rows[0].former_scope_id)
     scope = scope_rows.scope_of_row(former)
     scope_id, into_id = _lock(transaction, scope, into)
+    rows = [row for row in rows if row.source != WHOLE_SCOPE]
     pairs = [(row.source, row.former_source) if is_back else (row.former_source, row.source) for row in rows]
     origin_id, target_id = (into_id, scope_id) if is_back else (scope_id, into_id)
     taken = _sources(transaction, target_id)

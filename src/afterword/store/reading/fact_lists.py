@@ -16,7 +16,6 @@ import numpy
 from afterword.facts.dependents import Dependent, changed_groups, dependents, naming_stems
 from afterword.facts.fact import SERVED, Fact, Status
 from afterword.facts.fact_filter import FactFilter, FactOrder, subject_key
-from afterword.facts.renames import told_under_current_names
 from afterword.facts.validity.timeline import facts_at
 from afterword.recall.bm25 import Array
 from afterword.store.reading.fact_rows import StoredFact
@@ -68,7 +67,7 @@ class FactLists:
         """Return every fact that is known at the instant of the view, in the order of saying. They are not kept."""
         scope = self._view.snapshot.scope
         histories = [self.stored(place).built_history(scope) for place in self._by_saying.tolist()]
-        return told_under_current_names(facts_at(histories, self._view.since))
+        return self._under_current_names(facts_at(histories, self._view.since))
 
     @cached_property
     def waiting(self) -> WaitingFacts:
@@ -130,7 +129,11 @@ class FactLists:
         in_order = self._by_saying[numpy.isin(self._by_saying, list(chosen))].tolist()
         facts = facts_at([self.stored(place).built_history(scope) for place in in_order], self._view.since)
         ids = {self.stored(place).id for place in wanted}
-        return told_under_current_names([fact for fact in facts if fact.id in ids])
+        return self._under_current_names([fact for fact in facts if fact.id in ids])
+
+    def _under_current_names(self, facts: list[Fact]) -> list[Fact]:
+        """Return facts under the names that hold now. The fact that tells of a renaming need not be among them."""
+        return list(map(self._view.names.told, facts)) if self._view.has_renamings else facts
 
     def stored(self, place: int) -> StoredFact:
         """Return the fact at a place as the store holds it."""
@@ -145,7 +148,7 @@ class FactLists:
         scope, pending = self._view.snapshot.scope, STATUSES.index(Status.PENDING)
         for place in is_fitting.nonzero()[0].tolist():
             stored = self.stored(place)
-            may_be = stored.may_be if self._statuses[place] == pending else ()
+            may_be = map(self._view.names.subject, stored.may_be if self._statuses[place] == pending else ())
             is_fitting[place] = fact_filter.tags <= stored.tags and fact_filter.is_about(
                 scope, self._subject(stored), may_be
             )

@@ -48,7 +48,7 @@ DETAILS: tuple[tuple[type[SQLModel], str], ...] = (
 # order of saying.
 # fmt: off
 (
-    _SAID_AT, _SESSION, _TURN, _PLACE, _FACT, _ORDINAL, _ITEM, _SAID, _IS_LEAD, _KIND, _LENGTH, _SPANS, _MAY_BE,
+    _SAID_AT, _SESSION, _TURN, _PLACE, FACT, _ORDINAL, _ITEM, _SAID, _IS_LEAD, _KIND, _LENGTH, _SPANS, _MAY_BE,
     _TERMS, _SOURCE, _SOURCE_TURN, _IS_RENAMING, _DETAILS,
 ) = range(18)
 (
@@ -75,6 +75,10 @@ _START, _OPEN_END = '[{"start": "', '+00:00", "end": null, "ending": "expired", 
 """How the text of the periods begins and ends where there is one without an end."""
 
 
+HISTORY_BYTES, LISTED_BYTES = 1_300, 120
+"""About what the history of a fact takes for each of its rows, and what sorts it in a list."""
+
+
 class ListedFact(NamedTuple):
     """What sorts a fact in a list. It is contestable if other facts contradict it, at some time."""
 
@@ -94,7 +98,7 @@ class StoredFact:
 
     def __init__(self, rows: tuple[Plain, ...]) -> None:
         self._rows = tuple(sorted(rows, key=_place)) if len(rows) > 1 else rows
-        self.id: str = rows[0][_FACT]
+        self.id: str = rows[0][FACT]
         self._history: FactHistory | None = None
         self._is_flagged: bool | None = None
         self._is_instruction: bool | None = None
@@ -116,6 +120,12 @@ class StoredFact:
     def memory_bytes(self) -> int:
         """About how much memory its rows take."""
         return sum(sys.getsizeof(row) + sum(map(sys.getsizeof, row)) for row in self._rows) + sys.getsizeof(self)
+
+    @property
+    def made_bytes(self) -> int:
+        """About how much memory that takes which was made of its rows and is kept."""
+        words = 0 if self._value_words is None else sys.getsizeof(self._value_words)
+        return words + bool(self._history) * HISTORY_BYTES * len(self._rows) + bool(self._listed) * LISTED_BYTES
 
     @property
     def periods(self) -> tuple[ValidityPeriod, ...]:
@@ -335,16 +345,6 @@ class StoredFact:
             rewordings=rewordings_of(json.loads(first[REWORDINGS])),
             recorded_at=min(moment(row[RECORDED_AT]) for row in rows),
         )
-
-
-def stored_facts(rows: Sequence[Plain]) -> list[StoredFact]:
-    """Return the facts of these rows."""
-    by_fact = {row[_FACT]: (row,) for row in rows}
-    if len(by_fact) < len(rows):
-        by_fact = {}
-        for row in rows:
-            by_fact[row[_FACT]] = (*by_fact.get(row[_FACT], ()), row)
-    return list(map(StoredFact, by_fact.values()))
 
 
 def _place(row: Plain) -> tuple[int, int]:

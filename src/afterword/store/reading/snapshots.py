@@ -23,7 +23,7 @@ from afterword.recall.unit_table import UnitTable
 from afterword.store.database.compiled_queries import CompiledQuery, JsonRow, Plain
 from afterword.store.ledger import session_source
 from afterword.store.lookup import CHUNK, live_runs
-from afterword.store.reading.fact_rows import DETAILS, KINDS, stored_facts
+from afterword.store.reading.fact_rows import DETAILS, FACT, KINDS, StoredFact
 from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn
 from afterword.store.tables import (
     AssertionRow,
@@ -77,6 +77,16 @@ def version(connection: Connection, scope: Scope) -> Version:
     """Return which state of the scope is there."""
     rows = _VERSION.ask(connection, tenant=scope.tenant, kind=str(scope.kind), name=scope.id)
     return Version(*rows[0]) if rows else Version(None, 0, "")
+
+
+def stored_facts(rows: Sequence[Plain]) -> list[StoredFact]:
+    """Return the facts of these rows."""
+    by_fact = {row[FACT]: (row,) for row in rows}
+    if len(by_fact) < len(rows):
+        by_fact = {}
+        for row in rows:
+            by_fact[row[FACT]] = (*by_fact.get(row[FACT], ()), row)
+    return list(map(StoredFact, by_fact.values()))
 
 
 def read(connection: Connection, scope: Scope, before: Snapshot | None = None) -> Snapshot:

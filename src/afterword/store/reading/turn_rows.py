@@ -54,6 +54,11 @@ class StoredTurn:
         return TURN_BYTES + getsizeof(self.turn.text) + getsizeof(self.terms)
 
     @property
+    def made_bytes(self) -> int:
+        """Nothing is made of its row."""
+        return 0
+
+    @property
     def number(self) -> int:
         """Its number in its session."""
         return self.turn.number

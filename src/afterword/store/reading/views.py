@@ -140,16 +140,21 @@ class View:
 
     @property
     def memory_bytes(self) -> int:
-        """About how much memory its rows, its index and its vectors take."""
-        return self._row_bytes + sum(vectors.memory_bytes for vectors in list(self.vectors.values()))
+        """About how much memory its rows, what was made of them, its index and its vectors take."""
+        sample = self._sample()
+        made = sum(unit.made_bytes for unit in sample) * self.size // max(1, len(sample))
+        return self._row_bytes + made + sum(vectors.memory_bytes for vectors in list(self.vectors.values()))
 
     @cached_property
     def _row_bytes(self) -> int:
-        table = self.snapshot.table
-        sample = range(0, table.size, max(1, table.size // SAMPLED_UNITS))
-        rows = sum(table.unit(place).memory_bytes for place in sample) / max(1, len(sample))
+        table, sample = self.snapshot.table, self._sample()
+        rows = sum(unit.memory_bytes for unit in sample) / max(1, len(sample))
         words = float(table.lengths.mean()) if table.size else 0.0
         return VIEW_BYTES + int(table.size * (rows + UNIT_BYTES + WORD_BYTES * words))
+
+    def _sample(self) -> list[StoredFact | StoredTurn]:
+        """Return some facts and turns, evenly spread."""
+        return list(map(self.unit, range(0, self.size, max(1, self.size // SAMPLED_UNITS))))
 
     def unit(self, place: int) -> StoredFact | StoredTurn:
         """Return the fact or turn at a place."""
