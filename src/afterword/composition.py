@@ -43,11 +43,13 @@ async def open_extractor_and_judge(kind: str, options: ModelOptions) -> AsyncIte
 
         yield ExtractorAndJudge(RulesExtractor(), RulesJudge())
         return
-    from afterword.extractors.model.extractor import ModelExtractor
+    from afterword.extractors.model.extractor import EXTRACT, EXTRACT_EVERYTHING, ModelExtractor
     from afterword.extractors.model.judge import ModelJudge
 
+    extract = EXTRACT_EVERYTHING if options.detail == "everything" else EXTRACT
     async with model_client(options) as client:
-        yield ExtractorAndJudge(ModelExtractor(client, language=options.statement_language), ModelJudge(client))
+        extractor = ModelExtractor(client, extract=extract, language=options.statement_language)
+        yield ExtractorAndJudge(extractor, ModelJudge(client))
 
 
 def model_client(options: ModelOptions) -> ModelClient:

@@ -152,6 +152,10 @@ class ModelOptions(EndpointOptions):
         pattern=r"^[^\W\d_][\w -]{1,39}$",
         description='the language of statements, such as "English"; by default that of the session',
     )
+    detail: Literal["selected", "everything"] = Field(
+        default="selected",
+        description='what becomes a fact: "selected" is what matters in later sessions, "everything" all that is told',
+    )
 
 
 class EmbeddingOptions(EndpointOptions):

@@ -14,6 +14,8 @@ from afterword.extractors.model.prompts import Prompt, load_prompt, render
 from afterword.extractors.model.prompts.rendering import neutralised
 
 EXTRACT = "extract-3"
+EXTRACT_EVERYTHING = "extract_everything-1"
+"""Instead of the few facts that matter later, all that people tell."""
 REPAIR = "repair-1"
 IN_ONE_LANGUAGE = (
     "Write every statement, subject and value in {}, whatever the language of the session; names stay as they are, and "
