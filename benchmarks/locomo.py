@@ -1,13 +1,15 @@
 """LoCoMo end to end: extraction, block, answer, and pages for blind graders.
 
     python benchmarks/locomo.py FOLDER --conversation conv-30 [--questions 40] [--seed 0] [--told mem0=FILE]
+    python benchmarks/locomo.py FOLDER --conversation conv-30 --evidence
 
 A conversation of two people is processed by the configured model, with the words of both told. Then questions without
 category 5 are asked of an agent with this memory, with plain BM25 of turns in as many tokens, and with the whole
 history. FOLDER gets the store, the replies of the model, `answers.json`, and `pages.md` with `key.json` for graders.
 A second run goes on where the first one stopped. `--write FILE` only writes the conversation and the questions, for the
-scripts of other memories in `benchmarks/peers`; `--told NAME=FILE` asks with what such a memory tells. The data is read
-by path (AFTERWORD_BENCH_DATA) and never copied. LoCoMo is public: a model may know it.
+scripts of other memories in `benchmarks/peers`; `--told NAME=FILE` asks with what such a memory tells. `--evidence` asks no
+model: it prints which share of the turns that LoCoMo names as evidence is told for all questions, as a turn or as a fact
+that rests on it. The data is read by path (AFTERWORD_BENCH_DATA) and never copied. LoCoMo is public: a model may know it.
 """
 
 from __future__ import annotations
@@ -24,12 +26,15 @@ from pathlib import Path
 from typing import Any
 
 from afterword import settings
-from afterword.composition import open_extractor_and_judge
+from afterword.composition import embedder, open_extractor_and_judge
 from afterword.evaluation.asking import RecordedReplies, ask_scenarios, write_pages
 from afterword.evaluation.measurement import answering_model
 from afterword.evaluation.scenarios.scenario import Gold, Message, Question, Scenario, Session
 from afterword.evaluation.trial import System, run_trial, story_scopes
+from afterword.recall.layers import Layers
 from afterword.store.database.engine import Store
+from afterword.store.reading.recall import Recall, recall
+from afterword.store.reading.scope_vectors import refresh_vectors
 
 SHARED = Path(os.environ.get("AFTERWORD_TEST_SHARED", Path(__file__).parent.parent.parent / "shared"))
 DATA = Path(os.environ.get("AFTERWORD_BENCH_DATA", SHARED / "data/benchmarks"))
@@ -98,8 +103,8 @@ async def measure(folder: Path, asked: Scenario, told: dict[str, dict[str, str]]
             raise SystemExit(f"{failure.session_id}: {failure.reason}")
         done.touch()
     replies = RecordedReplies(folder / "replies.jsonl", answering_model(configured.model))
-    recall = configured.recall.model_copy(update={"other_people": True})
-    privacy = configured.model_copy(update={"recall": recall}).store_privacy()
+    recalling = configured.recall.model_copy(update={"other_people": True})
+    privacy = configured.model_copy(update={"recall": recalling}).store_privacy()
     async with Store(f"sqlite:///{folder / 'afterword.db'}", privacy=privacy) as store:
         answers = await ask_scenarios(
             [asked],
@@ -116,6 +121,47 @@ async def measure(folder: Path, asked: Scenario, told: dict[str, dict[str, str]]
         sys.stdout.write(f"{system}: {round(sum(tokens) / len(tokens))} tokens a question\n")
 
 
+async def evidence_told(folder: Path, asked: Scenario) -> dict[str, float]:
+    """Return the mean share of the evidence that the memory tells, by category of question and of all questions.
+
+    The conversation must be in the folder's store.
+    """
+    configured = settings.load()
+    recalling = configured.recall.model_copy(update={"other_people": True})
+    privacy = configured.model_copy(update={"recall": recalling}).store_privacy()
+    turns = {
+        message["id"]: (session(row).session_id, number)
+        for row in rows("sessions", asked.id)
+        for number, message in enumerate(row["messages"], 1)
+    }
+    at = max(session.ended_at for session in asked.sessions) + timedelta(hours=1)
+    shares: dict[str, list[float]] = {}
+    vectors = embedder(configured.embedding)
+    async with Store(f"sqlite:///{folder / 'afterword.db'}", privacy=privacy) as store:
+        scope = story_scopes([asked])[asked.id]
+        if vectors is not None:
+            await refresh_vectors(store, scope, vectors, at=at)
+        for question in rows("questions", asked.id):
+            evidence = [turns[name] for name in question["evidence_messages"] or () if name in turns]
+            if evidence and question["category"] != "adversarial":
+                budget = configured.recall.budget_tokens
+                recalled = await recall(store, scope, question["text"], at=at, budget_tokens=budget, embedder=vectors)
+                told = _told_turns(recalled)
+                share = sum(turn in told for turn in evidence) / len(evidence)
+                for name in (question["category"], "all"):
+                    shares.setdefault(name, []).append(share)
+    return {name: sum(each) / len(each) for name, each in sorted(shares.items())}
+
+
+def _told_turns(recalled: Recall) -> set[tuple[str, int]]:
+    """Return the turns that are told, and those on which the told facts rest."""
+    layers = recalled.layers or Layers("")
+    said = [turn for said in layers.said for turn in (said.turn, said.context) if turn is not None]
+    facts = [*layers.facts, *(former.fact for former in layers.former)]
+    resting = [(citation.session_id, citation.turn) for fact in facts for citation in fact.evidence]
+    return {*((turn.session_id, turn.number) for turn in said), *resting}
+
+
 def main() -> None:
     """Read the arguments and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -125,10 +171,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--told", action="append", default=[], metavar="NAME=FILE")
     parser.add_argument("--write", type=Path)
+    parser.add_argument("--evidence", action="store_true")
     arguments = parser.parse_args()
     asked = scenario(arguments.conversation, arguments.questions, arguments.seed)
     if arguments.write:
         arguments.write.write_text(written(asked, settings.load().recall.budget_tokens), encoding="utf-8")
+        return
+    if arguments.evidence:
+        for name, share in asyncio.run(evidence_told(arguments.folder, asked)).items():
+            sys.stdout.write(f"{name}: {share:.3f}\n")
         return
     arguments.folder.mkdir(parents=True, exist_ok=True)
     told = {}

@@ -12,15 +12,17 @@ from typing import get_args
 
 import pytest
 
+from afterword.composition import open_extractor_and_judge
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.errors import AnswerInvalid, EndpointMisconfigured
 from afterword.extractors.extractor import Extractor, Rejection, Window
 from afterword.extractors.model.client import Mode, ModelClient, ModelSettings
-from afterword.extractors.model.extractor import EXTRACT, ModelExtractor
+from afterword.extractors.model.extractor import EXTRACT, EXTRACT_EVERYTHING, ModelExtractor
 from afterword.extractors.model.prompts import load_prompt
 from afterword.extractors.testing import OracleExtractor, Reply, ScriptedEndpoint, facts_reply, replayed, request_key
 from afterword.facts.assertions import Kind
 from afterword.facts.transcripts import Role, Turn
+from afterword.setting_sections import ModelOptions
 
 TEMPLATE = "I live in {{ 7*7 }} {% raw %} {{ config }} ${HOME} Graz"
 SAID = datetime(2025, 9, 8, 18, 42, tzinfo=UTC)
@@ -54,6 +56,15 @@ async def test_a_window_is_one_question() -> None:
     assert extraction.candidates == (candidate(),)
     assert extraction.usage.calls == len(endpoint.requests) == 1
     assert [message["role"] for message in endpoint.requests[0]["messages"]] == ["system", "user"]
+
+
+async def test_everything_that_is_told_is_asked_for_by_a_prompt_of_its_own() -> None:
+    with ScriptedEndpoint([facts_reply(candidate())]) as endpoint:
+        options = ModelOptions(name="scripted", base_url=endpoint.base_url, mode="json_schema", detail="everything")
+        async with open_extractor_and_judge("model", options) as workers:
+            await workers.extractor.extract(window())
+    assert workers.extractor.version == f"model:scripted:{EXTRACT_EVERYTHING}+repair-1"
+    assert endpoint.requests[0]["messages"][0]["content"] == load_prompt(EXTRACT_EVERYTHING).text
 
 
 async def test_no_facts_is_an_answer() -> None:

@@ -1,0 +1,55 @@
+"""Each guard is needed: without it, a test of its theme fails."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent.parent
+
+GUARDS = [
+    ("extractors.grounding:_check_modality:none", "unit/test_grounding.py"),
+    ("extractors.grounding:_check_harmless:none", "adversarial/test_removals.py"),
+    ("extractors.grounding:_check_support:none", "adversarial/test_quotes.py"),
+    ("extractors.grounding:_check_own_words:none", "adversarial/test_pasted.py"),
+    ("extractors.grounding:_check_days:none", "adversarial/test_quotes.py"),
+    ("extractors.grounding:_former_name:none", "unit/test_grounding.py"),
+    ("extractors.quote_support:accepts:true", "adversarial/test_quotes.py"),
+    ("extractors.quote_support:takes_back:true", "adversarial/test_quotes.py"),
+    ("extractors.repeated_words:repeated_words:none", "adversarial/test_repeated_words.py"),
+    ("extractors.candidate_masking:mask_candidates:argument", "integration/test_privacy.py"),
+    ("pipeline.window_grounding:limited_reading:argument", "adversarial/test_limits.py"),
+    ("pipeline.window_grounding:_withhold_forgotten:argument", "contract/test_normal_forms.py"),
+    ("pipeline.sources.folders:_check_allowed:none", "unit/test_session_folders.py"),
+    ("facts.removals:UnnamedRemovals.must_wait:false", "adversarial/test_removals.py"),
+    ("facts.removals:_is_named:true", "adversarial/test_removals.py"),
+    ("facts.removals:_is_named_to_end:true", "adversarial/test_removals.py"),
+    ("facts.removals:is_about_health:false", "adversarial/test_removals.py"),
+    ("facts.subjects:_may_join:true", "unit/test_subjects.py"),
+    ("facts.safety:must_never_be_missed:false", "adversarial/test_repeated_words.py"),
+    ("agents.person_words:LiveConversation.objection:none", "adversarial/test_agent_tools.py"),
+    ("recall.served_turns:commands_assistant:false", "adversarial/test_served_text.py"),
+    ("recall.block_tags:defuse_tags:argument", "integration/test_block_wording.py"),
+    ("store.forgetting.served_copies:CopySweep.run:empty", "contract/test_forgotten_copies.py"),
+    ("store.forgetting.served_copies:sweep_blocks_in_other_scopes:none", "contract/test_forgotten_copies.py"),
+    ("store.forgetting.row_blanking:_blank_turn_rows:none", "contract/test_forgotten_copies.py"),
+    ("store.access.keys:ApiKey.opens:true", "adversarial/test_service_attacks.py"),
+]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("guard", "theme"), GUARDS, ids=[guard.split(":")[1] for guard, _ in GUARDS])
+def test_without_a_guard_a_test_of_its_theme_fails(guard: str, theme: str) -> None:
+    command = [sys.executable, "-m", "pytest", "-p", "weakening", "-n", "0", "-x", "-q", "-p", "no:cacheprovider"]
+    environment = os.environ | {
+        "AFTERWORD_TEST_WEAKENED": f"afterword.{guard}",
+        "PYTHONPATH": os.pathsep.join([str(TESTS / "support"), os.environ.get("PYTHONPATH", "")]),
+    }
+    ended = subprocess.run(
+        [*command, str(TESTS / theme)], env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
+    assert ended.returncode == pytest.ExitCode.TESTS_FAILED, ended.stdout[-2000:] + ended.stderr[-2000:]

@@ -1,0 +1,50 @@
+"""A pytest plugin that takes one guard out: `python -m pytest -p weakening`, with AFTERWORD_TEST_WEAKENED set.
+
+The variable is `MODULE:FUNCTION:RESULT`, for example `afterword.facts.removals:_is_named_to_end:true`. Wherever the
+function was imported, one that only returns the result takes its place. `argument` returns the first argument.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+RESULTS: dict[str, Callable[..., Any]] = {
+    "none": lambda *_, **__: None,
+    "true": lambda *_, **__: True,
+    "false": lambda *_, **__: False,
+    "empty": lambda *_, **__: [],
+    "argument": lambda first, *_, **__: first,
+}
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Replace the function in each module of afterword, and of the tests, that holds it."""
+    module_name, path, result = os.environ["AFTERWORD_TEST_WEAKENED"].split(":")
+    module = importlib.import_module(module_name)
+    *owner, name = path.split(".")
+    holder = getattr(module, owner[0]) if owner else module
+    guard = inspect.getattr_static(holder, name)
+    weak: Any = RESULTS[result]
+    if inspect.iscoroutinefunction(guard):
+        returned = weak
+
+        async def weak(*arguments: Any, **options: Any) -> Any:
+            return returned(*arguments, **options)
+
+    if isinstance(guard, property):
+        weak = property(weak)
+    if owner:
+        setattr(holder, name, weak)
+        return
+    for other in list(sys.modules.values()):
+        for alias, held in list(vars(other).items()):
+            if held is guard:
+                setattr(other, alias, weak)
