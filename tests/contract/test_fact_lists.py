@@ -13,6 +13,7 @@ from afterword import ScopeMemory
 from afterword.client.values import FactOrder
 from afterword.errors import ArgumentInvalid
 from afterword.settings import Settings
+from afterword.store.reading.view_cache import view_cache_of
 from changing import INSTANTS, MIRA, add_what_is_rare, change_something
 
 STATUSES = (None, "all", "current", "contested", "pending", ("superseded", "retracted", "expired"))
@@ -67,6 +68,29 @@ async def test_a_page_is_a_part_of_all_facts(seed: int, url: str) -> None:
             for _ in range(3):
                 await change_something(app, chance)
             await check_pages(mira, chance)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_a_page_of_a_memory_that_is_not_loaded_is_the_same(seed: int, url: str) -> None:
+    chance, pages = random.Random(seed), 0
+    async with afterword.open(url, settings=Settings()) as app:
+        mira, store = app.scope(MIRA), await app.store()
+        await add_what_is_rare(app, with_renaming=False)
+        for _ in range(4):
+            for _ in range(4):
+                await change_something(app, chance)
+            for chosen, order in product(FILTERS, FactOrder):
+                arguments = {**chosen, "order": order, "as_of": chance.choice([None, *INSTANTS])}
+                whole = await mira.facts(**arguments)
+                offset, limit = chance.randrange(4), chance.choice([1, 3, 500])
+                view_cache_of(store).close()
+                page = await mira.facts(**arguments, limit=limit, offset=offset)
+                is_loaded = view_cache_of(store).revision_of(mira.scope) is not None
+                assert is_loaded == (order is FactOrder.SAID or "about" in chosen or "tags" in chosen)
+                assert page.facts == whole.facts[offset : offset + limit], arguments
+                assert (page.total, page.other_statuses) == (whole.total, whole.other_statuses), arguments
+                pages += len(page.facts)
+        assert pages > 100
 
 
 async def test_an_unknown_memory_has_no_page(url: str) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import shutil
 import threading
+import weakref
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,8 +24,9 @@ from afterword.store.database.engine import Store, open_store
 from afterword.store.entered_statements import Entry
 from afterword.store.entries import add_entry
 from afterword.store.reading import snapshots
-from afterword.store.reading.recall import search
-from afterword.store.reading.view_cache import view_cache_of
+from afterword.store.reading.recall import recall, search
+from afterword.store.reading.view_cache import ViewCache, view_cache_of
+from afterword.store.reading.views import View
 
 LENA = Scope.user("lena")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -149,3 +152,22 @@ async def test_a_memory_that_is_loaded_late_serves_the_turns_after(
     context = UnboundedChatCompletionContext()
     assert len((await memory.update_context(context)).memories.results) == 1
     await memory.close()
+
+
+async def test_a_dropped_view_takes_no_memory_until_a_garbage_collection(store: Store) -> None:
+    await say(store, "Lena likes tea.", "Lena likes jam.")
+    tight, views = ViewCache(most_bytes=1), list[weakref.ref[View]]()
+    gc.collect()
+    gc.disable()
+    try:
+        for scope in (LENA, Scope.user("bo")) * 10:
+            view = await tight.view(store, scope, LATER)
+            assert view.lists.counts.by_status
+            assert view.lists.waiting.pending == ()
+            views.append(weakref.ref(view))
+            del view
+            await search(store, scope, "tea", at=LATER, turns=True, explain=True, views=tight)
+            await recall(store, scope, "tea", at=LATER, budget_tokens=100, views=tight)
+        assert sum(view() is not None for view in views) <= 1, "more than the one in the cache"
+    finally:
+        gc.enable()

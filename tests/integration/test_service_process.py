@@ -18,13 +18,22 @@ import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import httpx
 import pytest
 
+from afterword.facts.fact_filter import FactFilter, FactOrder
+from afterword.facts.scopes import Scope
 from afterword.server.garbage_collection import short_pauses
+from afterword.store.database.engine import open_store
+from afterword.store.entered_statements import Entry
+from afterword.store.entries import add_entry
+from afterword.store.reading.view_cache import ViewCache
+from afterword.store.reading.views import View
 from batches import ended, start, wait_until
 from nursery import Child
 from programs import IMPATIENT_HEADER_S, serve_impatiently
@@ -33,6 +42,8 @@ from service import said
 from service_processes import served
 
 KILLS, SOAK_KILLS = 5, 100
+AT = datetime(2026, 3, 1, tzinfo=UTC)
+ALL = FactFilter(None, None, None, frozenset())
 
 
 @pytest.fixture(params=["file", "postgres"])
@@ -218,4 +229,48 @@ async def test_full_collections_do_not_look_at_what_stays_and_garbage_is_freed()
         assert gc.get_freeze_count() - before > len(staying)
         del leaving
         await asyncio.wait_for(is_freed.wait(), 20)
-    assert gc.get_freeze_count() == 0
+    assert gc.get_freeze_count() == before
+
+
+async def test_garbage_is_never_set_apart() -> None:
+    """Whichever generation it has reached, which differs between versions of Python."""
+    async with short_pauses(0.01, full_every=10**9):
+        for generation in range(3):
+            leaving = Node()
+            gc.collect(generation)
+            is_freed = asyncio.Event()
+            weakref.finalize(leaving, is_freed.set)
+            del leaving
+            await asyncio.wait_for(is_freed.wait(), 20)
+
+
+async def test_what_the_program_had_frozen_before_is_frozen_afterwards() -> None:
+    staying = [Node() for _ in range(1000)]
+    gc.collect()
+    gc.freeze()
+    try:
+        before = gc.get_freeze_count()
+        async with short_pauses(0.01, full_every=2):
+            await asyncio.sleep(0.05)
+        assert gc.get_freeze_count() >= before - len(staying) // 2
+    finally:
+        gc.unfreeze()
+
+
+async def test_memory_is_flat_over_dropped_views(tmp_path: Path) -> None:
+    """Facts of more memories than there is room for come and go between the collections that look at all objects."""
+    scopes = [Scope.user(f"user-{number}") for number in range(20)]
+    async with await open_store(f"sqlite:///{tmp_path}/afterword.db") as store:
+        for scope in scopes:
+            for number in range(10):
+                await add_entry(store, scope, Entry(f"The parcel {number} weighs {number} kilograms."), at=AT)
+        tight, tracked = ViewCache(most_bytes=1), WeakSet[View]()
+        async with short_pauses(0.005, full_every=10**9):
+            for _ in range(5):
+                for scope in scopes:
+                    view = await tight.view(store, scope, AT + timedelta(days=1))
+                    assert len(view.lists.chosen(ALL, FactOrder.SUBJECT)[0]) == 10
+                    tracked.add(view)
+                    del view
+                    await asyncio.sleep(0.001)
+            assert len(tracked) <= 2, "views that were dropped still take memory"

@@ -62,7 +62,7 @@ async def process(app: Afterword, scope: str, session_id: str, chance: random.Ra
     await app.scope(scope).process(state, session_id=session_id, started_at=started_at)
 
 
-async def add_what_is_rare(app: Afterword) -> None:
+async def add_what_is_rare(app: Afterword, *, with_renaming: bool = True) -> None:
     """Add facts that contradict each other, that may be about several people, with tags, and a renaming."""
     mira = app.scope(MIRA)
     await mira.process(said("I live in Porto."), session_id="home", started_at=DAY)
@@ -74,5 +74,7 @@ async def add_what_is_rare(app: Afterword) -> None:
     await mira.remember("The fare is 49 euros.", subject="note", tags=["travel", "cheap"])
     await mira.remember("The ferry leaves at noon.", subject="note", tags=["travel"], valid_from=DAY + timedelta(3))
     await mira.remember("Alpha has a web page.", subject="Alpha", attribute="page", value="yes")
+    if not with_renaming:
+        return
     renaming = Entry("Beta is the new name of Alpha.", subject="Beta", former_name="Alpha")
     await add_entry(await app.store(), Scope.parse(MIRA), renaming, at=DAY + timedelta(days=2))

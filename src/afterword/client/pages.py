@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import datetime
 
 from sqlmodel import Session
 
@@ -27,6 +28,7 @@ from afterword.store.access import audit
 from afterword.store.costs import Spending
 from afterword.store.database.statements import RowRange
 from afterword.store.ledger import RunStatus
+from afterword.store.reading.fact_listing import FactListing
 from afterword.store.reading.views import View
 from afterword.store.runs import Run
 from afterword.store.sessions import Progress
@@ -51,6 +53,24 @@ def fact_page_of_view(
     shown, cursor = page(places[offset:], lambda place: fact_cursor(lists.stored(place)), limit=limit, after=after)
     facts = tuple(map(view.fact, map(lists.stored, shown)))
     return FactPage(facts, len(places), others, cursor if order is FactOrder.SAID else None)
+
+
+def listed_page(
+    listing: FactListing,
+    transaction: Session,
+    wanted: FactFilter,
+    order: FactOrder,
+    *,
+    at: datetime,
+    limit: int,
+    offset: int,
+) -> FactPage | None:
+    """Return the page that `fact_page` returns, of a scope that is not loaded; None where it must be loaded first."""
+    listed = listing.page(transaction, wanted, order, at=at, limit=limit, offset=offset)
+    if listed is None:
+        return None
+    facts, total, others = listed
+    return FactPage(tuple(facts), total, others, None)
 
 
 def omissions(

@@ -18,10 +18,18 @@ from afterword.client.arguments import (
     choices,
     fact_filter,
     instant,
+    one_more,
     tag_names,
 )
 from afterword.client.details import fact_origin, held_runs, run_changes, session_details
-from afterword.client.pages import fact_page, fact_page_of_view, omissions, run_page, session_page
+from afterword.client.pages import (
+    fact_page,
+    fact_page_of_view,
+    listed_page,
+    omissions,
+    run_page,
+    session_page,
+)
 from afterword.client.resources import Resources
 from afterword.client.results import (
     ContextBlock,
@@ -54,6 +62,7 @@ from afterword.store.findings.held_findings import read_findings
 from afterword.store.forgetting.erase_requests import read_erase_requests
 from afterword.store.forgetting.pauses import Pause, read_pause
 from afterword.store.reading import recall
+from afterword.store.reading.fact_listing import is_listed
 from afterword.store.reading.fact_lists import FactCounts
 from afterword.store.reading.views import View
 from afterword.store.scope_rows import Policy
@@ -125,7 +134,21 @@ class ScopeReading:
                 lambda transaction: lookup.read_facts(transaction, self.scope, at=at, known_at=believed_at)
             )
             return fact_page(facts, wanted, known_order, limit=limit, after=after, offset=offset)
-        view = await self._view(at)
+        one_more(limit)  # a limit below 1 is refused before anything is read
+        views, most = recall.view_cache_of(await self._store()), limit
+
+        def work(transaction: Session) -> View | FactPage | None:
+            connection = transaction.connection()
+            view = views.loaded(connection, self.scope, at)
+            if view is not None or not is_listed(wanted, known_order):
+                return view
+            listing = views.listing(connection, self.scope)
+            return listed_page(listing, transaction, wanted, known_order, at=at, limit=most, offset=offset)
+
+        known = await self._read(work)
+        if isinstance(known, FactPage):
+            return known
+        view = known or await self._view(at)
         chosen = partial(fact_page_of_view, view, wanted, known_order, limit=limit, after=after, offset=offset)
         return await asyncio.to_thread(chosen)
 
@@ -348,6 +371,10 @@ class ScopeReading:
     async def paused(self) -> Pause | None:
         """Return since when no session is stored and how many were left out, None if the scope is not paused."""
         return await self._read(lambda transaction: read_pause(transaction, self.scope))
+
+    async def spent(self) -> Spending:
+        """Return what models cost in this scope in all, sooner than `costs` does."""
+        return await self._read(lambda transaction: costs.spending_of_scope(transaction, self.scope))
 
     async def costs(self) -> ScopeCosts:
         """Return what models cost in this scope, by source and by run."""

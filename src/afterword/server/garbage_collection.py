@@ -19,7 +19,11 @@ FULL_EVERY = 720
 
 @asynccontextmanager
 async def short_pauses(seconds_between: float = SECONDS_BETWEEN, full_every: int = FULL_EVERY) -> AsyncIterator[None]:
-    """Keep the pauses of the garbage collection of this process short until the end of the block."""
+    """Keep the pauses of the garbage collection of this process short until the end of the block.
+
+    What the caller had frozen before is frozen afterwards.
+    """
+    had_frozen = gc.get_freeze_count() > 0
     task = asyncio.create_task(_set_survivors_apart(seconds_between, full_every))
     try:
         yield
@@ -28,6 +32,10 @@ async def short_pauses(seconds_between: float = SECONDS_BETWEEN, full_every: int
         with suppress(asyncio.CancelledError):
             await task
         gc.unfreeze()
+        if had_frozen:
+            # Python does not tell who froze what. So whatever is still in use is frozen, not only what was before.
+            gc.collect()
+            gc.freeze()
 
 
 async def _set_survivors_apart(seconds_between: float, full_every: int) -> None:
@@ -37,7 +45,7 @@ async def _set_survivors_apart(seconds_between: float, full_every: int) -> None:
         turn += 1
         if turn % full_every == 0:
             gc.unfreeze()
-            gc.collect()
-        else:
-            gc.collect(1)  # young garbage would be kept otherwise
+        # Garbage that is frozen stays for an hour. All generations are collected, since which objects a smaller
+        # collection looks at differs between versions of Python. They hold only what was made since the last time.
+        gc.collect()
         gc.freeze()

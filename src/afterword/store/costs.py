@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -45,7 +45,16 @@ class Spending:
     estimated_calls: int = 0
 
     def __add__(self, other: Spending) -> Spending:
-        return Spending(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+        # `astuple` would copy each value: thousands of costs are summed for one page.
+        return Spending(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.micro_usd + other.micro_usd,
+            self.unpriced_calls + other.unpriced_calls,
+            self.estimated_calls + other.estimated_calls,
+        )
 
     @property
     def tokens(self) -> int:
@@ -105,6 +114,12 @@ def spending_by_scope(transaction: Session) -> dict[Scope, Spending]:
     keys = [ScopeRow.tenant, ScopeRow.kind, ScopeRow.name]
     sums = _sums(transaction, keys, col(SpendingRow.scope_id) == col(ScopeRow.id))
     return {Scope.parse("/".join(key)): spending for key, spending in sums.items()}
+
+
+def spending_of_scope(transaction: Session, scope: Scope) -> Spending:
+    """Return what was spent on a scope in all."""
+    key = scope_key(transaction, scope)
+    return _sums(transaction, [SpendingRow.scope_id], col(SpendingRow.scope_id) == key).get((key,), Spending())
 
 
 def spending_by_source(transaction: Session, scope: Scope, *, source: str | None = None) -> dict[str, Spending]:

@@ -55,7 +55,7 @@ def _facts_named(transaction: Session, scope: Scope, id_or_prefix: str) -> list[
         select(FactAssertionRow.fact_id)
         .join(FactRow, col(FactRow.id) == col(FactAssertionRow.fact_id))
         .where(
-            FactRow.scope_id == scope_key(transaction, scope), _begins_so(FactAssertionRow.assertion_id, id_or_prefix)
+            lookup.is_of_scope(scope_key(transaction, scope)), _begins_so(FactAssertionRow.assertion_id, id_or_prefix)
         )
     )
     return list(transaction.exec(query.distinct().limit(2)))

@@ -6,8 +6,9 @@ import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from afterword.errors import FileInvalid
 from afterword.facts.assertions import (
@@ -29,13 +30,18 @@ from afterword.facts.safety import assertion_flag
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import LARGEST_STATE_BYTES, Role, TimeBasis, Transcript, Turn
 from afterword.facts.validity.periods import ValidityPeriod
-from afterword.facts.validity.timeline import FactHistory
+from afterword.facts.validity.timeline import FactHistory, deciding_span
 from afterword.facts.validity.wording import Rewording
 from afterword.recall.index_units import TOKENIZER, fact_terms, turn_terms
 from afterword.recall.served_turns import stored_verdict
+from afterword.store.database.compiled_queries import moment
 from afterword.store.tables import AssertionRow, EvidenceRow, FactAssertionRow, FactRow, TurnRow, VerdictRow
 
 Values = dict[str, Any]
+
+_STATUSES = {str(status): status for status in Status}
+_START, _OPEN_END = '[{"start": "', '+00:00", "end": null, "ending": "expired", "by": null}]'
+"""How the text of the periods begins and ends where there is one without an end."""
 
 _LARGEST_PACKED_BYTES = 3 * LARGEST_STATE_BYTES
 """How far a stored state is decompressed: JSON in ASCII takes at most three times the room of the same in UTF-8."""
@@ -316,3 +322,47 @@ def _fields(value: Evidence | Turn | Verdict) -> Values:
 
 def _iso(moment: datetime | None) -> str | None:
     return moment.isoformat() if moment else None
+
+
+class StatusColumns(NamedTuple):
+    """What the status of a fact depends on, as the store holds it, without what contradicts the fact.
+
+    It is when the fact was first said, the text of its periods, and who it may be about, where that is open.
+    """
+
+    said_at: Any
+    spans: str
+    may_be: str | None
+
+    @property
+    def periods(self) -> tuple[ValidityPeriod, ...]:
+        """Its validity periods."""
+        return tuple([period_of(span) for span in json.loads(self.spans)])
+
+    def plainly_holds(self, date: str) -> bool:
+        """Whether it was said before a day and holds without end. Most facts do, and texts compare quickly."""
+        said_at, spans = self.said_at, self.spans
+        return (
+            isinstance(said_at, str)
+            and said_at[:10] < date
+            and spans[len(_START) : len(_START) + 10] < date
+            and spans.endswith(_OPEN_END)
+            and spans.count("{") == 1
+            and self.may_be is None
+        )
+
+    def status_at(self, at: datetime, undone_as: str) -> Status | None:
+        """Return the status at an instant; None where the fact is not known yet.
+
+        `undone_as` is its status where no period is left.
+        """
+        if self.plainly_holds(utc_date(at)):
+            return Status.CURRENT
+        _, status = deciding_span(self.periods, moment(self.said_at), _STATUSES[undone_as], at)
+        return Status.PENDING if status is Status.CURRENT and self.may_be else status
+
+
+@lru_cache(maxsize=8)
+def utc_date(at: datetime) -> str:
+    """Return the day of an instant in UTC."""
+    return at.astimezone(UTC).date().isoformat()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, Index, LargeBinary, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, Index, LargeBinary, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
 NAMING = {
@@ -20,6 +20,8 @@ NAMING = {
     "pk": "pk_%(table_name)s",
 }
 SQLModel.metadata.naming_convention = NAMING
+_FEW = text("former_name IS NOT NULL")
+_RENAMINGS = Index("ix_assertions_renaming", "scope_id", sqlite_where=_FEW, postgresql_where=_FEW)
 
 
 class ScopeRow(SQLModel, table=True):
@@ -114,10 +116,9 @@ class TurnRow(SQLModel, table=True):
 
 
 class RunRow(SQLModel, table=True):
-    """One run. `source` names what it reads: a session, or a name of its own if the application or a person speaks. Of
-    the applied runs of one source only the latest by `applied_revision` counts. `transcript` is what a dry run has read
-    (JSON, compressed); it becomes the turns of the session when the run is applied. An undone run that counts again
-    has a `redone_at`. `caused_by` is the run whose undoing made this one."""
+    """One run. `source` names what it reads: a session, or a name of its own if the application or a person speaks.
+    `transcript` is what a dry run has read (JSON, compressed); it becomes the turns of the session when the run is
+    applied. An undone run that counts again has a `redone_at`. `caused_by` is the run whose undoing made this one."""
 
     __tablename__ = "runs"
     __table_args__ = (Index(None, "scope_id", "source"),)
@@ -183,7 +184,7 @@ class AssertionRow(SQLModel, table=True):
     is how many seconds the speaker's local time is ahead of UTC, None for UTC: the days it names are local."""
 
     __tablename__ = "assertions"
-    __table_args__ = (Index(None, "scope_id", "subject_key", "attribute_key"),)
+    __table_args__ = (Index(None, "scope_id", "subject_key", "attribute_key"), _RENAMINGS)
 
     id: str = Field(primary_key=True)
     scope_id: int = Field(foreign_key="scopes.id")
@@ -242,7 +243,7 @@ class EvidenceRow(SQLModel, table=True):
     ordinal: int = Field(primary_key=True)
     kind: str
     quote: str
-    session_id: str | None = None
+    session_id: str | None = Field(default=None, index=True)
     turn: int | None = None
     speaker: str | None = None
     start: int | None = None
@@ -278,8 +279,7 @@ class RunVerdictRow(SQLModel, table=True):
 
 
 class FactRow(SQLModel, table=True):
-    """A fact through all time. Facts are derived from the live assertions and verdicts whenever those change.
-    `search_terms` are the words that find it."""
+    """A fact through all time, derived from the live assertions and verdicts. `search_terms` are the words for it."""
 
     __tablename__ = "facts"
     __table_args__ = (Index(None, "scope_id", "subject_key", "attribute_key"),)

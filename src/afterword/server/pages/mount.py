@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from fastapi import FastAPI
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -23,7 +27,7 @@ from afterword.server.pages import (
     session_page,
     sign_in_pages,
 )
-from afterword.server.pages.rendering import PREFIX
+from afterword.server.pages.rendering import PREFIX, prepare_pages
 from afterword.server.pages.sign_in import BrowserSessions
 from afterword.server.pages.static_files import send_static
 from afterword.server.pages.visit import show_error
@@ -52,7 +56,16 @@ def add_pages(service: FastAPI, app: Afterword) -> None:
     pages.state.service = service.state.service
     pages.state.background = service.state.background
     pages.state.sessions = service.state.browser_sessions = BrowserSessions()
+    service.state.lifespans.append(_prepared)
     service.router.routes += [Route("/", _to_pages), Route(PREFIX, _to_pages), Mount(PREFIX, pages)]
+
+
+@asynccontextmanager
+async def _prepared() -> AsyncIterator[None]:
+    """Prepare the pages while the service begins to answer."""
+    preparing = asyncio.create_task(asyncio.to_thread(prepare_pages))
+    yield
+    await preparing
 
 
 async def _to_pages(_: Request) -> Response:

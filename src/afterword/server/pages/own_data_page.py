@@ -37,7 +37,7 @@ async def show_own_data(visit: Visit) -> Response:
         asked=await visit.memory.erasures(),
         pause=await visit.memory.paused(),
         zone=await visit.memory.zone(),
-        costs=(await visit.memory.costs()).total,
+        costs=await visit.memory.spent(),
         entries=entries,
         formats=FORMATS,
     )

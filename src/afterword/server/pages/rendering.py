@@ -14,7 +14,8 @@ from starlette.responses import HTMLResponse
 from afterword import Scope, Spending
 from afterword.client.values import dollars
 from afterword.server.pages.reader import Reader
-from afterword.server.pages.texts import LANGUAGES
+from afterword.server.pages.static_files import versioned
+from afterword.server.pages.texts import LANGUAGES, catalogue
 
 PREFIX = "/pages"
 HEADERS = {
@@ -48,8 +49,20 @@ def environment() -> Environment:
     made.filters["part"] = lambda text: quote(str(text), safe="")
     made.globals["address"] = address
     made.globals["scope_path"] = scope_path
+    made.globals["versioned"] = versioned
     made.globals["languages"] = LANGUAGES
     return made
+
+
+@cache
+def prepare_pages() -> None:
+    """Compile every template, and read the texts and the files, so that no visitor waits for it."""
+    made = environment()
+    for name in made.list_templates():
+        made.get_template(name)
+    for language in LANGUAGES:
+        catalogue(language)
+    versioned("styles.css")
 
 
 def render_template(

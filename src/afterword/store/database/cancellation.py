@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Callable
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -93,7 +93,7 @@ async def run_in_thread(executor: Executor, work: Callable[[], T]) -> T:
     context = contextvars.copy_context()
     context.run(_current.set, ticket)
     future = executor.submit(context.run, work)
-    waiting = asyncio.wrap_future(future)
+    waiting = in_loop(future)
     waiting.add_done_callback(_consume_exception)
     try:
         return await asyncio.shield(waiting)
@@ -104,6 +104,33 @@ async def run_in_thread(executor: Executor, work: Callable[[], T]) -> T:
                 await _finished(waiting)
         # Of no class of its own: `asyncio.timeout` makes a TimeoutError of a CancelledError alone, not of its kinds.
         raise asyncio.CancelledError(Fate.COMMITTED if ticket.is_committed else Fate.NOT_COMMITTED) from None
+
+
+def in_loop(future: Future[T]) -> asyncio.Future[T]:
+    """Return a future of the running loop with the result of a thread's work, which it does not cancel.
+
+    `asyncio.wrap_future` would leave the result in a reference cycle: a large one stays until a garbage collection.
+    """
+    loop = asyncio.get_running_loop()
+    waiting: asyncio.Future[T] = loop.create_future()
+
+    def end(ended: Future[T]) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_copy_result, ended, waiting)
+
+    future.add_done_callback(end)
+    return waiting
+
+
+def _copy_result(ended: Future[T], waiting: asyncio.Future[T]) -> None:
+    if waiting.done():
+        return
+    if ended.cancelled():
+        waiting.cancel()
+    elif (error := ended.exception()) is not None:
+        waiting.set_exception(error)
+    else:
+        waiting.set_result(ended.result())
 
 
 def _consume_exception(waiting: asyncio.Future[T]) -> None:

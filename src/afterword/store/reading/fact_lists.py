@@ -6,10 +6,9 @@ No I/O. It takes processor time where a scope is large: use it in a thread.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy
 
@@ -22,6 +21,8 @@ from afterword.store.reading.fact_rows import StoredFact
 
 if TYPE_CHECKING:
     from afterword.store.reading.views import View
+
+T = TypeVar("T")
 
 STATUSES = tuple(Status)
 UNKNOWN = len(STATUSES)
@@ -45,10 +46,20 @@ class FactCounts:
 
 
 class FactLists:
-    """The facts of a view in the orders in which people list them, by place."""
+    """The facts of a view in the orders in which people list them, by place.
 
-    def __init__(self, view: View) -> None:
-        self._view = view
+    What takes long to make is kept in `made`, which belongs to the view.
+    """
+
+    def __init__(self, view: View, made: dict[str, Any]) -> None:
+        self._view, self._made = view, made
+
+    def _once(self, name: str, make: Callable[[], T]) -> T:
+        """Return what is kept under a name. It is made where it is missing."""
+        if name not in self._made:
+            self._made[name] = make()
+        made: T = self._made[name]
+        return made
 
     def chosen(self, fact_filter: FactFilter, order: FactOrder) -> tuple[list[int], int]:
         """Return the places of the facts that a filter selects, in an order.
@@ -69,15 +80,21 @@ class FactLists:
         histories = [self.stored(place).built_history(scope) for place in self._by_saying.tolist()]
         return self._under_current_names(facts_at(histories, self._view.since))
 
-    @cached_property
+    @property
     def waiting(self) -> WaitingFacts:
         """The facts that a person should look at. They are looked for once for each view."""
+        return self._once("waiting", self._find_waiting)
+
+    def _find_waiting(self) -> WaitingFacts:
         pending = self._built(self.pending())
         return WaitingFacts(tuple(pending), tuple(dependents(self._related_to_changes())))
 
-    @cached_property
+    @property
     def counts(self) -> FactCounts:
         """How many facts there are with each status, and how many that hold are about each subject."""
+        return self._once("counts", self._count)
+
+    def _count(self) -> FactCounts:
         numbers = numpy.bincount(self._statuses[self._by_saying], minlength=UNKNOWN + 1).tolist()
         places, _ = self.chosen(FactFilter(SERVED, None, None, frozenset()), FactOrder.SAID)
         subjects = Counter(self._subject(self.stored(place)) for place in places)
@@ -159,29 +176,41 @@ class FactLists:
             return self._by_subject
         return self._by_learning if order is FactOrder.LEARNED else self._by_saying
 
-    @cached_property
+    @property
     def _by_saying(self) -> Array:
+        return self._once("by saying", self._sort_by_saying)
+
+    def _sort_by_saying(self) -> Array:
         by_order = self._view.snapshot.table.by_order
         places: Array = by_order[self._view.are_facts()[by_order]]
         return places
 
-    @cached_property
+    @property
     def _by_subject(self) -> Array:
+        return self._once("by subject", self._sort_by_subject)
+
+    def _sort_by_subject(self) -> Array:
         def key(place: int) -> tuple[object, ...]:
             stored = self.stored(place)
             return subject_key(stored.kind, self._subject(stored), stored.said_at.timestamp())
 
         return numpy.array(sorted(self._by_saying.tolist(), key=key), dtype=numpy.int32)
 
-    @cached_property
+    @property
     def _by_learning(self) -> Array:
+        return self._once("by learning", self._sort_by_learning)
+
+    def _sort_by_learning(self) -> Array:
         places = self._by_saying.tolist()
         newest_first = sorted(places, key=lambda place: self.stored(place).listed.learned_at, reverse=True)
         return numpy.array(newest_first, dtype=numpy.int32)
 
-    @cached_property
+    @property
     def _statuses(self) -> Array:
         """The number of the status of the fact at each place."""
+        return self._once("statuses", self._find_statuses)
+
+    def _find_statuses(self) -> Array:
         statuses = numpy.full(self._view.size, UNKNOWN, dtype=numpy.int8)
         for place in self._by_saying.tolist():
             status = self._status(self.stored(place))

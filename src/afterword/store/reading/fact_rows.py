@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from functools import lru_cache
+from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -24,12 +23,12 @@ from afterword.facts.safety import is_flagged, must_never_be_missed
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TurnPlace
 from afterword.facts.validity.periods import ValidityPeriod, holds_or_is_announced
-from afterword.facts.validity.timeline import FactHistory, deciding_span
+from afterword.facts.validity.timeline import FactHistory
 from afterword.facts.words import terms
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.recall.index_units import fact_terms, fact_text
 from afterword.store.database.compiled_queries import Plain, moment
-from afterword.store.rows import period_of, rewordings_of, tags_of
+from afterword.store.rows import StatusColumns, rewordings_of, tags_of, utc_date
 from afterword.store.tables import AssertionRow, EvidenceRow, FactRow
 
 DETAILS: tuple[tuple[type[SQLModel], str], ...] = (
@@ -71,8 +70,6 @@ _ACTS = {str(act): act for act in SpeechAct}
 _EVIDENCE_KINDS = {str(kind): kind for kind in EvidenceKind}
 _AUTHORITIES = {int(authority): authority for authority in Authority}
 _STATUSES = {str(status): status for status in Status}
-_START, _OPEN_END = '[{"start": "', '+00:00", "end": null, "ending": "expired", "by": null}]'
-"""How the text of the periods begins and ends where there is one without an end."""
 
 
 HISTORY_BYTES, LISTED_BYTES = 1_300, 120
@@ -130,7 +127,7 @@ class StoredFact:
     @property
     def periods(self) -> tuple[ValidityPeriod, ...]:
         """Its validity periods."""
-        return tuple([period_of(span) for span in json.loads(self._rows[0][_SPANS])])
+        return self._status_columns.periods
 
     @property
     def sources(self) -> tuple[TurnPlace, ...]:
@@ -227,11 +224,15 @@ class StoredFact:
 
     def status_at(self, at: datetime) -> Status | None:
         """Return its status at an instant, as if no other fact contradicted it; None where it is not known yet."""
-        if self._holds_since_before(_utc_date(at)):
-            return Status.CURRENT
-        undone_as = _STATUSES[self._read(self._rows[0])[UNDONE_AS]]
-        _, status = deciding_span(self.periods, self.said_at, undone_as, at)
-        return Status.PENDING if status is Status.CURRENT and self.may_be else status
+        columns = self._status_columns
+        if columns.plainly_holds(utc_date(at)):
+            return Status.CURRENT  # without reading the details
+        return columns.status_at(at, self._read(self._rows[0])[UNDONE_AS])
+
+    @property
+    def _status_columns(self) -> StatusColumns:
+        first = self._rows[0]
+        return StatusColumns(first[_SAID_AT], first[_SPANS], first[_MAY_BE])
 
     def _details(self) -> list[Details]:
         return list(map(self._read, self._rows))
@@ -294,7 +295,7 @@ class StoredFact:
         The next change is the next instant, `at` included, at which something of it begins, ends or is said.
         """
         first = self._rows[0]
-        if self._holds_since_before(_utc_date(at)):
+        if _REWORDED not in first[_DETAILS] and self._status_columns.plainly_holds(utc_date(at)):
             return True, False, None
         said_at, is_clear = moment(first[_SAID_AT]), first[_MAY_BE] is None
         periods = self.periods
@@ -305,20 +306,6 @@ class StoredFact:
         is_served = is_clear and holds_or_is_announced(said_at, periods, at)
         is_past = is_clear and not is_served and said_at <= at and any(period.start <= at for period in periods)
         return is_served, is_past, min((then for then in moments if then >= at), default=None)
-
-    def _holds_since_before(self, date: str) -> bool:
-        """Return whether it plainly was said before a day and holds without end. Most do, and texts compare quickly."""
-        first = self._rows[0]
-        said_at, spans = first[_SAID_AT], first[_SPANS]
-        return (
-            isinstance(said_at, str)
-            and said_at[:10] < date
-            and spans[len(_START) : len(_START) + 10] < date
-            and spans.endswith(_OPEN_END)
-            and spans.count("{") == 1
-            and first[_MAY_BE] is None
-            and _REWORDED not in first[_DETAILS]
-        )
 
     def history(self, scope: Scope) -> FactHistory:
         """Return the fact over all time. It is kept, so that it is built once."""
@@ -349,11 +336,6 @@ class StoredFact:
 
 def _place(row: Plain) -> tuple[int, int]:
     return row[_ORDINAL], row[_ITEM] or 0
-
-
-@lru_cache(maxsize=8)
-def _utc_date(at: datetime) -> str:
-    return at.astimezone(UTC).date().isoformat()
 
 
 def _assertion(rows: Sequence[Details], scope: Scope) -> Assertion:

@@ -13,11 +13,14 @@ from functools import partial
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
+from sqlalchemy import Connection
 from sqlmodel import Session
 
 from afterword.facts.scopes import Scope
+from afterword.store.database.cancellation import in_loop
 from afterword.store.database.engine import Store
 from afterword.store.reading import snapshots
+from afterword.store.reading.fact_listing import FactListing, read_listing
 from afterword.store.reading.views import View
 from afterword.telemetry import Count, count
 
@@ -40,6 +43,7 @@ class ViewCache:
         self._most_made = most_made
         self._views: OrderedDict[Scope, View] = OrderedDict()
         self._past_view: View | None = None
+        self._listing: FactListing | None = None
         self._bytes, self._made = ScopeAmounts(), ScopeAmounts()
         self._loads: dict[Scope, Future[View]] = {}
         self._lock = threading.Lock()
@@ -69,12 +73,27 @@ class ViewCache:
             past = self._past_view = View(view.snapshot, at, view)
         return past
 
+    def loaded(self, connection: Connection, scope: Scope, at: datetime) -> View | None:
+        """Return what the scope holds at an instant, None where its present state would have to be read first."""
+        view = self._views.get(scope)
+        if view is None or not snapshots.version(connection, scope).is_of(view.snapshot):
+            return None
+        self._keep(scope, view)
+        return self._at(view, at)
+
+    def listing(self, connection: Connection, scope: Scope) -> FactListing:
+        """Return the listing of a scope that is not loaded. The last one is kept, since a page asks for two lists."""
+        now, listing = snapshots.version(connection, scope), self._listing
+        if listing is None or (listing.scope, listing.version) != (scope, now):
+            listing = self._listing = read_listing(connection, scope, now)
+        return listing
+
     async def _present(self, store: Store, scope: Scope, at: datetime) -> View:
         running = self._loads.get(scope)
         if running is not None:
             # It may have begun before something that the caller has just written.
-            await asyncio.wait([asyncio.wrap_future(running)])
-        return await asyncio.wrap_future(self._begin(store, scope, at))
+            await asyncio.wait([in_loop(running)])
+        return await in_loop(self._begin(store, scope, at))
 
     def revision_of(self, scope: Scope) -> int | None:
         """Return the cached revision of a scope, None if nothing is cached."""
@@ -85,7 +104,7 @@ class ViewCache:
         """Drop every view."""
         with self._lock:
             self._views.clear()
-            self._past_view = None
+            self._past_view = self._listing = None
             self._bytes, self._made = ScopeAmounts(), ScopeAmounts()
 
     def _begin(self, store: Store, scope: Scope, at: datetime) -> Future[View]:
@@ -118,6 +137,8 @@ class ViewCache:
     def _keep(self, scope: Scope, view: View) -> None:
         with self._lock:
             self._views[scope] = view
+            if self._listing is not None and self._listing.scope == scope:
+                self._listing = None
             if self._past_view is not None and self._past_view.snapshot is not view.snapshot:
                 self._past_view = None  # it would keep a table in memory that nobody needs
             self._views.move_to_end(scope)

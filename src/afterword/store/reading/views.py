@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from itertools import chain
+from typing import Any
 
 import numpy
 
@@ -47,6 +48,7 @@ class View:
         self.snapshot, self.since = snapshot, at
         table = snapshot.table
         self.vectors: dict[tuple[str, int], Vectors] = {}
+        self._listed: dict[str, Any] = {}
         if before is not None and before.snapshot.table.lineage is table.lineage:
             self.vectors |= before.vectors
         else:
@@ -233,10 +235,10 @@ class View:
             fact = self._facts[stored.id] = self.names.told(fact) if self._renaming else fact
         return fact
 
-    @cached_property
+    @property
     def lists(self) -> FactLists:
-        """Its facts as people list them."""
-        return FactLists(self)
+        """Its facts as people list them. Kept in the view, the lists would make a reference cycle with it."""
+        return FactLists(self, self._listed)
 
     @cached_property
     def names(self) -> CurrentNames:

@@ -1,0 +1,151 @@
+"""Pages of the list of facts of a scope that is not loaded.
+
+To load a large scope takes long. A few columns of each fact say which facts are on a page, and only those are built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Select, bindparam, case, func, select
+from sqlmodel import Session, col
+
+from afterword.facts.fact import Fact, Status
+from afterword.facts.fact_filter import FactFilter, FactOrder, subject_key
+from afterword.facts.scopes import Scope
+from afterword.store import lookup
+from afterword.store.database.compiled_queries import CompiledQuery, Plain
+from afterword.store.reading.fact_rows import KINDS
+from afterword.store.reading.snapshots import Version, plain_columns
+from afterword.store.rows import StatusColumns, utc_date
+from afterword.store.tables import AssertionRow, FactAssertionRow, FactRow
+
+MOST_CONTESTED = 200
+"""Of so many facts that others contradict the status is found without loading the scope."""
+# The columns of a row. There is one row for each assertion of a fact.
+_ID, _SAID_AT, _SPANS, _MAY_BE, _UNDONE_AS, _IS_CONTESTED, _KIND, _SUBJECT, _LEARNED_AT, _IS_LEAD, _RENAMES = range(11)
+_STATUS = slice(_SAID_AT, _UNDONE_AS)
+"""The columns of `StatusColumns`."""
+
+
+class FactListing:
+    """What filters and sorts the facts of a scope in one state, a row for each."""
+
+    def __init__(self, scope: Scope, version: Version, rows: Sequence[Plain]) -> None:
+        self.scope, self.version = scope, version
+        by_fact: dict[str, Plain] = {}
+        for row in rows:
+            known = by_fact.get(row[_ID])
+            by_fact[row[_ID]] = row if known is None else _joined(known, row)
+        self._rows = list(by_fact.values())
+        self._contested = [place for place, row in enumerate(self._rows) if row[_IS_CONTESTED]]
+        self._doubtful_on: dict[str, list[int]] = {}
+        self._is_enough = len(self._contested) <= MOST_CONTESTED and not any(row[_RENAMES] for row in rows)
+
+    def page(
+        self, transaction: Session, wanted: FactFilter, order: FactOrder, *, at: datetime, limit: int, offset: int
+    ) -> tuple[list[Fact], int, int] | None:
+        """Return a page of the facts that a filter selects, their number, and how many their status alone leaves out.
+
+        None where more must be read to know: facts are told under other names, or many contradict each other.
+        """
+        if not self._is_enough:
+            return None
+        statuses = self._statuses(transaction, at)
+        kinds = None if wanted.kinds is None else {KINDS.index(kind) for kind in wanted.kinds}
+        keys, in_order = self._sorted(order)
+        fitting = [
+            place
+            for place in in_order
+            if statuses[place] is not None and (kinds is None or self._rows[place][_KIND] in kinds)
+        ]
+        chosen = [place for place in fitting if wanted.statuses is None or statuses[place] in wanted.statuses]
+        start, end = _with_equals([keys[place] for place in chosen], offset, offset + limit)
+        # What is equally new is in the order of saying, as the facts are that are read.
+        ids = [self._rows[place][_ID] for place in chosen[start:end]]
+        facts = order.sorted(lookup.read_facts_by_id(transaction, self.scope, ids, at=at))
+        return facts[offset - start :][:limit], len(chosen), len(fitting) - len(chosen)
+
+    def _statuses(self, transaction: Session, at: datetime) -> list[Status | None]:
+        """Return the status of each fact at an instant, None where it is not known yet."""
+        statuses: list[Status | None] = [Status.CURRENT] * len(self._rows)
+        for place in self._doubtful(utc_date(at)):
+            row = self._rows[place]
+            statuses[place] = StatusColumns(*row[_STATUS]).status_at(at, row[_UNDONE_AS])
+        contested = {self._rows[place][_ID]: place for place in self._contested}
+        for fact in lookup.read_facts_by_id(transaction, self.scope, contested, at=at) if contested else ():
+            statuses[contested[fact.id]] = fact.status
+        return statuses
+
+    def _doubtful(self, date: str) -> list[int]:
+        """Return the places of the facts that do not plainly hold on a day."""
+        if date not in self._doubtful_on:
+            columns = (StatusColumns(*row[_STATUS]) for row in self._rows)
+            self._doubtful_on = {date: [place for place, of in enumerate(columns) if not of.plainly_holds(date)]}
+        return self._doubtful_on[date]
+
+    def _sorted(self, order: FactOrder) -> tuple[list[Any], list[int]]:
+        """Return the sort key of each fact, and the places of the facts in the order, the greatest key first."""
+        if order is FactOrder.LEARNED:
+            keys = [row[_LEARNED_AT] for row in self._rows]
+        else:
+            groups = {(row[_KIND], row[_SUBJECT]) for row in self._rows}
+            by_group = {group: subject_key(KINDS[group[0]], group[1], 0) for group in groups}
+            ranks = {key: rank for rank, key in enumerate(sorted(set(by_group.values()), reverse=True))}
+            keys = [(ranks[by_group[row[_KIND], row[_SUBJECT]]], row[_SAID_AT]) for row in self._rows]
+        return keys, sorted(range(len(keys)), key=keys.__getitem__, reverse=True)
+
+
+def is_listed(wanted: FactFilter, order: FactOrder) -> bool:
+    """Return whether a listing knows enough of the facts for a filter and an order."""
+    return order is not FactOrder.SAID and wanted.about is None and not wanted.tags
+
+
+def read_listing(connection: Connection, scope: Scope, version: Version) -> FactListing:
+    """Return the listing of a scope, of which `version` is the present state."""
+    return FactListing(scope, version, _LISTED.ask(connection, scope=version.key) if version.key is not None else [])
+
+
+def _with_equals(keys: Sequence[Any], start: int, end: int) -> tuple[int, int]:
+    """Return a range that also holds what is equal to its first and its last key."""
+    start, end = min(start, len(keys)), min(end, len(keys))
+    while 0 < start < end and keys[start - 1] == keys[start]:
+        start -= 1
+    while start < end < len(keys) and keys[end] == keys[end - 1]:
+        end += 1
+    return start, end
+
+
+def _joined(known: Plain, row: Plain) -> Plain:
+    """Return the row of a fact that another row of the same fact is added to: there is one for each assertion."""
+    lead = row if row[_IS_LEAD] else known
+    first, learned_at = min(known[_SAID_AT], row[_SAID_AT]), min(known[_LEARNED_AT], row[_LEARNED_AT])
+    return (
+        *(lead[_ID], first, *lead[_SAID_AT + 1 : _LEARNED_AT]),
+        *(learned_at, known[_IS_LEAD] or row[_IS_LEAD], known[_RENAMES] or row[_RENAMES]),
+    )
+
+
+def _listed_columns() -> Select[Any]:
+    kind = case(*((col(AssertionRow.kind) == str(kind), number) for number, kind in enumerate(KINDS)))
+    said_at, subject, learned_at = plain_columns((AssertionRow, name) for name in ("said_at", "subject", "recorded_at"))
+    spans, may_be, undone_as, contested_by = plain_columns(
+        (FactRow, name) for name in ("spans", "may_be", "undone_as", "contested_by")
+    )
+    columns = (
+        *(col(FactRow.id), said_at, spans, func.nullif(may_be, "[]"), undone_as),
+        *(case((contested_by != "[]", 1), else_=0), kind, subject, learned_at),
+        case((col(AssertionRow.id) == col(FactRow.lead_id), 1), else_=0),
+        case((col(AssertionRow.former_name).is_not(None), 1), else_=0),
+    )
+    return (
+        select(*(column.label(f"listed_{number}") for number, column in enumerate(columns)))
+        .join_from(FactRow, FactAssertionRow, col(FactAssertionRow.fact_id) == col(FactRow.id))
+        .join(AssertionRow, col(AssertionRow.id) == col(FactAssertionRow.assertion_id))
+        .where(col(FactRow.scope_id) == bindparam("scope"))
+    )
+
+
+_LISTED = CompiledQuery(_listed_columns)
