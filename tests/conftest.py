@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sqlite3
@@ -73,6 +74,23 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = compiled.name
         sys.dont_write_bytecode, sys.pycache_prefix = False, compiled.name
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return three workers for two cores: what some tests wait for, such as the end of a process, others use."""
+    return max(1, len(os.sched_getaffinity(0)) * 3 // 2) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests that wait for most of their time: at the end nothing would be left to do meanwhile."""
+    items.sort(key=lambda item: item.get_closest_marker("waiting") is None)
+
+
+def pytest_collection_finish() -> None:
+    """Let no collection of garbage look at what was imported, and collect less often: it stays to the end."""
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,8 @@ from chaos import KINDS, LEASE_S, ChaosModel, Herd, environment, ran
 from servers import Server
 from small_talk import Talk, talks, written
 
+pytestmark = pytest.mark.waiting
+
 SEED = 20261122
 ENDINGS = frozenset({0, 1, -9})
 """How a process may end: well, with failures that it has shown, or killed."""

@@ -24,6 +24,8 @@ from nursery import Child
 from programs import work
 from running_time import running_time
 
+pytestmark = pytest.mark.waiting
+
 USERS = ("mira", "jon", "lena")
 SESSIONS_EACH = 4
 CLEAN_STOP_S = 10.0

@@ -20,6 +20,8 @@ from afterword.store.ledger import RunStatus
 from batches import faults
 from schedulers import Schedulers, completions, watch_completions
 
+pytestmark = pytest.mark.waiting
+
 SEED = 20261121
 CLEAN_STOP_S = 10.0
 LONG_LEASE_S = 60_000.0

@@ -18,6 +18,8 @@ from afterword.store import jobs
 from afterword.store.database.engine import Store, open_store
 from running_time import running_time
 
+pytestmark = pytest.mark.waiting
+
 STOP_S = 10.0
 NEVER_S = 600.0
 

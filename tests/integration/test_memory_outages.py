@@ -18,6 +18,8 @@ from afterword.store.database.engine import Store
 from kept import text, texts
 from running_time import running_time
 
+pytestmark = pytest.mark.waiting
+
 LESS_THAN_A_CONNECTION_WAITS_S = 9.0
 
 

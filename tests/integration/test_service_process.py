@@ -41,6 +41,8 @@ from running_time import running_time
 from service import said
 from service_processes import served
 
+pytestmark = pytest.mark.waiting
+
 KILLS, SOAK_KILLS = 5, 100
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 ALL = FactFilter(None, None, None, frozenset())

@@ -7,6 +7,7 @@ tests fork others imports it, so each of them finds all of that done.
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import os
 import sys
@@ -38,3 +39,5 @@ with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()), supp
     patch.setattr(sys, "argv", ["afterword", "--version"])
     asyncio.run(use())
     main()
+# A process that collected garbage among all of this would copy it.
+gc.freeze()
