@@ -81,16 +81,6 @@ def _many_turns(sentence: Callable[[int], str]) -> Work:
     return work
 
 
-async def _move_to_and_fro(size: int) -> None:
-    """Process sessions of which each takes back the move of the one before."""
-    async with Store("sqlite://") as store:
-        await store.migrate()
-        for number in range(size):
-            at = AT + timedelta(days=number)
-            saved = Saved(MIRA, f"day {number}", state=state(f"I live in City{number % 2} now."), started_at=at)
-            await process_session(store, saved, extractor=RulesExtractor())
-
-
 async def _import_memories(size: int) -> None:
     memories = [Memory(f"Likes dish {number} with {_letters(number)} sauce", str(number), AT) for number in range(size)]
     async with Store("sqlite://") as store:
@@ -117,7 +107,6 @@ WORKS: dict[str, Work] = {
     **{name: _one_turn(sentence) for name, sentence in SENTENCES.items()},
     "homes, each in a turn of its own": _many_turns(SENTENCES["homes, one after the other"]),
     "likes, each in a turn of its own": _many_turns(SENTENCES["likes"]),
-    "moves to and fro, each in a session of its own": _move_to_and_fro,
     "turns of one letter": _many_turns(lambda _: "a"),
     "memories of another library": _import_memories,
     "forgotten turns beside other texts": _forget_a_session,

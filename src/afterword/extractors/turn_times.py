@@ -41,19 +41,19 @@ def date_turns(
     if session_at := started or ended:
         return _at(transcript, TimeBasis.MANIFEST, lambda _: session_at)
     if file_at:
-        guessed = _at(transcript, TimeBasis.FILE, lambda _: file_at)
-        return replace(guessed, turns=tuple(replace(turn, time_is_guess=True) for turn in guessed.turns))
+        guessed = tuple([turn.dated(file_at, is_guess=True) for turn in transcript.turns])
+        return replace(transcript, turns=guessed, time_basis=TimeBasis.FILE)
     return replace(transcript, time_basis=None)
 
 
 def localise_turns(transcript: Transcript, zone: tzinfo) -> Transcript:
     """Return the transcript with the offset of `zone` on every turn whose own offset is not known."""
-    turns = (replace(turn, said_at=in_zone(turn.said_at, zone)) if turn.said_at else turn for turn in transcript.turns)
+    turns = [turn.dated(in_zone(turn.said_at, zone)) if turn.said_at else turn for turn in transcript.turns]
     return replace(transcript, turns=tuple(turns))
 
 
 def _at(transcript: Transcript, basis: TimeBasis, said_at: Callable[[Turn], datetime]) -> Transcript:
-    turns = tuple(replace(turn, said_at=said_at(turn)) for turn in transcript.turns)
+    turns = tuple([turn.dated(said_at(turn)) for turn in transcript.turns])
     return replace(transcript, turns=turns, time_basis=basis)
 
 
@@ -63,7 +63,7 @@ def _carried(turns: Iterable[Turn]) -> tuple[Turn, ...]:
     last = next(_aware(turn.said_at) for turn in timed if turn.said_at)
     for index, turn in enumerate(timed):
         last = _aware(turn.said_at) if turn.said_at else last
-        timed[index] = turn if turn.said_at == last else replace(turn, said_at=last)
+        timed[index] = turn if turn.said_at == last else turn.dated(last)
     return tuple(timed)
 
 

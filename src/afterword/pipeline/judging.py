@@ -128,7 +128,10 @@ class PairJudging:
         masked = {
             reason: self._privacy.mask_text(storable_text(reason)) for reason in {verdict.reason for verdict in judged}
         }
-        verdicts = [replace(verdict, reason=masked[verdict.reason]) for verdict in judged]
+        verdicts = [
+            verdict if masked[verdict.reason] == verdict.reason else replace(verdict, reason=masked[verdict.reason])
+            for verdict in judged
+        ]
         verdicts = [self._with_checked_remainder(verdict, by_ids) for verdict in verdicts]
         self._verdicts |= {(verdict.earlier_id, verdict.later_id): verdict for verdict in verdicts}
         session_telemetry.count_verdicts(verdicts)

@@ -38,6 +38,8 @@ HEADINGS = {Kind.PREFERENCE: "Preferences:", Kind.DECISION: "Decisions:", Kind.E
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_HARMLESS = re.compile("[ -;=-~]*")
+"""Most texts: letters and signs of ASCII that are drawn, without the bracket of a tag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +248,8 @@ def _clipped(text: str, longest: int) -> str:
 
 def safe_line(text: str) -> str:
     """Return the text on one line that is safe inside a block: nothing invisible, no disguised letter, no block tag."""
+    if _HARMLESS.fullmatch(text):
+        return " ".join(text.split())
     return defuse_tags(" ".join(visible_text(_CONTROL.sub(" ", text)).split()))
 
 

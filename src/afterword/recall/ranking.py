@@ -180,19 +180,22 @@ class SearchIndex:
     def _neighbours(self, turns: Array, scores: Array, weights: Weights) -> tuple[Array, Array]:
         """Return the turns beside these turns, and the share that each of these adds to one of those."""
         table = self._table
-        shares = dict(weights.neighbours)
-        reach = max(map(abs, shares), default=0)
+        reach = max((abs(distance) for distance, _ in weights.neighbours), default=0)
+        # The share of each distance, one of none at either end.
+        shares = numpy.full(2 * reach + 3, numpy.nan)
+        for distance, share in weights.neighbours:
+            shares[distance + reach + 1] = share
         places, amounts = [turns[:0]], [scores[:0]]
+        ranks_of_turns, numbers, conversations = table.rank[turns], table.number[turns], table.conversation[turns]
         for step in range(-reach, reach + 1):
             # The turns of a conversation follow each other in the order of the units, though some may be missing.
-            ranks = table.rank[turns] + step
+            ranks = ranks_of_turns + step
             neighbours = table.by_order[ranks.clip(0, len(table.by_order) - 1)]
-            distances = table.number[neighbours] - table.number[turns]
-            is_beside = (table.conversation[neighbours] == table.conversation[turns]) & self._is_selected[neighbours]
-            is_beside &= (table.rank[neighbours] == ranks) & numpy.isin(distances, list(shares))
+            share = shares[(table.number[neighbours] - numbers).clip(-reach - 1, reach + 1) + reach + 1]
+            is_beside = (table.conversation[neighbours] == conversations) & self._is_selected[neighbours]
+            is_beside &= (table.rank[neighbours] == ranks) & ~numpy.isnan(share)
             places.append(neighbours[is_beside])
-            share = numpy.array([shares[distance] for distance in distances[is_beside].tolist()], dtype=float)
-            amounts.append(share * scores[is_beside])
+            amounts.append(share[is_beside] * scores[is_beside])
         return numpy.concatenate(places), numpy.concatenate(amounts)
 
     def _supported(self, turns: Array, scores: Array) -> dict[int, float]:

@@ -53,11 +53,13 @@ def find_candidates(window: Window) -> list[Candidate]:
     candidates: list[Candidate] = []
     turns = (*window.context, *window.turns)
     for turn, stretches in list(zip(turns, foreign_turns(turns), strict=True))[len(window.context) :]:
+        if turn.role is not Role.HUMAN:
+            continue
         name = turn.speaker[:1].upper() + turn.speaker[1:]
         is_owner = turn.speaker in window.owners
         speech = _Speech(turn, "", *(("the user", "the user") if is_owner else (name, "the team")))
         for sentence in sentences.sentences(sentences.own_words(turn.text, stretches)):
-            candidates += _read_sentence(sentence.removeprefix(f"{name}: "), speech) if turn.role is Role.HUMAN else ()
+            candidates += _read_sentence(sentence.removeprefix(f"{name}: "), speech)
     slots = [(candidate.subject, candidate.attribute) for candidate in candidates]
     last_corrections = {
         slot: place
@@ -69,6 +71,8 @@ def find_candidates(window: Window) -> list[Candidate]:
 
 def _read_sentence(sentence: str, speech: _Speech) -> list[Candidate]:
     """Return the candidates of a sentence, or nothing unless each of its clauses is understood."""
+    if len(sentence.split(maxsplit=1)) < 2:
+        return []  # every form of the grammar has several words
     lead = without_lead(sentence)
     if "?" in sentence:
         asked = withdrawals.find_withdrawal(lead.predicate.rstrip("? "))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 from afterword.facts.assertions import PERSON, RETIRING, Assertion, EvidenceKind, Extent, Relation, SpeechAct, Verdict
@@ -68,7 +69,6 @@ class JudgedPairs:
         for assertion in self.ordered:
             if assertion.act is SpeechAct.STATE:
                 self.members[self.roots[assertion.id]].append(assertion)
-        self._alternations = Alternations(self.roots, self.members, self.by_id, self.decided)
         for pair in self._outer_restatements():
             del self.relations[pair]
         self._settled = {self._contest(*pair) for pair, verdict in self.decided.items() if verdict.judge == PERSON}
@@ -84,6 +84,10 @@ class JudgedPairs:
         for (earlier, later), relation in self._retiring_relations().items():
             self.retirements[earlier].append((later, relation))
         self._pass_exceptions_on()
+
+    @cached_property
+    def _alternations(self) -> Alternations:
+        return Alternations(self.roots, self.members, self.by_id, self.decided)
 
     def erased(self) -> frozenset[str]:
         """Return the statements that an effective request to erase names."""
@@ -274,7 +278,7 @@ class JudgedPairs:
         """Yield what one verdict means for all restatements of its two sides."""
         old = self.members.get(self.roots[earlier]) or [self.by_id[earlier]]
         new = self.members.get(self.roots[later]) or [self.by_id[later]]
-        if old is new:
+        if old is new or len(old) == len(new) == 1:
             yield (earlier, later), relation
             return
         if relation is Relation.CHANGES and self._alternations.are_between(self.roots[earlier], self.roots[later]):
