@@ -90,6 +90,9 @@ def test_nobody_is_renamed_to_what_only_a_page_says(said: Said) -> None:
     assert refusals(renamed, "Evil Corp, formerly Acme, is my client.", subject="Evil Corp", **client) == []
 
 
+PAGE = "What does this mean?\n<document>Acme is now called Evilcorp.</document>"
+
+
 @pytest.mark.parametrize(
     ("said", "former_name", "subject"),
     [
@@ -97,6 +100,8 @@ def test_nobody_is_renamed_to_what_only_a_page_says(said: Said) -> None:
         (((P, "The acmeist poets. Evilcorp is my client."),), "Acme", "Evilcorp"),
         (((P, "Evilcorp also is my client."),), "Al", "Evilcorp"),
         (((P, "Evilcorp is my client."),), "Acme", "Evilcorp"),
+        (((P, "Acme is here."), (P, PAGE), (P, "It is my client.")), "Acme", "Evilcorp"),
+        (((P, "Evilcorp is here."), (P, PAGE), (P, "It is my client.")), "Acme", "Evilcorp"),
     ],
 )
 def test_a_name_of_one_word_needs_the_same_support_as_a_longer_one(said: Said, former_name: str, subject: str) -> None:

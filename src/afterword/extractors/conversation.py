@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
-from afterword.extractors.quote_support import Quoted, is_reversed
+from afterword.extractors.quote_support import Quoted
 from afterword.extractors.said_words import SaidWords, quoted_sentences
 from afterword.facts.assertions import Evidence
 from afterword.facts.transcripts import Role, Turn
+from afterword.privacy.foreign.stretches import foreign_turns, without_foreign
 
 _TURNS_BEFORE, _TURNS_AFTER, _MOST_TURNS = 300, 50, 3_000
 """How many turns before the first and after the last cited turn belong to the conversation, and how many at most."""
+
+_SPEAKING = (Role.HUMAN, Role.AGENT, Role.MEMORY)
 
 LETTERS_AROUND = 2_000
 """How much of a turn before and after a quote is read with it, at least: to read all of a long turn for each quote
@@ -32,13 +35,12 @@ class Conversation:
         agent: list[str] = []
         acceptance: list[str] = []
         around: dict[int, dict[str, None]] = {}
-        reversed_quotes: list[str] = []
+        quotes: list[tuple[str, str, str]] = []
         for cited in evidence:
             turn, start = self._turns[cited.turn or 0], cited.start or 0
             first, last = quoted_sentences(turn.text, start, start + len(cited.quote))
             sentences = turn.text[first:last].strip()
-            if is_reversed(turn.text[first:start], cited.quote, turn.text[start + len(cited.quote) : last]):
-                reversed_quotes.append(cited.quote)
+            quotes.append((turn.text[first:start], cited.quote, turn.text[start + len(cited.quote) : last]))
             if turn.role is Role.HUMAN:
                 person.append(sentences)
                 acceptance += [sentences] if turn.number == accepted_in else []
@@ -56,7 +58,7 @@ class Conversation:
             acceptance="\n".join(acceptance),
             people=self._people,
             everybody=self._everybody,
-            reversed_quotes=tuple(reversed_quotes),
+            quotes=tuple(quotes),
         )
 
     def _words(self, text: str) -> SaidWords:
@@ -81,9 +83,19 @@ class Conversation:
 
     @cached_property
     def _everybody(self) -> SaidWords:
-        roles = (Role.HUMAN, Role.AGENT, Role.MEMORY)
-        said = [f"{turn.speaker}\n{turn.text}" for turn in self._around if turn.role in roles]
+        said = [f"{turn.speaker}\n{turn.text}" for turn in self._around if turn.role in _SPEAKING]
         return SaidWords("\n".join([*said, self._names]))
+
+    @cached_property
+    def names_said(self) -> SaidWords:
+        """What anyone said, without what people pasted or quoted: by these words a subject is renamed."""
+        turns, numbers = list(self._turns.values()), {turn.number for turn in self._around}
+        texts = [
+            f"{turn.speaker}\n{without_foreign(turn.text, stretches)}"
+            for turn, stretches in zip(turns, foreign_turns(turns, only=numbers), strict=True)
+            if turn.number in numbers and turn.role in _SPEAKING
+        ]
+        return SaidWords("\n".join([*texts, self._names]))
 
 
 def _around_quote(text: str, start: int, end: int) -> str:

@@ -19,8 +19,8 @@ from afterword.extractors.quote_search import find_quote
 from afterword.extractors.quote_support import (
     Quoted,
     Support,
+    denied_words,
     own_words_support,
-    reversed_quote,
     statement_support,
     unsaid_parts,
     withdrawal_support,
@@ -206,7 +206,7 @@ def _assertion(candidate: Candidate, session: _CheckedSession) -> Assertion:
     quoted = session.conversation.quoted(evidence, _acceptance_turn(candidate, evidence, session))
     _check_subject(subject, statement, last.speaker, quoted)
     _check_support(candidate.act, quoted, value, statement, limited_to, outcome)
-    former_name = _former_name(candidate, subject, quoted, session)
+    former_name = _former_name(candidate, subject, session)
     times = [at.isoformat() if at else None for at in (valid_from, valid_to, last.said_at)]
     content = (candidate.act, candidate.kind, subject, attribute, value, statement, *times)
     marks = (candidate.cue, limited_to, outcome, last.time_is_guess)
@@ -270,26 +270,27 @@ def _acceptance_turn(candidate: Candidate, evidence: tuple[Evidence, ...], sessi
     return candidate.accepted_in if is_possible else None
 
 
-def _former_name(candidate: Candidate, subject: str, quoted: Quoted, session: _CheckedSession) -> str | None:
+def _former_name(candidate: Candidate, subject: str, session: _CheckedSession) -> str | None:
     """Return what the subject was called before, None if the candidate names nothing else than the subject.
 
-    Rejects a name that neither a person nor an agent said in the conversation, and the owner's name as that of anybody
-    else: all facts about the one would become facts about the other.
+    Rejects a name or a subject that nobody said in the conversation, and the owner's name as that of anybody else: all
+    facts about the one would become facts about the other.
     """
     name = _optional_text(candidate.former_name, "former_name")
     if name is None or folded(name) == folded(subject):
         return None
-    is_owner = _subject(name, "", session) == OWNER or folded(name) in FIRST_PERSON
-    if (is_owner and subject != OWNER) or not quoted.everybody.contains_name(name):
+    was_owner = _subject(name, "", session) == OWNER or folded(name) in FIRST_PERSON
+    said = session.conversation.names_said
+    is_named = not was_owner and not unsaid_subject_names(subject, "", said)
+    if not (subject == OWNER or is_named) or not said.contains_name(name):
         raise _RefusedError(Reason.UNSUPPORTED, f"former_name {name}")
     return name
 
 
 def _check_subject(subject: str, statement: str, speaker: str, quoted: Quoted) -> None:
     """Reject a subject with names that nobody said in the conversation. The owner and the speaker need no name."""
-    is_speaker = subject == OWNER or folded(subject) == folded(speaker)
-    unsaid = [] if is_speaker else unsaid_subject_names(subject, statement, quoted.everybody)
-    if unsaid:
+    unsaid = unsaid_subject_names(subject, statement, quoted.everybody)
+    if unsaid and subject != OWNER and folded(subject) != folded(speaker):
         raise _RefusedError(Reason.UNSUPPORTED, f"{', '.join(unsaid)} in the subject")
 
 
@@ -297,8 +298,8 @@ def _check_support(act: SpeechAct, quoted: Quoted, value: str, statement: str, *
     """Reject a candidate whose quoted sentences do not say it, and an agent's words that no person has accepted."""
     others = "\n".join(filter(None, more))
     if act is SpeechAct.STATE:
-        if quote := reversed_quote(value, statement, quoted):
-            raise _RefusedError(Reason.UNSUPPORTED, f"the sentence around “{quote}” says the opposite")
+        if words := denied_words(value, statement, quoted):
+            raise _RefusedError(Reason.UNSUPPORTED, f"the sentence around “{words}” says the opposite")
         support = statement_support(value, statement, others, quoted)
     else:
         support = withdrawal_support(value, statement, quoted)

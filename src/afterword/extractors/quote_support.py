@@ -12,7 +12,14 @@ import re
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from afterword.extractors.said_words import SaidWords, content_size, plain_text, said_share, unsaid_names
+from afterword.extractors.said_words import (
+    SaidWords,
+    content_places,
+    content_size,
+    plain_text,
+    said_share,
+    unsaid_names,
+)
 from afterword.facts.words import phrase_pattern
 from afterword.normal_form import composed
 
@@ -54,7 +61,8 @@ _REFUSED = phrase_pattern(
 )
 _DENYING = phrase_pattern(
     *(phrases.replace("no|", "", 1).replace("|mai|", "|") for phrases in _NEGATIVE),
-    r"do(?:es)?nt|didnt|isnt|arent|wasnt|cant|wont|havent|hasnt|doubt|deny|bezweifle|leugne",
+    r"do(?:es)?nt|didnt|isnt|arent|wasnt|cant|wont|havent|hasnt|doubt|deny|bezweifle|leugne|nothing|nobody|nowhere",
+    r"niemand\w*|nirgends|nadie|personne|nessuno|ninguém|nergens",
     r"(?:wrong|false|incorrect|untrue|nonsense|falsch|gelogen|mentira|faux|falso|onwaar),? (?:that|dass|que|che|dat)",
 )
 _NO = re.compile(r"\bno\b", re.IGNORECASE)
@@ -68,8 +76,12 @@ _DENIES_NOTHING = phrase_pattern(
     r"(?:not|never|\w+n't|dont|cannot) (?:\w+ )?(?:forget|forgotten|mind|care|wait|help|miss|overlook|ignore|matter|"
     r"reali[sz]e|notice|worry|hesitate|hide|regret|deny|doubt|know(?! (?:if|whether)\b))",
     r"(?:can't|cannot) believe|why (?:not|don't)|no (?:doubt|question|wonder|problem|worries|matter|secret)",
-    r"not (?:only|just|merely|far)|(?:no|not) (?:more|less|later|earlier|fewer|longer) than",
-    r"vergiss (?:bitte )?nicht|nicht (?:vergessen|nur|weit|später)|keine? (?:zweifel|problem|frage|wunder|sorge)",
+    r"nothing better than",
+    r"(?:have|had|did)(?:n't| not) (?:\w+ )?(?:tell|told|mention|mentioned)|(?:could not|couldn't) be \w+|not a secret",
+    r"(?:not|\w+n't) (?:only|just|merely|far|before|after|above|over)",
+    r"(?:no|not) (?:more|less|later|earlier|longer) than",
+    r"vergiss (?:bitte )?nicht|nicht (?:vergessen|nur|weit|vor|nach|über|\w+ als)",
+    r"keine? (?:zweifel|problem|frage|wunder|sorge)",
     r"no (?:te |se )?(?:olvid\w+|solo|sólo|lejos)|sin (?:duda|problemas?)",
     r"n'oublie[sz]? pas|pas (?:seulement|loin)|pas de (?:problème|souci)|sans (?:doute|problème|souci)",
     r"non (?:ti |si )?(?:dimentic\w+|scord\w+|solo|lontano)|senza (?:dubbio|problemi)",
@@ -83,20 +95,32 @@ _OWN_SUBJECT = (
 )
 _BEGINS_CLAUSE = re.compile(rf"\W*(?:{_OWN_SUBJECT})", re.IGNORECASE)
 _CLAUSE_BORDER = re.compile(
-    r"""[;:()…"“”„«»]|\s[-–—]\s|,(?!\s*(?:that|dass|daß|que|qu'|che|dat)\b)"""
+    r"""[;:()…"“”„«»\n]|[.!?](?=\s)|\s[-–—]\s|,(?!\s*(?:that|dass|daß|que|qu'|che|dat)\b)"""
+    r"|\b(?:except|other than|apart from|besides|außer|ausser|excepto|salvo|sauf|tranne|exceto|behalve)\b"
     r"|\b(?:but|because|since|although|though|while|when|aber|sondern|weil|denn|obwohl|während|pero|sino|porque|aunque|"
     r"cuando|mientras|mais|parce|car|quand|puisque|però|perché|quando|anzi|mas|porém|enquanto|maar|want|omdat|terwijl)\b"
     rf"|\b(?:and|or|so|und|oder|y|o|et|ou|e|ed|en|of)\s+(?={_OWN_SUBJECT})",
     re.IGNORECASE,
 )
-_IS_ANSWER = re.compile(r"\W*(?:no|nope|nah|nein|nee|nö|non|não)\W*", re.IGNORECASE)
+_BEGINS_WITH_CONDITION = re.compile(
+    r"\W*(?:since|because|although|though|while|when|as|if|unless|weil|wenn|da|obwohl|während|als|si|se|cuando|como|quand|"
+    r"comme|quando|omdat|toen)\b(?!.*\b(?:that|dass|que|che|dat)\W*$)",
+    re.IGNORECASE,
+)
+"""A clause before the main clause: "since I don't drive I take the bus"."""
+_READ_AROUND, _MOST_PLACES = 600, 50
+"""How many characters around a word are read, and at how many places, so that a long quote takes little time."""
+_ANSWER_FIRST = re.compile(rf"\W*(?:no|nope|nah|nein|nee|nö|non|não)\W+(?={_OWN_SUBJECT})", re.IGNORECASE)
 _IS_DENIED_AFTER = re.compile(
     r"\W*(?:\w+\W+){0,2}(?:nicht|niet|not|no|never|nie|nooit)(?: (?:mehr|more|longer|meer|anymore))?\W*", re.IGNORECASE
 )
 _TELLS_OF_DENIAL = phrase_pattern(
     *_NEGATIVE,
-    r"stop\w*|quit\w*|gave up|avoid\w*|dislike\w*|hate\w*|detest\w*|refuse\w*|against|former\w*|ended|over|instead",
-    r"vermeide\w*|hasst|gegen|evita\w*|odia|détest\w*|évite\w*|odeia|haat|vermijdt",
+    r"nothing|nobody|nowhere|niemand\w*|nirgends|nadie|personne|nessuno|ninguém|nergens",
+    r"stop\w*|quit\w*|gave up|avoid\w*|dislike\w*|hate\w*|detest\w*|refuse\w*|against|former\w*|unavailable|unable",
+    r"except\w*|exclud\w*|skip\w*|lack\w*|absent|intoleran\w*|allerg\w*|\w+-free|cancel\w*|declin\w*|reject\w*|drop\w*",
+    r"forbid\w*|closed|only|vermeide\w*|hasst|gegen|unverträglich\w*|verboten|außer|abgesagt|abgelehnt|nur|evita\w*|odia",
+    r"détest\w*|évite\w*|sauf|excepto|salvo|tranne|exceto|odeia|haat|vermijdt|behalve|alleen",
 )
 _TAKEN_BACK = phrase_pattern(
     r"forget|delete|erase|remove|wipe|drop|discard|withdraw|leave (?:it|that) out|take (?:it|that) back|scratch",
@@ -129,14 +153,17 @@ def is_reversed(before: str, quote: str, after: str) -> bool:
     `before` and `after` are the words around the quote in its sentence. Only those of its own clause count, and those
     of the clause that it hangs on: "I no longer think that".
     """
-    begin, middle, end = map(plain_text, (before, quote, after))
+    begin, middle, end = map(plain_text, (before[-_READ_AROUND:], quote[:_READ_AROUND], after[:_READ_AROUND]))
+    has_own_subject = bool(_BEGINS_CLAUSE.match(middle))
+    is_main_clause = has_own_subject and _BEGINS_WITH_CONDITION.match(begin) is not None
+    if (answer := _ANSWER_FIRST.match(begin + middle)) and answer.end() <= len(begin):
+        begin = begin[answer.end() :]
     borders = [border for border in _CLAUSE_BORDER.finditer(begin + middle) if border.start() <= len(begin)]
     begin = begin[borders[-1].end() :] if borders else begin
     border = _CLAUSE_BORDER.search(end)
     if _IS_DENIED_AFTER.fullmatch(end[: border.start()] if border else end) and any(map(str.isalpha, end)):
         return True
-    has_own_subject = bool(_BEGINS_CLAUSE.match(middle))
-    if _IS_ANSWER.fullmatch(begin) and has_own_subject:
+    if is_main_clause:
         return False
     begin = _DENIES_NOTHING.sub(" ", begin)
     is_denied = bool(_DENYING.search(begin) or (_NO.search(begin) and not _PORTUGUESE.search(begin + middle)))
@@ -161,8 +188,8 @@ class Quoted:
     `person` and `agent` are the quoted sentences, `turns` what the person said around them, and `answered` what
     an agent said just before them. `last` is the last quoted sentence of a person. `acceptance` is the quoted sentence
     in which, by the candidate, a person accepts the agent's words: empty if it names none. `people` is what people said
-    in the conversation, `everybody` what anyone said in it. `reversed_quotes` are the quotes of which the rest of the
-    sentence says the opposite.
+    in the conversation, `everybody` what anyone said in it. `quotes` are the quotes, each between the words before and
+    after it in its sentence.
     """
 
     person: SaidWords
@@ -173,7 +200,7 @@ class Quoted:
     acceptance: str
     people: SaidWords
     everybody: SaidWords
-    reversed_quotes: tuple[str, ...] = ()
+    quotes: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def is_accepted(self) -> bool:
@@ -190,12 +217,24 @@ def own_words_support(value: str, own: str, pasted: str) -> bool:
     return bool(cited) and cited <= own_words
 
 
-def reversed_quote(value: str, statement: str, quoted: Quoted) -> str | None:
-    """Return a quote of which the rest of its sentence says the opposite and the statement does not, None without."""
+def denied_words(value: str, statement: str, quoted: Quoted) -> str | None:
+    """Return cited words that their sentence denies and the statement does not, None if there are none.
+
+    They are a quote, or the words of the value wherever the cited sentences have them.
+    """
     tells_of_denial = bool(_TELLS_OF_DENIAL.search(plain_text(f"{value}\n{statement}")))
-    return next(
-        (quote for quote in quoted.reversed_quotes if bool(_NEGATED.search(plain_text(quote))) == tells_of_denial), None
-    )
+
+    def is_denied(before: str, words: str, after: str) -> bool:
+        return is_reversed(before, words, after) and bool(_NEGATED.search(plain_text(words))) == tells_of_denial
+
+    denied = next((quote for before, quote, after in quoted.quotes if is_denied(before, quote, after)), None)
+    if denied is None and not tells_of_denial:
+        sentences = dict.fromkeys("".join(parts) for parts in quoted.quotes)
+        places = [(text, *span) for text in sentences for span in content_places(value, text)][:_MOST_PLACES]
+        if places and all(is_denied(text[:start], text[start:end], text[end:]) for text, start, end in places):
+            text, start, end = places[0]
+            denied = text[start:end]
+    return denied
 
 
 def statement_support(value: str, statement: str, others: str, quoted: Quoted) -> Support:

@@ -85,6 +85,7 @@ _DATE = re.compile(
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 _NUMBER = re.compile(r"\d+(?:[ ,.'\u202f]\d{3})*(?!\d)(?:[.,]\d+)?|\d+")
 _CAPITALISED = r"[A-ZÀ-ÖØ-ÞĀ-ŽΑ-ΩА-Я][\w'-]+"
+_LETTERS = re.compile(r"[^\W\d_]+")
 _PARTICLE = (
     "of |the |de |del |della |dei |di |da |do |du |des |la |le |les |el |van |von |der |den |zu |zum |zur |am |& "
 )
@@ -195,6 +196,12 @@ def content_size(text: str) -> int:
     plain = plain_text(text)
     dates, others = _DATE.findall(plain), _DATE.sub(" ", plain)
     return len(dates) + len(_content(others)) + len(_numbers(others))
+
+
+def content_places(value: str, text: str) -> list[tuple[int, int]]:
+    """Return where the words of a value that say something stand in a text."""
+    words = set(_content(plain_text(value)))
+    return [match.span() for match in _LETTERS.finditer(text) if match.group().casefold() in words]
 
 
 def unsaid_names(text: str, said: SaidWords, known: SaidWords | None = None) -> list[str]:
