@@ -263,6 +263,8 @@ def _notes(fact: Fact, statement: str) -> Sequence[str]:
 
 
 def _limit_and_outcome(fact: Fact, statement: str) -> Sequence[str]:
+    if not fact.limited_to and not fact.outcome:
+        return ()
     said = statement.casefold()
     limit, outcome = safe_line(fact.limited_to or ""), safe_line(fact.outcome or "")
     return (

@@ -33,6 +33,6 @@ class NamedValues:
         """Return whether a text with these words names one of the values."""
         return any(
             len(value & words) >= (len(value) if len(value) <= FEW_WORDS else MOST_OF * len(value))
-            for word in words
-            for value in self._by_word.get(word, ())
+            for word in words & self._by_word.keys()
+            for value in self._by_word[word]
         )

@@ -162,4 +162,4 @@ class SaidIndex:
 
 def _weight(weights: Mapping[str, float], words: frozenset[str]) -> float:
     """Return how much of the weight of a question's words these words have."""
-    return sum(weight for word, weight in weights.items() if word in words)
+    return sum([weight for word, weight in weights.items() if word in words])
