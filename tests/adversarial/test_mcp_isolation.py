@@ -140,13 +140,14 @@ async def check(filled_store: Path, attempts: list[Attempt], *, over_http: bool 
     copy = shutil.copy(filled_store, filled_store.with_name("copy.db"))
     async with afterword.open(f"sqlite:///{copy}", settings=QUIET) as app:
         fact_ids = {name: [fact.id for fact in (await app.user(name).facts()).facts] for name in USERS}
+        before = {name: await remembered(app.user(name)) for name in USERS}
         async with clients(app, over_http=over_http) as opened:
             for attempt in attempts:
                 known = fact_ids[attempt.victim]
                 fact_id = known[attempt.number % len(known)][: attempt.prefix]
-                before = {name: await remembered(app.user(name)) for name in USERS if name != attempt.caller}
                 answer = await answer_to(opened[attempt.caller], attempt, fact_id, SESSIONS[attempt.number])
-                after = {name: await remembered(app.user(name)) for name in USERS if name != attempt.caller}
+                after = {name: await remembered(app.user(name)) for name in USERS}
+                before[attempt.caller] = after[attempt.caller]
                 assert after == before, attempt
                 seen = {name for name, city in MARKERS.items() if city in answer}
                 assert seen <= {attempt.caller}, attempt

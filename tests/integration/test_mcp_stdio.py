@@ -15,7 +15,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 import afterword
-from commands import clean_environment
+from commands import Commands, clean_environment
 from mcp_clients import MODES, Person, call, error_of
 
 FORMER_LIBRARY = Path(sys.prefix, "mcp1")
@@ -40,10 +40,12 @@ def process_of(arguments: list[str], environment: Mapping[str, str]) -> StdioSer
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_client_starts_the_process(store_url: str, mode: str) -> None:
-    process = process_of(["mcp", "--user", "mira"], {"AFTERWORD_STORE__URL": store_url})
+async def test_a_client_starts_the_process_as_the_docs_say(repository: Path, store_url: str, mode: str) -> None:
+    arguments, documented = arguments_of_the_docs(repository)
+    process = process_of(arguments, {"AFTERWORD_STORE__URL": store_url})
     person = Person("accept")
     async with Client(stdio_client(process), mode=mode, elicitation_callback=person.answer) as client:
+        assert documented == {tool.name for tool in (await client.list_tools()).tools}
         (fact,) = (await call(client, "recall", query="seat"))["facts"]
         assert fact["sources"][0]["session_id"] == "monday"
         assert (await call(client, "remember", statement="The user speaks Polish."))["status"] == "done"
@@ -63,14 +65,16 @@ async def test_read_only_and_without_a_store(tmp_path: Path) -> None:
     assert not (tmp_path / "absent.db").exists()
 
 
-def test_it_needs_to_know_whose_memory() -> None:
-    program = [sys.executable, "-m", "afterword", "mcp"]
-    ended = subprocess.run(program, capture_output=True, text=True, env=clean_environment(), check=False)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert "--user NAME" in ended.stderr
+def test_it_needs_to_know_whose_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    afterword = Commands(tmp_path, monkeypatch, capsys)
+    assert afterword("mcp", expected=2) == afterword.errors, "nothing goes to standard output"
+    assert "--user NAME" in afterword.errors
 
 
-async def test_the_lines_of_the_docs_start_a_server(repository: Path, store_url: str) -> None:
+def arguments_of_the_docs(repository: Path) -> tuple[list[str], set[str]]:
+    """Return the arguments with which the page lets a client start the server, and the tools that it describes."""
     page = (repository / "docs" / "mcp.md").read_text(encoding="utf-8")
     blocks = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", page, re.DOTALL)]
     servers = [server for block in blocks for server in (block.get("mcpServers") or block["servers"]).values()]
@@ -78,11 +82,7 @@ async def test_the_lines_of_the_docs_start_a_server(repository: Path, store_url:
     assert len(local) == 2
     assert {(server["command"], *server["env"]) for server in local} == {("afterword", "AFTERWORD_STORE__URL")}
     (arguments,) = {tuple(server["args"]) for server in local}
-    documented = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
-    process = process_of(list(arguments), {"AFTERWORD_STORE__URL": store_url})
-    async with Client(stdio_client(process)) as client:
-        assert (await call(client, "list_facts"))["total"] == 1
-        assert documented == {tool.name for tool in (await client.list_tools()).tools}
+    return list(arguments), set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
 
 
 def test_an_autogen_agent_uses_the_memory(repository: Path, store_url: str, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from afterword.facts.owners import find_owners
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 
+TRIES = 2
 SAID_AT = datetime(2026, 3, 9, 8, 0, tzinfo=UTC)
 PHRASES = st.sampled_from(
     [
@@ -102,24 +103,22 @@ def test_every_candidate_stands_in_the_text_and_passes_grounding(text: str) -> N
      "I live in Oslo. ", "please ", "I like a, I like ", "said ", "translate\t", "Actually, I live in Oslo. "],
 )  # fmt: skip
 def test_the_work_grows_in_proportion_to_the_text(piece: str) -> None:
-    short, long = (seconds_for(piece * (size // len(piece))) for size in (10_000, 100_000))
-    assert long <= 30 * max(short, 0.002), "a square takes a hundred times as long"
+    short, long = (piece * (size // len(piece)) for size in (10_000, 100_000))
+    most_s = 30 * max(min(seconds_for(short), seconds_for(short)), 0.002)
+    # What is slow by itself is slow each time, what another process slowed down is not.
+    assert any(seconds_for(long) <= most_s for _ in range(TRIES)), "a square takes a hundred times as long"
 
 
 def seconds_for(text: str) -> float:
-    """Return the processor time, which other processes do not lengthen: the shorter of two tries."""
-
-    def measured() -> float:
-        before = time.process_time()
-        find_candidates(window(text))
-        return time.process_time() - before
-
-    return min(measured(), measured())
+    """Return the processor time that a text takes."""
+    before = time.process_time()
+    find_candidates(window(text))
+    return time.process_time() - before
 
 
 @pytest.mark.parametrize("words", ["no a b ", "Ab ", "1 ", "I always a ", "the a is ", "I like and ", "now "])
 def test_no_sentence_takes_long(words: str) -> None:
-    assert seconds_for((words * 200)[:299] + ".") < 0.5
+    assert any(seconds_for((words * 200)[:299] + ".") < 0.5 for _ in range(TRIES))
 
 
 ROLES = {"user": Role.HUMAN, "assistant": Role.AGENT, "tool_call": Role.TOOL, "tool_result": Role.TOOL} | {
