@@ -61,8 +61,8 @@ class Tab:
 
     def sign_in(self, key: str) -> None:
         """Sign in without the page for it: one test does that by keyboard."""
-        form, origin = {"key": key}, {"Origin": self.address}
-        answer = self.page.request.post(f"{self.address}/pages/sign-in", form=form, headers=origin, max_redirects=0)
+        target, origin = f"{self.address}/pages/sign-in", {"Origin": self.address}
+        answer = self.page.request.post(target, form={"key": key}, headers=origin, max_redirects=0)
         self.open(answer.headers["location"])
 
 
