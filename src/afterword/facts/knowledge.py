@@ -69,7 +69,7 @@ class Knowledge:
         self._joins: Mapping[tuple[str, str], LabelPair] = {}
         self._make_index: Callable[[], StatementIndex] | None = None
         self._renames: Mapping[str, LabelPair] = {}
-        self._last_judged: tuple[set[str], JudgedPairs] | None = None
+        self._last_judged: JudgedPairs | None = None
 
     @classmethod
     def of(cls, revision: int, assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> Knowledge:
@@ -190,11 +190,10 @@ class Knowledge:
 
     def judged_pairs(self, ids: Iterable[str]) -> JudgedPairs:
         """Return the judged pairs that the facts of these assertions depend on. Other facts in it may be incomplete."""
-        ids_in_context = context_ids(self, ids)
+        live = {id_: self.by_id[id_] for id_ in context_ids(self, ids) if id_ in self.by_id}
         last = self._last_judged  # the facts that a session changed are those that the next one changes back
-        if last is not None and last[0] == ids_in_context:
-            return last[1]
-        live = {id_: self.by_id[id_] for id_ in ids_in_context if id_ in self.by_id}
+        if last is not None and last.by_id.keys() == live.keys():
+            return last
         verdicts = [
             verdict
             for id_ in live
@@ -202,7 +201,7 @@ class Knowledge:
             if verdict.earlier_id == id_ and verdict.later_id in live
         ]
         judged = JudgedPairs(live.values(), verdicts, self.names)
-        self._last_judged = ids_in_context, judged
+        self._last_judged = judged
         return judged
 
     def histories(self, ids: Collection[str]) -> list[FactHistory]:

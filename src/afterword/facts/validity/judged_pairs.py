@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TypeVar
 
 from afterword.facts.assertions import PERSON, RETIRING, Assertion, EvidenceKind, Extent, Relation, SpeechAct, Verdict
@@ -171,11 +171,12 @@ class JudgedPairs:
         verdict holds for the others.
         """
         pairs_by_content: dict[tuple[object, ...], list[tuple[int, int, IdPair]]] = defaultdict(list)
+        content_of = cache(lambda id_: _content(self.by_id[id_]))
         for (earlier, later), relation in self.relations.items():
             roots = self.roots[earlier], self.roots[later]
             is_repeated = roots[0] != roots[1] and any(len(self.members.get(root, ())) > 1 for root in roots)
             if is_repeated and relation in RETIRING and self.decided[earlier, later].judge != PERSON:
-                content = *roots, _content(self.by_id[earlier]), _content(self.by_id[later])
+                content = *roots, content_of(earlier), content_of(later)
                 places = -self.position[earlier], self.position[later]
                 pairs_by_content[content].append((*places, (earlier, later)))
         outer = []

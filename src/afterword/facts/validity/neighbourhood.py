@@ -7,7 +7,7 @@ not grow with the number of changes that a slot has seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from afterword.facts.assertions import PERSON, RETIRING, Assertion, Relation, Verdict
@@ -77,14 +77,20 @@ def context_ids(known: JudgedStatements, ids: Iterable[str]) -> set[str]:
     return context | _neighbours(sides, context, _names_subjects)
 
 
-def _effective(known: JudgedStatements, id_: str, is_edge: Callable[[Verdict], bool] | None = None) -> list[Verdict]:
-    """Return the verdicts on a statement for which `is_edge` is true and whose other statement is live too."""
-    by_id = known.by_id
-    # Most verdicts are of another kind, and that takes less time to see than whether a statement is live.
-    edges = [verdict for verdict in known.verdicts_by_id.get(id_, ()) if is_edge is None or is_edge(verdict)]
-    if not edges or id_ not in by_id:
-        return []
-    return [verdict for verdict in edges if _other_id(verdict, id_) in by_id]
+def _effective(known: JudgedStatements, id_: str) -> list[Verdict]:
+    """Return the verdicts on a statement whose other statement is live too."""
+    verdicts = known.verdicts_by_id.get(id_, ()) if id_ in known.by_id else ()
+    return [verdict for verdict in verdicts if _other_id(verdict, id_) in known.by_id]
+
+
+def _others(
+    known: JudgedStatements, id_: str, is_edge: Callable[[Verdict], bool], but: Container[str] = ()
+) -> list[str]:
+    """Return the live statements, `but` these, that such a verdict relates to a live one."""
+    # Whether a statement is live takes more time to see than of which kind a verdict is, and most are of another kind.
+    edges = [_other_id(verdict, id_) for verdict in known.verdicts_by_id.get(id_, ()) if is_edge(verdict)]
+    others = [other for other in edges if other not in but]
+    return [other for other in others if other in known.by_id] if others and id_ in known.by_id else []
 
 
 def _other_id(verdict: Verdict, id_: str) -> str:
@@ -96,9 +102,9 @@ def _neighbours(sides: Iterable[JudgedStatements], ids: Iterable[str], is_edge: 
     ends: set[str] = set()
     for known in sides:
         for id_ in ids:
-            for verdict in _effective(known, id_, is_edge):
-                ends.add(verdict.earlier_id)
-                ends.add(verdict.later_id)
+            if others := _others(known, id_, is_edge):
+                ends.add(id_)
+                ends.update(others)
     return ends
 
 
@@ -109,11 +115,9 @@ def _closure(sides: Sequence[JudgedStatements], ids: Iterable[str]) -> set[str]:
     while pending:
         id_ = pending.pop()
         for known in sides:
-            for verdict in _effective(known, id_, _binds):
-                other = _other_id(verdict, id_)
-                if other not in closure:
-                    closure.add(other)
-                    pending.append(other)
+            others = _others(known, id_, _binds, closure)
+            closure.update(others)
+            pending += others
     return closure
 
 
