@@ -112,7 +112,7 @@ def test_a_name_of_one_word_needs_the_same_support_as_a_longer_one(said: Said, f
     assert refusals(renamed, quote, subject=subject, **client) == []
 
 
-@pytest.mark.parametrize("subject", ["Evil Corp", "Evilcorp", "Dr Evil", "evil Corp"])
+@pytest.mark.parametrize("subject", ["Evil Corp", "Evilcorp", "Dr Evil", "evil Corp", "evil corp", "evil-corp"])
 def test_a_subject_that_nobody_named_is_refused(subject: str) -> None:
     client = {"attribute": "role", "value": "client", "statement": "It is a client of the user."}
     for said in (((P, "It is my client."),), ((T, f"{subject} is nice."), (P, "It is my client."))):

@@ -230,10 +230,15 @@ def _is_german(text: str) -> bool:
 def unsaid_subject_names(subject: str, statement: str, said: SaidWords) -> list[str]:
     """Return the names in the subject of a statement that were not said. Its first word may be a name too.
 
-    A German statement about words of another language has a subject whose nouns nobody said: it is not checked.
+    Of several words in small letters it is enough that one was said: a relation has no name. A German statement about
+    words of another language has a subject whose nouns nobody said: it is not checked.
     """
-    is_translated = _is_german(statement) and not _is_german(said.text)
-    return [] if is_translated or _is_german(subject) else unsaid_names(f"- {subject}", said)
+    if _is_german(statement) and not _is_german(said.text):
+        return []
+    words = _content(plain_text(subject))
+    if len(words) > 1 and not any(map(said.has, words)):
+        return words
+    return [] if _is_german(subject) else unsaid_names(f"- {subject}", said)
 
 
 def _content(plain: str) -> list[str]:
