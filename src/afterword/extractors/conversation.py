@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from afterword.extractors.quote_support import Quoted
-from afterword.extractors.said_words import SaidWords, quoted_sentences
+from afterword.extractors.said_words import SaidWords, in_sentence
 from afterword.facts.assertions import Evidence
 from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.foreign.stretches import foreign_turns, without_foreign
@@ -38,9 +38,8 @@ class Conversation:
         quotes: list[tuple[str, str, str]] = []
         for cited in evidence:
             turn, start = self._turns[cited.turn or 0], cited.start or 0
-            first, last = quoted_sentences(turn.text, start, start + len(cited.quote))
-            sentences = turn.text[first:last].strip()
-            quotes.append((turn.text[first:start], cited.quote, turn.text[start + len(cited.quote) : last]))
+            quotes.append(in_sentence(turn.text, start, start + len(cited.quote)))
+            sentences = "".join(quotes[-1]).strip()
             if turn.role is Role.HUMAN:
                 person.append(sentences)
                 acceptance += [sentences] if turn.number == accepted_in else []

@@ -298,7 +298,7 @@ def _check_support(act: SpeechAct, quoted: Quoted, value: str, statement: str, *
     """Reject a candidate whose quoted sentences do not say it, and an agent's words that no person has accepted."""
     others = "\n".join(filter(None, more))
     if act is SpeechAct.STATE:
-        if words := denied_words(value, statement, quoted):
+        if words := denied_words(value, statement, quoted.quotes):
             raise _RefusedError(Reason.UNSUPPORTED, f"the sentence around “{words}” says the opposite")
         support = statement_support(value, statement, others, quoted)
     else:

@@ -9,6 +9,7 @@ name and no number may appear that nobody has said, and a date must be said or c
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -217,19 +218,20 @@ def own_words_support(value: str, own: str, pasted: str) -> bool:
     return bool(cited) and cited <= own_words
 
 
-def denied_words(value: str, statement: str, quoted: Quoted) -> str | None:
+def denied_words(value: str, statement: str, quotes: Sequence[tuple[str, str, str]]) -> str | None:
     """Return cited words that their sentence denies and the statement does not, None if there are none.
 
-    They are a quote, or the words of the value wherever the cited sentences have them.
+    They are a quote, or the words of the value wherever the cited sentences have them. Each of the `quotes` stands
+    between the words before and after it.
     """
     tells_of_denial = bool(_TELLS_OF_DENIAL.search(plain_text(f"{value}\n{statement}")))
 
     def is_denied(before: str, words: str, after: str) -> bool:
         return is_reversed(before, words, after) and bool(_NEGATED.search(plain_text(words))) == tells_of_denial
 
-    denied = next((quote for before, quote, after in quoted.quotes if is_denied(before, quote, after)), None)
+    denied = next((quote for before, quote, after in quotes if is_denied(before, quote, after)), None)
     if denied is None and not tells_of_denial:
-        sentences = dict.fromkeys("".join(parts) for parts in quoted.quotes)
+        sentences = dict.fromkeys("".join(parts) for parts in quotes)
         places = [(text, *span) for text in sentences for span in content_places(value, text)][:_MOST_PLACES]
         if places and all(is_denied(text[:start], text[start:end], text[end:]) for text, start, end in places):
             text, start, end = places[0]

@@ -103,13 +103,13 @@ def plain_text(text: str) -> str:
     return comparable(visible_text(_CONTROL.sub(" ", text)))
 
 
-def quoted_sentences(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return where the sentences of a text begin and end that contain `text[start:end]`."""
+def in_sentence(text: str, start: int, end: int) -> tuple[str, str, str]:
+    """Return `text[start:end]` between the words before and after it in its sentences."""
     first, last = max(0, start - _LONGEST_SENTENCE), min(len(text), end + _LONGEST_SENTENCE)
     ends = [match.end() for match in _SENTENCE_END.finditer(text, first, last)]
     begin = max((place for place in ends if place <= start), default=first)
     stop = min((place for place in ends if place >= end), default=last)
-    return begin, stop
+    return text[begin:start], text[start:end], text[end:stop]
 
 
 @dataclass(frozen=True)
