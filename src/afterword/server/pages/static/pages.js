@@ -2,12 +2,25 @@
 // Nothing here is needed to change something: it only makes reading and deciding faster.
 (() => {
   const year = 31536000;
-  if (!document.cookie.includes("afterword_zone=")) {
+  const tellZone = () => {
+    if (document.cookie.includes("afterword_zone=")) return;
     const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
     if (zone) document.cookie = `afterword_zone=${encodeURIComponent(zone)};path=/pages;max-age=${year};samesite=strict`;
-  }
+  };
   const follow = document.querySelector("[data-follow]");
-  if (follow) location.replace(follow.href);
+  if (follow) {
+    tellZone();
+    location.replace(follow.href);
+  }
+  const { later } = document.currentScript.dataset;
+  // What takes long comes after the page is shown.
+  addEventListener("load", () => setTimeout(() => {
+    tellZone();
+    if (!later) return;
+    const script = document.createElement("script");
+    script.src = later;
+    document.head.append(script);
+  }));
   document.addEventListener("keydown", (event) => {
     if (document.body.dataset.shortcuts !== "on" || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
     if (event.target.closest("input:not([type=radio]):not([type=checkbox]), textarea, select, [contenteditable]")) return;
