@@ -26,8 +26,9 @@ from afterword.store.reading.fact_rows import KINDS, StoredFact
 from afterword.store.reading.snapshots import Snapshot
 from afterword.store.reading.turn_rows import StoredTurn
 
-SAMPLED_UNITS = 50
-"""So many facts and turns of a view are looked at to find out how much memory all take."""
+SAMPLED_UNITS, SAMPLED_MADE = 50, 10
+"""So many facts and turns of a view are looked at to find out how much memory the rows of all take, once, and what was
+made of them, each time that the view is read."""
 VIEW_BYTES, UNIT_BYTES, WORD_BYTES = 10_000, 250, 12
 """About what a view takes by itself, for each fact or turn beside its row, and for each word of these."""
 STANDING = frozenset({Kind.PREFERENCE, Kind.DECISION})
@@ -143,20 +144,20 @@ class View:
     @property
     def memory_bytes(self) -> int:
         """About how much memory its rows, what was made of them, its index and its vectors take."""
-        sample = self._sample()
+        sample = self._sample(SAMPLED_MADE)
         made = sum(unit.made_bytes for unit in sample) * self.size // max(1, len(sample))
         return self._row_bytes + made + sum(vectors.memory_bytes for vectors in list(self.vectors.values()))
 
     @cached_property
     def _row_bytes(self) -> int:
-        table, sample = self.snapshot.table, self._sample()
+        table, sample = self.snapshot.table, self._sample(SAMPLED_UNITS)
         rows = sum(unit.memory_bytes for unit in sample) / max(1, len(sample))
         words = float(table.lengths.mean()) if table.size else 0.0
         return VIEW_BYTES + int(table.size * (rows + UNIT_BYTES + WORD_BYTES * words))
 
-    def _sample(self) -> list[StoredFact | StoredTurn]:
-        """Return some facts and turns, evenly spread."""
-        return list(map(self.unit, range(0, self.size, max(1, self.size // SAMPLED_UNITS))))
+    def _sample(self, count: int) -> list[StoredFact | StoredTurn]:
+        """Return about so many facts and turns, evenly spread."""
+        return list(map(self.unit, range(0, self.size, max(1, self.size // count))))
 
     def unit(self, place: int) -> StoredFact | StoredTurn:
         """Return the fact or turn at a place."""
