@@ -84,7 +84,7 @@ async def test_a_turn_goes_on_while_the_store_is_away(chat: type[LiveChat], stor
             raise StoreUnreachable("the store is away")
         return store
 
-    lena = chat("lena", "monday", SharedStore("sqlite://", opened), "Noted.", timeout_s=0.5)
+    lena = chat("lena", "monday", SharedStore("sqlite://", opened), "Noted.")
     with suppress(StoreUnreachable):  # a recorder says so; the answer was given before
         assert await lena.say("I live in Graz.") == ["Noted."]
     assert lena.blocks() == [0]
