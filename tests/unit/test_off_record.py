@@ -215,6 +215,7 @@ def test_who_else_keeps_nothing_asks_for_nothing(text: str) -> None:
         "Surtout n'enregistre pas cela.",
         "Tu ne notes pas ça.",
         "Il ne faut pas noter ça.",
+        "Non salvare questo, il prossimo messaggio è privato.",
         "Por favor não guarda isso.",
         "Não grava isto.",
     ],

@@ -28,7 +28,7 @@ _SHARED = re.compile(r"\b(?:(?:can|could|may|shall) we|let us|let['’]s)\b")
 _PERSON = re.compile(
     r"\bsie (?:kann|konnte|will|wollte|möchte|mochte|wird|würde|muss|musste|soll|hat|hatte)\b"
     r"|\b(?:kann|konnte|will|wollte|möchte|mochte|wird|würde|muss|musste|soll|hat|hatte) sie\b"
-    r"|(?<!\bs )\bil (?:ne? )?(?!(?:ne?|faut|fallait|faudrait|vaut|vaudrait|est|était|serait|suffit|reste|y|te|vous)\b)"
+    r"|\bil ne? (?!(?:faut|fallait|faudrait|vaut|vaudrait|est|était|serait|suffit|reste|y)\b)"
     r"(?!\w+ (?:(?:rien|pas) )?(?:rester|y|avoir)\b)"
 )
 """A third person in words that otherwise address the assistant or nobody: "sie" with a verb in the singular, "il"."""
