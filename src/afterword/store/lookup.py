@@ -128,7 +128,7 @@ def _assertions_and_verdicts_of_runs() -> tuple[Any, Any]:
     ids = select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(windows))
     return (
         select_columns(AssertionRow).add_columns(is_live.label("is_live")).where(col(AssertionRow.id).in_(ids)),
-        select_columns(VerdictRow).add_columns(is_in_force.label("is_live")).where(col(VerdictRow.key).in_(keys)),
+        select_verdicts(keys).add_columns(is_in_force.label("is_live")),
     )
 
 
