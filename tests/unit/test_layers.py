@@ -14,6 +14,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
 from afterword.recall.block import FormerFact, SaidTurn, missing_line
 from afterword.recall.layers import Layers, LayerSources, choose_layers
+from afterword.recall.line_cache import LineCache
 from afterword.recall.tokens import token_count
 
 LENA = Scope.user("lena")
@@ -135,3 +136,13 @@ def test_a_question_about_the_past_puts_what_held_before_ahead_of_the_tail() -> 
 
 def test_nothing_known_is_no_text() -> None:
     assert choose_layers(sources([], [], []), label=LABEL, budget_tokens=100).text == Layers(LABEL).text == ""
+
+
+def test_lines_are_kept_for_the_next_block() -> None:
+    lines = LineCache()
+    facts = [fact(number, f"note {number}") for number in range(5)]
+    first = choose_layers(sources(facts, [], [], fits=False), label=LABEL, budget_tokens=1_000, lines=lines)
+    assert len(lines) == 5, "also if none was there before"
+    again = choose_layers(sources(facts, [], [], fits=False), label=LABEL, budget_tokens=1_000, lines=lines)
+    assert first.text == again.text
+    assert again.lines is lines

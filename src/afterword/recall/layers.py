@@ -225,7 +225,7 @@ def choose_layers(sources: LayerSources, *, label: str, budget_tokens: int, line
     facts fill the rest. If the question is about the past, former facts get a larger share. What agents
     found gets a small share.
     """
-    selection = _Selection(label, budget_tokens, lines or LineCache())
+    selection = _Selection(label, budget_tokens, LineCache() if lines is None else lines)
     if sources.all_facts is not None and selection.take_all(in_block_order(sources.all_facts)):
         reserve = budget_tokens - room_for_facts(budget_tokens, has_turns=sources.has_turns)
         if not selection.take_all(sources.former, reserve=reserve):
