@@ -137,18 +137,15 @@ class ScopeReading:
         one_more(limit)  # a limit below 1 is refused before anything is read
         views, most = recall.view_cache_of(await self._store()), limit
 
-        def work(transaction: Session) -> View | FactPage | None:
-            connection = transaction.connection()
-            view = views.loaded(connection, self.scope, at)
-            if view is not None or not is_listed(wanted, known_order):
-                return view
-            listing = views.listing(connection, self.scope)
+        def listed(transaction: Session) -> FactPage | None:
+            listing = views.listing(transaction.connection(), self.scope)
             return listed_page(listing, transaction, wanted, known_order, at=at, limit=most, offset=offset)
 
-        known = await self._read(work)
-        if isinstance(known, FactPage):
-            return known
-        view = known or await self._view(at)
+        if not views.is_loaded(self.scope) and is_listed(wanted, known_order):
+            known = await self._read(listed)
+            if known is not None:
+                return known
+        view = await self._view(at)
         chosen = partial(fact_page_of_view, view, wanted, known_order, limit=limit, after=after, offset=offset)
         return await asyncio.to_thread(chosen)
 

@@ -190,11 +190,20 @@ class FactLists:
         return self._once("by subject", self._sort_by_subject)
 
     def _sort_by_subject(self) -> Array:
+        keys = self._once("subject keys", self._make_subject_keys)
+        return numpy.array(sorted(self._by_saying.tolist(), key=keys.__getitem__), dtype=numpy.int32)
+
+    def _make_subject_keys(self) -> list[tuple[object, ...]]:
+        """Return the sort key of the fact at each place, an empty one for turns."""
+
         def key(place: int) -> tuple[object, ...]:
             stored = self.stored(place)
             return subject_key(stored.kind, self._subject(stored), stored.said_at.timestamp())
 
-        return numpy.array(sorted(self._by_saying.tolist(), key=key), dtype=numpy.int32)
+        # Under other names than before, other facts may have other keys too.
+        known = [] if self._view.has_renamings else self._made.get("former subject keys", [])
+        are_facts = self._view.are_facts().tolist()
+        return [*known, *(key(place) if are_facts[place] else () for place in range(len(known), len(are_facts)))]
 
     @property
     def _by_learning(self) -> Array:
@@ -212,11 +221,35 @@ class FactLists:
 
     def _find_statuses(self) -> Array:
         statuses = numpy.full(self._view.size, UNKNOWN, dtype=numpy.int8)
-        for place in self._by_saying.tolist():
+        is_unknown = numpy.ones(self._view.size, dtype=bool)
+        known = self._made.get("former statuses")
+        if known is not None:
+            statuses[: len(known)], is_unknown[: len(known)] = known, False
+            is_unknown[[*self._made["due"], *self._made["former contestable"]]] = True
+            statuses[is_unknown | ~self._view.snapshot.table.is_alive] = UNKNOWN
+        for place in self._by_saying[is_unknown[self._by_saying]].tolist():
             status = self._status(self.stored(place))
             if status is not None:
                 statuses[place] = STATUSES.index(status)
         return statuses
+
+    @property
+    def _contestable(self) -> list[int]:
+        """The places of the facts that other facts contradict, at some time."""
+        return self._once("contestable", self._find_contestable)
+
+    def _find_contestable(self) -> list[int]:
+        known: list[int] = self._made.get("former contestable", [])
+        new = self._by_saying[self._by_saying >= self._made.get("former size", 0)].tolist()
+        return [*known, *(place for place in new if self.stored(place).listed.is_contestable)]
+
+    def passed_on(self, due: Sequence[int]) -> dict[str, Any]:
+        """Return what the lists of a later view take over, in which the facts at these places have changed."""
+        if "statuses" not in self._made:
+            return {}
+        made = {"due": due, "former size": self._view.size, "former contestable": self._contestable}
+        made |= {f"former {name}": self._made[name] for name in ("statuses", "subject keys") if name in self._made}
+        return made
 
     def _status(self, stored: StoredFact) -> Status | None:
         status = stored.status_at(self._view.since)

@@ -73,13 +73,9 @@ class ViewCache:
             past = self._past_view = View(view.snapshot, at, view)
         return past
 
-    def loaded(self, connection: Connection, scope: Scope, at: datetime) -> View | None:
-        """Return what the scope holds at an instant, None where its present state would have to be read first."""
-        view = self._views.get(scope)
-        if view is None or not snapshots.version(connection, scope).is_of(view.snapshot):
-            return None
-        self._keep(scope, view)
-        return self._at(view, at)
+    def is_loaded(self, scope: Scope) -> bool:
+        """Return whether the scope is loaded, maybe in a former state: then its view is soon brought up to date."""
+        return scope in self._views
 
     def listing(self, connection: Connection, scope: Scope) -> FactListing:
         """Return the listing of a scope that is not loaded. The last one is kept, since a page asks for two lists."""

@@ -74,6 +74,8 @@ class View:
             self._next_changes = {place: then for place, then in before._next_changes.items() if table.is_alive[place]}
         due = [(place, table.unit(place)) for place, then in self._next_changes.items() if then <= at]
         self._classify(chain(due, table.units_from(size)), before)
+        if before is not None and not before.has_renamings:
+            self._listed = before.lists.passed_on([place for place, _ in due])
         self.until = min(self._next_changes.values(), default=None)
 
     def _classify(self, units: Iterable[tuple[int, StoredFact | StoredTurn]], before: View | None) -> None:
