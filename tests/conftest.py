@@ -83,8 +83,11 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the tests that wait for most of their time: at the end nothing would be left to do meanwhile."""
-    items.sort(key=lambda item: item.get_closest_marker("waiting") is None)
+    """Begin with the tests that wait for long: at the end nothing would be left to do meanwhile.
+
+    What is begun first stays with one worker. So there is one browser.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("begun_first") is None)
 
 
 def pytest_collection_finish() -> None:

@@ -29,7 +29,7 @@ from chaos import KINDS, LEASE_S, ChaosModel, Herd, environment, ran
 from servers import Server
 from small_talk import Talk, talks, written
 
-pytestmark = pytest.mark.waiting
+pytestmark = pytest.mark.begun_first
 
 SEED = 20261122
 ENDINGS = frozenset({0, 1, -9})

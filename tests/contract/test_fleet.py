@@ -24,7 +24,7 @@ from nursery import Child
 from programs import work
 from running_time import running_time
 
-pytestmark = pytest.mark.waiting
+pytestmark = pytest.mark.begun_first
 
 USERS = ("mira", "jon", "lena")
 SESSIONS_EACH = 4

@@ -20,7 +20,7 @@ from afterword.store.ledger import RunStatus
 from batches import faults
 from schedulers import Schedulers, completions, watch_completions
 
-pytestmark = pytest.mark.waiting
+pytestmark = pytest.mark.begun_first
 
 SEED = 20261121
 CLEAN_STOP_S = 10.0

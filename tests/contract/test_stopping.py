@@ -18,7 +18,7 @@ from afterword.store import jobs
 from afterword.store.database.engine import Store, open_store
 from running_time import running_time
 
-pytestmark = pytest.mark.waiting
+pytestmark = pytest.mark.begun_first
 
 STOP_S = 10.0
 NEVER_S = 600.0

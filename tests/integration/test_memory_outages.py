@@ -18,7 +18,7 @@ from afterword.store.database.engine import Store
 from kept import text, texts
 from running_time import running_time
 
-pytestmark = pytest.mark.waiting
+pytestmark = pytest.mark.begun_first
 
 LESS_THAN_A_CONNECTION_WAITS_S = 9.0
 

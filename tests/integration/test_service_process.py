@@ -42,7 +42,7 @@ from running_time import running_time
 from service import said
 from service_processes import served
 
-pytestmark = pytest.mark.waiting
+pytestmark = pytest.mark.begun_first
 
 KILLS, SOAK_KILLS = 5, 100
 AT = datetime(2026, 3, 1, tzinfo=UTC)
