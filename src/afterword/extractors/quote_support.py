@@ -120,8 +120,8 @@ _TELLS_OF_DENIAL = phrase_pattern(
     r"nothing|nobody|nowhere|niemand\w*|nirgends|nadie|personne|nessuno|ninguém|nergens",
     r"stop\w*|quit\w*|gave up|avoid\w*|dislike\w*|hate\w*|detest\w*|refuse\w*|against|former\w*|unavailable|unable",
     r"except\w*|exclud\w*|skip\w*|lack\w*|absent|intoleran\w*|allerg\w*|\w+-free|cancel\w*|declin\w*|reject\w*|drop\w*",
-    r"forbid\w*|closed|only|vermeide\w*|hasst|gegen|unverträglich\w*|verboten|außer|abgesagt|abgelehnt|nur|evita\w*|odia",
-    r"détest\w*|évite\w*|sauf|excepto|salvo|tranne|exceto|odeia|haat|vermijdt|behalve|alleen",
+    r"forbid\w*|closed|vermeide\w*|hasst|gegen|unverträglich\w*|verboten|außer|abgesagt|abgelehnt|evita\w*|odia",
+    r"détest\w*|évite\w*|sauf|excepto|salvo|tranne|exceto|odeia|haat|vermijdt|behalve",
 )
 _TAKEN_BACK = phrase_pattern(
     r"forget|delete|erase|remove|wipe|drop|discard|withdraw|leave (?:it|that) out|take (?:it|that) back|scratch",
