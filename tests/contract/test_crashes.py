@@ -34,6 +34,8 @@ from batches import (
 )
 from programs import run_backwards
 
+pytestmark = pytest.mark.begun_first
+
 T = TypeVar("T")
 
 SEED = 20261121

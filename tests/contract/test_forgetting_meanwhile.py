@@ -167,6 +167,7 @@ async def _nothing() -> None:
     return None
 
 
+@pytest.mark.begun_first
 async def test_a_live_memory_of_another_process_serves_it_no_more_and_is_not_in_the_way(
     store: Store, shared_url: str, tmp_path: Path
 ) -> None:

@@ -114,6 +114,7 @@ async def test_a_database_that_is_not_there_is_a_clear_error(tmp_path: Path) -> 
         await open_store("postgresql://nobody@127.0.0.1:1/none")
 
 
+@pytest.mark.begun_first
 async def test_two_deployers_at_once_migrate_once(empty_postgres: str, tmp_path: Path) -> None:
     """Both wait at the door, so that they meet; the second finds nothing left to do."""
     with psycopg.connect(empty_postgres) as door:

@@ -169,6 +169,7 @@ def test_a_store_of_a_newer_program_is_refused_by_every_command(
     assert asyncio.run(version()) == "9999"
 
 
+@pytest.mark.begun_first
 @pytest.mark.parametrize("at", [1, 3, 8, 12])
 async def test_a_migration_that_is_killed_leaves_the_store_as_it_was(
     at: int, made: Callable[[str], str], tmp_path: Path

@@ -122,6 +122,7 @@ async def test_a_batch_of_many_scopes_fails_nowhere(postgres_store_url: str) -> 
     assert [one for one in ended if isinstance(one, Failure)] == []
 
 
+@pytest.mark.begun_first
 def test_the_server_of_a_killed_test_run_is_stopped_and_removed(tmp_path: Path) -> None:
     folder = tmp_path / "server"
     (folder / "data").mkdir(parents=True)

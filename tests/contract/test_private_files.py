@@ -82,6 +82,7 @@ def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.begun_first
 async def test_what_a_kill_leaves_is_private_and_removed_by_the_next(tmp_path: Path) -> None:
     path = tmp_path / "out" / "facts.md"
     path.parent.mkdir()

@@ -179,6 +179,7 @@ async def test_damaged_and_foreign_files_are_refused_and_a_whole_one_goes_on(
     assert whole.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.begun_first
 @pytest.mark.parametrize("lines_at_once", [1, 1000])
 async def test_an_import_that_was_killed_goes_on_where_it_stopped(
     shared_url: str, tmp_path: Path, canonical: Canonical, lines_at_once: int

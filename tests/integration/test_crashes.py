@@ -42,6 +42,8 @@ from batches import (
 )
 from programs import run_backwards, write_for_ever
 
+pytestmark = pytest.mark.begun_first
+
 SEED = 20261121
 PRIVATE = 0o600
 FACTS = ("facts", "--user", "mira", "--json")

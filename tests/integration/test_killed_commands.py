@@ -19,6 +19,8 @@ from afterword.store.entered_statements import Entry
 from afterword.store.transfer import export_reader
 from batches import ended, killed, start
 
+pytestmark = pytest.mark.begun_first
+
 MIRA, AT = Scope.user("mira"), datetime(2026, 3, 1, tzinfo=UTC)
 SECRET = "Gnarlsburg"
 KILLS, SOAK_KILLS = 1, 100

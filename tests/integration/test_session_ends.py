@@ -135,6 +135,7 @@ def _check_kills(folder: Path, template: Path, kills: int) -> None:
     asyncio.run(check())
 
 
+@pytest.mark.begun_first
 def test_a_session_whose_program_is_killed_after_the_answer_is_processed_once(
     tmp_path: Path, sqlite_template: Path
 ) -> None:
