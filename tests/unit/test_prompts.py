@@ -23,6 +23,7 @@ RELEASED = {
     "extract-1": "98808ff26df3eec4",
     "extract-2": "299014f50fde2f53",
     "extract-3": "6771d1b649c1250d",
+    "extract_everything-1": "cf838adaec956654",
     "findings-1": "6659195223497b85",
     "judge-1": "fcb455cd7d367c2a",
     "judge-2": "f1ddcd89a169274a",
