@@ -7,7 +7,8 @@ A conversation of two people is processed by the configured model, with the word
 category 5 are asked of an agent with this memory, with plain BM25 of turns in as many tokens, and with the whole
 history. FOLDER gets the store, the replies of the model, `answers.json`, and `pages.md` with `key.json` for graders.
 A second run goes on where the first one stopped. `--write FILE` only writes the conversation and the questions, for the
-scripts of other memories in `benchmarks/peers`; `--told NAME=FILE` asks with what such a memory tells. `--evidence`
+scripts of other memories in `benchmarks/peers`; `--told NAME=FILE` asks with the first lines of what such a memory
+tells, as far as the budget reaches. `--evidence`
 asks no model: it prints which share of the turns that LoCoMo names as evidence is told for all questions, as a turn or
 as a fact that rests on it. The data is read by path (AFTERWORD_BENCH_DATA) and never copied. LoCoMo is public: a model
 may know it.
@@ -33,6 +34,7 @@ from afterword.evaluation.measurement import answering_model
 from afterword.evaluation.scenarios.scenario import Gold, Message, Question, Scenario, Session
 from afterword.evaluation.trial import System, run_trial, story_scopes
 from afterword.recall.layers import Layers
+from afterword.recall.tokens import token_count
 from afterword.store.database.engine import Store
 from afterword.store.reading.recall import Recall, recall
 from afterword.store.reading.scope_vectors import refresh_vectors
@@ -91,6 +93,14 @@ def written(asked: Scenario, budget_tokens: int) -> str:
     questions = [question.question for question in asked.gold.questions]
     user, budget = asked.user_id, budget_tokens
     return json.dumps({"user": user, "budget_tokens": budget, "sessions": sessions, "questions": questions}, indent=1)
+
+
+def within(text: str, budget_tokens: int) -> str:
+    """Return the first lines of a text, as far as the tokens reach."""
+    lines = text.splitlines()
+    while lines and token_count("\n".join(lines)) > budget_tokens:
+        lines.pop()
+    return "\n".join(lines)
 
 
 async def measure(folder: Path, asked: Scenario, told: dict[str, dict[str, str]], *, seed: int) -> None:
@@ -185,7 +195,9 @@ def main() -> None:
     arguments.folder.mkdir(parents=True, exist_ok=True)
     told = {}
     for name, _, file in (pair.partition("=") for pair in arguments.told):
-        told[name] = json.loads(Path(file).read_text(encoding="utf-8"))
+        texts = json.loads(Path(file).read_text(encoding="utf-8"))
+        budget_tokens = settings.load().recall.budget_tokens
+        told[name] = {question: within(text, budget_tokens) for question, text in texts.items()}
     asyncio.run(measure(arguments.folder, asked, told, seed=arguments.seed))
 
 

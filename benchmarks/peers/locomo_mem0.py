@@ -6,7 +6,7 @@ It runs in an environment of its own with mem0ai, faiss-cpu and wordllama. CONVE
 `benchmarks/locomo.py --write` writes. mem0 adds one session at a time, each message with its speaker, and asks the
 model at OPENAI_BASE_URL. Its embedder is replaced by the one that afterword uses without a model (WordLlama, 256
 numbers). Its search is asked for 100 memories, which are told best first, each with the day of its session, as far as
-the tokens reach.
+four characters for each token of the budget reach; `locomo.py` cuts them to the budget.
 """
 
 from __future__ import annotations
