@@ -1,9 +1,9 @@
-"""What mem0 tells about a LoCoMo conversation, for each question: `told.json` for `locomo.py --told mem0=FILE`.
+"""What mem0 tells about a conversation, for each question: `told.json` for `locomo.py` and `scenarios_beside.py`.
 
     python benchmarks/peers/locomo_mem0.py CONVERSATION.json FOLDER
 
 It runs in an environment of its own with mem0ai, faiss-cpu and wordllama. CONVERSATION.json is what
-`benchmarks/locomo.py --write` writes. mem0 adds one session at a time, each message with its speaker, and asks the
+`--write` of these programs writes. mem0 adds one session at a time, each message with its speaker, and asks the
 model at OPENAI_BASE_URL. Its embedder is replaced by the one that afterword uses without a model (WordLlama, 256
 numbers). Its search is asked for 100 memories, which are told best first, each with the day of its session, as far as
 four characters for each token of the budget reach; `locomo.py` cuts them to the budget.
@@ -71,19 +71,25 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     memory, added = opened(folder), folder / "added"
     done = int(added.read_text()) if added.exists() else 0
+    characters = 4 * conversation["budget_tokens"]
+    told_file = folder / "told.json"
+    texts = json.loads(told_file.read_text(encoding="utf-8")) if told_file.exists() else {}
+    after = dict.fromkeys(conversation["questions"], len(conversation["sessions"])) | conversation.get("after", {})
     for number, session in enumerate(conversation["sessions"][done:], done + 1):
         messages = [
-            {"role": "user", "name": said["source"], "content": f"{said['source']}: {said['content']}"}
+            {
+                "role": said.get("role", "user"),
+                "name": said["source"],
+                "content": f"{said['source']}: {said['content']}",
+            }
             for said in session["messages"]
         ]
         messages[0]["content"] = f"(conversation of {session['day']}) {messages[0]['content']}"
         memory.add(messages, user_id=conversation["user"], metadata={"day": session["day"]})
+        asked_now = [question for question, count in after.items() if count == number]
+        texts |= {question: told(memory, question, conversation["user"], characters) for question in asked_now}
+        told_file.write_text(json.dumps(texts, ensure_ascii=False, indent=1), encoding="utf-8")
         added.write_text(str(number))
-    texts = {
-        question: told(memory, question, conversation["user"], 4 * conversation["budget_tokens"])
-        for question in conversation["questions"]
-    }
-    (folder / "told.json").write_text(json.dumps(texts, ensure_ascii=False, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":
