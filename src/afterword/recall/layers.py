@@ -25,6 +25,8 @@ from afterword.recall.block import (
 from afterword.recall.line_cache import LineCache, frame_tokens, heading_tokens, missing_tokens
 
 SHARE_OF_FACTS = 0.3
+MOST_SHARE_OF_FACTS = 0.5
+"""The share of facts where there is a fact for every second turn or more: most of what was said is in facts then."""
 SHARE_OF_FORMER = 0.1
 SHARE_OF_FORMER_ASKED = 0.35
 """The share of former facts if the question is about the past."""
@@ -44,7 +46,8 @@ class LayerSources:
     first. `ranked` are the facts that match the question, best first. `latest` are all facts that hold, the last said
     first. `former` are the facts that held before, newest first, and `former_ranked` those of them that match. `said`
     are the turns that match the question, best first. `findings` are what agents found: what matches the question,
-    then the newest. `has_turns` says whether there are turns that a question could match.
+    then the newest. `turn_count` is the number of turns that a question could match, `fact_count` that of the facts that
+    hold.
     """
 
     all_facts: Sequence[Fact] | None
@@ -55,8 +58,20 @@ class LayerSources:
     former_ranked: Sequence[FormerFact] = ()
     said: Iterable[SaidTurn] = ()
     findings: Sequence[AgentFinding] = ()
-    has_turns: bool = False
+    turn_count: int = 0
+    fact_count: int = 0
     is_about_the_past: bool = False
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether there are turns that a question could match."""
+        return self.turn_count > 0
+
+    @property
+    def share_of_facts(self) -> float:
+        """The share of the facts that match: the number of facts for each turn, within the bounds."""
+        facts_per_turn = self.fact_count / max(self.turn_count, 1)
+        return min(max(facts_per_turn, SHARE_OF_FACTS), MOST_SHARE_OF_FACTS)
 
 
 @dataclass(slots=True)
@@ -254,7 +269,7 @@ def _take_findings(selection: _Selection, sources: LayerSources, budget_tokens: 
 def _take_by_question(selection: _Selection, sources: LayerSources, budget_tokens: int) -> None:
     whole = max(selection.left - selection.opening_cost(), 0)
     of_former = SHARE_OF_FORMER_ASKED if sources.is_about_the_past else SHARE_OF_FORMER
-    selection.take_many(sources.ranked, share_tokens=int(SHARE_OF_FACTS * whole))
+    selection.take_many(sources.ranked, share_tokens=int(sources.share_of_facts * whole))
     selection.take_many(sources.former_ranked, share_tokens=int(of_former * whole))
     _take_findings(selection, sources, budget_tokens)
     selection.take_many(sources.said, share_tokens=selection.left)

@@ -92,8 +92,8 @@ async def recall(
     served = view.served_places(kinds)
     label = scope_label(scope)
     source = await layer_source(store, view)
-    has_turns = kinds is None and source.said.count > 0
-    whole = _all_if_they_fit(view, served, label, room_for_facts(budget_tokens, has_turns=has_turns))
+    turn_count = source.said.count if kinds is None else 0
+    whole = _all_if_they_fit(view, served, label, room_for_facts(budget_tokens, has_turns=turn_count > 0))
     is_past = is_about_the_past(query)
     query = view.names.with_other_names(query)
     units: Units = []
@@ -111,7 +111,8 @@ async def recall(
         flagged=flagged,
         ranked=[view.shown(unit) for unit, _ in units if isinstance(unit, StoredFact)],
         latest=map(view.shown, map(view.snapshot.table.unit, served[::-1])),
-        has_turns=has_turns,
+        turn_count=turn_count,
+        fact_count=len(served),
         is_about_the_past=is_past,
     )
     if kinds is None:
