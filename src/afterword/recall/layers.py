@@ -46,8 +46,8 @@ class LayerSources:
     first. `ranked` are the facts that match the question, best first. `latest` are all facts that hold, the last said
     first. `former` are the facts that held before, newest first, and `former_ranked` those of them that match. `said`
     are the turns that match the question, best first. `findings` are what agents found: what matches the question,
-    then the newest. `turn_count` is the number of turns that a question could match, `fact_count` that of the facts that
-    hold.
+    then the newest. `turn_count` is the number of turns that a question could match, `fact_count` that of the
+    facts that hold.
     """
 
     all_facts: Sequence[Fact] | None
