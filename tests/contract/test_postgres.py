@@ -30,10 +30,10 @@ MIRA, JON = Scope.user("mira"), Scope.user("jon")
 
 
 async def test_a_statement_that_takes_too_long_is_given_up(postgres_store_url: str) -> None:
-    limits = StoreLimits(pool_size=1, statement_timeout_s=0.2)
+    limits = StoreLimits(pool_size=1, statement_timeout_s=1.0)
     async with Store(postgres_store_url, limits=limits) as store:
         with pytest.raises(StoreUnreachable, match="QueryCanceled"), store.reading() as transaction:
-            transaction.exec(text("SELECT pg_sleep(5)"))  # type: ignore[call-overload]  # SQLModel types no plain text
+            transaction.exec(text("SELECT pg_sleep(60)"))  # type: ignore[call-overload]  # SQLModel types no plain text
         with store.reading() as transaction:
             assert scope_rows.read_scopes(transaction) == []
 
