@@ -62,10 +62,9 @@ def add_pages(service: FastAPI, app: Afterword) -> None:
 
 @asynccontextmanager
 async def _prepared() -> AsyncIterator[None]:
-    """Prepare the pages while the service begins to answer."""
-    preparing = asyncio.create_task(asyncio.to_thread(prepare_pages))
+    """Prepare the pages before the service answers, since the first visitor would wait longer for it."""
+    await asyncio.to_thread(prepare_pages)
     yield
-    await preparing
 
 
 async def _to_pages(_: Request) -> Response:
