@@ -180,26 +180,38 @@ def test_words_in_capitals_and_common_words_hide_no_answers() -> None:
         "Mijn oma kan niets onthouden.",
         "Mijn oma kan dat niet onthouden.",
         "Ik kan dat niet onthouden, mijn geheugen is slecht.",
-        "Mijn man moet dat niet onthouden.",
         "De camera kon dit niet opslaan.",
         "Meine Oma kann sich das nicht merken.",
         "Ich kann mir das nicht merken.",
         "Sie hat sich nichts gemerkt.",
         "Sie will das nicht aufschreiben.",
-        "Mein Mann möchte das nicht aufzeichnen.",
         "My grandma can't remember this.",
         "My phone did not save that.",
-        "Ma grand-mère ne note pas ça.",
         "Il ne peut rien retenir, il a 90 ans.",
-        "Je ne garde pas cela.",
         "Mi abuela no puede recordar eso.",
         "Mia nonna non può ricordare questo.",
-        "Minha avó não guarda isso.",
-        "O meu telefone não grava isto.",
     ],
 )
 def test_who_else_keeps_nothing_asks_for_nothing(text: str) -> None:
     assert MARKERS.read(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Paul hat Depressionen – bitte nicht merken",
+        "Er hat Krebs das bitte nicht speichern",
+        "Ich bin schwanger, das muss niemand wissen und bitte nicht speichern",
+        "Mijn vrouw heeft kanker en dat niet onthouden",
+        "stp ne note pas ça",
+        "svp ne garde pas ça en mémoire",
+        "Claude ne note pas ça",
+        "j'ai le vih ne note pas ça",
+        "amigo não guarda isso",
+    ],
+)
+def test_a_wish_behind_what_it_is_about_is_heard(text: str) -> None:
+    assert MARKERS.read(text) is RecordChange.THIS
 
 
 @pytest.mark.parametrize(

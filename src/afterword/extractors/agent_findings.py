@@ -18,7 +18,7 @@ from afterword.extractors.candidates import Citation
 from afterword.extractors.extractor import Usage, Window
 from afterword.extractors.model.answer_shape import Shape
 from afterword.extractors.quote_search import find_quote
-from afterword.extractors.quote_support import denied_words
+from afterword.extractors.quote_support import quote_cut_from_denial
 from afterword.extractors.said_words import SaidWords, content_size, in_sentence, said_share, unsaid_names
 from afterword.facts.assertions import Evidence, EvidenceKind
 from afterword.facts.findings import (
@@ -237,7 +237,7 @@ def _check_said(statement: str, evidence: Sequence[Evidence], before: Sequence[T
     everybody = SaidWords("\n".join(f"{turn.speaker}\n{turn.text}" for turn in before if turn.role is not Role.SYSTEM))
     texts = {turn.number: turn.text for turn in before}
     places = ((texts[piece.turn or 0], piece.start or 0, len(piece.quote)) for piece in evidence)
-    if denied_words("", statement, [in_sentence(text, start, start + size) for text, start, size in places]):
+    if quote_cut_from_denial(statement, [in_sentence(text, start, start + size) for text, start, size in places]):
         raise _RefusedError("unsupported")
     if (content_size(statement) and said_share(statement, said) < FEWEST_SAID) or unsaid_names(statement, everybody):
         raise _RefusedError("unsupported")

@@ -19,8 +19,8 @@ from afterword.extractors.quote_search import find_quote
 from afterword.extractors.quote_support import (
     Quoted,
     Support,
-    denied_words,
     own_words_support,
+    quote_cut_from_denial,
     statement_support,
     unsaid_parts,
     withdrawal_support,
@@ -298,8 +298,8 @@ def _check_support(act: SpeechAct, quoted: Quoted, value: str, statement: str, *
     """Reject a candidate whose quoted sentences do not say it, and an agent's words that no person has accepted."""
     others = "\n".join(filter(None, more))
     if act is SpeechAct.STATE:
-        if words := denied_words(value, statement, quoted.quotes):
-            raise _RefusedError(Reason.UNSUPPORTED, f"the sentence around “{words}” says the opposite")
+        if quote := quote_cut_from_denial(f"{value}\n{statement}", quoted.quotes):
+            raise _RefusedError(Reason.UNSUPPORTED, f"“{quote}” is cut out of a denial")
         support = statement_support(value, statement, others, quoted)
     else:
         support = withdrawal_support(value, statement, quoted)

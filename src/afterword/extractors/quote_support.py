@@ -9,13 +9,12 @@ name and no number may appear that nobody has said, and a date must be said or c
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
 
 from afterword.extractors.said_words import (
     SaidWords,
-    content_places,
     content_size,
     plain_text,
     said_share,
@@ -60,68 +59,23 @@ _BEGINS_WITH_NO = re.compile(rf"[\W\d_]*(?:{'|'.join(_NEGATIVE)})\b", re.IGNOREC
 _REFUSED = phrase_pattern(
     *_NEGATIVE, *_DOUBTFUL, r"wrong|false|incorrect|untrue|nonsense|instead|falsch|mentira|faux|falso"
 )
-_DENYING = phrase_pattern(
-    *(phrases.replace("no|", "", 1).replace("|mai|", "|") for phrases in _NEGATIVE),
-    r"do(?:es)?nt|didnt|isnt|arent|wasnt|cant|wont|havent|hasnt|doubt|deny|bezweifle|leugne|nothing|nobody|nowhere",
-    r"niemand\w*|nirgends|nadie|personne|nessuno|ninguém|nergens",
-    r"(?:wrong|false|incorrect|untrue|nonsense|falsch|gelogen|mentira|faux|falso|onwaar),? (?:that|dass|que|che|dat)",
-)
-_NO = re.compile(r"\bno\b", re.IGNORECASE)
-_PORTUGUESE = re.compile(
-    r"[ãõ]|\b(?:moro|meu|minha|trabalho|estou|sou|em|uma|você|gosto|tenho|vou|fico|nasci|vivo no|estudo no)\b",
+_ENDS_WITH_DENIAL = re.compile(
+    r"(?:\b(?:not|never|no longer|cannot|do(?:es)?nt|(?<!no )doubt|false|nicht|nie|niemals|kein\w*|pas|jamais|plus|"
+    r"niet|nooit|geen|não|nunca)|n't)(?: (?:currently|really|actually|ever|even|mehr|meer|longer))?"
+    r"(?: (?:think|believe|say|said|true|claim))?(?:,? (?:that|dass|que|che|dat))?\s*\Z",
     re.IGNORECASE,
 )
-"""Words by which Portuguese is told from Spanish and English, where "no" denies."""
-_FRENCH_DENIAL = re.compile(r"\bn(?:e\s|')[^,;:]*\b(?:plus|guère)\b", re.IGNORECASE)
-_DENIES_NOTHING = phrase_pattern(
-    r"(?:not|never|\w+n't|dont|cannot) (?:\w+ )?(?:forget|forgotten|mind|care|wait|help|miss|overlook|ignore|matter|"
-    r"reali[sz]e|notice|worry|hesitate|hide|regret|deny|doubt|know(?! (?:if|whether)\b))",
-    r"(?:can't|cannot) believe|why (?:not|don't)|no (?:doubt|question|wonder|problem|worries|matter|secret)",
-    r"nothing better than",
-    r"(?:have|had|did)(?:n't| not) (?:\w+ )?(?:tell|told|mention|mentioned)|(?:could not|couldn't) be \w+|not a secret",
-    r"(?:not|\w+n't) (?:only|just|merely|far|before|after|above|over)",
-    r"(?:no|not) (?:more|less|later|earlier|longer) than",
-    r"vergiss (?:bitte )?nicht|nicht (?:vergessen|nur|weit|vor|nach|über|\w+ als)",
-    r"keine? (?:zweifel|problem|frage|wunder|sorge)",
-    r"no (?:te |se )?(?:olvid\w+|solo|sólo|lejos)|sin (?:duda|problemas?)",
-    r"n'oublie[sz]? pas|pas (?:seulement|loin)|pas de (?:problème|souci)|sans (?:doute|problème|souci)",
-    r"non (?:ti |si )?(?:dimentic\w+|scord\w+|solo|lontano)|senza (?:dubbio|problemi)",
-    r"não (?:te |se )?(?:esque\w+|só|apenas|longe)|sem (?:dúvida|problemas?)",
-    r"vergeet (?:\w+ )?niet|niet (?:vergeten|alleen|ver)|geen (?:twijfel|probleem|zorgen)",
-)
-"""Denials after which what follows is true all the same: "don't forget that I live in Oslo"."""
-_OWN_SUBJECT = (
-    r"(?:i|i'\w+|we|we'\w+|my|our|he|she|they|ich|wir|er|mein\w*|unser\w*|yo|mi|mis|nosotros|je|nous|mon|ma|mes|notre|"
-    r"io|noi|il mio|la mia|eu|nós|meu|minha|ik|wij|mijn|onze)\b|j'\w"
-)
-_BEGINS_CLAUSE = re.compile(rf"\W*(?:{_OWN_SUBJECT})", re.IGNORECASE)
-_CLAUSE_BORDER = re.compile(
-    r"""[;:()…"“”„«»\n]|[.!?](?=\s)|\s[-–—]\s|,(?!\s*(?:that|dass|daß|que|qu'|che|dat)\b)"""
-    r"|\b(?:except|other than|apart from|besides|außer|ausser|excepto|salvo|sauf|tranne|exceto|behalve)\b"
-    r"|\b(?:but|because|since|although|though|while|when|aber|sondern|weil|denn|obwohl|während|pero|sino|porque|aunque|"
-    r"cuando|mientras|mais|parce|car|quand|puisque|però|perché|quando|anzi|mas|porém|enquanto|maar|want|omdat|terwijl)\b"
-    rf"|\b(?:and|or|so|und|oder|y|o|et|ou|e|ed|en|of)\s+(?={_OWN_SUBJECT})",
-    re.IGNORECASE,
-)
-_BEGINS_WITH_CONDITION = re.compile(
-    r"\W*(?:since|because|although|though|while|when|as|if|unless|weil|wenn|da|obwohl|während|als|si|se|cuando|como|quand|"
-    r"comme|quando|omdat|toen)\b(?!.*\b(?:that|dass|que|che|dat)\W*$)",
-    re.IGNORECASE,
-)
-"""A clause before the main clause: "since I don't drive I take the bus"."""
-_READ_AROUND, _MOST_PLACES = 600, 50
-"""How many characters around a word are read, and at how many places, so that a long quote takes little time."""
-_ANSWER_FIRST = re.compile(rf"\W*(?:no|nope|nah|nein|nee|nö|non|não)\W+(?={_OWN_SUBJECT})", re.IGNORECASE)
-_IS_DENIED_AFTER = re.compile(
-    r"\W*(?:\w+\W+){0,2}(?:nicht|niet|not|no|never|nie|nooit)(?: (?:mehr|more|longer|meer|anymore))?\W*", re.IGNORECASE
+_REMINDS = re.compile(r"\b(?:vergiss|vergesst|oublie\w*|vergeet)\b", re.IGNORECASE)
+"""Words with which a denial denies nothing: "vergiss nicht, dass ich in Oslo wohne"."""
+_ENDS_WITH_NO = re.compile(r"\b(?:no|non)\s*\Z", re.IGNORECASE)
+"""Denies what follows in Spanish and Italian, and "no dog" in English; else it answers: "no I live in Oslo"."""
+_BEGINS_WITH_SUBJECT = re.compile(
+    r"(?:i|we|it|he|she|they|you|my|our|the|this|that|these|yo|io|mi|la|el|il|lo)\b", re.IGNORECASE
 )
 _TELLS_OF_DENIAL = phrase_pattern(
     *_NEGATIVE,
-    r"nothing|nobody|nowhere|niemand\w*|nirgends|nadie|personne|nessuno|ninguém|nergens",
-    r"stop\w*|quit\w*|gave up|avoid\w*|dislike\w*|hate\w*|detest\w*|refuse\w*|against|former\w*|unavailable|unable",
-    r"except\w*|exclud\w*|skip\w*|lack\w*|absent|intoleran\w*|allerg\w*|\w+-free|cancel\w*|declin\w*|reject\w*|drop\w*",
-    r"forbid\w*|closed|vermeide\w*|hasst|gegen|unverträglich\w*|verboten|außer|abgesagt|abgelehnt|evita\w*|odia",
-    r"détest\w*|évite\w*|sauf|excepto|salvo|tranne|exceto|odeia|haat|vermijdt|behalve",
+    r"stop\w*|quit\w*|avoid\w*|refus\w*|dislike\w*|hate\w*|against|unable|except\w*|allerg\w*|intoleran\w*|\w+-free",
+    r"nothing|nobody|vermeide\w*|gegen|außer|unverträglich\w*|evita\w*|évite\w*|sauf|excepto|tranne|exceto|behalve|vermijdt",
 )
 _TAKEN_BACK = phrase_pattern(
     r"forget|delete|erase|remove|wipe|drop|discard|withdraw|leave (?:it|that) out|take (?:it|that) back|scratch",
@@ -148,30 +102,16 @@ def takes_back(sentence: str) -> bool:
     return bool(_TAKEN_BACK.search(plain) or _REFUSED.search(plain) or accepts(sentence))
 
 
-def is_reversed(before: str, quote: str, after: str) -> bool:
-    """Return whether the rest of a sentence turns the meaning of a quote round: "I don't" before "live in Oslo".
+def is_cut_from_denial(before: str, quote: str, statement: str) -> bool:
+    """Return whether a quote is cut out of a denial that the statement does not tell.
 
-    `before` and `after` are the words around the quote in its sentence. Only those of its own clause count, and those
-    of the clause that it hangs on: "I no longer think that".
+    "live in Oslo" out of "I don't live in Oslo" says the opposite. `before` are the words before the quote in its
+    sentence. A denial farther away may deny something else.
     """
-    begin, middle, end = map(plain_text, (before[-_READ_AROUND:], quote[:_READ_AROUND], after[:_READ_AROUND]))
-    has_own_subject = bool(_BEGINS_CLAUSE.match(middle))
-    is_main_clause = has_own_subject and _BEGINS_WITH_CONDITION.match(begin) is not None
-    if (answer := _ANSWER_FIRST.match(begin + middle)) and answer.end() <= len(begin):
-        begin = begin[answer.end() :]
-    borders = [border for border in _CLAUSE_BORDER.finditer(begin + middle) if border.start() <= len(begin)]
-    begin = begin[borders[-1].end() :] if borders else begin
-    border = _CLAUSE_BORDER.search(end)
-    if _IS_DENIED_AFTER.fullmatch(end[: border.start()] if border else end) and any(map(str.isalpha, end)):
-        return True
-    if is_main_clause:
-        return False
-    begin = _DENIES_NOTHING.sub(" ", begin)
-    is_denied = bool(_DENYING.search(begin) or (_NO.search(begin) and not _PORTUGUESE.search(begin + middle)))
-    french = _FRENCH_DENIAL.search(begin + middle)
-    is_denied |= french is not None and french.start() < len(begin)
-    # Within one clause two words may deny once: "no como nunca carne".
-    return is_denied and (has_own_subject or not _NEGATED.search(middle))
+    before, quote = plain_text(before[-100:]), plain_text(quote)
+    has_no = quote[:1].islower() and not _BEGINS_WITH_SUBJECT.match(quote) and _ENDS_WITH_NO.search(before)
+    is_denied = has_no or (_ENDS_WITH_DENIAL.search(before) and not _REMINDS.search(before))
+    return bool(is_denied) and not _TELLS_OF_DENIAL.search(plain_text(statement))
 
 
 class Support(Enum):
@@ -218,25 +158,12 @@ def own_words_support(value: str, own: str, pasted: str) -> bool:
     return bool(cited) and cited <= own_words
 
 
-def denied_words(value: str, statement: str, quotes: Sequence[tuple[str, str, str]]) -> str | None:
-    """Return cited words that their sentence denies and the statement does not, None if there are none.
+def quote_cut_from_denial(statement: str, quotes: Iterable[tuple[str, str, str]]) -> str | None:
+    """Return the first quote that is cut out of a denial, None if there is none.
 
-    They are a quote, or the words of the value wherever the cited sentences have them. Each of the `quotes` stands
-    between the words before and after it.
+    Each of the `quotes` stands between the words before and after it in its sentence.
     """
-    tells_of_denial = bool(_TELLS_OF_DENIAL.search(plain_text(f"{value}\n{statement}")))
-
-    def is_denied(before: str, words: str, after: str) -> bool:
-        return is_reversed(before, words, after) and bool(_NEGATED.search(plain_text(words))) == tells_of_denial
-
-    denied = next((quote for before, quote, after in quotes if is_denied(before, quote, after)), None)
-    if denied is None and not tells_of_denial:
-        sentences = dict.fromkeys("".join(parts) for parts in quotes)
-        places = [(text, *span) for text in sentences for span in content_places(value, text)][:_MOST_PLACES]
-        if places and all(is_denied(text[:start], text[start:end], text[end:]) for text, start, end in places):
-            text, start, end = places[0]
-            denied = text[start:end]
-    return denied
+    return next((quote for before, quote, _ in quotes if is_cut_from_denial(before, quote, statement)), None)
 
 
 def statement_support(value: str, statement: str, others: str, quoted: Quoted) -> Support:

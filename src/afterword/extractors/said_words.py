@@ -198,12 +198,6 @@ def content_size(text: str) -> int:
     return len(dates) + len(_content(others)) + len(_numbers(others))
 
 
-def content_places(value: str, text: str) -> list[tuple[int, int]]:
-    """Return where the words of a value that say something stand in a text."""
-    words = set(_content(plain_text(value)))
-    return [match.span() for match in _LETTERS.finditer(text) if match.group().casefold() in words]
-
-
 def unsaid_names(text: str, said: SaidWords, known: SaidWords | None = None) -> list[str]:
     """Return the names and numbers of a text that were not said.
 
@@ -227,6 +221,15 @@ def _is_german(text: str) -> bool:
     return len(_GERMAN.findall(text)) >= _FEWEST_GERMAN
 
 
+_COMMON_SUBJECTS = word_set(
+    """team project company household family wedding birthday office house home flat apartment car bike trip travel
+    holiday meeting website app product server backend frontend database school class course garden kitchen dog cat
+    baby child children parents partner wife husband business shop store club band event party conference launch
+    release"""
+)
+"""Subjects that models write with a capital letter although they are no names."""
+
+
 def unsaid_subject_names(subject: str, statement: str, said: SaidWords) -> list[str]:
     """Return the names in the subject of a statement that were not said. Its first word may be a name too.
 
@@ -238,6 +241,8 @@ def unsaid_subject_names(subject: str, statement: str, said: SaidWords) -> list[
     words = _content(plain_text(subject))
     if len(words) > 1 and not any(map(said.has, words)):
         return words
+    if len(words) == 1 and words[0] in _COMMON_SUBJECTS:
+        return []
     return [] if _is_german(subject) else unsaid_names(f"- {subject}", said)
 
 

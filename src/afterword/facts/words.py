@@ -129,6 +129,21 @@ _DAY = re.compile(
 )
 
 
+_MAY_BE_NO_DAY = word_set("may march fall spring mar mars segunda terça quarta quinta sexta sabato marco juli")
+_BEFORE_DAY = re.compile(
+    r"\b(?:in|until|till|since|by|from|on|of|this|next|last|every|bis|seit|ab|im|am|en|desde|hasta|em|até|na|à|de|depuis|"
+    r"dal|fino)\s+\Z",
+    re.IGNORECASE,
+)
+
+
 def named_days(text: str) -> frozenset[str]:
-    """Return the days, weekdays, months and years that a text names, as it names them."""
-    return frozenset(match.group().casefold() for match in _DAY.finditer(text))
+    """Return the days, weekdays, months and years that a text names, as it names them.
+
+    "may" and the like are days only behind a word such as "in" or "until".
+    """
+    return frozenset(
+        match.group().casefold()
+        for match in _DAY.finditer(text)
+        if match.group().casefold() not in _MAY_BE_NO_DAY or _BEFORE_DAY.search(text[: match.start()])
+    )

@@ -86,14 +86,9 @@ _FORGET = re.compile(
 _SECRET_NAMED = re.compile(r"\bcode d(?:e|u)\b|mot de passe|\bmdp\b|\bclave\b|contraseña|\bsenha\b|palavra-passe")
 _NOTHING = re.compile(r"\b(?:forget|delete|erase|remove|wipe) nothing\b")
 
-# "Er kann sich das nicht merken" and "il ne note pas ça" tell of somebody, and ask the assistant for nothing.
-_CLAUSE = re.compile(r"[^.,;:!?()\n]*\Z")
-_IN_INFINITIVE = re.compile(r"\bn(?:icht|iet)\b")
-_IS_ABLE = re.compile(r"\b(?:kann|konnten?|kan|kon|konden)\b(?! (?:je|jij|u|man|men)\b)")
-_OBLIGED = re.compile(r"\b(?:will|wollte|möchte|wird|würde|muss|musste|hat|wil|wilde|moet|moest|zal|zou|heeft)\b")
-_NOT_OF_OTHERS = re.compile(r"\b(?:ich|wir|(?<!mijn )(?<!de )man|du|ihr|ik|wij|we|men|je|jij|jullie|u)\b")
-_FINITE = re.compile(r"n(?:e |')(?:le |la |l')?(?:note|garde|enregistre|mémorise|conserve) pas|não (?:guarda|grava)\b")
-_ADDRESSED = frozenset("tu vous você mas mais surtout alors donc então".split())
+
+# "Meine Oma kann sich das nicht merken" tells what somebody is not able to do, and asks for nothing.
+_IS_ABLE = re.compile(r"\b(?:kann|konnten?|kan|kon|konden)\b(?! (?:je|jij|u|man|men)\b)[^.,;:!?()\n–—]*\Z")
 
 
 class RecordChange(Enum):
@@ -193,7 +188,7 @@ def _wish_change(text: str) -> RecordChange | None:
         return _aside_change(text, phrase.span())
     wish = next(wish_clauses(text), None)
     if wish is None:
-        plain = (match.span() for match in PLAIN_WISHES.finditer(text) if not _is_of_somebody(match))
+        plain = (match.span() for match in PLAIN_WISHES.finditer(text) if not _is_about_ability(text, match.start()))
         wish = next(plain, None)
     # Who asks for something to be forgotten must be heard. A wish about a secret is fulfilled by masking it.
     if wish is None:
@@ -205,14 +200,10 @@ def _wish_change(text: str) -> RecordChange | None:
     return None if is_to_forget or is_about_secret else _aside_change(text, wish)
 
 
-def _is_of_somebody(wish: re.Match[str]) -> bool:
-    """Return whether the words before a wish in its clause say who does not keep it: somebody but the assistant."""
-    clause = _CLAUSE.search(wish.string, max(0, wish.start() - 300), wish.start())
-    before = clause.group() if clause else ""
-    if _IN_INFINITIVE.search(wish.group()):
-        return bool(_IS_ABLE.search(before) or (_OBLIGED.search(before) and not _NOT_OF_OTHERS.search(before)))
-    words = re.findall(r"[^\W_]+", before)
-    return bool(_FINITE.match(wish.group())) and any(word not in _LEAD_WORDS | _ADDRESSED for word in words)
+def _is_about_ability(text: str, start: int) -> bool:
+    """Return whether the words before a wish in its clause say that somebody is not able to keep it."""
+    before = text[max(0, start - 300) : start]
+    return bool(_IS_ABLE.search(before)) and "bitte" not in before and "alsjeblieft" not in before
 
 
 def _is_only_mentioned(before: str, after: str, *, is_initial: bool) -> bool:
