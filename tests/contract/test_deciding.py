@@ -171,6 +171,22 @@ async def test_a_contest_is_settled_by_a_person_and_the_decision_can_be_undone(
     assert await canonical(store, LENA) == before
 
 
+@pytest.mark.parametrize("first", list(Decision))
+@pytest.mark.parametrize("second", list(Decision))
+async def test_after_an_undo_a_person_may_decide_otherwise(store: Store, first: Decision, second: Decision) -> None:
+    one = await contest(store)
+    undone = await reviews.decide_contest(store, LENA, one.earlier.id, one.later.id, first, at=day(20))
+    await store.write(lambda transaction: ledger.revert_run(transaction, LENA, undone.run.id, day(21)))
+    assert await statuses(store) == {"Graz": "contested", "Linz": "contested"}
+    await reviews.decide_contest(store, LENA, one.earlier.id, one.later.id, second, at=day(22))
+    decided = {
+        Decision.APPROVE: {"Graz": "superseded", "Linz": "current"},
+        Decision.KEEP_BOTH: {"Graz": "current", "Linz": "current"},
+        Decision.REJECT: {"Graz": "current", "Linz": "retracted"},
+    }
+    assert await statuses(store) == decided[second]
+
+
 async def test_what_is_not_contested_cannot_be_settled(store: Store) -> None:
     await process(store, "a", 1, "home: Graz")
     with pytest.raises(NotFound):

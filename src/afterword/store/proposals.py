@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlmodel import Session, col, select
 
 from afterword.errors import NotFound
-from afterword.facts.assertions import Assertion, Verdict
+from afterword.facts.assertions import PERSON, Assertion, Verdict
 from afterword.facts.findings import AgentFinding
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
@@ -136,7 +136,9 @@ def store_verdicts(transaction: Session, scope_id: int, run_id: int, proposal: P
     rows: list[Values] = []
     for verdict in proposal.verdicts:
         pair = assertions[verdict.earlier_id], assertions[verdict.later_id]
-        key = verdict_key(proposal.scope, *pair, verdict.judge)
+        # After an undo a person may decide otherwise about the same pair: each decision is a verdict of its own.
+        judge = f"{PERSON}: {verdict.relation}" if verdict.judge == PERSON else verdict.judge
+        key = verdict_key(proposal.scope, *pair, judge)
         rows.append(verdict_values(verdict, key, scope_id, proposal.started_at))
     insert_missing(transaction, VerdictRow, rows)
     insert_missing(transaction, RunVerdictRow, [{"run_id": run_id, "verdict_key": row["key"]} for row in rows])
