@@ -51,7 +51,12 @@ PAGES = {
         {"afterword schedule": "afterword schedule --once"},  # the other one runs until it is stopped
     ),
     "guides/web-application.md": Page(),
-    "guides/other-frameworks.md": Page({"afterword run chats.db": "needs a database of the Agents SDK"}),
+    "guides/other-frameworks.md": Page(
+        {
+            "python chats.py": "the folder `agents` of this repository has the name of the SDK's package",
+            "afterword run chats.db": "needs a database of the Agents SDK",
+        }
+    ),
     "guides/team-of-agents.md": Page(),
     "guides/support-team.md": Page(),
     "guides/self-hosted-service.md": Page(stand_ins={"afterword serve --host": "afterword serve --help"}),
