@@ -1,4 +1,4 @@
-"""The time of every public function of privacy grows hardly faster than its input, whatever the input is."""
+"""The time of every public function of privacy, and of masking named secrets, grows hardly faster than its input, whatever the input is."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+from afterword.extractors.named_secrets import NAMED_SECRET, mask_named_in_state, masked_again
 from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.blanking import blank_spans, letters_and_digits, mentions_phrase, spans_to_blank
 from afterword.privacy.foreign.stretches import foreign_stretches, foreign_turns
@@ -94,6 +95,25 @@ def _state(text: str) -> dict[str, object]:
     return {"type": "TeamState", "messages": messages}
 
 
+def _named_texts(text: str) -> dict[str, str]:
+    """Return many short texts with a password and a plain word, each with the same text masked."""
+    texts = [f"{start}. use Quartz-19 or Lena for {text[start : start + 4]}" for start in range(0, len(text), 4)]
+    return {text: text.replace("Quartz-19", NAMED_SECRET).replace("Lena", NAMED_SECRET, 1) for text in texts}
+
+
+def _mask_named_in_state(text: str) -> object:
+    texts = _named_texts(text)
+    messages = [{"content": said, "arguments": f"{said[:-1]} Quartz-19"} for said in texts]
+    return mask_named_in_state({"messages": messages}, texts)
+
+
+def _masked_again(text: str) -> object:
+    texts = _named_texts(text)
+    fresh = [Turn(number, "user", Role.HUMAN, said) for number, said in enumerate(texts, 1)]
+    stored = [Turn(number, "user", Role.HUMAN, said) for number, said in enumerate(texts.values(), 1)]
+    return masked_again(fresh, stored)
+
+
 FUNCTIONS: dict[str, Callable[[str], object]] = {
     "mask_secrets": mask_secrets,
     "is_masked": is_masked,
@@ -115,6 +135,8 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "letters_and_digits": letters_and_digits,
     "blank_spans": lambda text: blank_spans(text, [(place, place + 1) for place in range(0, len(text) // 4, 3)]),
     "spans_to_blank": lambda text: spans_to_blank(text, quotes=["a b", "please please"], values=["password"]),
+    "mask_named_in_state": _mask_named_in_state,
+    "masked_again": _masked_again,
     "mentions_phrase": lambda text: mentions_phrase(text, "a b c d"),
 }  # fmt: skip
 

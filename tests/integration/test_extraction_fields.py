@@ -15,7 +15,7 @@ from sqlmodel import select
 
 from afterword import ModelClient, ModelExtractor, ModelSettings, Saved, Scope, SessionOutcome, process_session
 from afterword.extractors.candidates import Answer, Candidate, Citation
-from afterword.extractors.named_secrets import MOST_NAMED, NamedSecrets, masked_again
+from afterword.extractors.named_secrets import MOST_NAMED, NamedSecrets, mask_named_in_state, masked_again
 from afterword.extractors.testing import Reply, ScriptedEndpoint, facts_reply
 from afterword.facts.assertions import Assertion, Kind
 from afterword.facts.transcripts import Role, Turn
@@ -274,3 +274,50 @@ async def test_a_state_without_a_named_secret_stays_as_it_is(store: Store) -> No
     before = kept_state(store)
     await process(store, named((1, "nicely"), facts=()))
     assert kept_state(store) == before
+
+
+BESIDE = [
+    ("logins Al Kilo9x Bo Zulu77!", ("Al Kilo9x", "Bo Zulu77!")),
+    ("keys 12 34 56 78 AB 34 56", ("12 34 56 78", "AB 34 56")),
+    ("34 56 opens 12 34 56 78 AB 34 56", ("12 34 56 78", "AB 34 56")),
+    ("keys are Ab7, Kilo9x, Bo Zulu77!", ("Ab7, Kilo9x", "Bo Zulu77!")),
+]
+
+
+@pytest.mark.parametrize(("said", "secrets"), BESIDE)
+async def test_secrets_of_several_words_beside_each_other_are_masked_wherever_they_are_stored(
+    store: Store, said: str, secrets: tuple[str, ...]
+) -> None:
+    # A turn that shares some of their words stays as it is.
+    talk = (said, "The number is 34 56, and Bo is fine.")
+    await keep_state(store, *talk)
+    first = await process(store, named(*((1, secret) for secret in secrets), facts=()))
+    held = json.dumps(kept_state(store)) + await stored_words(store)
+    assert not [secret for secret in secrets if secret in held]
+    again = await process(store, facts_reply())
+    assert (again.run_id, again.usage.calls) == (None, 0)
+    assert again.transcript.turns == first.transcript.turns
+    # An agent that goes on still knows the secrets, and saves and repeats them.
+    await keep_state(store, *talk, *(f"So {secret} it is." for secret in secrets))
+    grown = await process(store, facts_reply())
+    texts = [turn.text for turn in grown.transcript.turns]
+    assert [turn.text for turn in first.transcript.turns if turn.text not in texts] == []
+    assert len(texts) == len(first.transcript.turns) + len(secrets)
+    held = json.dumps(kept_state(store)) + await stored_words(store)
+    assert not [secret for secret in secrets if secret in held]
+
+
+@pytest.mark.parametrize(("said", "secrets"), BESIDE)
+def test_secrets_beside_each_other_are_masked_in_other_strings_of_a_state(said: str, secrets: tuple[str, ...]) -> None:
+    [masked] = masked_turns(said, *secrets)
+    state = {"part": said[2:], "arguments": [f"open {secret}" for secret in secrets], "other": "Bo is 34 years old."}
+    after = mask_named_in_state(state, {said: masked.text})
+    assert after["other"] == state["other"]
+    assert not [secret for secret in secrets if secret in json.dumps(after)]
+
+
+def masked_turns(said: str, *secrets: str) -> tuple[Turn, ...]:
+    turns = [Turn(1, "user", Role.HUMAN, said)]
+    known = NamedSecrets()
+    known.add([Citation(turn=1, quote=secret) for secret in secrets], turns)
+    return known.masked_turns(turns)

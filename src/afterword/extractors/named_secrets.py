@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from afterword.extractors.candidates import Candidate, Citation
@@ -28,7 +29,10 @@ _SHORTEST, _LONGEST, _MOST_WORDS = 4, 200, 4
 _FEWEST_LETTERS_AROUND = 12
 _SHORTEST_PART = 20
 """A string of a saved state with so many characters is a part of a turn if it stands in its text."""
+_MOST_SEARCHED = 100
+"""A word that was masked in more turns is masked in every such string, without a search for the turn."""
 _DEEPEST_JSON = 3
+_MASKS = re.compile(rf"{re.escape(NAMED_SECRET)}(?:\W{{1,3}}{re.escape(NAMED_SECRET)})*")
 _PLAIN_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
@@ -38,17 +42,16 @@ class NamedSecrets:
     def __init__(self) -> None:
         self.refused = 0
         self._turns_by_text: dict[str, set[int]] = {}
-        self._patterns: dict[int | None, re.Pattern[str] | None] = {}
+        self._patterns: dict[int | None, re.Pattern[str]] = {}
 
     def add(self, citations: Iterable[Citation], turns: Iterable[Turn]) -> None:
         """Add the secrets that really stand in the cited turns, as far as they may be masked."""
         texts = {turn.number: turn.text for turn in turns}
         for citation in citations:
             secret = find_quote(citation.quote, texts.get(citation.turn, ""))
-            if MASK.search(citation.quote) or (secret is not None and citation.turn in self._turns_of(secret)):
+            if MASK.search(citation.quote) or citation.turn in self._turns_by_text.get(secret or "", ()):
                 continue
-            is_new = secret is not None and secret not in self._turns_by_text
-            is_one_too_many = is_new and len(self._turns_by_text) >= MOST_NAMED
+            is_one_too_many = secret not in self._turns_by_text and len(self) >= MOST_NAMED
             if secret is None or is_one_too_many or not _may_be_masked(secret, texts[citation.turn]):
                 self.refused += 1
                 continue
@@ -67,10 +70,7 @@ class NamedSecrets:
         """Return the turns without these secrets. One that could be a plain word is masked in its own turn only."""
         if not len(self):
             return tuple(turns)
-        return tuple(
-            turn if (text := self._masked(turn.text, turn.number)) == turn.text else replace(turn, text=text)
-            for turn in turns
-        )
+        return tuple(replace(turn, text=self._masked(turn.text, turn.number)) for turn in turns)
 
     def masked_candidates(self, candidates: Iterable[Candidate]) -> list[Candidate]:
         """Return the candidates without these secrets."""
@@ -78,16 +78,14 @@ class NamedSecrets:
 
     def _masked_candidate(self, candidate: Candidate) -> Candidate:
         names = ("value", "statement", "subject", "attribute", "limited_to", "outcome", "former_name")
-        texts: Mapping[str, str | None] = {name: getattr(candidate, name) for name in names}
-        fields: dict[str, object] = {name: text and self._masked(text, None) for name, text in texts.items()}
+        fields: dict[str, object] = {
+            name: self._masked(text, None) for name in names if (text := getattr(candidate, name))
+        }
         fields["evidence"] = [
             Citation(turn=citation.turn, quote=self._masked(citation.quote, citation.turn))
             for citation in candidate.evidence
         ]
         return candidate.model_copy(update=fields)
-
-    def _turns_of(self, secret: str) -> set[int]:
-        return self._turns_by_text.get(secret, set())
 
     def _masked(self, text: str, turn: int | None) -> str:
         if turn not in self._patterns:
@@ -96,9 +94,8 @@ class NamedSecrets:
                 for secret, turns in self._turns_by_text.items()
                 if turn is None or turn in turns or is_distinct(secret)
             ]
-            self._patterns[turn] = _pattern(secrets) if secrets else None
-        pattern = self._patterns[turn]
-        return pattern.sub(lambda match: match["mask"] or NAMED_SECRET, text) if pattern else text
+            self._patterns[turn] = _pattern(secrets)
+        return self._patterns[turn].sub(_mask, text)
 
 
 def masked_again(fresh: Sequence[Turn], stored: Sequence[Turn]) -> tuple[Turn, ...]:
@@ -108,43 +105,48 @@ def masked_again(fresh: Sequence[Turn], stored: Sequence[Turn]) -> tuple[Turn, .
     """
     if not any(NAMED_SECRET in turn.text for turn in stored):
         return tuple(fresh)
-    turns, secrets = list(fresh), set[str]()
+    turns, secrets, new = list(fresh), set[str](), set[int]()
     for is_equal, *bounds in common_stretches(stored, fresh):
-        for place in range(bounds[0], bounds[1]) if not is_equal else ():
+        new.update(() if is_equal else range(*bounds[2:]))
+        for place in () if is_equal else range(*bounds[:2]):
             earlier = stored[place]
             for index in _possible_places(place, earlier, *bounds) if NAMED_SECRET in earlier.text else ():
                 hidden = _hidden_words(earlier.text, fresh[index].text)
                 if hidden is not None and earlier.speaker == fresh[index].speaker:
-                    secrets.update(secret for secret in hidden if is_distinct(secret))
+                    secrets.update(filter(is_distinct, hidden))
                     turns[index] = replace(turns[index], text=earlier.text)
+                    new.discard(index)
                     break
-    if not secrets:
-        return tuple(turns)
     pattern = _pattern(secrets)
-    return tuple(
-        replace(turn, text=pattern.sub(lambda match: match["mask"] or NAMED_SECRET, turn.text)) for turn in turns
-    )
+    for index in new:
+        turns[index] = replace(turns[index], text=pattern.sub(_mask, turns[index].text))
+    return tuple(turns)
 
 
 def mask_named_in_state(state: Mapping[str, Any], masked_texts: Mapping[str, str]) -> dict[str, Any]:
     """Return a saved state without the secrets that were masked in turns.
 
-    `masked_texts` maps the texts of these turns to the masked texts. A secret that could be a plain word is masked in
-    the text of its turn only.
+    `masked_texts` maps the texts of turns to the masked texts. A string that is such a text is replaced by the masked
+    one. In other strings a secret that could be a plain word is only masked if the string is a part of its turn.
     """
-    hidden = {text: words for text, masked in masked_texts.items() if (words := _hidden_words(masked, text))}
-    distinct = {word for words in hidden.values() for word in words if is_distinct(word)}
+    turns_by_word: dict[str, list[str]] = {}
+    for turn, masked in masked_texts.items():
+        for word in _hidden_words(masked, turn) or () if masked != turn else ():
+            turns_by_word.setdefault(word, []).append(turn)
+
+    def is_hidden(word: str, text: str) -> bool:
+        turns = turns_by_word[word]
+        return is_distinct(word) or (
+            len(text) >= _SHORTEST_PART and (len(turns) > _MOST_SEARCHED or any(text in turn for turn in turns))
+        )
 
     def mask(text: str) -> str:
-        is_part = len(text) >= _SHORTEST_PART
-        own = {
-            word
-            for turn, words in hidden.items()
-            if composed(text) == turn or (is_part and text in turn)
-            for word in words
-        }
-        secrets = own | distinct
-        return _pattern(secrets).sub(lambda match: match["mask"] or NAMED_SECRET, text) if secrets else text
+        plain = composed(text)
+        masked = masked_texts.get(plain)
+        if masked is None:
+            secrets = [word for word in turns_by_word if word in plain and is_hidden(word, plain)]
+            masked = _pattern(secrets).sub(_mask, plain) if secrets else plain
+        return text if masked == plain else masked
 
     return {name: _with_masked_strings(value, mask, name) for name, value in state.items()}
 
@@ -167,7 +169,7 @@ def _with_masked_strings(value: Any, mask: Callable[[str], str], key: str = "", 
     return mask(value)
 
 
-def _possible_places(place: int, earlier: Turn, start: int, end: int, new_start: int, new_end: int) -> list[int]:
+def _possible_places(place: int, earlier: Turn, start: int, end: int, new_start: int, new_end: int) -> Iterable[int]:
     """Return where a stored turn may stand in a new reading, the likeliest place first.
 
     It stands between the same turns as before. Turns beside it may be missing in the new reading, or be new. A turn
@@ -175,23 +177,31 @@ def _possible_places(place: int, earlier: Turn, start: int, end: int, new_start:
     """
     likely = new_start + place - start, new_end - (end - place)
     has_words = len(earlier.text.replace(NAMED_SECRET, "")) >= _FEWEST_LETTERS_AROUND
-    places = dict.fromkeys((*likely, *(range(new_start, new_end) if has_words else ())))
-    return [index for index in places if new_start <= index < new_end]
+    places = chain(likely, range(new_start, new_end) if has_words else ())
+    return (index for index in places if new_start <= index < new_end)
 
 
-def _hidden_words(masked: str, text: str) -> list[str] | None:
-    """Return the words that another text has masked, None if the texts differ in anything but masks."""
-    first, *others = masked.split(NAMED_SECRET)
-    if not text.startswith(first) or not text.endswith(others[-1]):
+def _hidden_words(masked: str, text: str) -> set[str] | None:
+    """Return the words that another text may have masked, None if the texts differ in anything but masks.
+
+    Secrets beside each other may contain what separates them, so every run of their words may be one of them.
+    """
+    if not text.startswith(masked.partition(NAMED_SECRET)[0]) or not text.endswith(masked.rpartition(NAMED_SECRET)[2]):
         return None
-    hidden, place = [], len(first)
-    for number, part in enumerate(others, 1):
-        end = len(text) - len(part) if number == len(others) else text.find(part, place + 1)
-        if end < place + _SHORTEST or end - place > _LONGEST:
+    (first, *others), hidden = _MASKS.split(masked), set[str]()
+    place = len(first)
+    for number, (masks, part) in enumerate(zip(_MASKS.findall(masked), others, strict=True), 1):
+        end = len(text) - len(part) if number == len(others) else text.find(part, place + _SHORTEST)
+        _, *separators, _ = masks.split(NAMED_SECRET)
+        if not _SHORTEST <= end - place <= _LONGEST * (len(separators) + 1):
             return None
-        hidden.append(text[place:end])
+        separator = "|".join(map(re.escape, sorted(set(separators), reverse=True)))
+        words = re.split(f"({separator})", text[place:end]) if separators else [text[place:end]]
+        longest = 1 if len(words) == 2 * len(separators) + 1 else 2 * _MOST_WORDS
+        for start in range(0, len(words), 2):
+            hidden.update("".join(words[start : start + length]) for length in range(1, longest + 1, 2))
         place = end + len(part)
-    return hidden
+    return {words for words in hidden if len(words) >= _SHORTEST}
 
 
 def _may_be_masked(secret: str, text: str) -> bool:
@@ -205,4 +215,9 @@ def _pattern(secrets: Iterable[str]) -> re.Pattern[str]:
     longest_first = sorted(secrets, key=lambda secret: (-len(secret), secret))
     # In JSON the letter before a word may be that of a line break.
     begin = r"(?:(?<!\w)|(?<=\\[nrt]))"
-    return re.compile(rf"(?P<mask>{MASK.pattern})|{begin}(?:{'|'.join(map(re.escape, longest_first))})(?!\w)")
+    words = "|".join(map(re.escape, longest_first)) or "(?!)"
+    return re.compile(rf"(?P<mask>{MASK.pattern})|{begin}(?:{words})(?!\w)")
+
+
+def _mask(match: re.Match[str]) -> str:
+    return match["mask"] or NAMED_SECRET

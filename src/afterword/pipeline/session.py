@@ -370,8 +370,8 @@ class _Processing:
         transcript, at = prepared.transcript, self.clock()
         key = sessions.save_transcript(transaction, scope, session_id, transcript, at, is_done=is_done)
         if prepared.masked_texts:
-            mask = partial(mask_named_in_state, masked_texts=prepared.masked_texts)
-            sessions.rewrite_state(transaction, key, mask)
+            texts = {**{turn.text: turn.text for turn in transcript.turns}, **prepared.masked_texts}
+            sessions.rewrite_state(transaction, key, partial(mask_named_in_state, masked_texts=texts))
         return key
 
     def _outcome(
