@@ -49,6 +49,26 @@ def test_nothing_is_forgotten_before_it_was_shown(
     assert WORD not in json.dumps(done)
 
 
+def test_a_restored_session_of_which_every_word_was_forgotten_is_forgotten_again(
+    afterword: Commands, told: Callable[..., None], tmp_path: Path
+) -> None:
+    told("a", "2026-03-01T10:00:00Z", f"I live in {WORD}.")
+    told("b", "2026-03-02T10:00:00Z", "I am allergic to peanuts.")
+    afterword("backup", "backup.db")
+    (home,) = (
+        fact["id"] for fact in json.loads(afterword("facts", "--user", "mira", "--json")) if fact["value"] == WORD
+    )
+    afterword("forget", "--user", "mira", "--fact", home, "--yes")
+    afterword("forget", "--tombstones", "stones.jsonl")
+    for suffix in ("-wal", "-shm"):
+        (tmp_path / f"afterword.db{suffix}").unlink(missing_ok=True)
+    shutil.move(tmp_path / "backup.db", tmp_path / "afterword.db")
+    afterword("forget", "--replay", "stones.jsonl", expected=0)
+    assert WORD not in values(afterword)
+    assert len(values(afterword)) == 1
+    assert WORD.encode() not in bytes_of(tmp_path)
+
+
 def test_one_fact_goes_by_its_id(afterword: Commands, told: Callable[..., None], tmp_path: Path) -> None:
     told("a", "2026-03-01T10:00:00Z", f"I live in {WORD}.", "I am allergic to peanuts.")
     facts = json.loads(afterword("facts", "--user", "mira", "--json"))

@@ -138,6 +138,11 @@ class Forgotten:
         return max(tombstone.until for tombstone in self._of_session_or_scope)
 
     @property
+    def forgets_whole(self) -> bool:
+        """Return whether a whole session or scope is forgotten, not only some texts."""
+        return bool(self._of_session_or_scope)
+
+    @property
     def is_empty(self) -> bool:
         """Return whether there are no tombstones."""
         return not self._by_mark and not self._of_session_or_scope

@@ -131,7 +131,7 @@ def _erase_in_session(erasure: Erasure, session: SessionKeys) -> ChangedTurns:
         return {}
     before = read_stored_turns(erasure.transaction, session)
     after = forgotten.turns(before)
-    if before and all(turn.text == FORGOTTEN for turn in after):
+    if forgotten.forgets_whole and before and all(turn.text == FORGOTTEN for turn in after):
         erasure.erase_session(session, forgotten.until)
         return {}
     blank_turns(erasure.transaction, session, forgotten, before, after, erasure.blanked)
