@@ -89,6 +89,8 @@ async def test_an_edited_rule_keeps_its_exceptions_and_an_edited_exception_its_r
         ("In the week of the fair the shop is open until 9.", True),
         ("In the fair week the shop is open until 8.", True),
         ("In the week from 12 May the shop is open until 8.", False),
+        ("The shop is open until 8 for good.", False),
+        ("Until next week the shop is open until 8.", False),
     ],
 )
 async def test_an_edited_exception_keeps_its_days_unless_the_words_name_others(

@@ -137,7 +137,7 @@ def store_verdicts(transaction: Session, scope_id: int, run_id: int, proposal: P
     for verdict in proposal.verdicts:
         pair = assertions[verdict.earlier_id], assertions[verdict.later_id]
         # After an undo a person may decide otherwise about the same pair: each decision is a verdict of its own.
-        judge = f"{PERSON}: {verdict.relation}" if verdict.judge == PERSON else verdict.judge
+        judge = f"{PERSON}: {proposal.source}: {verdict.relation}" if verdict.judge == PERSON else verdict.judge
         key = verdict_key(proposal.scope, *pair, judge)
         rows.append(verdict_values(verdict, key, scope_id, proposal.started_at))
     insert_missing(transaction, VerdictRow, rows)

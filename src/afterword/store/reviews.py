@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -278,6 +279,13 @@ async def _decide_on_fact(
     return await store.write(work)
 
 
+_NAMES_OTHER_TIME = re.compile(
+    r"\b(?:today|tomorrow|tonight|(?:this|next) (?:week|month|year)|for (?:good|ever)|forever|the \d+(?:st|nd|rd|th)|"
+    r"for \w+ (?:days?|weeks?|months?|years?)|heute|morgen|(?:diese|nächste)\w* (?:woche|monat|jahr)|für immer)\b",
+    re.IGNORECASE,
+)
+
+
 def _kept_days(
     fact: Fact, words: str, members: Sequence[Assertion], changed_at: datetime | None
 ) -> tuple[datetime | None, datetime | None]:
@@ -285,7 +293,9 @@ def _kept_days(
 
     After a change only what is still ahead counts.
     """
-    if named_days(words) - named_days(f"{fact.statement} {fact.value}"):
+    before = f"{fact.statement} {fact.value}"
+    times = {match.group().casefold() for match in _NAMES_OTHER_TIME.finditer(words)}
+    if named_days(words) - named_days(before) or any(time not in before.casefold() for time in times):
         return None, None
     first, last = members[0].valid_from, next((said.valid_to for said in reversed(members) if said.valid_to), None)
     if changed_at is None:
