@@ -349,9 +349,9 @@ class StatusColumns(NamedTuple):
     def plainly_holds(self, date: str) -> bool:
         """Whether it was said before a day and holds without end. Most facts do, and texts compare quickly."""
         said_at, spans = self.said_at, self.spans
+        said_on = said_at[:10] if isinstance(said_at, str) else moment(said_at).date().isoformat()
         return (
-            isinstance(said_at, str)
-            and said_at[:10] < date
+            said_on < date
             and spans[len(_START) : len(_START) + 10] < date
             and spans.endswith(_OPEN_END)
             and spans.count("{") == 1
