@@ -60,8 +60,9 @@ _REFUSED = phrase_pattern(
     *_NEGATIVE, *_DOUBTFUL, r"wrong|false|incorrect|untrue|nonsense|instead|falsch|mentira|faux|falso"
 )
 _ENDS_WITH_DENIAL = re.compile(
-    r"(?:\b(?:not|never|no longer|cannot|do(?:es)?nt|(?<!no )doubt|false|nicht|nie|niemals|kein\w*|pas|jamais|plus|"
-    r"niet|nooit|geen|não|nunca)|n't)(?: (?:currently|really|actually|ever|even|mehr|meer|longer))?"
+    r"(?:\b(?:not|never|no (?:longer|evidence|proof|sign)|cannot|do(?:es)?nt|(?<!no )doubt|false|nicht|nie|niemals|"
+    r"kein\w*|pas|jamais|plus|niet|nooit|geen|não|nunca)|n't)"
+    r"(?: (?:currently|really|actually|ever|even|mehr|meer|longer))?"
     r"(?: (?:think|believe|say|said|true|claim))?(?:,? (?:that|dass|que|che|dat))?\s*\Z",
     re.IGNORECASE,
 )
