@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import permutations
 
 import pytest
 
@@ -106,25 +105,6 @@ CHANGING = histories(CoherentJudge, is_trusted=True).map(in_one_slot)
 def test_pairs_that_are_not_required_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resolution, "REPLACEMENTS", 1)
     holds_for(120, CHANGING, what_is_left_out_changes_nothing)
-
-
-def test_days_set_apart_from_a_replaced_value_stay_apart_when_it_is_said_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolution, "REPLACEMENTS", 1)
-    first, replacing, again = (_at_home(statement(number, f"s{on}", 1, on)) for number, on in ((1, 0), (0, 1), (1, 3)))
-    plan = replace(_at_home(statement(0, "s2", 1, 2)), valid_from=day(7), valid_to=day(13))
-    everything = (first, replacing, plan, again)
-    judge = next(judge for judge in map(CoherentJudge, range(100)) if _changes(judge, first, replacing, plan))
-    verdicts = [verdict for pair in every_pair(everything, ()) if (verdict := judge.verdict(*pair))]
-    expected = dumped(fact_histories(everything, verdicts))
-    for order in permutations(Told(said.session_id or "", (said,), ()) for said in everything):
-        known = judged_in_turn(History(order, judge, ()), order)
-        assert dumped(fact_histories(known.assertions, known.verdicts)) == expected
-
-
-def _changes(judge: CoherentJudge, first: Assertion, *later: Assertion) -> bool:
-    """Whether each later statement changes the first one."""
-    verdicts = [judge.verdict(first, said) for said in later]
-    return all(verdict is not None and verdict.relation is Relation.CHANGES for verdict in verdicts)
 
 
 def ends_are_ignored(patch: pytest.MonkeyPatch) -> None:

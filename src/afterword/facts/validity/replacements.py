@@ -54,11 +54,9 @@ def replacement_starts(
 def is_replaced_before(earlier: Assertion, later: Assertion, starts: tuple[datetime, ...], count: int) -> bool:
     """Whether `count` replacements were said before the later statement, which has another value.
 
-    Then it changes nothing of the earlier statement, unless it corrects or retracts that. A statement with an end may
-    also set days apart, and these stay apart when the earlier value is said again.
+    Then it changes nothing of the earlier statement, unless it corrects or retracts that.
     """
-    is_denial = later.act is not SpeechAct.STATE or later.cue is Cue.CORRECTION
-    if len(starts) < count or is_denial or later.valid_to is not None:
+    if len(starts) < count or later.act is not SpeechAct.STATE or later.cue is Cue.CORRECTION:
         return False
     begins_after = starts[count - 1] < min(later.said_at, later.valid_from or later.said_at)
     return begins_after and folded(earlier.value) != folded(later.value)
