@@ -401,7 +401,8 @@ def holds_for(
 ) -> None:
     """Run a check on so many drawn examples.
 
-    With `is_fixed` they are the same under `make soak` and whatever was tested before, and not made smaller.
+    Outside of `make soak` they are the same in each run, whatever was tested before. With `is_fixed` they are the same
+    there too, and not made smaller.
     """
     phases = (Phase.generate,) if is_fixed else (Phase.generate, Phase.shrink)
     within = settings(
@@ -417,7 +418,7 @@ def holds_for(
         check(example)
 
     with pytest.MonkeyPatch.context() as patch:
-        if is_fixed:
+        if within.derandomize:
             # Hypothesis also draws constants of all test modules that are loaded, which depend on what ran before.
             patch.setattr(providers, "_get_local_constants", Constants)
             patch.setattr(providers, "CONSTANTS_CACHE", LRUCache(1024))
