@@ -1,5 +1,5 @@
 """The prompts that the recorded scenarios never needed, answered by a model as well: mending what was refused, telling
-facts in one language, and thinking about facts that the gold lacks."""
+facts in one language, keeping everything that is told, and thinking about facts that the gold lacks."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from afterword.evaluation.scoring.opinions import ModelOpinion, OpinionReport, a
 from afterword.extractors.agent_findings import ground_findings
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.errors import EndpointMisconfigured
-from afterword.extractors.extractor import Window
+from afterword.extractors.extractor import Rejection, Window
 from afterword.extractors.grounding import Grounding, ground
 from afterword.extractors.model.client import ModelClient, ModelSettings
-from afterword.extractors.model.extractor import ModelExtractor
+from afterword.extractors.model.extractor import EXTRACT_EVERYTHING, ModelExtractor
 from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.readers import read_file
 from afterword.extractors.testing import ScriptedEndpoint, replayed
@@ -41,6 +41,7 @@ RECORDED = Path(__file__).parent.parent / "recorded"
 CASSETTES = RECORDED / "scenarios.jsonl", RECORDED / "prompts.jsonl"
 MENDED = ("lena-2025-09-08", "tollbooth-2025-09-30", "espiga-2025-11-06", "akuffo-2025-11-14", "elmgrove-2025-11-05")
 IN_GERMAN = ("wiebke-2025-11-24", "wiebke-2026-01-19", "wiebke-2026-03-09")
+TOLD_WHOLE = ("lena-2025-09-08", "espiga-2025-11-06", "akuffo-2025-11-14", "elmgrove-2025-11-05")
 JUDGED = ("marathon-training-kofi", "ledger-db-choice-tollbooth", "veggie-week-amara")
 
 
@@ -128,6 +129,22 @@ async def test_facts_of_a_german_conversation_are_told_in_english_with_the_germa
             assert not [one.detail for one in kept.rejections if one.reason == "quote_missing"]
             for one in kept.assertions:
                 assert not {"der", "die", "das", "und", "ist", "Nutzerin"} & set(one.statement.split()), one.statement
+
+
+async def test_everything_that_is_told_is_kept_with_the_words_that_say_it(states: Path) -> None:
+    kept = selected = 0
+    refused: list[Rejection] = []
+    async with model() as client:
+        for session in sessions(states, TOLD_WHOLE):
+            everything = await ModelExtractor(client, extract=EXTRACT_EVERYTHING).extract(session.window)
+            grounded = session.ground(list(everything.candidates))
+            kept += len(grounded.assertions)
+            refused += grounded.rejections
+            usual = await ModelExtractor(client).extract(session.window)
+            selected += len(session.ground(list(usual.candidates)).assertions)
+    assert kept >= 1.5 * selected
+    assert not [each.candidate.statement for each in refused if each.reason == "quote_missing"]
+    assert len(refused) <= 0.15 * kept, "refused since the quotes do not say all of it; they may be mended afterwards"
 
 
 async def opinions(client: ModelClient, shared: Path, states: Path, folder: Path) -> OpinionReport:

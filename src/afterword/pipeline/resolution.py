@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
@@ -14,7 +14,13 @@ from afterword.facts.knowledge import Knowledge
 from afterword.facts.removals import UnnamedRemovals, removals_between, unnamed_removals
 from afterword.facts.similarity import similarity
 from afterword.facts.statement_index import IndexedStatement
-from afterword.facts.validity.replacements import LAST_REPLACEMENTS, REPLACEMENTS, is_replaced_before
+from afterword.facts.validity.replacements import (
+    LAST_REPLACEMENTS,
+    REPLACEMENTS,
+    is_replaced_before,
+    may_withdraw_in_advance,
+    replacement_starts,
+)
 from afterword.facts.validity.timeline import derived_histories, facts_at
 from afterword.facts.words import folded, plain_words, terms
 
@@ -46,7 +52,8 @@ def required_pairs(
     order of arrival does not matter. There are two exceptions. Of several restatements of one value, only the nearest
     before and the nearest after are paired. A statement that several changes have replaced for good is not paired with
     later changes (see `facts.validity.replacements`); for statements in `compared_before` fewer such changes are
-    enough. `known` holds all of these statements.
+    enough. A change that a retraction may withdraw from its beginning does not count among these, so a new retraction
+    may require pairs of older statements. `known` holds all of these statements.
 
     With `pairs_a_statement`, only the likeliest pairs of a later statement with those of other slots are returned
     (see `_LikelyPairs`). The others need no verdict: nobody counts them as missing.
@@ -57,8 +64,9 @@ def required_pairs(
     replacements |= dict.fromkeys((assertion.id for assertion in new), REPLACEMENTS)
     for id_, count in replacements.items():
         statement = known.index.by_id[id_]
-        for other in _nearest_restatements(statement, _required_partners(statement, known, count)):
-            earlier, later = (other, statement) if other.order < statement.order else (statement, other)
+        partners = _nearest_restatements(statement, _required_partners(statement, known, count))
+        pairs = [(other, statement) if other.order < statement.order else (statement, other) for other in partners]
+        for earlier, later in (*pairs, *_newly_required(statement, known, count)):
             if likely is None or likely.contains(earlier, later):
                 ranks[earlier.said.id, later.said.id] = -_urgency(earlier, later), earlier.order, later.order
     ranked = sorted(ranks, key=ranks.__getitem__)
@@ -106,31 +114,77 @@ def replaced_statements(
     return Replacement(others, combined, pairs)
 
 
-def _required_partners(statement: IndexedStatement, known: Knowledge, count: int) -> list[IndexedStatement]:
+def _required_partners(
+    statement: IndexedStatement, known: Knowledge, count: int, ignored_id: str | None = None
+) -> list[IndexedStatement]:
     """Return the statements that must be judged with this one, in the order of saying.
 
-    Statements that `count` changes have already replaced are left out.
+    Statements that `count` changes have already replaced are left out. The retraction `ignored_id` withdraws none of
+    these changes.
     """
-    partners = (
-        other
-        for other in known.index.near(statement)
-        if (
-            _is_required(other, statement, known.replacement_starts, count)
-            if other.order < statement.order
-            else _is_required(statement, other, known.replacement_starts, count)
-        )
-    )
+    near = list(known.index.near(statement))
+    retractions = [each for each in (*near, statement) if each.said.act is not SpeechAct.STATE]
+    retractions = [each for each in retractions if each.said.id != ignored_id]
+    partners = []
+    for other in near:
+        earlier, later = (other, statement) if other.order < statement.order else (statement, other)
+        if _is_required(earlier, later) and not _is_replaced(earlier, later, known, count, retractions):
+            partners.append(other)
     return sorted(partners, key=lambda other: other.order)
 
 
-def _is_required(
-    earlier: IndexedStatement, later: IndexedStatement, starts: Mapping[str, tuple[datetime, ...]], count: int
+def _newly_required(
+    retraction: IndexedStatement, known: Knowledge, count: int
+) -> Iterable[tuple[IndexedStatement, IndexedStatement]]:
+    """Yield the pairs that must be judged since a retraction may withdraw a replacement of their earlier statement."""
+    if retraction.said.act is SpeechAct.STATE:
+        return
+    for earlier in known.index.near(retraction):
+        if earlier.said.id in known.replacement_starts and _undone_ids(earlier, known, [retraction]):
+            before = {other.said.id for other in _required_partners(earlier, known, count, retraction.said.id)}
+            after = [other for other in _required_partners(earlier, known, count) if other.order > earlier.order]
+            for later in _nearest_restatements(earlier, after):
+                if later.said.id not in before:
+                    yield earlier, later
+
+
+def _is_replaced(
+    earlier: IndexedStatement,
+    later: IndexedStatement,
+    known: Knowledge,
+    count: int,
+    retractions: Sequence[IndexedStatement],
 ) -> bool:
+    """Whether `count` changes that none of these retractions may withdraw replaced a statement before a later one."""
+    starts = known.replacement_starts.get(earlier.said.id)
+    if starts is None or not is_replaced_before(earlier.said, later.said, starts, count):
+        return False
+    undone_ids = _undone_ids(earlier, known, retractions)
+    if not undone_ids:
+        return True
+    verdicts = known.verdicts_by_id.get(earlier.said.id, ())
+    remaining = replacement_starts(earlier.said.id, known.by_id, verdicts, undone_ids)
+    return remaining is not None and is_replaced_before(earlier.said, later.said, remaining, count)
+
+
+def _undone_ids(earlier: IndexedStatement, known: Knowledge, retractions: Sequence[IndexedStatement]) -> set[str]:
+    """Return the ids of the statements said after an earlier one that these retractions may withdraw in advance."""
+    if not retractions:
+        return set()
+    ids = {verdict.later_id for verdict in known.verdicts_by_id.get(earlier.said.id, ())} - {earlier.said.id}
+    laters = [known.index.by_id[id_] for id_ in ids if id_ in known.by_id]
+    return {
+        later.said.id
+        for later in laters
+        for retraction in retractions
+        if may_withdraw_in_advance(later.said, retraction.said) and _is_required(later, retraction)
+    }
+
+
+def _is_required(earlier: IndexedStatement, later: IndexedStatement) -> bool:
+    """Whether two statements must be judged unless the earlier one was replaced for good."""
     # A retraction does not affect statements said after it.
     if earlier.said.act is not SpeechAct.STATE:
-        return False
-    replaced_at = starts.get(earlier.said.id)
-    if replaced_at is not None and is_replaced_before(earlier.said, later.said, replaced_at, count):
         return False
     least = _least_similarity(earlier, later)
     return least == 0.0 or _similarity(earlier, later) >= least

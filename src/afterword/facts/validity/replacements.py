@@ -7,7 +7,7 @@ replaced a value, later changes need not be compared with it, and a slot may cha
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import datetime
 
 from afterword.facts.assertions import Assertion, Cue, Relation, SpeechAct, Verdict
@@ -27,17 +27,17 @@ are left."""
 
 
 def replacement_starts(
-    id_: str, by_id: Mapping[str, Assertion], verdicts: Iterable[Verdict]
+    id_: str, by_id: Mapping[str, Assertion], verdicts: Iterable[Verdict], undone_ids: Container[str] = ()
 ) -> tuple[datetime, ...] | None:
     """Return when the first replacements of a statement were said; None if nothing has replaced it.
 
     `verdicts` are all verdicts on the statement. A replacement is a change that has
-    begun, has no end, and that the guard allows.
+    begun, has no end, and that the guard allows. Those of `undone_ids` do not count.
     """
     judged: dict[str, list[Verdict]] = defaultdict(list)
     is_exception = by_id[id_].valid_to is not None
     for verdict in verdicts:
-        if verdict.earlier_id == id_ and verdict.later_id in by_id:
+        if verdict.earlier_id == id_ and verdict.later_id in by_id and verdict.later_id not in undone_ids:
             judged[verdict.later_id].append(verdict)
         is_exception |= verdict.relation is Relation.EXCEPTS and verdict.later_id == id_
     starts = [
@@ -54,12 +54,20 @@ def replacement_starts(
 def is_replaced_before(earlier: Assertion, later: Assertion, starts: tuple[datetime, ...], count: int) -> bool:
     """Whether `count` replacements were said before the later statement, which has another value.
 
-    Then it changes nothing of the earlier statement, unless it corrects or retracts that.
+    Then it changes nothing of the earlier statement, unless it corrects or retracts that. A statement with an end may
+    also set days apart, and these stay apart when the earlier value is said again.
     """
-    if len(starts) < count or later.act is not SpeechAct.STATE or later.cue is Cue.CORRECTION:
+    is_denial = later.act is not SpeechAct.STATE or later.cue is Cue.CORRECTION
+    if len(starts) < count or is_denial or later.valid_to is not None:
         return False
     begins_after = starts[count - 1] < min(later.said_at, later.valid_from or later.said_at)
     return begins_after and folded(earlier.value) != folded(later.value)
+
+
+def may_withdraw_in_advance(said: Assertion, retraction: Assertion) -> bool:
+    """Whether a later retraction, if it concerns a statement, says that this never held. Then it replaced nothing."""
+    is_after = said.act is SpeechAct.STATE is not retraction.act and said.order < retraction.order
+    return is_after and (retraction.valid_from or retraction.said_at) <= (said.valid_from or said.said_at)
 
 
 def _is_full_change(verdict: Verdict) -> bool:
