@@ -8,10 +8,9 @@ category 5 are asked of an agent with this memory, with plain BM25 of turns in a
 history. FOLDER gets the store, the replies of the model, `answers.json`, and `pages.md` with `key.json` for graders.
 A second run goes on where the first one stopped. `--write FILE` only writes the conversation and the questions, for the
 scripts of other memories in `benchmarks/peers`; `--told NAME=FILE` asks with the first lines of what such a memory
-tells, as far as the budget reaches. `--evidence`
-asks no model: it prints which share of the turns that LoCoMo names as evidence is told for all questions, as a turn or
-as a fact that rests on it. The data is read by path (AFTERWORD_BENCH_DATA) and never copied. LoCoMo is public: a model
-may know it.
+tells, as far as the budget reaches. `--evidence` asks no model: it prints which share of the turns that LoCoMo names as
+evidence is told for all questions, as a turn or as a fact that rests on it. The data is read by path
+(AFTERWORD_BENCH_DATA) and never copied. LoCoMo is public: a model may know it.
 """
 
 from __future__ import annotations

@@ -126,7 +126,8 @@ async def test_a_batch_of_many_scopes_fails_nowhere(postgres_store_url: str) -> 
 def test_the_server_of_a_killed_test_run_is_stopped_and_removed(tmp_path: Path) -> None:
     folder = tmp_path / "server"
     (folder / "data").mkdir(parents=True)
-    with subprocess.Popen(["sleep", "600"]) as server:
+    # A shell that starts the tests in the background has them ignore this signal, and a child inherits that.
+    with subprocess.Popen(["env", "--default-signal=QUIT", "sleep", "600"]) as server:
         (folder / "data" / "postmaster.pid").write_text(f"{server.pid}\n/data\n")
         run = Child([str(folder)], os.environ, tmp_path / "run.txt", program=watch_for_ever)
         wait_until(lambda: run.printed() == "watching\n")

@@ -50,7 +50,7 @@ def run_command(arguments: Arguments) -> None:
 
 
 def serve_impatiently(arguments: Arguments) -> None:
-    """Run a command, with a server that waits less long for the head of a request."""
+    """Run a command; a server waits only `IMPATIENT_HEADER_S` seconds for the headers of a request."""
     connections.HEADER_S = IMPATIENT_HEADER_S
     run_command(arguments)
 

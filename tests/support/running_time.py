@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 LOOK_EVERY_S = 0.01
 LONGEST_LOOK_S = 0.05
-"""What lies between two looks at the clock beyond this is a pause of the machine, or other work that it has."""
+"""The clock is read every `LOOK_EVERY_S`. Of a longer gap, only this much counts: the process did not run meanwhile."""
 
 
 @contextmanager

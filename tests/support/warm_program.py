@@ -39,5 +39,5 @@ with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()), supp
     patch.setattr(sys, "argv", ["afterword", "--version"])
     asyncio.run(use())
     main()
-# A process that collected garbage among all of this would copy it.
+# A forked process shares these objects in memory until its garbage collector visits them. Frozen ones are not visited.
 gc.freeze()

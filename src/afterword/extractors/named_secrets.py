@@ -28,9 +28,9 @@ MOST_NAMED = 20
 _SHORTEST, _LONGEST, _MOST_WORDS = 4, 200, 4
 _FEWEST_LETTERS_AROUND = 12
 _SHORTEST_PART = 20
-"""A string of a saved state with so many characters is a part of a turn if it stands in its text."""
+"""A shorter string in a saved state is not taken for a part of a turn, although the turn contains it."""
 _MOST_SEARCHED = 100
-"""A word that was masked in more turns is masked in every such string, without a search for the turn."""
+"""A word that was masked in more turns than this is masked in every such string, whichever turn it belongs to."""
 _DEEPEST_JSON = 3
 _MASKS = re.compile(rf"{re.escape(NAMED_SECRET)}(?:\W{{1,3}}{re.escape(NAMED_SECRET)})*")
 _PLAIN_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")

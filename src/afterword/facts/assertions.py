@@ -202,7 +202,7 @@ def json_text(value: object) -> str:
 
 
 def digest_of_json(text: str, length: int) -> str:
-    """Return the digest of a list of parts that is JSON already."""
+    """Return the first `length` hexadecimal digits of the digest of a JSON text."""
     return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()[:length]
 
 

@@ -39,7 +39,7 @@ HEADINGS = {Kind.PREFERENCE: "Preferences:", Kind.DECISION: "Decisions:", Kind.E
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _HARMLESS = re.compile("[ -;=-~]*")
-"""Most texts: letters and signs of ASCII that are drawn, without the bracket of a tag."""
+"""Printable ASCII without `<`. Such a text needs no escaping, and most texts are such."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from afterword.recall.line_cache import LineCache, frame_tokens, heading_tokens,
 
 SHARE_OF_FACTS = 0.3
 MOST_SHARE_OF_FACTS = 0.5
-"""The share of facts where there is a fact for every second turn or more: most of what was said is in facts then."""
+"""The share of facts if there are at least half as many facts as turns. Then facts contain most of what was said."""
 SHARE_OF_FORMER = 0.1
 SHARE_OF_FORMER_ASKED = 0.35
 """The share of former facts if the question is about the past."""
@@ -235,10 +235,9 @@ def choose_layers(sources: LayerSources, *, label: str, budget_tokens: int, line
     """Return what an agent is told within the budget.
 
     If all facts that hold fit beside the share of the turns, all are told, then all former facts if these fit too, then
-    turns. Otherwise the flagged
-    facts come first. Then come the facts, former facts and turns that match the question, each within its share. More
-    facts fill the rest. If the question is about the past, former facts get a larger share. What agents
-    found gets a small share.
+    turns. Otherwise the flagged facts come first. Then come the facts, former facts and turns that match the question,
+    each within its share. More facts fill the rest. If the question is about the past, former facts get a larger share.
+    What agents found gets a small share.
     """
     selection = _Selection(label, budget_tokens, LineCache() if lines is None else lines)
     if sources.all_facts is not None and selection.take_all(in_block_order(sources.all_facts)):

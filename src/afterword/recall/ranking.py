@@ -70,7 +70,7 @@ class SearchIndex:
 
     @property
     def weighed(self) -> int:
-        """How many words it has weighed, for units and for conversations."""
+        """For how many words weights are stored, of units and of conversations. The cache counts its bytes by it."""
         conversations: WordScores | None = self.__dict__.get("_conversations")
         return self._words.weighed + (conversations.weighed if conversations is not None else 0)
 

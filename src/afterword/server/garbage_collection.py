@@ -45,7 +45,8 @@ async def _set_survivors_apart(seconds_between: float, full_every: int) -> None:
         turn += 1
         if turn % full_every == 0:
             gc.unfreeze()
-        # Garbage that is frozen stays for an hour. All generations are collected, since which objects a smaller
-        # collection looks at differs between versions of Python. They hold only what was made since the last time.
+        # Collect before freezing: garbage that is frozen is freed only by the next full collection. All generations are
+        # collected, because what a smaller collection visits differs between versions of Python. They are small:
+        # they hold only objects that were made since the last freeze.
         gc.collect()
         gc.freeze()

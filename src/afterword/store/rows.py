@@ -347,7 +347,7 @@ class StatusColumns(NamedTuple):
         return tuple([period_of(span) for span in json.loads(self.spans)])
 
     def plainly_holds(self, date: str) -> bool:
-        """Whether it was said before a day and holds without end. Most facts do, and texts compare quickly."""
+        """Whether it was said before a day and holds without end: a quick check by text, true for most facts."""
         said_at, spans = self.said_at, self.spans
         said_on = said_at[:10] if isinstance(said_at, str) else moment(said_at).date().isoformat()
         return (

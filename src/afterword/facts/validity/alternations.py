@@ -85,9 +85,9 @@ def next_changes(
     position: Mapping[str, int],
     relations: Mapping[IdPair, Relation],
 ) -> Iterator[IdPair]:
-    """Yield each statement of two facts with the next statement of the other one.
+    """For each statement of one fact, yield it with the next statement of the other fact.
 
-    What was judged otherwise is no change; the one after it is the next.
+    A pair that was judged and is no change is skipped; then the statement after it is the next.
     """
     for fact, other in (facts, facts[::-1]):
         places = [position[said.id] for said in other]

@@ -55,7 +55,7 @@ class StoredTurn:
 
     @property
     def made_bytes(self) -> int:
-        """Nothing is made of its row."""
+        """0: a turn caches nothing that is computed from its row."""
         return 0
 
     @property
