@@ -288,10 +288,7 @@ def _former_name(candidate: Candidate, subject: str, session: _CheckedSession) -
 
 
 def _check_subject(subject: str, statement: str, speaker: str, quoted: Quoted) -> None:
-    """Reject a subject if it contains a name that nobody said in the conversation.
-
-    The owner and the speaker may be the subject without being named.
-    """
+    """Reject a subject with a name that nobody said. The owner and the speaker may be unnamed."""
     unsaid = unsaid_subject_names(subject, statement, quoted.everybody)
     if unsaid and subject != OWNER and folded(subject) != folded(speaker):
         raise _RefusedError(Reason.UNSUPPORTED, f"{', '.join(unsaid)} in the subject")
