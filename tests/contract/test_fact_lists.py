@@ -34,9 +34,15 @@ def url(request: pytest.FixtureRequest, tmp_path: Any) -> str:
     return f"sqlite:///{tmp_path}/afterword.db"
 
 
+def some_lists(chance: random.Random) -> list[tuple[dict[str, Any], FactOrder]]:
+    """Return a third of all filters with their orders. The tests ask often enough for each of them to occur."""
+    lists = list(product(FILTERS, FactOrder))
+    return chance.sample(lists, len(lists) // 3)
+
+
 async def check_pages(memory: ScopeMemory, chance: random.Random) -> None:
-    """Compare pages in every order and with every filter."""
-    for chosen, order in product(FILTERS, FactOrder):
+    """Compare pages of lists with different orders and filters."""
+    for chosen, order in some_lists(chance):
         arguments = {**chosen, "order": order, "as_of": chance.choice([None, *INSTANTS])}
         whole = await memory.facts(**arguments)
         offset, limit = chance.randrange(4), chance.choice([1, 3, 500])
@@ -81,7 +87,7 @@ async def test_a_page_of_a_memory_that_is_not_loaded_is_the_same(seed: int, url:
             for _ in range(4):
                 await change_something(app, chance)
             wholes = []
-            for chosen, order in product(FILTERS, FactOrder):
+            for chosen, order in some_lists(chance):
                 arguments = {**chosen, "order": order, "as_of": chance.choice([None, *INSTANTS])}
                 wholes.append((arguments, await mira.facts(**arguments)))
             is_loaded = True
@@ -97,7 +103,7 @@ async def test_a_page_of_a_memory_that_is_not_loaded_is_the_same(seed: int, url:
                 assert page.facts == whole.facts[offset : offset + limit], arguments
                 assert (page.total, page.other_statuses) == (whole.total, whole.other_statuses), arguments
                 pages += len(page.facts)
-        assert pages > 100
+        assert pages > 50
 
 
 async def test_an_unknown_memory_has_no_page(url: str) -> None:
