@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy
 
@@ -45,21 +45,56 @@ class FactCounts:
     by_subject: Mapping[str, int]
 
 
-class FactLists:
-    """The facts of a view in the orders in which people list them, by place.
+class MadeOnce(Generic[T]):
+    """A value that is made when it is first needed, and then kept."""
 
-    What takes long to make is kept in `made`, which belongs to the view.
+    def __init__(self) -> None:
+        self.value: T | None = None
+
+    def get(self, make: Callable[[], T]) -> T:
+        """Return the value, which `make` returns where it is missing."""
+        if self.value is None:
+            self.value = make()
+        return self.value
+
+
+SubjectKey = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FormerLists:
+    """What the lists of a view take over from the view before, which had `size` places.
+
+    The facts at the `due` places have changed since.
     """
 
-    def __init__(self, view: View, made: dict[str, Any]) -> None:
-        self._view, self._made = view, made
+    size: int
+    due: Sequence[int]
+    statuses: Array
+    contestable: Sequence[int]
+    subject_keys: Sequence[SubjectKey]
 
-    def _once(self, name: str, make: Callable[[], T]) -> T:
-        """Return what is kept under a name. It is made where it is missing."""
-        if name not in self._made:
-            self._made[name] = make()
-        made: T = self._made[name]
-        return made
+
+@dataclass(slots=True)
+class KeptLists:
+    """What takes long to make of the facts of a view. It belongs to the view."""
+
+    former: FormerLists | None = None
+    by_saying: MadeOnce[Array] = field(default_factory=MadeOnce)
+    by_subject: MadeOnce[Array] = field(default_factory=MadeOnce)
+    by_learning: MadeOnce[Array] = field(default_factory=MadeOnce)
+    statuses: MadeOnce[Array] = field(default_factory=MadeOnce)
+    subject_keys: MadeOnce[list[SubjectKey]] = field(default_factory=MadeOnce)
+    contestable: MadeOnce[list[int]] = field(default_factory=MadeOnce)
+    waiting: MadeOnce[WaitingFacts] = field(default_factory=MadeOnce)
+    counts: MadeOnce[FactCounts] = field(default_factory=MadeOnce)
+
+
+class FactLists:
+    """The facts of a view in the orders in which people list them, by place."""
+
+    def __init__(self, view: View, kept: KeptLists) -> None:
+        self._view, self._kept = view, kept
 
     def chosen(self, fact_filter: FactFilter, order: FactOrder) -> tuple[list[int], int]:
         """Return the places of the facts that a filter selects, in an order.
@@ -83,7 +118,7 @@ class FactLists:
     @property
     def waiting(self) -> WaitingFacts:
         """The facts that a person should look at. They are looked for once for each view."""
-        return self._once("waiting", self._find_waiting)
+        return self._kept.waiting.get(self._find_waiting)
 
     def _find_waiting(self) -> WaitingFacts:
         pending = self._built(self.pending())
@@ -92,7 +127,7 @@ class FactLists:
     @property
     def counts(self) -> FactCounts:
         """How many facts there are with each status, and how many that hold are about each subject."""
-        return self._once("counts", self._count)
+        return self._kept.counts.get(self._count)
 
     def _count(self) -> FactCounts:
         numbers = numpy.bincount(self._statuses[self._by_saying], minlength=UNKNOWN + 1).tolist()
@@ -178,7 +213,7 @@ class FactLists:
 
     @property
     def _by_saying(self) -> Array:
-        return self._once("by saying", self._sort_by_saying)
+        return self._kept.by_saying.get(self._sort_by_saying)
 
     def _sort_by_saying(self) -> Array:
         by_order = self._view.snapshot.table.by_order
@@ -187,27 +222,28 @@ class FactLists:
 
     @property
     def _by_subject(self) -> Array:
-        return self._once("by subject", self._sort_by_subject)
+        return self._kept.by_subject.get(self._sort_by_subject)
 
     def _sort_by_subject(self) -> Array:
-        keys = self._once("subject keys", self._make_subject_keys)
+        keys = self._kept.subject_keys.get(self._make_subject_keys)
         return numpy.array(sorted(self._by_saying.tolist(), key=keys.__getitem__), dtype=numpy.int32)
 
-    def _make_subject_keys(self) -> list[tuple[object, ...]]:
+    def _make_subject_keys(self) -> list[SubjectKey]:
         """Return the sort key of the fact at each place, an empty one for turns."""
 
-        def key(place: int) -> tuple[object, ...]:
+        def key(place: int) -> SubjectKey:
             stored = self.stored(place)
             return subject_key(stored.kind, self._subject(stored), stored.said_at.timestamp())
 
         # Under other names than before, other facts may have other keys too.
-        known = [] if self._view.has_renamings else self._made.get("former subject keys", [])
+        former = None if self._view.has_renamings else self._kept.former
+        known = former.subject_keys if former else ()
         are_facts = self._view.are_facts().tolist()
         return [*known, *(key(place) if are_facts[place] else () for place in range(len(known), len(are_facts)))]
 
     @property
     def _by_learning(self) -> Array:
-        return self._once("by learning", self._sort_by_learning)
+        return self._kept.by_learning.get(self._sort_by_learning)
 
     def _sort_by_learning(self) -> Array:
         places = self._by_saying.tolist()
@@ -217,15 +253,15 @@ class FactLists:
     @property
     def _statuses(self) -> Array:
         """The number of the status of the fact at each place."""
-        return self._once("statuses", self._find_statuses)
+        return self._kept.statuses.get(self._find_statuses)
 
     def _find_statuses(self) -> Array:
         statuses = numpy.full(self._view.size, UNKNOWN, dtype=numpy.int8)
         is_unknown = numpy.ones(self._view.size, dtype=bool)
-        known = self._made.get("former statuses")
-        if known is not None:
-            statuses[: len(known)], is_unknown[: len(known)] = known, False
-            is_unknown[[*self._made["due"], *self._made["former contestable"]]] = True
+        former = self._kept.former
+        if former is not None:
+            statuses[: former.size], is_unknown[: former.size] = former.statuses, False
+            is_unknown[[*former.due, *former.contestable]] = True
             statuses[is_unknown | ~self._view.snapshot.table.is_alive] = UNKNOWN
         for place in self._by_saying[is_unknown[self._by_saying]].tolist():
             status = self._status(self.stored(place))
@@ -236,20 +272,21 @@ class FactLists:
     @property
     def _contestable(self) -> list[int]:
         """The places of the facts that other facts contradict, at some time."""
-        return self._once("contestable", self._find_contestable)
+        return self._kept.contestable.get(self._find_contestable)
 
     def _find_contestable(self) -> list[int]:
-        known: list[int] = self._made.get("former contestable", [])
-        new = self._by_saying[self._by_saying >= self._made.get("former size", 0)].tolist()
+        former = self._kept.former
+        known, size = (former.contestable, former.size) if former else ((), 0)
+        new = self._by_saying[self._by_saying >= size].tolist()
         return [*known, *(place for place in new if self.stored(place).listed.is_contestable)]
 
-    def passed_on(self, due: Sequence[int]) -> dict[str, Any]:
-        """Return what the lists of a later view take over, in which the facts at these places have changed."""
-        if "statuses" not in self._made:
-            return {}
-        made = {"due": due, "former size": self._view.size, "former contestable": self._contestable}
-        made |= {f"former {name}": self._made[name] for name in ("statuses", "subject keys") if name in self._made}
-        return made
+    def passed_on(self, due: Sequence[int]) -> KeptLists:
+        """Return what the lists of a later view begin with, in which the facts at these places have changed."""
+        statuses = self._kept.statuses.value
+        if statuses is None:
+            return KeptLists()
+        subject_keys = self._kept.subject_keys.value or ()
+        return KeptLists(FormerLists(self._view.size, due, statuses, self._contestable, subject_keys))
 
     def _status(self, stored: StoredFact) -> Status | None:
         status = stored.status_at(self._view.since)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from itertools import chain
-from typing import Any
 
 import numpy
 
@@ -21,7 +20,7 @@ from afterword.recall.former_values import former_value
 from afterword.recall.line_cache import LineCache
 from afterword.recall.ranking import SearchIndex
 from afterword.recall.vectors import Vectors
-from afterword.store.reading.fact_lists import FactLists
+from afterword.store.reading.fact_lists import FactLists, KeptLists
 from afterword.store.reading.fact_rows import KINDS, StoredFact
 from afterword.store.reading.snapshots import Snapshot
 from afterword.store.reading.turn_rows import StoredTurn
@@ -49,7 +48,7 @@ class View:
         self.snapshot, self.since = snapshot, at
         table = snapshot.table
         self.vectors: dict[tuple[str, int], Vectors] = {}
-        self._listed: dict[str, Any] = {}
+        self._kept_lists = KeptLists()
         if before is not None and before.snapshot.table.lineage is table.lineage:
             self.vectors |= before.vectors
         else:
@@ -75,7 +74,7 @@ class View:
         due = [(place, table.unit(place)) for place, then in self._next_changes.items() if then <= at]
         self._classify(chain(due, table.units_from(size)), before)
         if before is not None and not before.has_renamings:
-            self._listed = before.lists.passed_on([place for place, _ in due])
+            self._kept_lists = before.lists.passed_on([place for place, _ in due])
         self.until = min(self._next_changes.values(), default=None)
 
     def _classify(self, units: Iterable[tuple[int, StoredFact | StoredTurn]], before: View | None) -> None:
@@ -241,7 +240,7 @@ class View:
     @property
     def lists(self) -> FactLists:
         """Its facts as people list them. Kept in the view, the lists would make a reference cycle with it."""
-        return FactLists(self, self._listed)
+        return FactLists(self, self._kept_lists)
 
     @cached_property
     def names(self) -> CurrentNames:
