@@ -5,8 +5,10 @@ To load a large scope takes long. A few columns of each fact say which facts are
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, case, func, select
@@ -24,6 +26,8 @@ from afterword.store.tables import AssertionRow, FactAssertionRow, FactRow
 
 MOST_CONTESTED = 200
 """Of so many facts that others contradict the status is found without loading the scope."""
+SAMPLED_ROWS, PLACE_BYTES = 50, 100
+"""So many rows are looked at to find out how much memory all take, and about what a fact takes beside its row."""
 # The columns of a row. There is one row for each assertion of a fact.
 _ID, _SAID_AT, _SPANS, _MAY_BE, _UNDONE_AS, _IS_CONTESTED, _KIND, _SUBJECT, _LEARNED_AT, _IS_LEAD, _RENAMES = range(11)
 _STATUS = slice(_SAID_AT, _UNDONE_AS)
@@ -43,6 +47,13 @@ class FactListing:
         self._contested = [place for place, row in enumerate(self._rows) if row[_IS_CONTESTED]]
         self._doubtful_on: dict[str, list[int]] = {}
         self._is_enough = len(self._contested) <= MOST_CONTESTED and not any(row[_RENAMES] for row in rows)
+
+    @cached_property
+    def memory_bytes(self) -> int:
+        """About how much memory it takes."""
+        sample = self._rows[:: max(1, len(self._rows) // SAMPLED_ROWS)]
+        row_bytes = sum(sys.getsizeof(row) + sum(map(sys.getsizeof, row)) for row in sample) // max(1, len(sample))
+        return len(self._rows) * (row_bytes + PLACE_BYTES)
 
     def page(
         self, transaction: Session, wanted: FactFilter, order: FactOrder, *, at: datetime, limit: int, offset: int

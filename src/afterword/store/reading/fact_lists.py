@@ -27,6 +27,8 @@ T = TypeVar("T")
 STATUSES = tuple(Status)
 UNKNOWN = len(STATUSES)
 """The number of the status of a fact that is not known yet, and of a turn."""
+KEY_BYTES, PLACE_BYTES, FACT_BYTES = 200, 36, 2_000
+"""About what a sort key, a place in a Python list and a fact that was built take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +91,30 @@ class KeptLists:
     waiting: MadeOnce[WaitingFacts] = field(default_factory=MadeOnce)
     counts: MadeOnce[FactCounts] = field(default_factory=MadeOnce)
 
+    @property
+    def memory_bytes(self) -> int:
+        """About how much memory it takes."""
+        former, waiting, counts = self.former, self.waiting.value, self.counts.value
+        arrays = [former.statuses] if former else []
+        for made in (self.by_saying, self.by_subject, self.by_learning, self.statuses):
+            arrays += [] if made.value is None else [made.value]
+        keys = self.subject_keys.value or (former.subject_keys if former else ())
+        places = len(self.contestable.value or ()) + (len(former.contestable) + len(former.due) if former else 0)
+        facts = len(waiting.pending) + len(waiting.dependents) if waiting else 0
+        subjects = len(counts.by_subject) if counts else 0
+        return (
+            sum(array.nbytes for array in arrays)
+            + KEY_BYTES * (len(keys) + subjects)
+            + PLACE_BYTES * places
+            + FACT_BYTES * facts
+        )
+
 
 class FactLists:
     """The facts of a view in the orders in which people list them, by place."""
 
-    def __init__(self, view: View, kept: KeptLists) -> None:
-        self._view, self._kept = view, kept
+    def __init__(self, view: View, lists: KeptLists) -> None:
+        self._view, self._lists = view, lists
 
     def chosen(self, fact_filter: FactFilter, order: FactOrder) -> tuple[list[int], int]:
         """Return the places of the facts that a filter selects, in an order.
@@ -118,7 +138,7 @@ class FactLists:
     @property
     def waiting(self) -> WaitingFacts:
         """The facts that a person should look at. They are looked for once for each view."""
-        return self._kept.waiting.get(self._find_waiting)
+        return self._lists.waiting.get(self._find_waiting)
 
     def _find_waiting(self) -> WaitingFacts:
         pending = self._built(self.pending())
@@ -127,7 +147,7 @@ class FactLists:
     @property
     def counts(self) -> FactCounts:
         """How many facts there are with each status, and how many that hold are about each subject."""
-        return self._kept.counts.get(self._count)
+        return self._lists.counts.get(self._count)
 
     def _count(self) -> FactCounts:
         numbers = numpy.bincount(self._statuses[self._by_saying], minlength=UNKNOWN + 1).tolist()
@@ -213,7 +233,7 @@ class FactLists:
 
     @property
     def _by_saying(self) -> Array:
-        return self._kept.by_saying.get(self._sort_by_saying)
+        return self._lists.by_saying.get(self._sort_by_saying)
 
     def _sort_by_saying(self) -> Array:
         by_order = self._view.snapshot.table.by_order
@@ -222,10 +242,10 @@ class FactLists:
 
     @property
     def _by_subject(self) -> Array:
-        return self._kept.by_subject.get(self._sort_by_subject)
+        return self._lists.by_subject.get(self._sort_by_subject)
 
     def _sort_by_subject(self) -> Array:
-        keys = self._kept.subject_keys.get(self._make_subject_keys)
+        keys = self._lists.subject_keys.get(self._make_subject_keys)
         return numpy.array(sorted(self._by_saying.tolist(), key=keys.__getitem__), dtype=numpy.int32)
 
     def _make_subject_keys(self) -> list[SubjectKey]:
@@ -236,14 +256,14 @@ class FactLists:
             return subject_key(stored.kind, self._subject(stored), stored.said_at.timestamp())
 
         # Under other names than before, other facts may have other keys too.
-        former = None if self._view.has_renamings else self._kept.former
+        former = None if self._view.has_renamings else self._lists.former
         known = former.subject_keys if former else ()
         are_facts = self._view.are_facts().tolist()
         return [*known, *(key(place) if are_facts[place] else () for place in range(len(known), len(are_facts)))]
 
     @property
     def _by_learning(self) -> Array:
-        return self._kept.by_learning.get(self._sort_by_learning)
+        return self._lists.by_learning.get(self._sort_by_learning)
 
     def _sort_by_learning(self) -> Array:
         places = self._by_saying.tolist()
@@ -253,12 +273,12 @@ class FactLists:
     @property
     def _statuses(self) -> Array:
         """The number of the status of the fact at each place."""
-        return self._kept.statuses.get(self._find_statuses)
+        return self._lists.statuses.get(self._find_statuses)
 
     def _find_statuses(self) -> Array:
         statuses = numpy.full(self._view.size, UNKNOWN, dtype=numpy.int8)
         is_unknown = numpy.ones(self._view.size, dtype=bool)
-        former = self._kept.former
+        former = self._lists.former
         if former is not None:
             statuses[: former.size], is_unknown[: former.size] = former.statuses, False
             is_unknown[[*former.due, *former.contestable]] = True
@@ -272,20 +292,20 @@ class FactLists:
     @property
     def _contestable(self) -> list[int]:
         """The places of the facts that other facts contradict, at some time."""
-        return self._kept.contestable.get(self._find_contestable)
+        return self._lists.contestable.get(self._find_contestable)
 
     def _find_contestable(self) -> list[int]:
-        former = self._kept.former
+        former = self._lists.former
         known, size = (former.contestable, former.size) if former else ((), 0)
         new = self._by_saying[self._by_saying >= size].tolist()
         return [*known, *(place for place in new if self.stored(place).listed.is_contestable)]
 
     def passed_on(self, due: Sequence[int]) -> KeptLists:
         """Return what the lists of a later view begin with, in which the facts at these places have changed."""
-        statuses = self._kept.statuses.value
+        statuses = self._lists.statuses.value
         if statuses is None:
             return KeptLists()
-        subject_keys = self._kept.subject_keys.value or ()
+        subject_keys = self._lists.subject_keys.value or ()
         return KeptLists(FormerLists(self._view.size, due, statuses, self._contestable, subject_keys))
 
     def _status(self, stored: StoredFact) -> Status | None:

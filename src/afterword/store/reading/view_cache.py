@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -27,6 +28,8 @@ from afterword.telemetry import Count, count
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 MOST_MADE = 100_000
 """How many facts, lines and weights the views may have made of their rows, about 2 kB each."""
+RECENT = 4
+"""So many views are measured again whenever one is read: what they make of their rows, they make soon after reading."""
 
 
 class ViewCache:
@@ -34,8 +37,8 @@ class ViewCache:
 
     A view is used again only while the scope is in the state in which it was read, and until the next fact begins or
     ends. However many ask for a scope at the same time, it is loaded once. The views that were unused for longest are
-    dropped where all take more than `most_bytes`. What they have made of their rows they lose before that, since it is
-    quickly made again.
+    dropped where all, with the listing, take more than `most_bytes`. What they have made of their rows they lose before
+    that, since it is quickly made again.
     """
 
     def __init__(self, most_bytes: int | None = None, most_made: int = MOST_MADE) -> None:
@@ -81,7 +84,10 @@ class ViewCache:
         """Return the listing of a scope that is not loaded. The last one is kept, since a page asks for two lists."""
         now, listing = snapshots.version(connection, scope), self._listing
         if listing is None or (listing.scope, listing.version) != (scope, now):
-            listing = self._listing = read_listing(connection, scope, now)
+            listing = read_listing(connection, scope, now)
+            with self._lock:
+                self._listing = listing
+                self._drop_views(least=0)
         return listing
 
     async def _present(self, store: Store, scope: Scope, at: datetime) -> View:
@@ -138,16 +144,28 @@ class ViewCache:
             if self._past_view is not None and self._past_view.snapshot is not view.snapshot:
                 self._past_view = None  # it would keep a table in memory that nobody needs
             self._views.move_to_end(scope)
-            self._bytes.set(scope, view.memory_bytes)
-            self._made.set(scope, view.made)
+            for recent in reversed(list(islice(reversed(self._views), RECENT))):
+                self._bytes.set(recent, self._views[recent].memory_bytes)
+                self._made.set(recent, self._views[recent].made)
             while self._made.total > self._most_made and len(self._made.of) > 1:
                 longest_unused = next(iter(self._made.of))
                 self._views[longest_unused].discard_made()
                 self._made.drop(longest_unused)
-            while self._bytes.total > self._most_bytes and len(self._views) > 1:
-                dropped, _ = self._views.popitem(last=False)
-                self._bytes.drop(dropped)
-                self._made.drop(dropped)
+            self._drop_views(least=1)
+            if self._is_over_limit:
+                self._listing = None
+
+    @property
+    def _is_over_limit(self) -> bool:
+        listing_bytes = self._listing.memory_bytes if self._listing is not None else 0
+        return self._bytes.total + listing_bytes > self._most_bytes
+
+    def _drop_views(self, *, least: int) -> None:
+        """Drop the views that were unused for longest while all take too much memory and more than `least` are left."""
+        while self._is_over_limit and len(self._views) > least:
+            dropped, _ = self._views.popitem(last=False)
+            self._bytes.drop(dropped)
+            self._made.drop(dropped)
 
 
 class ScopeAmounts:

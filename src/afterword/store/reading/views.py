@@ -144,10 +144,11 @@ class View:
 
     @property
     def memory_bytes(self) -> int:
-        """About how much memory its rows, what was made of them, its index and its vectors take."""
+        """About how much memory its rows, what was made of them, its index, its lists and its vectors take."""
         sample = self._sample(SAMPLED_MADE)
         made = sum(unit.made_bytes for unit in sample) * self.size // max(1, len(sample))
-        return self._row_bytes + made + sum(vectors.memory_bytes for vectors in list(self.vectors.values()))
+        vectors = sum(vectors.memory_bytes for vectors in list(self.vectors.values()))
+        return self._row_bytes + made + self._kept_lists.memory_bytes + vectors
 
     @cached_property
     def _row_bytes(self) -> int:

@@ -1,0 +1,83 @@
+"""The cache of views counts the lists that views make and the listing of a scope that is not loaded."""
+
+from __future__ import annotations
+
+import tracemalloc
+from datetime import UTC, datetime
+
+from afterword.facts.fact_filter import FactFilter, FactOrder
+from afterword.facts.scopes import Scope
+from afterword.store.database.engine import Store
+from afterword.store.reading.fact_listing import FactListing
+from afterword.store.reading.view_cache import ViewCache
+from afterword.store.reading.views import View
+from kept import LENA, keep, stated
+
+LATER = datetime(2026, 4, 1, tzinfo=UTC)
+EVERYTHING = FactFilter(None, None, None, frozenset())
+
+
+async def fill(store: Store, *scopes: Scope) -> None:
+    for scope in scopes:
+        notes = (
+            stated(f"Lena rode to village {number}.", number, id=f"{scope.id}{number}", scope=scope)
+            for number in range(200)
+        )
+        await keep(store, *notes, scope=scope)
+
+
+def list_everything(view: View) -> None:
+    for order in FactOrder:
+        assert view.lists.chosen(EVERYTHING, order)[0]
+    assert view.lists.counts.by_status
+    assert view.lists.waiting.pending == ()
+
+
+async def listing_of(store: Store, views: ViewCache, scope: Scope) -> FactListing:
+    with store.connecting(writing=False) as connection:
+        return views.listing(connection, scope)
+
+
+async def test_lists_and_listings_take_about_the_memory_that_they_say(store: Store) -> None:
+    await fill(store, LENA)
+    view = await ViewCache().view(store, LENA, LATER)
+    before = view.memory_bytes
+    tracemalloc.start()
+    try:
+        list_everything(view)
+        taken_by_lists, _ = tracemalloc.get_traced_memory()
+        listing = await listing_of(store, ViewCache(), LENA)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken_by_lists / 3 < view.memory_bytes - before < 3 * taken_by_lists
+    taken_by_listing = taken - taken_by_lists
+    assert taken_by_listing / 3 < listing.memory_bytes < 3 * taken_by_listing
+
+
+async def test_the_lists_of_many_scopes_are_bounded(store: Store) -> None:
+    scopes = [Scope.user(f"user{number}") for number in range(5)]
+    await fill(store, *scopes)
+    listed = await ViewCache().view(store, scopes[0], LATER)
+    list_everything(listed)
+    views = ViewCache(most_bytes=3 * listed.memory_bytes - 1)
+    for scope in scopes:
+        list_everything(await views.view(store, scope, LATER))
+    await views.view(store, scopes[-1], LATER)
+    assert [views.is_loaded(scope) for scope in scopes] == [False, False, False, True, True]
+    views.close()
+
+
+async def test_a_listing_and_the_views_share_one_limit(store: Store) -> None:
+    tom = Scope.user("tom")
+    await fill(store, LENA, tom)
+    listing = await listing_of(store, ViewCache(), tom)
+    view = await ViewCache().view(store, LENA, LATER)
+    views = ViewCache(most_bytes=view.memory_bytes + listing.memory_bytes - 1)
+    await views.view(store, LENA, LATER)
+    listing = await listing_of(store, views, tom)
+    assert not views.is_loaded(LENA)
+    assert await listing_of(store, views, tom) is listing
+    await views.view(store, LENA, LATER)
+    assert await listing_of(store, views, tom) is not listing
+    views.close()
