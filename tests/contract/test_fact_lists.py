@@ -12,9 +12,12 @@ import afterword
 from afterword import ScopeMemory
 from afterword.client.values import FactOrder
 from afterword.errors import ArgumentInvalid
+from afterword.facts.fact import Fact
 from afterword.settings import Settings
+from afterword.store import lookup
 from afterword.store.reading.view_cache import view_cache_of
 from changing import INSTANTS, MIRA, add_what_is_rare, change_something
+from kept import SAID_AT, run, stated
 
 STATUSES = (None, "all", "current", "contested", "pending", ("superseded", "retracted", "expired"))
 FILTERS: tuple[dict[str, Any], ...] = (
@@ -115,3 +118,29 @@ async def test_an_unknown_memory_has_no_page(url: str) -> None:
         for wrong in ({"offset": -1}, {"order": "size"}, {"order": "subject", "after": "x"}, {"limit": 0}):
             with pytest.raises(ArgumentInvalid):
                 await app.user("nobody").facts(**wrong)
+
+
+@pytest.mark.parametrize("order", ["learned", "subject"])
+async def test_a_page_of_what_was_learned_at_once_reads_its_own_facts_alone(
+    url: str, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers_read: list[int] = []
+    read_facts_by_id = lookup.read_facts_by_id
+
+    def counted(*arguments: Any, **at: Any) -> Any:
+        facts = read_facts_by_id(*arguments, **at)
+        numbers_read.append(len(facts))
+        return facts
+
+    monkeypatch.setattr(lookup, "read_facts_by_id", counted)
+    async with afterword.open(url, settings=Settings()) as app:
+        notes = (stated(f"Note {number} is long.", number, said_at=SAID_AT) for number in range(1, 40))
+        run(await app.store(), "session:a", tuple(notes))
+        lena = app.user("lena")
+        listed = [fact.id for start in range(0, 40, 7) for fact in await page_of(lena, order, start, 7)]
+        assert listed == [fact.id for fact in (await lena.facts(order=order)).facts]
+    assert (len(listed), max(numbers_read)) == (39, 7)
+
+
+async def page_of(memory: ScopeMemory, order: str, start: int, size: int) -> tuple[Fact, ...]:
+    return (await memory.facts(order=order, offset=start, limit=size)).facts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -19,7 +20,9 @@ class FactOrder(StrEnum):
     """The orders of a list of facts.
 
     By `SAID` the fact that was said first comes first. By `SUBJECT` facts are sorted by kind and by whom they are
-    about, first those about the owner, the newest first. By `LEARNED` the fact that was learned last comes first.
+    about, first those about the owner, the newest first. By `LEARNED` the fact that was learned last comes first; those
+    that were learned at once are in order of time. What is still equal is in the order of the ids, so that a page can
+    be found without reading the facts.
     """
 
     SAID = "said"
@@ -29,15 +32,25 @@ class FactOrder(StrEnum):
     def sorted(self, facts: Iterable[Fact]) -> list[Fact]:
         """Return facts, which come in the order of saying, in this order."""
         if self is FactOrder.SUBJECT:
-            return sorted(facts, key=lambda fact: subject_key(fact.kind, fact.subject, fact.said_at.timestamp()))
+            return sorted(facts, key=lambda fact: (*subject_key(fact.kind, fact.subject, fact.said_at), fact.id))
         if self is FactOrder.LEARNED:
-            return sorted(facts, key=lambda fact: fact.recorded_at or fact.said_at, reverse=True)
+            return sorted(facts, key=lambda fact: learned_key(fact.recorded_at or fact.said_at, fact.said_at, fact.id))
         return list(facts)
 
 
-def subject_key(kind: Kind, subject: str, said_at_s: float) -> tuple[Any, ...]:
-    """Return the sort key of the order by subject."""
-    return _KINDS[kind], subject != OWNER, subject.lower(), -said_at_s
+def subject_key(kind: Kind, subject: str, said_at: datetime) -> tuple[Any, ...]:
+    """Return the sort key of the order by subject, without the id of the fact."""
+    return *subject_group(kind, subject), -said_at.timestamp()
+
+
+def subject_group(kind: Kind, subject: str) -> tuple[Any, ...]:
+    """Return the part of the sort key that facts of one kind and subject have in common."""
+    return _KINDS[kind], subject != OWNER, subject.lower()
+
+
+def learned_key(learned_at: datetime, said_at: datetime, fact_id: str) -> tuple[Any, ...]:
+    """Return the sort key of the order in which facts were learned."""
+    return -learned_at.timestamp(), said_at, fact_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,14 @@ import sys
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, case, func, select
 from sqlmodel import Session, col
 
 from afterword.facts.fact import Fact, Status
-from afterword.facts.fact_filter import FactFilter, FactOrder, subject_key
+from afterword.facts.fact_filter import FactFilter, FactOrder, subject_group
 from afterword.facts.scopes import Scope
 from afterword.store import lookup
 from afterword.store.database.compiled_queries import CompiledQuery, Plain
@@ -43,7 +44,8 @@ class FactListing:
         for row in rows:
             known = by_fact.get(row[_ID])
             by_fact[row[_ID]] = row if known is None else _joined(known, row)
-        self._rows = list(by_fact.values())
+        # Sorting is stable: what is equal in another order stays in this one.
+        self._rows = sorted(by_fact.values(), key=itemgetter(_SAID_AT, _ID))
         self._contested = [place for place, row in enumerate(self._rows) if row[_IS_CONTESTED]]
         self._doubtful_on: dict[str, list[int]] = {}
         self._is_enough = len(self._contested) <= MOST_CONTESTED and not any(row[_RENAMES] for row in rows)
@@ -66,18 +68,15 @@ class FactListing:
             return None
         statuses = self._statuses(transaction, at)
         kinds = None if wanted.kinds is None else {KINDS.index(kind) for kind in wanted.kinds}
-        keys, in_order = self._sorted(order)
         fitting = [
             place
-            for place in in_order
+            for place in self._in_order(order)
             if statuses[place] is not None and (kinds is None or self._rows[place][_KIND] in kinds)
         ]
         chosen = [place for place in fitting if wanted.statuses is None or statuses[place] in wanted.statuses]
-        start, end = _with_equals([keys[place] for place in chosen], offset, offset + limit)
-        # What is equally new is in the order of saying, as the facts are that are read.
-        ids = [self._rows[place][_ID] for place in chosen[start:end]]
-        facts = order.sorted(lookup.read_facts_by_id(transaction, self.scope, ids, at=at))
-        return facts[offset - start :][:limit], len(chosen), len(fitting) - len(chosen)
+        ids = [self._rows[place][_ID] for place in chosen[offset : offset + limit]]
+        facts = {fact.id: fact for fact in lookup.read_facts_by_id(transaction, self.scope, ids, at=at)}
+        return [facts[id_] for id_ in ids], len(chosen), len(fitting) - len(chosen)
 
     def _statuses(self, transaction: Session, at: datetime) -> list[Status | None]:
         """Return the status of each fact at an instant, None where it is not known yet."""
@@ -97,16 +96,17 @@ class FactListing:
             self._doubtful_on = {date: [place for place, of in enumerate(columns) if not of.plainly_holds(date)]}
         return self._doubtful_on[date]
 
-    def _sorted(self, order: FactOrder) -> tuple[list[Any], list[int]]:
-        """Return the sort key of each fact, and the places of the facts in the order, the greatest key first."""
+    def _in_order(self, order: FactOrder) -> list[int]:
+        """Return the places of the facts in an order."""
+        keys: list[Any]
         if order is FactOrder.LEARNED:
             keys = [row[_LEARNED_AT] for row in self._rows]
         else:
             groups = {(row[_KIND], row[_SUBJECT]) for row in self._rows}
-            by_group = {group: subject_key(KINDS[group[0]], group[1], 0) for group in groups}
+            by_group = {group: subject_group(KINDS[group[0]], group[1]) for group in groups}
             ranks = {key: rank for rank, key in enumerate(sorted(set(by_group.values()), reverse=True))}
             keys = [(ranks[by_group[row[_KIND], row[_SUBJECT]]], row[_SAID_AT]) for row in self._rows]
-        return keys, sorted(range(len(keys)), key=keys.__getitem__, reverse=True)
+        return sorted(range(len(keys)), key=keys.__getitem__, reverse=True)
 
 
 def is_listed(wanted: FactFilter, order: FactOrder) -> bool:
@@ -117,16 +117,6 @@ def is_listed(wanted: FactFilter, order: FactOrder) -> bool:
 def read_listing(connection: Connection, scope: Scope, version: Version) -> FactListing:
     """Return the listing of a scope, of which `version` is the present state."""
     return FactListing(scope, version, _LISTED.ask(connection, scope=version.key) if version.key is not None else [])
-
-
-def _with_equals(keys: Sequence[Any], start: int, end: int) -> tuple[int, int]:
-    """Return a range that also holds what is equal to its first and its last key."""
-    start, end = min(start, len(keys)), min(end, len(keys))
-    while 0 < start < end and keys[start - 1] == keys[start]:
-        start -= 1
-    while start < end < len(keys) and keys[end] == keys[end - 1]:
-        end += 1
-    return start, end
 
 
 def _joined(known: Plain, row: Plain) -> Plain:

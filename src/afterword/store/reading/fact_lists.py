@@ -14,7 +14,7 @@ import numpy
 
 from afterword.facts.dependents import Dependent, changed_groups, dependents, naming_stems
 from afterword.facts.fact import SERVED, Fact, Status
-from afterword.facts.fact_filter import FactFilter, FactOrder, subject_key
+from afterword.facts.fact_filter import FactFilter, FactOrder, learned_key, subject_key
 from afterword.facts.validity.timeline import facts_at
 from afterword.recall.bm25 import Array
 from afterword.store.reading.fact_rows import StoredFact
@@ -253,7 +253,7 @@ class FactLists:
 
         def key(place: int) -> SubjectKey:
             stored = self.stored(place)
-            return subject_key(stored.kind, self._subject(stored), stored.said_at.timestamp())
+            return *subject_key(stored.kind, self._subject(stored), stored.said_at), stored.id
 
         # Under other names than before, other facts may have other keys too.
         former = None if self._view.has_renamings else self._lists.former
@@ -266,9 +266,11 @@ class FactLists:
         return self._lists.by_learning.get(self._sort_by_learning)
 
     def _sort_by_learning(self) -> Array:
-        places = self._by_saying.tolist()
-        newest_first = sorted(places, key=lambda place: self.stored(place).listed.learned_at, reverse=True)
-        return numpy.array(newest_first, dtype=numpy.int32)
+        def key(place: int) -> tuple[object, ...]:
+            stored = self.stored(place)
+            return learned_key(stored.listed.learned_at, stored.said_at, stored.id)
+
+        return numpy.array(sorted(self._by_saying.tolist(), key=key), dtype=numpy.int32)
 
     @property
     def _statuses(self) -> Array:
