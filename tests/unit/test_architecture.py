@@ -42,6 +42,24 @@ def test_broad_excepts_are_counted(modules: dict[Path, ast.Module]) -> None:
     assert len(broad) <= BROAD_EXCEPTS, broad
 
 
+def test_what_is_computed_from_words_is_cached_where_forgetting_clears_it(modules: dict[Path, ast.Module]) -> None:
+    """`lru_cache` and `cache` hold no texts of people: `text_cache` does, which forgetting clears."""
+    of_texts = {
+        node.name
+        for path, tree in modules.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        and any(re.match(r"(?:functools\.)?(?:lru_)?cache\b", ast.unparse(each)) for each in node.decorator_list)
+        and any("str" in ast.unparse(each.annotation) for each in node.args.args if each.annotation is not None)
+    }
+    assert of_texts == {
+        *("load_prompt", "catalogue", "compiled", "zone_by_name"),  # names of files, of zones, and expressions
+        *("_expressions", "_possible_patterns"),  # phrases of the settings, and hints of patterns
+        *("heading_tokens", "frame_tokens"),  # headings of blocks, with the names of scopes
+        *("_alias", "_insert_or_ignore", "_select_where_in"),  # names of tables and columns
+    }
+
+
 def test_no_path_deletes_an_assertion(modules: dict[Path, ast.Module]) -> None:
     """Nothing is lost: what is deleted are derived facts, vectors, the former reading of a turn, answers
     to repeated requests, and webhooks; only forgetting erases."""

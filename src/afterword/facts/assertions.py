@@ -193,16 +193,7 @@ class Verdict:
 
 def digest(*parts: object, length: int = 20) -> str:
     """Return a stable hex digest of JSON-representable parts (`length` hex digits, 4 bits each)."""
-    return digest_of_json(json_text(parts), length)
-
-
-def json_text(value: object) -> str:
-    """Return a value as the JSON of which digests are made."""
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":"), default=str)
-
-
-def digest_of_json(text: str, length: int) -> str:
-    """Return the first `length` hexadecimal digits of the digest of a JSON text."""
+    text = json.dumps(parts, ensure_ascii=True, separators=(",", ":"), default=str)
     return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()[:length]
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 
 from afterword.facts.assertions import OWNER, Assertion
 from afterword.facts.words import folded, terms
+from afterword.text_caches import text_cache
 
 ATTRIBUTE_WEIGHT, VALUE_WEIGHT, ALL_WORDS_WEIGHT, CROSS_WEIGHT = 1.0, 0.6, 2.0, 0.5
 """The weight of full agreement between the attributes, between the values, between all words, and between the
@@ -89,6 +89,6 @@ def _cosine(stems: frozenset[str], others: frozenset[str]) -> float:
     return float(common / (len(stems) * len(others)) ** 0.5) if common else 0.0
 
 
-@lru_cache(maxsize=10_000)
+@text_cache(10_000)
 def _stems(text: str) -> frozenset[str]:
     return frozenset(filter(is_compared, terms(text)))

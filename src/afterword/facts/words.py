@@ -6,11 +6,11 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 
 import snowballstemmer
 
 from afterword.normal_form import composed
+from afterword.text_caches import text_cache
 
 STOP_WORDS = frozenset(
     re.findall(
@@ -48,7 +48,7 @@ def content_words(text: str) -> str:
     return " ".join(word for word in plain_words(_without_accents(text)) if word not in STOP_WORDS)
 
 
-@lru_cache(maxsize=10_000)
+@text_cache(10_000)
 def folded(text: str) -> str:
     """Return the text for comparison: letter case, runs of white space and the normal form do not count."""
     return " ".join(composed(text).casefold().split())
@@ -101,7 +101,7 @@ class _Stemmer(threading.local):
 _stemmer = _Stemmer()
 
 
-@lru_cache(maxsize=50_000)
+@text_cache(50_000)
 def _term(word: str) -> str:
     return "" if word in STOP_WORDS else _stemmer.stem(word) or word
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import lru_cache
 
 from afterword.extractors.judge import Pair
 from afterword.facts.assertions import OWNER, Assertion, Order, SpeechAct
@@ -23,6 +22,7 @@ from afterword.facts.validity.replacements import (
 )
 from afterword.facts.validity.timeline import derived_histories, facts_at
 from afterword.facts.words import folded, plain_words, terms
+from afterword.text_caches import text_cache
 
 ALIKE, MARKED_ALIKE, ALIKE_IN_SESSION = 0.5, 0.4, 2.0
 """How similar two statements must be to be judged: in general; if the later one is marked as a change or correction, or
@@ -292,7 +292,7 @@ def _likelihood(earlier: IndexedStatement, later: IndexedStatement) -> float:
     return _similarity(earlier, later) + (SHARED_NAME if common else 0.0)
 
 
-@lru_cache(maxsize=10_000)
+@text_cache(10_000)
 def _named(sentence: str) -> frozenset[str]:
     """Return the stems of the capitalised words of a sentence, without its first word."""
     return frozenset(terms(" ".join(word for word in plain_words(sentence)[1:] if word[0].isupper())))

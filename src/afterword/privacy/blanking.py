@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
 from afterword.normal_form import composed, decomposed
+from afterword.text_caches import text_cache
 
 FORGOTTEN = "[forgotten]"
 """The placeholder for words that were forgotten."""
@@ -130,7 +130,7 @@ def spans_of_flags(text: str, flags: Sequence[int]) -> list[Span]:
     return spans if start is None else [*spans, (start, len(positions))]
 
 
-@lru_cache(maxsize=1024)
+@text_cache(1024)
 def _pattern(phrase: str) -> re.Pattern[str] | None:
     """Return an expression that matches the whole words of a phrase in order, or None if it has no word."""
     words = re.findall(r"\w+", composed(phrase))

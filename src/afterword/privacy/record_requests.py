@@ -12,6 +12,7 @@ from afterword.privacy.normalisation import comparable
 from afterword.privacy.record_wishes.clauses import wish_clauses
 from afterword.privacy.record_wishes.phrases import COMMAND, PHRASES
 from afterword.privacy.record_wishes.plain_wishes import PLAIN_WISHES
+from afterword.text_caches import text_cache
 
 OFF = ("off the record", "/off-record")
 ON = ("back on the record", "on the record again", "/on-record")
@@ -169,7 +170,7 @@ def _change_in(text: str, expressions: _Expressions) -> RecordChange | None:
 
 
 # A live session is stored after each turn, with all turns before it.
-@lru_cache(maxsize=4096)
+@text_cache(4096)
 def _off_change(text: str, expressions: _Expressions) -> RecordChange | None:
     for match in expressions.off.finditer(text):
         if change := _phrase_change(text, match):

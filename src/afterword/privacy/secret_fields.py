@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from afterword.privacy import secret_values as values
 from afterword.privacy.secret_kinds import Secret, compiled
+from afterword.text_caches import text_cache
 
 _LONGEST_NAME = 80
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -48,7 +48,7 @@ def kind_of_named_field(name: str, value: str) -> Secret | None:
     return kind if kind is not None and values.is_secret_value(kind.value, value) else None
 
 
-@lru_cache(maxsize=1024)
+@text_cache(1024)
 def _kind_of_name(name: str) -> Secret | None:
     plain = re.sub(r"[\s.\-]+", "_", _HUMP.sub("_", name)).casefold()
     kinds = (kind for expression, kind in _NAMES if compiled(expression, re.IGNORECASE).fullmatch(plain))

@@ -2,7 +2,8 @@
 
 import math
 import re
-from functools import lru_cache
+
+from afterword.text_caches import text_cache
 
 BYTES_PER_TOKEN = 3
 LETTERS_PER_TOKEN = 4
@@ -59,7 +60,7 @@ def token_count(text: str) -> int:
     return sum([_line_count(line) for line in text.split("\n")]) if text else 0
 
 
-@lru_cache(maxsize=20_000)
+@text_cache(20_000)
 def _line_count(line: str) -> int:
     return min(math.ceil(LINE + _line_tokens(line)), utf8_size(line) + 1)
 

@@ -22,8 +22,7 @@ from afterword.facts.assertions import (
     Relation,
     SpeechAct,
     Verdict,
-    digest_of_json,
-    json_text,
+    digest,
 )
 from afterword.facts.fact import Status
 from afterword.facts.local_time import at_offset, offset_seconds
@@ -130,17 +129,11 @@ def tags_of(text: str | None) -> tuple[str, ...]:
 
 def verdict_key(scope: Scope, earlier: Assertion, later: Assertion, judge: str) -> str:
     """Return the key of a judged pair: a hash of both statements, their dates and the judge."""
-    judged = ",".join(
-        _judged_json(said.id, said.statement, said.said_at.isoformat(), _iso(said.valid_from), _iso(said.valid_to))
+    judged = [
+        (said.id, said.statement, said.said_at.isoformat(), _iso(said.valid_from), _iso(said.valid_to))
         for said in (earlier, later)
-    )
-    return digest_of_json(f"[{json_text(str(scope))},[{judged}],{json_text(judge)}]", 32)
-
-
-@lru_cache(maxsize=2_000)
-def _judged_json(*parts: str | None) -> str:
-    # Each statement is judged with dozens of others.
-    return json_text(parts)
+    ]
+    return digest(str(scope), judged, judge, length=32)
 
 
 def verdict_values(verdict: Verdict, key: str, scope_id: int, recorded_at: datetime) -> Values:

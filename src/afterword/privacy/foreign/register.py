@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from afterword.privacy.foreign.lines import ForeignKind, ForeignStretch, Line
+from afterword.text_caches import text_cache
 
 _FEWEST_WORDS = 60
 _FEWEST_OWN_WORDS = 5
@@ -41,7 +41,7 @@ class Habit:
     turn_words: int
 
 
-@lru_cache(maxsize=16)
+@text_cache(16)
 def habit_of(texts: tuple[str, ...]) -> Habit | None:
     """Return how the writer of these texts writes, or None if they are too short to say."""
     lengths = sorted(len(_WORD.findall(text[:_LONGEST_READ])) for text in texts)

@@ -6,7 +6,6 @@ Foreign stretches have the role `pasted`. They explain what a person asks for, b
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import lru_cache
 
 from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.foreign.documents import find_documents
@@ -15,6 +14,7 @@ from afterword.privacy.foreign.markup import find_markup
 from afterword.privacy.foreign.messages import find_messages
 from afterword.privacy.foreign.register import Habit, find_register, habit_of
 from afterword.privacy.normalisation import PlainText, plain_characters, plain_form
+from afterword.text_caches import text_cache
 
 __all__ = ["ForeignKind", "ForeignStretch", "foreign_stretches", "foreign_turns", "without_foreign"]
 
@@ -37,7 +37,7 @@ def foreign_stretches(
     return _stretches(text, tuple(sorted({name.casefold() for name in own_names})), habit)
 
 
-@lru_cache(maxsize=512)
+@text_cache(512)
 def _stretches(text: str, own_names: tuple[str, ...], habit: Habit | None) -> tuple[ForeignStretch, ...]:
     marked, plain = plain_characters(text), plain_form(text)
     marked_lines, lines = split_lines(marked.text), split_lines(plain.text)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 
+from afterword.text_caches import text_cache
+
 PARTS = {
     "negation": "words that deny",
     "outside": "words that leave out of a memory",
@@ -60,7 +62,7 @@ def wish_languages() -> tuple[WishWords, ...]:
     return tuple(map(_compiled, lists.values()))
 
 
-@lru_cache(maxsize=4096)
+@text_cache(4096)
 def is_wish_word(word: str) -> bool:
     """Return whether a word in lower case can be part of a wish in one of the languages."""
     return any(language.known.fullmatch(word) for language in wish_languages())

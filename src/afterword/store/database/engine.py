@@ -26,6 +26,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_rand
 
 from afterword import telemetry
 from afterword.errors import ArgumentInvalid, Overtaken, ScopeMoved, StoreMissing, StoreOutdated, StoreUnreachable
+from afterword.facts.scopes import Scope
 from afterword.privacy.policy import Privacy
 from afterword.store import migrations
 from afterword.store.database import compaction, sqlite_files
@@ -35,6 +36,7 @@ from afterword.store.database.driver_errors import UNSTORABLE, store_error_of, u
 from afterword.store.database.limits import StoreLimits
 from afterword.store.database.shared_statements import share_statements
 from afterword.store.database.urls import DEFAULT_URL, shown_url, store_url
+from afterword.text_caches import clear_text_caches
 
 T = TypeVar("T")
 
@@ -79,6 +81,7 @@ class Store:
         # A database in memory is one connection, and a connection has one transaction at a time.
         self._turn = threading.Lock()
         self._closing: list[Callable[[], None]] = []
+        self._forgetting: list[Callable[[Scope], None]] = []
 
     def __repr__(self) -> str:
         return f"Store({self.shown_url!r})"
@@ -252,6 +255,16 @@ class Store:
     def on_close(self, work: Callable[[], None]) -> None:
         """Register a function that is called whenever the store is closed. A store may be opened again."""
         self._closing.append(work)
+
+    def on_forgetting(self, work: Callable[[Scope], None]) -> None:
+        """Register a function that is called with each scope of which this process has forgotten something."""
+        self._forgetting.append(work)
+
+    def drop_forgotten(self, scope: Scope) -> None:
+        """Drop what this process caches of a scope of which something was forgotten, and its caches of texts."""
+        for work in self._forgetting:
+            work(scope)
+        clear_text_caches()
 
     async def close(self) -> None:
         """Wait for the transactions that are running, then close every connection and thread.

@@ -333,6 +333,7 @@ async def erase_in_scope(
 
     with suppress(_PreviewError):
         await store.write(erase)
+        store.drop_forgotten(scope)
     telemetry.note(erased=sum(receipts[-1].erased.values()), tombstones=receipts[-1].tombstones)
     return receipts[-1]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
@@ -22,6 +21,7 @@ from afterword.store.database.compiled_queries import CompiledQuery, Plain
 from afterword.store.reading.snapshots import Version, plain_columns, rows_listed, sessions_changed_since, stored_terms
 from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn, said_at_of
 from afterword.store.tables import RunRow, SessionRow, TurnRow
+from afterword.text_caches import text_cache
 
 MOST_SESSIONS = 0.25
 """Where a larger share of the sessions has changed, all are read."""
@@ -109,7 +109,7 @@ def _spoken(
     return turns, before
 
 
-@lru_cache(maxsize=10_000)
+@text_cache(10_000)
 def _owners(humans: str, assumed: str, scope: Scope) -> frozenset[str]:
     """Return who speaks for the scope in a session.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from functools import lru_cache
 from sys import getsizeof
 from typing import Any
 
@@ -15,6 +14,7 @@ from afterword.facts.transcripts import SourceTurn
 from afterword.recall.index_units import turn_terms, turn_text
 from afterword.store.database.compiled_queries import Plain, moment
 from afterword.store.tables import SessionRow, TurnRow
+from afterword.text_caches import text_cache
 
 TURN_COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
     *((SessionRow, name) for name in "id session_id humans assumed".split()),
@@ -79,6 +79,6 @@ def said_at_of(said_at: Any, utc_offset_s: int | None) -> datetime | None:
     return None if said_at is None else at_offset(moment(said_at), utc_offset_s)
 
 
-@lru_cache(maxsize=10_000)
+@text_cache(10_000)
 def _count_people(humans: str, assumed: str) -> int:
     return len({*json.loads(humans), *json.loads(assumed)})

@@ -102,6 +102,16 @@ class ViewCache:
         view = self._views.get(scope)
         return view.snapshot.revision if view else None
 
+    def drop(self, scope: Scope) -> None:
+        """Drop what is kept of a scope."""
+        with self._lock:
+            self._views.pop(scope, None)
+            self._past_view = None
+            if self._listing is not None and self._listing.scope == scope:
+                self._listing = None
+            self._bytes.drop(scope)
+            self._made.drop(scope)
+
     def close(self) -> None:
         """Drop every view."""
         with self._lock:
@@ -209,4 +219,5 @@ def view_cache_of(store: Store) -> ViewCache:
     if cache is None:
         cache = _caches.setdefault(store, ViewCache(store.limits.cache_bytes))
         store.on_close(cache.close)
+        store.on_forgetting(cache.drop)
     return cache

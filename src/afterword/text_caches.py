@@ -1,0 +1,35 @@
+"""Caches of what was computed from people's words. Forgetting clears them all, so that no words stay in the process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from functools import _lru_cache_wrapper
+
+T = TypeVar("T")
+_caches: list[_lru_cache_wrapper[Any]] = []
+
+
+def text_cache(most: int) -> Callable[[Callable[..., T]], _lru_cache_wrapper[T]]:
+    """Return a decorator that caches a function of texts for the last `most` texts, until something is forgotten."""
+
+    def cached(function: Callable[..., T]) -> _lru_cache_wrapper[T]:
+        cache = lru_cache(maxsize=most)(function)
+        _caches.append(cache)
+        return cache
+
+    return cached
+
+
+def cached_texts() -> int:
+    """Return for how many texts something is cached."""
+    return sum(cache.cache_info().currsize for cache in _caches)
+
+
+def clear_text_caches() -> None:
+    """Clear every cache of texts of this process."""
+    for cache in _caches:
+        cache.cache_clear()
