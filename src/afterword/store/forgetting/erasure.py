@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import delete, func, or_, update
+from sqlalchemy import delete, or_, update
 from sqlmodel import Session, col, select
 
 from afterword import telemetry
@@ -20,7 +20,7 @@ from afterword.errors import NotFound
 from afterword.facts.assertions import SpeechAct
 from afterword.facts.findings import AgentFinding
 from afterword.facts.scopes import Scope
-from afterword.privacy.tombstones import Forgotten, Key, Tombstone, TombstoneKind
+from afterword.privacy.tombstones import Forgotten, Key, TombstoneKind
 from afterword.store import ledger, lookup, scope_rows
 from afterword.store.access.moved_keys import revoke_keys_of_scope
 from afterword.store.database.clock import check_not_ahead
@@ -30,6 +30,7 @@ from afterword.store.findings.finding_rows import FINDING, finding_of, is_findin
 from afterword.store.findings.finding_table import FindingRow
 from afterword.store.forgetting import targets
 from afterword.store.forgetting.erase_requests import read_erase_requests
+from afterword.store.forgetting.new_tombstones import NewTombstones
 from afterword.store.forgetting.row_blanking import ForgottenWords, blank_session, blank_turns_before
 from afterword.store.forgetting.served_copies import (
     CopySweep,
@@ -87,15 +88,15 @@ class Erasure:
         self.transaction, self.scope, self.scope_id, self.key, self.at = transaction, scope, scope_id, key, at
         self.erased: Counter[str] = Counter()
         self.blanked: Counter[str] = Counter()
-        self.tombstones: list[Tombstone] = []
+        self.tombstones = NewTombstones(transaction, scope, scope_id, key, at)
         self._erased_words = ErasedWords()
 
     def forget_everything(self) -> None:
         """Forget all of the scope, and revoke the keys that open nothing else."""
         revoke_keys_of_scope(self.transaction, self.scope, self.at)
         for session in self.sessions():
-            self._add_session_tombstone(session, self.at)
-        self._add_scope_tombstone(self.at)
+            self.tombstones.add_session(session, self.at)
+        self.tombstones.add_scope(self.at)
         self._detach_spending(col(SpendingRow.scope_id) == self.scope_id)
         for table in ERASABLE_TABLES:
             if table.of_scope and not table.derived:
@@ -125,16 +126,12 @@ class Erasure:
         if not rows:
             return
         for row in rows.values():
-            mark = self.key.slot(self.scope, row.subject, row.attribute, row.value)
-            self.tombstones.append(Tombstone(TombstoneKind.SLOT, self.key.id, "", mark, self.at))
+            self.tombstones.add_slot(row.subject, row.attribute, row.value)
         words = ForgottenWords.of(self.transaction, rows)
         # What should take their place may name them, and replaces nothing any more. It may be said again.
         corrections = targets.waiting_correction_ids(self.transaction, self.scope_id, rows)
         self.erase_statements([*rows, *corrections])
-        for session in self.sessions():
-            self.tombstones += blank_session(
-                self.transaction, self.scope, session, words, self.key, self.at, self.blanked
-            )
+        self._blank_sessions(words)
         self._erase_empty_runs()
 
     def forget_findings(self, keys: Collection[str]) -> None:
@@ -142,16 +139,18 @@ class Erasure:
         rows = [row for row in rows_of_scope(self.transaction, self.scope_id) if self._finding(row).key in keys]
         quotes: dict[str, set[str]] = {}
         for row in rows:
-            mark = self.key.slot(self.scope, FINDING, FINDING, row.statement)
-            self.tombstones.append(Tombstone(TombstoneKind.SLOT, self.key.id, "", mark, self.at))
+            self.tombstones.add_slot(FINDING, FINDING, row.statement)
             quotes.setdefault(row.session_id or "", set()).update(piece["quote"] for piece in row.evidence)
         words = ForgottenWords.of_texts(quotes, [row.statement for row in rows])
         self._erase_findings(lambda row: self._finding(row).key in keys)
-        for session in self.sessions():
-            self.tombstones += blank_session(
-                self.transaction, self.scope, session, words, self.key, self.at, self.blanked
-            )
+        self._blank_sessions(words)
         self._erase_empty_runs()
+
+    def _blank_sessions(self, words: ForgottenWords) -> None:
+        for session in self.sessions():
+            self.tombstones.add(
+                blank_session(self.transaction, self.scope, session, words, self.key, self.at, self.blanked)
+            )
 
     def erase_forgotten_findings(self, forgotten: Forgotten) -> None:
         """Erase the findings that tombstones forbid."""
@@ -176,14 +175,14 @@ class Erasure:
             if last is not None and last < moment:
                 self.erase_session(session, until)
             elif first is not None and first < moment:
-                tombstone = self._add_session_tombstone(session, until)
+                tombstone = self.tombstones.add_session(session, until)
                 self._erased_words.add_turns(self.transaction, session, until)
                 blank_turns_before(self.transaction, self.scope, session, tombstone, self.key, self.blanked)
         said = select(AssertionRow.id).where(AssertionRow.scope_id == self.scope_id, AssertionRow.said_at < moment)
         self.erase_statements(list(self.transaction.exec(said)))
         self._erase_findings(lambda row: row.said_at < moment)
         self._erase_empty_runs()
-        self._add_scope_tombstone(until)
+        self.tombstones.add_scope(until)
 
     def erase_derived(self) -> None:
         """Erase the derived rows. They are derived again from what is left."""
@@ -193,7 +192,7 @@ class Erasure:
 
     def erase_session(self, session: SessionKeys, until: datetime) -> None:
         """Forget a session and what a person has confirmed of it. What is said in it after `until` is new."""
-        self._add_session_tombstone(session, until)
+        self.tombstones.add_session(session, until)
         self._erased_words.add_turns(self.transaction, session, until)
         said = select(AssertionRow.id).where(
             AssertionRow.scope_id == self.scope_id, AssertionRow.session_id == session.session_id
@@ -229,7 +228,7 @@ class Erasure:
         self._erase_empty_runs()
         for session in self.sessions():
             sweep = CopySweep(self.transaction, self.scope, session, self.key, self.at, block_finder(words=words))
-            self.tombstones += sweep.run()
+            self.tombstones.add(sweep.run())
             self.blanked.update(sweep.counts)
         others = sweep_blocks_in_other_scopes(self.transaction, self.scope, self.scope_id, self.key, self.at)
         for owner, sweep in others:
@@ -295,17 +294,6 @@ class Erasure:
             moments = list(self.transaction.exec(runs))
         return min(moments, default=None), max(moments, default=None)
 
-    def _add_session_tombstone(self, session: SessionKeys, until: datetime) -> Tombstone:
-        query = select(func.count()).select_from(TurnRow).where(TurnRow.session_pk == session.key)
-        query = query.where(or_(col(TurnRow.said_at).is_(None), col(TurnRow.said_at) <= until))
-        place, times = self.key.place(self.scope, session.session_id), self.transaction.exec(query).one()
-        tombstone = Tombstone(TombstoneKind.SESSION, self.key.id, place, "", until, times=times)
-        self.tombstones.append(tombstone)
-        return tombstone
-
-    def _add_scope_tombstone(self, until: datetime) -> None:
-        self.tombstones.append(Tombstone(TombstoneKind.SCOPE, self.key.id, "", "", until))
-
 
 def _texts_of(row: Any) -> tuple[str, ...]:
     return (row.statement, row.topic, row.source or "", *(piece["quote"] for piece in row.evidence))
@@ -349,7 +337,7 @@ def _erase(transaction: Session, scope: Scope, work: ErasureWork, at: datetime) 
     work(erasure)
     erasure.sweep_copies()
     scope_rows.raise_revision(transaction, scope_id)
-    added = add_tombstones(transaction, scope, dict.fromkeys(erasure.tombstones))
+    added = erasure.tombstones.store()
     transaction.expunge_all()  # its objects do not reflect the changed rows
     ledger.derive_facts(transaction, scope)
     remaining = {id_ for members in targets.fact_members(transaction, scope_id).values() for id_ in members}

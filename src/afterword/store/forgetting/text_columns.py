@@ -24,7 +24,8 @@ from afterword.store.access.tables import (
 from afterword.store.access.webhooks import session_key_prefix
 from afterword.store.findings.finding_rows import findings_source
 from afterword.store.findings.finding_table import FindingRow
-from afterword.store.ledger import session_source
+from afterword.store.ledger import RunStatus, session_source
+from afterword.store.merging.moved_sources import WHOLE_SCOPE
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -96,6 +97,15 @@ def _facts(scope_id: int) -> Select[Any]:
 
 def _runs(scope_id: int) -> Select[Any]:
     return select(RunRow.id).where(RunRow.scope_id == scope_id)
+
+
+def _undone_runs() -> Select[Any]:
+    return select(RunRow.id).where(RunRow.status == RunStatus.UNDONE)
+
+
+def _moved_back(scope_id: int) -> Clause:
+    """Select what a merge had moved out of a scope, and its undoing has moved back."""
+    return and_(col(MovedSourceRow.former_scope_id) == scope_id, col(MovedSourceRow.run_id).in_(_undone_runs()))
 
 
 def _session_runs(session: SessionKeys) -> Select[Any]:
@@ -247,9 +257,19 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         MovedSourceRow,
         (),
         ("source", "former_source"),
-        of_scope=lambda scope: col(MovedSourceRow.run_id).in_(_runs(scope)),
-        of_session=lambda session: and_(
-            col(MovedSourceRow.run_id).in_(_runs(session.scope_id)), col(MovedSourceRow.source).in_(session.sources)
+        # The row of the whole scope stays: without it the run could not be redone.
+        of_scope=lambda scope: or_(
+            col(MovedSourceRow.run_id).in_(_runs(scope)),
+            and_(_moved_back(scope), col(MovedSourceRow.source) != WHOLE_SCOPE),
+        ),
+        # Of a merge that was undone, the names here are those of the sessions that were moved back.
+        of_session=lambda session: or_(
+            and_(
+                col(MovedSourceRow.run_id).in_(_runs(session.scope_id)),
+                col(MovedSourceRow.run_id).not_in(_undone_runs()),
+                col(MovedSourceRow.source).in_(session.sources),
+            ),
+            and_(_moved_back(session.scope_id), col(MovedSourceRow.former_source).in_(session.sources)),
         ),
     ),
     ErasableTable(

@@ -46,7 +46,10 @@ def read_forgotten(transaction: Session, scope: Scope, session_id: str | None = 
 
 
 def read_forgotten_by_session(transaction: Session, scope: Scope, session_ids: Sequence[str]) -> dict[str, Forgotten]:
-    """Return what was forgotten of a scope and of each of these sessions; nothing if there are no tombstones."""
+    """Return what was forgotten of a scope and of each of these sessions; nothing if there are no tombstones.
+
+    Of a scope that had taken over this one only what it forgot of the session itself counts.
+    """
     scope_id, keys = scope_key(transaction, scope), read_tombstone_keys(transaction)
     if not (scope_id or scope.other_forms) or not keys:
         return {}
@@ -62,6 +65,7 @@ def read_forgotten_by_session(transaction: Session, scope: Scope, session_ids: S
         name: [(scope, name), *((form, name) for form in others), *former.get(name, ())] for name in session_ids
     }
     all_names = dict.fromkeys(known for names in names_of.values() for known in names)
+    of_whole_scope = {scope, *others, *merged_scopes(transaction, scope_id)}
     places = ["", *(key.place(owner, known) for owner, known in all_names for key in keys)]
     for owner, owner_id in owner_ids.items():
         for tombstone in _read_tombstones(transaction, owner_id, places):
@@ -75,6 +79,7 @@ def read_forgotten_by_session(transaction: Session, scope: Scope, session_ids: S
                 tombstone
                 for owner in dict.fromkeys(known_scope for known_scope, _ in names)
                 for place in ("", *(key.place(*known) for known in names for key in keys))
+                if place or owner in of_whole_scope
                 for tombstone in by_place[owner, place]
             ],
             names[1:],

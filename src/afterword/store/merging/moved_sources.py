@@ -1,8 +1,9 @@
-"""Where the sessions of a scope were before it took over another one."""
+"""Which scopes were merged, and under which names their sessions were known."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from sqlmodel import Session, col, select
 
@@ -16,39 +17,59 @@ WHOLE_SCOPE = ""
 """Stands for the scope itself among what a run has moved, so that the scope is known where nothing else is left."""
 
 
-def merged_scopes(transaction: Session, scope_id: int) -> list[Scope]:
-    """Return the scopes that a scope has taken over."""
-    former_ids = (
-        select(MovedSourceRow.former_scope_id)
+def merged_scopes(transaction: Session, scope_id: int) -> dict[Scope, datetime]:
+    """Return the scopes that a scope has taken over, each with when that was last done."""
+    query = (
+        select(MovedSourceRow.former_scope_id, RunRow.applied_at, RunRow.redone_at)
         .join(RunRow, col(RunRow.id) == col(MovedSourceRow.run_id))
         .where(RunRow.scope_id == scope_id, RunRow.status == "applied")
     )
-    # PostgreSQL cannot compare the JSON of whole rows, as DISTINCT would.
-    return [scope_of_row(row) for row in transaction.exec(select(ScopeRow).where(col(ScopeRow.id).in_(former_ids)))]
+    merged: dict[Scope, datetime] = {}
+    for former_id, applied_at, redone_at in transaction.exec(query.distinct()).all():
+        scope, merged_at = scope_of_row(transaction.get_one(ScopeRow, former_id)), redone_at or applied_at
+        if merged_at is not None:
+            merged[scope] = max(merged_at, merged.get(scope, merged_at))
+    return merged
+
+
+def names_elsewhere(transaction: Session, scope_id: int) -> dict[str, list[tuple[Scope, str]]]:
+    """Return the scopes and ids under which sessions of a scope were known elsewhere, by their ids in this scope.
+
+    That was before this scope took over theirs, or while another one had taken over this one.
+    """
+    moved = select(MovedSourceRow, ScopeRow, RunRow.scope_id).where(col(RunRow.id) == col(MovedSourceRow.run_id))
+    taken_over = moved.where(
+        RunRow.scope_id == scope_id, RunRow.status == "applied", col(ScopeRow.id) == col(MovedSourceRow.former_scope_id)
+    )
+    given_away = moved.where(
+        MovedSourceRow.former_scope_id == scope_id,
+        col(RunRow.status).in_(("applied", "undone")),
+        col(ScopeRow.id) == col(RunRow.scope_id),
+    )
+    names: dict[str, list[tuple[Scope, str]]] = {}
+    for query in (taken_over, given_away):
+        for source, other_scope, owner_id in transaction.exec(query).all():
+            here, there = source.source, source.former_source
+            if owner_id != scope_id:
+                here, there = there, here
+            if here.startswith(SESSION):
+                name = scope_of_row(other_scope), there.removeprefix(SESSION)
+                names.setdefault(here.removeprefix(SESSION), []).append(name)
+    return names
 
 
 def former_sessions(
     transaction: Session, scope_id: int, session_ids: Sequence[str]
 ) -> dict[str, list[tuple[Scope, str]]]:
-    """Return, of each of these sessions, the scopes and ids under which it was known before.
+    """Return, of each of these sessions, the scopes and ids under which it was known elsewhere.
 
-    A session that is not stored here may have been forgotten there, under the same id.
+    A session that is not stored here may have been forgotten in a scope that was taken over, under the same id.
     """
+    names = names_elsewhere(transaction, scope_id)
     merged = merged_scopes(transaction, scope_id)
-    if not merged:
-        return {}
-    query = (
-        select(MovedSourceRow, ScopeRow)
-        .join(RunRow, col(RunRow.id) == col(MovedSourceRow.run_id))
-        .where(RunRow.scope_id == scope_id, RunRow.status == "applied")
-        .where(col(ScopeRow.id) == col(MovedSourceRow.former_scope_id), MovedSourceRow.source != WHOLE_SCOPE)
-    )
-    former: dict[str, list[tuple[Scope, str]]] = {}
-    for moved, row in transaction.exec(query):
-        known = (scope_of_row(row), moved.former_source.removeprefix(SESSION))
-        former.setdefault(moved.source.removeprefix(SESSION), []).append(known)
-    stored = set(transaction.exec(select(SessionRow.session_id).where(SessionRow.scope_id == scope_id)))
-    for session_id in session_ids:
-        if session_id not in former and session_id not in stored:
-            former[session_id] = [(scope, session_id) for scope in merged]
-    return former
+    if merged:
+        stored = set(transaction.exec(select(SessionRow.session_id).where(SessionRow.scope_id == scope_id)))
+        for session_id in session_ids:
+            if session_id not in names and session_id not in stored:
+                names[session_id] = [(scope, session_id) for scope in merged]
+    return names

@@ -1,0 +1,121 @@
+"""What is forgotten in a merged scope stays forgotten after the merge is undone, in the scope where it was said."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from sqlmodel import select
+
+from afterword.extractors.rules import RulesJudge
+from afterword.extractors.testing import OracleExtractor
+from afterword.facts.scopes import Scope
+from afterword.pipeline.intake import Saved
+from afterword.pipeline.merging import merge_scopes
+from afterword.pipeline.session import process_session
+from afterword.pipeline.undoing import redo_run, undo_run
+from afterword.store import lookup
+from afterword.store.database.engine import Store
+from afterword.store.forgetting.erasure import Erasure, ErasureWork, erase_in_scope
+from afterword.store.tables import MovedSourceRow
+from deciding_words import find
+
+LENA, TOM = Scope.user("lena"), Scope.user("tom")
+NOW = datetime(2026, 4, 1, tzinfo=UTC)
+
+
+def day(number: int) -> datetime:
+    return datetime(2026, 3, number, tzinfo=UTC)
+
+
+async def process(store: Store, scope: Scope, session_id: str, on: int, *said: str, version: str = "1") -> None:
+    messages = [{"content": words, "source": "user", "type": "UserMessage"} for words in said]
+    state: dict[str, Any] = {"type": "AssistantAgentState", "llm_context": {"messages": messages}}
+    saved = Saved(scope, session_id, state=state, started_at=day(on), ended_at=day(on))
+    await process_session(store, saved, extractor=OracleExtractor(find, version=version))
+
+
+async def values(store: Store, scope: Scope) -> set[str]:
+    facts = await store.read(lambda transaction: lookup.read_facts(transaction, scope, at=NOW))
+    return {fact.value for fact in facts if fact.is_served}
+
+
+async def forget(store: Store, scope: Scope, work: ErasureWork) -> None:
+    await erase_in_scope(store, scope, work, at=NOW)
+
+
+def forget_session_a(erasure: Erasure) -> None:
+    erasure.forget_session("a")
+
+
+async def forget_value(store: Store, scope: Scope, value: str) -> None:
+    facts = await store.read(lambda transaction: lookup.read_facts(transaction, scope, at=NOW))
+    (fact,) = [fact for fact in facts if fact.value == value]
+    await forget(store, scope, lambda erasure: erasure.forget_statements(fact.assertion_ids))
+
+
+async def moved_names(store: Store) -> set[str]:
+    rows = await store.read(lambda transaction: list(transaction.exec(select(MovedSourceRow))))
+    return {name for row in rows for name in (row.source, row.former_source)}
+
+
+@pytest.fixture
+async def merge_id(store: Store) -> int:
+    """The run that merged Tom's memory into Lena's. Both have a session with the same id."""
+    await process(store, TOM, "a", 1, "home: Gnarlsburg")
+    await process(store, LENA, "a", 5, "drink: oolong")
+    effect = await merge_scopes(store, TOM, LENA, judge=RulesJudge(), clock=lambda: day(10))
+    assert await values(store, LENA) == {"Gnarlsburg", "oolong"}
+    return effect.run.id
+
+
+WAYS: dict[str, Callable[[Store], Awaitable[None]]] = {
+    "session": lambda store: forget(store, LENA, lambda erasure: erasure.forget_session("a (tom)")),
+    "before": lambda store: forget(store, LENA, lambda erasure: erasure.forget_before(day(2))),
+    "fact": lambda store: forget_value(store, LENA, "Gnarlsburg"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_merge_that_is_undone_brings_nothing_back(store: Store, merge_id: int, way: str) -> None:
+    await WAYS[way](store)
+    await undo_run(store, merge_id, judge=RulesJudge(), clock=lambda: NOW)
+    await process(store, TOM, "a", 1, "home: Gnarlsburg", version="2")
+    assert await values(store, TOM) == set()
+    assert await values(store, LENA) == {"oolong"}
+    await process(store, TOM, "b", 1, "seat: window")
+    assert await values(store, TOM) == ({"window"} if way != "before" else set())
+
+
+async def test_a_merged_scope_that_is_forgotten_as_a_whole_comes_back_nowhere(store: Store, merge_id: int) -> None:
+    await forget(store, LENA, Erasure.forget_everything)
+    for session_id in ("a", "never stored"):
+        await process(store, TOM, session_id, 1, "home: Gnarlsburg")
+    assert await values(store, TOM) == set()
+    await process(store, TOM, "after the merge", 12, "seat: window")
+    assert await values(store, TOM) == {"window"}
+
+
+async def test_what_each_forgets_after_the_undoing_is_their_own(store: Store, merge_id: int) -> None:
+    await undo_run(store, merge_id, judge=RulesJudge(), clock=lambda: NOW)
+    await process(store, LENA, "b", 6, "home: Gnarlsburg")
+    await forget_value(store, LENA, "Gnarlsburg")
+    await forget(store, LENA, lambda erasure: erasure.forget_before(day(28)))
+    await process(store, TOM, "a", 1, "home: Gnarlsburg", "seat: window", version="2")
+    assert await values(store, TOM) == {"Gnarlsburg", "window"}
+
+
+@pytest.mark.parametrize("everything", [False, True])
+async def test_a_forgotten_session_is_not_named_by_an_undone_merge(
+    store: Store, merge_id: int, everything: bool
+) -> None:
+    await undo_run(store, merge_id, judge=RulesJudge(), clock=lambda: NOW)
+    await forget(store, LENA, forget_session_a)
+    assert await moved_names(store) == {"", "session:a", "session:a (tom)"}
+    await forget(store, TOM, Erasure.forget_everything if everything else forget_session_a)
+    assert await moved_names(store) == {""}
+    await redo_run(store, merge_id, judge=RulesJudge(), clock=lambda: NOW)
+    await process(store, LENA, "a (tom)", 1, "home: Gnarlsburg")
+    assert await values(store, LENA) == set()
