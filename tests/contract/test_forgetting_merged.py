@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlmodel import select
+from sqlmodel import Session, select
 
+import afterword
+from afterword.errors import StateConflict
 from afterword.extractors.rules import RulesJudge
 from afterword.extractors.testing import OracleExtractor
 from afterword.facts.scopes import Scope
@@ -19,6 +22,7 @@ from afterword.pipeline.undoing import redo_run, undo_run
 from afterword.store import lookup
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.erasure import Erasure, ErasureWork, erase_in_scope
+from afterword.store.merging.moved_sources import WHOLE_SCOPE
 from afterword.store.tables import MovedSourceRow
 from deciding_words import find
 
@@ -119,3 +123,37 @@ async def test_a_forgotten_session_is_not_named_by_an_undone_merge(
     await redo_run(store, merge_id, judge=RulesJudge(), clock=lambda: NOW)
     await process(store, LENA, "a (tom)", 1, "home: Gnarlsburg")
     assert await values(store, LENA) == set()
+
+
+async def without_the_whole_scope(store: Store) -> None:
+    """Record the merge as versions did that recorded its sources alone."""
+
+    def work(transaction: Session) -> None:
+        for row in transaction.exec(select(MovedSourceRow).where(MovedSourceRow.source == WHOLE_SCOPE)).all():
+            transaction.delete(row)
+
+    await store.write(work)
+
+
+async def test_a_merge_of_an_older_version_is_undone_and_redone_after_all_was_forgotten(
+    store: Store, merge_id: int
+) -> None:
+    await without_the_whole_scope(store)
+    await forget(store, LENA, lambda erasure: erasure.forget_session("a (tom)"))
+    for switch, status in ((undo_run, "undone"), (redo_run, "applied"), (undo_run, "undone")):
+        effect = await switch(store, merge_id, judge=RulesJudge(), clock=lambda: NOW)
+        assert effect.run.status == status
+        assert (await values(store, LENA), await values(store, TOM)) == ({"oolong"}, set())
+
+
+async def test_a_merge_that_was_imported_cannot_be_undone_here(store: Store, tmp_path: Path) -> None:
+    await process(store, TOM, "a", 1, "home: Gnarlsburg")
+    await process(store, LENA, "a", 5, "drink: oolong")
+    await merge_scopes(store, TOM, LENA, judge=RulesJudge(), clock=lambda: day(10))
+    async with afterword.open(store=store) as here:
+        await here.export(tmp_path / "all.jsonl")
+    async with afterword.open(f"sqlite:///{tmp_path}/there.db") as there:
+        await there.import_(tmp_path / "all.jsonl")
+        (merged,) = [record.run for record in (await there.user("lena").runs()).runs if record.run.purpose == "merge"]
+        with pytest.raises(StateConflict, match="another store"):
+            await there.user("lena").undo(merged.id)

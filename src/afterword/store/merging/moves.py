@@ -25,6 +25,7 @@ from afterword.store.merging.moved_sources import WHOLE_SCOPE
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
+    ImportedRunRow,
     MovedSourceRow,
     RunRow,
     ScopeRow,
@@ -90,7 +91,8 @@ def record_move(transaction: Session, run_id: int, scope: Scope, into: Scope, mo
 def move_back(transaction: Session, into: Scope, run_id: int) -> None:
     """Move the sources that a run took over back to their former scope, with everything that was stored for them since.
 
-    Raises `StateConflict` if the run was made in another store. What was forgotten since stays so.
+    What was forgotten since stays so. Nothing moves where nothing else is left of a run that an older version made.
+    Raises `StateConflict` if the run was made in another store.
     """
     _repeat(transaction, into, run_id, is_back=True)
 
@@ -103,7 +105,8 @@ def move_again(transaction: Session, into: Scope, run_id: int) -> None:
 def _repeat(transaction: Session, into: Scope, run_id: int, *, is_back: bool) -> None:
     rows = list(transaction.exec(select(MovedSourceRow).where(MovedSourceRow.run_id == run_id)))
     if not rows:
-        raise StateConflict(f"run {run_id} moved nothing in this store; it cannot be undone or redone here")
+        _check_made_here(transaction, run_id)
+        return
     former = transaction.get_one(ScopeRow, rows[0].former_scope_id)
     scope = scope_rows.scope_of_row(former)
     scope_id, into_id = _lock(transaction, scope, into)
@@ -123,6 +126,16 @@ def _repeat(transaction: Session, into: Scope, run_id: int, *, is_back: bool) ->
     _move_rows(transaction, origin_id, target_id, moved)
     (move_keys_back if is_back else move_keys)(transaction, run_id, scope, into)
     _derive_again(transaction, *((into, scope) if is_back else (scope, into)))
+
+
+def _check_made_here(transaction: Session, run_id: int) -> None:
+    """Raise `StateConflict` if a run is a copy of one that moved something in another store.
+
+    A run of an older version, which did not record the scope itself, has no sources here once all were forgotten.
+    """
+    is_copy = select(ImportedRunRow.run_id).where(ImportedRunRow.run_id == run_id).limit(1)
+    if transaction.exec(is_copy).first() is not None:
+        raise StateConflict(f"run {run_id} was made in another store, and only there it can be undone and redone")
 
 
 def _lock(transaction: Session, scope: Scope, into: Scope) -> tuple[int, int]:
