@@ -186,6 +186,32 @@ async def test_what_was_asked_to_be_erased_goes_with_the_request(store: Store) -
     assert "gnarlsburg" not in await everything(store)
 
 
+async def test_forgetting_the_session_of_a_request_carries_the_request_out(store: Store) -> None:
+    await process(store, "a", 1, "home: Gnarlsburg", "drink: oolong")
+    await process(store, "b", 5, "forget home: Gnarlsburg", "seat: window")
+    receipt = await forget(store, lambda erasure: erasure.forget_session("b"))
+    assert receipt.erased["facts"] == 2, "the seat, and the home that was hidden"
+    assert set(await held(store)) == {"oolong"}
+    assert "gnarlsburg" not in await everything(store)
+    await process(store, "a", 1, "home: Gnarlsburg", "drink: oolong", "colour: red")
+    assert set(await held(store)) == {"oolong", "red"}
+
+
+@pytest.mark.parametrize("is_asked", [True, False], ids=["asked", "session"])
+async def test_what_was_said_again_after_a_request_stays(store: Store, is_asked: bool) -> None:
+    await process(store, "a", 1, "home: Gnarlsburg", "drink: oolong")
+    await process(store, "b", 5, "forget home: Gnarlsburg")
+    await process(store, "c", 9, "home: Gnarlsburg")
+    if is_asked:
+        assert await forgetting.forget_requested_statements(store, LENA, at=NOW)
+    else:
+        await forget(store, lambda erasure: erasure.forget_session("b"))
+    for session_id, on in (("a", 1), ("c", 9)):
+        await process(store, session_id, on, "home: Gnarlsburg", "colour: red")
+        assert (await held(store))["Gnarlsburg"].said_at == day(9)
+        assert (await held(store))["Gnarlsburg"].support == 1
+
+
 async def test_a_preview_counts_and_changes_nothing(store: Store) -> None:
     await process(store, "a", 1, "home: Gnarlsburg")
     before = await everything(store)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -29,7 +29,7 @@ from afterword.store.database.statements import chunks
 from afterword.store.findings.finding_rows import FINDING, finding_of, is_finding_forgotten, rows_of_scope
 from afterword.store.findings.finding_table import FindingRow
 from afterword.store.forgetting import targets
-from afterword.store.forgetting.erase_requests import read_erase_requests
+from afterword.store.forgetting.erase_requests import EraseRequest, read_erase_requests
 from afterword.store.forgetting.new_tombstones import NewTombstones
 from afterword.store.forgetting.row_blanking import ForgottenWords, blank_session, blank_turns_before
 from afterword.store.forgetting.served_copies import (
@@ -88,7 +88,8 @@ class Erasure:
         self.transaction, self.scope, self.scope_id, self.key, self.at = transaction, scope, scope_id, key, at
         self.erased: Counter[str] = Counter()
         self.blanked: Counter[str] = Counter()
-        self.tombstones = NewTombstones(transaction, scope, scope_id, key, at)
+        self.tombstones = NewTombstones(transaction, scope, scope_id, key)
+        self.hidden_facts = set[str]()
         self._erased_words = ErasedWords()
 
     def forget_everything(self) -> None:
@@ -120,18 +121,28 @@ class Erasure:
         query = select(TombstoneRow.id).where(*of_session, col(TombstoneRow.place).in_(places)).limit(1)
         return self.transaction.exec(query).first() is not None
 
-    def forget_statements(self, ids: Iterable[str]) -> None:
-        """Forget these statements, and their words wherever they stand in the scope."""
-        rows = targets.with_equal_statements(self.transaction, self.scope_id, ids)
+    def forget_requested(self, requests: Iterable[EraseRequest]) -> None:
+        """Forget what these requests hide. What was said after a request is new."""
+        for request in requests:
+            # What is hidden is no fact any more, but people count it as one.
+            self.hidden_facts |= targets.hidden_fact_ids(self.transaction, self.scope, request.ids)
+            self.forget_statements(request.ids, until=request.request.said_at)
+
+    def forget_statements(self, ids: Iterable[str], *, until: datetime | None = None) -> None:
+        """Forget these statements, and their words wherever they stand in the scope.
+
+        Equal statements are forgotten too; with `until` those that were said up to then.
+        """
+        rows = targets.with_equal_statements(self.transaction, self.scope_id, ids, until)
         if not rows:
             return
         for row in rows.values():
-            self.tombstones.add_slot(row.subject, row.attribute, row.value)
+            self.tombstones.add_slot(row.subject, row.attribute, row.value, until or self.at)
         words = ForgottenWords.of(self.transaction, rows)
         # What should take their place may name them, and replaces nothing any more. It may be said again.
         corrections = targets.waiting_correction_ids(self.transaction, self.scope_id, rows)
         self.erase_statements([*rows, *corrections])
-        self._blank_sessions(words)
+        self._blank_sessions(words, until or self.at)
         self._erase_empty_runs()
 
     def forget_findings(self, keys: Collection[str]) -> None:
@@ -139,17 +150,17 @@ class Erasure:
         rows = [row for row in rows_of_scope(self.transaction, self.scope_id) if self._finding(row).key in keys]
         quotes: dict[str, set[str]] = {}
         for row in rows:
-            self.tombstones.add_slot(FINDING, FINDING, row.statement)
+            self.tombstones.add_slot(FINDING, FINDING, row.statement, self.at)
             quotes.setdefault(row.session_id or "", set()).update(piece["quote"] for piece in row.evidence)
         words = ForgottenWords.of_texts(quotes, [row.statement for row in rows])
         self._erase_findings(lambda row: self._finding(row).key in keys)
-        self._blank_sessions(words)
+        self._blank_sessions(words, self.at)
         self._erase_empty_runs()
 
-    def _blank_sessions(self, words: ForgottenWords) -> None:
+    def _blank_sessions(self, words: ForgottenWords, until: datetime) -> None:
         for session in self.sessions():
             self.tombstones.add(
-                blank_session(self.transaction, self.scope, session, words, self.key, self.at, self.blanked)
+                blank_session(self.transaction, self.scope, session, words, self.key, until, self.blanked)
             )
 
     def erase_forgotten_findings(self, forgotten: Forgotten) -> None:
@@ -191,7 +202,12 @@ class Erasure:
                 self._erase(table, table.of_scope(self.scope_id))
 
     def erase_session(self, session: SessionKeys, until: datetime) -> None:
-        """Forget a session and what a person has confirmed of it. What is said in it after `until` is new."""
+        """Forget a session, what a person has confirmed of it, and what somebody asked in it to be erased.
+
+        What is said in it after `until` is new.
+        """
+        requests = read_erase_requests(self.transaction, self.scope)
+        self.forget_requested(each for each in requests if each.request.session_id == session.session_id)
         self.tombstones.add_session(session, until)
         self._erased_words.add_turns(self.transaction, session, until)
         said = select(AssertionRow.id).where(
@@ -342,7 +358,8 @@ def _erase(transaction: Session, scope: Scope, work: ErasureWork, at: datetime) 
     ledger.derive_facts(transaction, scope)
     remaining = {id_ for members in targets.fact_members(transaction, scope_id).values() for id_ in members}
     erased = {name: count for name, count in erasure.erased.items() if name not in ("facts", "fact_assertions")}
-    if facts_gone := sum(remaining.isdisjoint(members) for members in before.values()):
+    facts_gone = sum(remaining.isdisjoint(members) for members in before.values()) + len(erasure.hidden_facts)
+    if facts_gone:
         erased["facts"] = facts_gone
     return Receipt(scope, erased, dict(erasure.blanked), added)
 
@@ -360,30 +377,18 @@ def requested_ids(transaction: Session, scope: Scope) -> frozenset[str]:
     return targets.ids_requested_to_forget(known.assertions, known.verdicts)
 
 
-def due_ids(transaction: Session, scope: Scope, until: datetime) -> frozenset[str]:
-    """Return the ids of what is hidden by requests since `until` or before, and of the requests themselves."""
-    due = read_erase_requests(transaction, scope, until=until)
-    return frozenset(id_ for request in due for id_ in request.ids)
-
-
 async def forget_requested_statements(
     store: Store, scope: Scope, *, at: datetime, hidden_until: datetime | None = None, is_preview: bool = False
 ) -> Receipt | None:
     """Forget what people have asked to forget, with `hidden_until` what is hidden since then; None if there is none."""
 
-    def ids(transaction: Session) -> frozenset[str]:
-        return requested_ids(transaction, scope) if hidden_until is None else due_ids(transaction, scope, hidden_until)
+    def requests(transaction: Session) -> list[EraseRequest]:
+        return read_erase_requests(transaction, scope, until=hidden_until)
 
-    if not await store.read(ids):
+    if not await store.read(requests):
         return None
-    hidden_facts = set[str]()
 
     def work(erasure: Erasure) -> None:
-        requested = ids(erasure.transaction)
-        hidden_facts.update(targets.hidden_fact_ids(erasure.transaction, scope, requested))
-        erasure.forget_statements(requested)
+        erasure.forget_requested(requests(erasure.transaction))
 
-    receipt = await erase_in_scope(store, scope, work, at=at, is_preview=is_preview)
-    # What is hidden is no fact any more, but people count it as one.
-    facts = receipt.erased.get("facts", 0) + len(hidden_facts)
-    return replace(receipt, erased={**receipt.erased, "facts": facts}) if facts else receipt
+    return await erase_in_scope(store, scope, work, at=at, is_preview=is_preview)

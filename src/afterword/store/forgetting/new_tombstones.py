@@ -24,8 +24,8 @@ from afterword.store.tables import TurnRow
 class NewTombstones:
     """The tombstones of one forgetting. Make it before anything is erased: a session takes its former names along."""
 
-    def __init__(self, transaction: Session, scope: Scope, scope_id: int, key: Key, at: datetime) -> None:
-        self._transaction, self._scope, self._key, self._at = transaction, scope, key, at
+    def __init__(self, transaction: Session, scope: Scope, scope_id: int, key: Key) -> None:
+        self._transaction, self._scope, self._key = transaction, scope, key
         self._by_scope: dict[Scope, list[Tombstone]] = defaultdict(list)
         self._merged = merged_scopes(transaction, scope_id)
         self._names_elsewhere = names_elsewhere(transaction, scope_id)
@@ -48,11 +48,11 @@ class NewTombstones:
             self._by_scope[scope].append(self._tombstone(TombstoneKind.SESSION, until, place=place, times=times))
         return self._by_scope[self._scope][-1]
 
-    def add_slot(self, subject: str, attribute: str, value: str) -> None:
-        """Add the tombstone of a value of a slot."""
+    def add_slot(self, subject: str, attribute: str, value: str, until: datetime) -> None:
+        """Add the tombstone of a value of a slot that was said up to that time."""
         for scope in (self._scope, *self._merged):
             mark = self._key.slot(scope, subject, attribute, value)
-            self._by_scope[scope].append(self._tombstone(TombstoneKind.SLOT, self._at, mark=mark))
+            self._by_scope[scope].append(self._tombstone(TombstoneKind.SLOT, until, mark=mark))
 
     def add_scope(self, until: datetime) -> None:
         """Add the tombstone of all that was said up to that time."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 
 from sqlmodel import Session, col, select
 
@@ -38,17 +39,19 @@ def ids_requested_to_forget(assertions: Sequence[Assertion], verdicts: Sequence[
     return erased | fulfilled
 
 
-def with_equal_statements(transaction: Session, scope_id: int, ids: Iterable[str]) -> dict[str, AssertionRow]:
+def with_equal_statements(
+    transaction: Session, scope_id: int, ids: Iterable[str], until: datetime | None = None
+) -> dict[str, AssertionRow]:
     """Return these statements of a scope and those that would reveal the same, live or not, by their ids.
 
-    These are statements that assert the same value for the same slot, statements that quote the same words of a turn
-    for the same value, and withdrawals of nothing else.
+    These are statements that assert the same value for the same slot (with `until` up to then), statements that quote
+    the same words of a turn for the same value, and withdrawals of nothing else.
     """
     rows = fetch_where_in(transaction, AssertionRow, "id", ids)
     chosen = {row.id: row for row in rows if row.scope_id == scope_id}
     for row in list(chosen.values()):
         if row.value:
-            chosen.update(_with_same_value(transaction, row))
+            chosen.update(_with_same_value(transaction, row, until))
     chosen.update(_with_same_quote(transaction, scope_id, chosen))
     chosen.update(_withdrawals(transaction, scope_id, chosen))
     return chosen
@@ -84,12 +87,14 @@ def confirmed_ids(transaction: Session, scope_id: int, session_id: str) -> list[
     return list(transaction.exec(query))
 
 
-def _with_same_value(transaction: Session, row: AssertionRow) -> dict[str, AssertionRow]:
+def _with_same_value(transaction: Session, row: AssertionRow, until: datetime | None) -> dict[str, AssertionRow]:
     same_slot = select(AssertionRow).where(
         AssertionRow.scope_id == row.scope_id,
         AssertionRow.subject_key == row.subject_key,
         AssertionRow.attribute_key == row.attribute_key,
     )
+    if until is not None:
+        same_slot = same_slot.where(AssertionRow.said_at <= until)
     return {other.id: other for other in transaction.exec(same_slot) if folded(other.value) == folded(row.value)}
 
 
