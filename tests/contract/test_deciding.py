@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from afterword.errors import NotFound
+from afterword.errors import NotFound, StateConflict
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Window
 from afterword.extractors.rules import RulesJudge
@@ -17,11 +17,12 @@ from afterword.extractors.testing import OracleExtractor
 from afterword.facts.assertions import Kind, SpeechAct
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
+from afterword.facts.validity.timeline import fact_histories, facts_at
 from afterword.pipeline.errors import ProposalOutdated
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal
 from afterword.pipeline.session import SessionOutcome, process_session
-from afterword.pipeline.undoing import undo_run
+from afterword.pipeline.undoing import redo_run, undo_run
 from afterword.store import entries, ledger, lookup, reviews, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus
@@ -137,6 +138,13 @@ async def test_a_proposal_is_judged_again_where_the_memory_has_moved_on(store: S
     assert await statuses(store) == {"Linz": "current"}
 
 
+DECIDED = {
+    Decision.APPROVE: {"Graz": "superseded", "Linz": "current"},
+    Decision.KEEP_BOTH: {"Graz": "current", "Linz": "current"},
+    Decision.REJECT: {"Graz": "current", "Linz": "retracted"},
+}
+
+
 async def contest(store: Store) -> reviews.Contest:
     """A contest between two homes: the later one's time is a guess."""
     await process(store, "a", 1, "home: Graz")
@@ -148,23 +156,16 @@ async def contest(store: Store) -> reviews.Contest:
     return one
 
 
-@pytest.mark.parametrize(
-    ("decision", "expected"),
-    [
-        (Decision.APPROVE, {"Graz": "superseded", "Linz": "current"}),
-        (Decision.REJECT, {"Graz": "current", "Linz": "retracted"}),
-        (Decision.KEEP_BOTH, {"Graz": "current", "Linz": "current"}),
-    ],
-)
+@pytest.mark.parametrize("decision", list(Decision))
 async def test_a_contest_is_settled_by_a_person_and_the_decision_can_be_undone(
-    store: Store, canonical: Canonical, decision: Decision, expected: dict[str, str]
+    store: Store, canonical: Canonical, decision: Decision
 ) -> None:
     one = await contest(store)
     before = await canonical(store, LENA)
     effect = await reviews.decide_contest(store, LENA, one.earlier.id, one.later.id, decision, at=day(20))
     assert {change.after.value for change in effect.changes if change.after} == {"Graz", "Linz"}
     run_id = effect.run.id
-    assert await statuses(store) == expected
+    assert await statuses(store) == DECIDED[decision]
     with store.reading() as transaction:
         assert reviews.read_contests(transaction, LENA) == []
     await store.write(lambda transaction: ledger.revert_run(transaction, LENA, run_id, day(21)))
@@ -174,17 +175,38 @@ async def test_a_contest_is_settled_by_a_person_and_the_decision_can_be_undone(
 @pytest.mark.parametrize("first", list(Decision))
 @pytest.mark.parametrize("second", list(Decision))
 async def test_after_an_undo_a_person_may_decide_otherwise(store: Store, first: Decision, second: Decision) -> None:
+    """The first decision can be redone once the second one is undone."""
     one = await contest(store)
     undone = await reviews.decide_contest(store, LENA, one.earlier.id, one.later.id, first, at=day(20))
     await store.write(lambda transaction: ledger.revert_run(transaction, LENA, undone.run.id, day(21)))
     assert await statuses(store) == {"Graz": "contested", "Linz": "contested"}
-    await reviews.decide_contest(store, LENA, one.earlier.id, one.later.id, second, at=day(22))
-    decided = {
-        Decision.APPROVE: {"Graz": "superseded", "Linz": "current"},
-        Decision.KEEP_BOTH: {"Graz": "current", "Linz": "current"},
-        Decision.REJECT: {"Graz": "current", "Linz": "retracted"},
-    }
-    assert await statuses(store) == decided[second]
+    decided = await reviews.decide_contest(store, LENA, one.earlier.id, one.later.id, second, at=day(22))
+    assert await statuses(store) == DECIDED[second]
+    with pytest.raises(
+        StateConflict, match=f"run {decided.run.id} .* undo it first: `afterword undo {decided.run.id}`"
+    ):
+        await redo_run(store, undone.run.id, judge=RulesJudge(), clock=lambda: day(23))
+    assert await statuses(store) == DECIDED[second]
+    await undo_run(store, decided.run.id, judge=RulesJudge(), clock=lambda: day(24))
+    await redo_run(store, undone.run.id, judge=RulesJudge(), clock=lambda: day(25))
+    assert await statuses(store) == DECIDED[first]
+    with store.reading() as transaction:
+        afresh = lookup.read_knowledge(transaction, LENA, afresh=True)
+        facts = facts_at(fact_histories(afresh.assertions, afresh.verdicts), day(26))
+    assert {fact.value: str(fact.status) for fact in facts} == DECIDED[first]
+
+
+async def test_an_approved_request_to_erase_is_rejected_once_the_approval_is_undone(store: Store) -> None:
+    await process(store, "a", 1, "diet: carrots")
+    await process(store, "b", 5, "forget diet: carrots", guessed=True)
+    with store.reading() as transaction:
+        (one,) = reviews.read_contests(transaction, LENA)
+    approved = await reviews.decide_contest(store, LENA, one.earlier.id, one.later.id, Decision.APPROVE, at=day(20))
+    assert await statuses(store) == {}
+    with pytest.raises(StateConflict, match=f"afterword undo {approved.run.id}"):
+        await reviews.reject_erase_request(store, LENA, one.later.id, at=day(21))
+    await undo_run(store, approved.run.id, judge=RulesJudge(), clock=lambda: day(22))
+    assert (await statuses(store)).keys() == {"carrots"}
 
 
 async def test_what_is_not_contested_cannot_be_settled(store: Store) -> None:

@@ -132,7 +132,7 @@ class ScopeChanges(ScopeFindings):
         Of a contest, "approve" lets the later statement take the place of the earlier one, "reject" withdraws the later
         one, and "keep-both" lets both stand. A held run ("run:12") is approved or rejected. A request to erase
         ("erase:ID") can be rejected: what it hides counts again. `item_id` may also be the place of a contest in the
-        list, from 1. Raises `NotFound` and `ArgumentInvalid`.
+        list, from 1. Raises `NotFound`, `ArgumentInvalid`, and `StateConflict` if a person has decided otherwise.
         """
         (chosen,) = choices(Decision, decision, "decision")
         if item_id.startswith(HELD_RUN):
@@ -221,7 +221,8 @@ class ScopeChanges(ScopeFindings):
     async def redo(self, run_id: int) -> RunEffect:
         """Redo an undone run, as if it had never been undone, and return what changed.
 
-        A later run over the same session still takes precedence. Raises `NotFound` if the scope has no such undone run.
+        A later run over the same session still takes precedence. Raises `NotFound` if the scope has no such undone run,
+        and `StateConflict` if a decision of a person meanwhile must be undone first.
         """
         from afterword.pipeline.undoing import redo_run
 

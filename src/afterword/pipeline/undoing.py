@@ -14,7 +14,7 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.consolidation import verdicts_proposal
 from afterword.pipeline.judging import pair_ids
 from afterword.pipeline.resolution import comparison_partners, required_pairs
-from afterword.store import ledger, lookup, runs
+from afterword.store import ledger, lookup, reviews, runs
 from afterword.store.database.engine import Store
 from afterword.store.merging import moves
 from afterword.store.proposals import read_proposal, read_verdicts
@@ -56,12 +56,14 @@ async def redo_run(
     """Redo an undone run, as if it had never been undone, and return it with the facts that changed.
 
     The runs that undoing it made are undone. Its statements are compared with those that came meanwhile, as `undo_run`
-    does. Raises `NotFound` if there is no such undone run.
+    does. Raises `NotFound` if there is no such undone run, and `StateConflict` if a decision of a person meanwhile must
+    be undone first.
     """
 
     def reinstate(transaction: Session, run: Run, at: datetime) -> None:
         if run.purpose in MOVES:
             moves.move_again(transaction, run.scope, run.id)
+        reviews.check_undecided(transaction, run.scope, read_proposal(transaction, run)[0].verdicts)
         ledger.reinstate_run(transaction, run.scope, run.id, at)
         for closing in runs.runs_caused_by(transaction, run):
             ledger.revert_run(transaction, run.scope, closing.id, at)

@@ -9,9 +9,10 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import uuid4
 
+from sqlalchemy import tuple_
 from sqlmodel import Session, col, select
 
-from afterword.errors import NotFound
+from afterword.errors import NotFound, StateConflict
 from afterword.facts.assertions import (
     OWNER,
     PERSON,
@@ -35,11 +36,11 @@ from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
 from afterword.store.entered_statements import moment_after
 from afterword.store.forgetting.erase_requests import read_erase_requests
-from afterword.store.ledger import propose_with_effect
+from afterword.store.ledger import RunStatus, propose_with_effect
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.run_effects import RunEffect
 from afterword.store.scope_rows import scope_key
-from afterword.store.tables import VerdictRow
+from afterword.store.tables import RunRow, RunVerdictRow, VerdictRow
 
 _Decided = tuple[list[Assertion], list[Verdict]]
 
@@ -107,7 +108,7 @@ async def decide_contest(
 async def reject_erase_request(store: Store, scope: Scope, request_id: str, *, at: datetime) -> RunEffect:
     """Decide that nobody asked to erase this: what the request hides counts again. Return the run and its effect.
 
-    Raises `NotFound` if there is no such request in force.
+    Raises `NotFound` if there is no such request in force, and `StateConflict` if a person has approved it.
     """
 
     def work(transaction: Session) -> RunEffect:
@@ -117,16 +118,45 @@ async def reject_erase_request(store: Store, scope: Scope, request_id: str, *, a
             raise NotFound(f"no request {request_id!r} to erase in {scope}; see `afterword review`")
         known = lookup.read_knowledge(transaction, scope)
         reason = "nobody asked to erase it, decided a person"
-        pairs = {
-            verdict.pair
-            for verdict in known.verdicts_by_id.get(request_id, ())
-            if verdict.later_id == request_id and verdict.relation is Relation.RETRACTS
-        }
+        judged = [verdict for verdict in known.verdicts_by_id.get(request_id, ()) if verdict.later_id == request_id]
+        pairs = {verdict.pair for verdict in judged if verdict.relation is Relation.RETRACTS}
+        # Of some facts a person may have decided before that nobody meant them.
+        pairs -= {verdict.pair for verdict in judged if (verdict.judge, verdict.relation) == (PERSON, Relation.BESIDE)}
         verdicts = [Verdict(*pair, Relation.BESIDE, reason, PERSON) for pair in sorted(pairs)]
+        check_undecided(transaction, scope, verdicts)
         proposal = _proposal(scope, known, ([], verdicts), at)
         return propose_with_effect(transaction, proposal, lambda fact: not chosen.ids.isdisjoint(fact.assertion_ids))
 
     return await store.write(work)
+
+
+def check_undecided(transaction: Session, scope: Scope, verdicts: Iterable[Verdict]) -> None:
+    """Raise `StateConflict` if a decision of a person between the same two facts is in force already.
+
+    Of two such decisions one would count, whichever was made or redone last.
+    """
+    known = lookup.read_knowledge(transaction, scope)
+    pairs = [verdict.pair for verdict in verdicts if verdict.judge == PERSON]
+    pairs = [pair for pair in pairs if all(id_ in known.by_id for id_ in pair)]
+    if not pairs:
+        return
+    judged = known.judged_pairs({id_ for pair in pairs for id_ in pair})
+
+    def facts(pair: tuple[str, str]) -> frozenset[str]:
+        return frozenset(judged.roots[id_] for id_ in pair)
+
+    contested = {facts(pair) for pair in pairs if len(facts(pair)) > 1}
+    decided = [pair for pair, judging in judged.decided.items() if judging.judge == PERSON and facts(pair) in contested]
+    if not decided:
+        return
+    deciding_runs = (
+        select(RunRow.id)
+        .where(col(RunRow.id) == col(RunVerdictRow.run_id), col(RunVerdictRow.verdict_key) == col(VerdictRow.key))
+        .where(RunRow.scope_id == scope_key(transaction, scope), RunRow.status == RunStatus.APPLIED)
+        .where(VerdictRow.judge == PERSON, tuple_(col(VerdictRow.earlier_id), col(VerdictRow.later_id)).in_(decided))
+    )
+    run_id = transaction.exec(deciding_runs.order_by(col(RunRow.id).desc()).limit(1)).first()
+    raise StateConflict(f"run {run_id} has decided between the same facts; undo it first: `afterword undo {run_id}`")
 
 
 @dataclass(frozen=True, slots=True)
