@@ -13,7 +13,7 @@ from sqlmodel import SQLModel
 
 from afterword.store.forgetting.text_columns import ERASABLE_TABLES
 
-LONGEST_MODULE, LONGEST_FUNCTION, BROAD_EXCEPTS = 400, 60, 3
+LONGEST_MODULE, LONGEST_FUNCTION, BROAD_EXCEPTS = 400, 60, 2
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +37,14 @@ def test_broad_excepts_are_counted(modules: dict[Path, ast.Module]) -> None:
         f"{path.name}:{node.lineno}"
         for path, tree in modules.items()
         for node in ast.walk(tree)
-        if isinstance(node, ast.ExceptHandler) and (node.type is None or ast.unparse(node.type) == "Exception")
+        if isinstance(node, ast.ExceptHandler) and (node.type is None or "Exception" in _names(node.type))
     ]
     assert len(broad) <= BROAD_EXCEPTS, broad
+
+
+def _names(node: ast.expr) -> set[str]:
+    """Return the names of an expression; `BaseException` counts as `Exception`."""
+    return {each.id.removeprefix("Base") for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
 def test_what_is_computed_from_words_is_cached_where_forgetting_clears_it(modules: dict[Path, ast.Module]) -> None:

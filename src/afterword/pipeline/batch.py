@@ -140,30 +140,32 @@ class _Batch:
         if reason := self.tracker.reached or self.stop():
             return NotStarted(saved.scope, saved.session_id, reason)
         begun_at = self.clock()
-        try:
-            outcome = await process_session(
-                self.store,
-                saved,
-                extractor=self.extractor,
-                judge=self.judge,
-                apply=self.apply,
-                budget=self.tracker,
-                clock=self.clock,
-                before=previous,
-            )
-            return outcome.brief() if self.is_brief else outcome
-        except BudgetReached as error:
-            return NotStarted(saved.scope, saved.session_id, str(error))
-        except AfterwordError as error:
-            message = f"{type(error).__name__}: {error}"
-        except Exception as error:  # a bug that one session meets must not stop the others
-            mark = telemetry.scope_mark(saved.scope)
-            logger.warning("session %s of %s failed (%s)", saved.session_id, mark, type(error).__name__)
-            # The traceback may hold a user's words, so it is logged for debugging only.
-            logger.debug("where it failed", exc_info=error)
-            count(Count.SESSIONS, result="failed")
-            message = f"{type(error).__name__}: a fault of afterword, please report it"
-        return await self._failed(saved, message, begun_at)
+        processing = process_session(
+            self.store,
+            saved,
+            extractor=self.extractor,
+            judge=self.judge,
+            apply=self.apply,
+            budget=self.tracker,
+            clock=self.clock,
+            before=previous,
+        )
+        # Errors are returned: a bug that one session meets must not stop the others.
+        (ended,) = await asyncio.gather(processing, return_exceptions=True)
+        if isinstance(ended, SessionOutcome):
+            return ended.brief() if self.is_brief else ended
+        if isinstance(ended, BudgetReached):
+            return NotStarted(saved.scope, saved.session_id, str(ended))
+        if isinstance(ended, AfterwordError):
+            return await self._failed(saved, f"{type(ended).__name__}: {ended}", begun_at)
+        if not isinstance(ended, Exception):
+            raise ended  # it was cancelled
+        mark = telemetry.scope_mark(saved.scope)
+        logger.warning("session %s of %s failed (%s)", saved.session_id, mark, type(ended).__name__)
+        # The traceback may hold a user's words, so it is logged for debugging only.
+        logger.debug("where it failed", exc_info=ended)
+        count(Count.SESSIONS, result="failed")
+        return await self._failed(saved, f"{type(ended).__name__}: a fault of afterword, please report it", begun_at)
 
     async def _failed(self, saved: Saved, message: str, begun_at: datetime) -> Failure:
         """Store why a session failed. If that fails too, the reason is still returned."""

@@ -41,10 +41,10 @@ class Portal:
         future = self._started().start_task_soon(run_to_end)
         try:
             return future.result()
-        except BaseException:
+        finally:
+            # It is not done only where the caller was interrupted.
             if not future.done() and future.cancel():
                 ended.wait()
-            raise
 
     def entered(self, manager: AbstractAsyncContextManager[T]) -> AbstractContextManager[T]:
         """Return an asynchronous context manager as one for a plain `with`."""
