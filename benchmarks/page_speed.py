@@ -119,7 +119,7 @@ async def visit(
         await signing_in.request.post(
             f"{address}/pages/sign-in", form={"key": secret}, headers={"Origin": address}, max_redirects=0
         )
-        await context.add_cookies(await signing_in.cookies())  # type: ignore[arg-type]  # as they were read
+        await context.add_cookies(await signing_in.cookies())
         await signing_in.close()
     page = await context.new_page()
     await page.goto(f"{address}/pages/{path if secret is not None else 'sign-in'}", wait_until="load")

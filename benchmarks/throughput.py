@@ -154,9 +154,10 @@ async def bare(
         opened = instructor.from_openai(client, mode=instructor.Mode.JSON_SCHEMA)
 
         async def one(messages: Sequence[Message], shape: type[BaseModel]) -> None:
+            plain_messages: list[Any] = [dict(message) for message in messages]
             async with at_once:
                 await opened.create_with_completion(
-                    messages=[dict(one) for one in messages],  # type: ignore[misc]  # plain dicts, as it takes them
+                    messages=plain_messages,
                     response_model=shape,
                     max_retries=1,
                     model="scripted",

@@ -33,7 +33,7 @@ async def test_a_statement_that_takes_too_long_is_given_up(postgres_store_url: s
     limits = StoreLimits(pool_size=1, statement_timeout_s=1.0)
     async with Store(postgres_store_url, limits=limits) as store:
         with pytest.raises(StoreUnreachable, match="QueryCanceled"), store.reading() as transaction:
-            transaction.exec(text("SELECT pg_sleep(60)"))  # type: ignore[call-overload]  # SQLModel types no plain text
+            transaction.connection().execute(text("SELECT pg_sleep(60)"))
         with store.reading() as transaction:
             assert scope_rows.read_scopes(transaction) == []
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from autogen_core.memory import MemoryContent, MemoryMimeType
 from autogen_core.model_context import UnboundedChatCompletionContext
+from sqlalchemy import Connection
 
 from afterword.agents.memory import FactMemory
 from afterword.extractors.rules import RulesExtractor
@@ -85,11 +86,11 @@ async def test_however_many_ask_a_scope_is_loaded_once(store: Store, monkeypatch
     full_loads, free = [], threading.Event()
     read = snapshots.read
 
-    def slow(connection: object, scope: Scope, before: snapshots.Snapshot | None = None) -> snapshots.Snapshot:
+    def slow(connection: Connection, scope: Scope, before: snapshots.Snapshot | None = None) -> snapshots.Snapshot:
         if before is None:
             full_loads.append(scope)
             free.wait(30)
-        return read(connection, scope, before)  # type: ignore[arg-type]  # as it came
+        return read(connection, scope, before)
 
     monkeypatch.setattr(snapshots, "read", slow)
     asking = [asyncio.create_task(served(store)) for _ in range(20)]
@@ -115,10 +116,10 @@ async def test_a_turn_that_cannot_wait_is_served_what_was_known_last(
     assert await turn(patient) == ["Lena likes tea."]
     loads, free, read = [], threading.Event(), snapshots.read
 
-    def slow(connection: object, scope: Scope, before: snapshots.Snapshot | None = None) -> snapshots.Snapshot:
+    def slow(connection: Connection, scope: Scope, before: snapshots.Snapshot | None = None) -> snapshots.Snapshot:
         loads.append(scope)
         free.wait(30)
-        return read(connection, scope, before)  # type: ignore[arg-type]  # as it came
+        return read(connection, scope, before)
 
     monkeypatch.setattr(snapshots, "read", slow)
     await say(store, "Lena likes jam.")
@@ -139,10 +140,10 @@ async def test_a_memory_that_is_loaded_late_serves_the_turns_after(
     memory = FactMemory(user="lena", store=store, timeout_s=0.1, clock=lambda: LATER)
     loads, free, read = [], threading.Event(), snapshots.read
 
-    def slow(connection: object, scope: Scope, before: snapshots.Snapshot | None = None) -> snapshots.Snapshot:
+    def slow(connection: Connection, scope: Scope, before: snapshots.Snapshot | None = None) -> snapshots.Snapshot:
         loads.append(scope)
         free.wait(30)
-        return read(connection, scope, before)  # type: ignore[arg-type]  # as it came
+        return read(connection, scope, before)
 
     monkeypatch.setattr(snapshots, "read", slow)
     for _ in range(3):

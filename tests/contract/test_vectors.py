@@ -278,7 +278,8 @@ async def test_the_job_makes_what_is_missing_anywhere_and_fails_where_it_cannot(
     await things(store, 2, TOM)
     embedder = Lengths()
     embedder.fails_after = 2
-    work = PeriodicJobs(store, None, None, CostTracker, refresher=refresher(store, embedder))  # type: ignore[arg-type]  # this job asks neither
+    nobody: Any = None  # this job asks neither an extractor nor a judge
+    work = PeriodicJobs(store, nobody, nobody, CostTracker, refresher=refresher(store, embedder))
     (job,) = (one for one in work.jobs(RHYTHMS) if one.name == EMBEDDING)
     with pytest.raises(EmbeddingUnavailable):
         await job.work()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlmodel import select
@@ -58,8 +59,8 @@ class Workers:
 
 
 @asynccontextmanager
-async def workers(endpoint: ScriptedEndpoint, **options: float) -> AsyncIterator[Workers]:
-    settings = replace(ModelSettings("scripted", endpoint.base_url, max_retries=0, mode="json_schema"), **options)  # type: ignore[arg-type]  # as keywords
+async def workers(endpoint: ScriptedEndpoint, **options: Any) -> AsyncIterator[Workers]:
+    settings = replace(ModelSettings("scripted", endpoint.base_url, max_retries=0, mode="json_schema"), **options)
     async with ModelClient(settings) as client:
         yield Workers(ModelExtractor(client), ModelJudge(client))
 

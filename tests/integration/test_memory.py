@@ -6,6 +6,7 @@ import asyncio
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from autogen_core import Image
@@ -216,9 +217,9 @@ async def test_close_leaves_a_store_of_the_caller_open(store: Store) -> None:
 
 
 @pytest.mark.parametrize("whose", [{}, {"user": "lena", "scope": "default/user/lena"}, {"user": ""}, {"scope": "lena"}])
-def test_without_exactly_one_scope_there_is_no_memory(whose: dict[str, str]) -> None:
+def test_without_exactly_one_scope_there_is_no_memory(whose: dict[str, Any]) -> None:
     with pytest.raises(ScopeInvalid):
-        FactMemory(**whose)  # type: ignore[arg-type]  # wrong on purpose
+        FactMemory(**whose)
 
 
 def test_a_store_that_is_no_database_is_told_at_once() -> None:
@@ -241,12 +242,12 @@ async def test_nobody_reads_another_ones_facts(store: Store) -> None:
 
 
 async def test_recall_without_a_scope_is_a_type_error(store: Store) -> None:
-    for wrong in (None, "default/user/lena"):
+    scopes: tuple[Any, ...] = (None, "default/user/lena")
+    for wrong in scopes:
         with pytest.raises(TypeError, match="whose facts"):
-            await search(store, wrong, "tea", at=SAID_AT)  # type: ignore[arg-type]  # wrong on purpose
+            await search(store, wrong, "tea", at=SAID_AT)
         with pytest.raises(TypeError, match="whose facts"):
-            # Wrong on purpose.
-            await recall(store, wrong, "tea", at=SAID_AT, budget_tokens=10)  # type: ignore[arg-type]  # on purpose
+            await recall(store, wrong, "tea", at=SAID_AT, budget_tokens=10)
 
 
 def test_one_memory_serves_several_event_loops(tmp_path: Path) -> None:

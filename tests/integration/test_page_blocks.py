@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml  # type: ignore[import-untyped]  # it brings no types
+import yaml
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
 import afterword

@@ -152,8 +152,7 @@ async def test_a_store_that_does_not_answer_is_not_named() -> None:
 
     app = afterword.open("postgresql://me:hunter2@127.0.0.1:1/none", settings=Settings())
     async with visiting(app) as visitor:
-        service = visitor.http._transport.app  # type: ignore[attr-defined]
-        await visitor.open(one_time_link(service, "default/user/mira/memory"))
+        await visitor.open(one_time_link(visitor.service, "default/user/mira/memory"))
         answer = await visitor.http.get(f"{MIRA}/memory")
     await app.close()
     assert answer.status_code == 503
@@ -174,10 +173,9 @@ async def test_a_session_expires(app: Afterword) -> None:
 
 
 async def test_a_link_opens_every_memory_of_this_machine_once(visitor: Visitor) -> None:
-    service = visitor.http._transport.app  # type: ignore[attr-defined]
     from afterword.server.pages.mount import one_time_link
 
-    link = one_time_link(service, "default/user/mira/memory")
+    link = one_time_link(visitor.service, "default/user/mira/memory")
     assert (await visitor.http.head(link)).status_code == 403
     opened = PageContent((await visitor.http.get(link)).text)
     assert ("a", f"{MIRA}/memory") in [(tag, values.get("href")) for tag, values in opened.tags]

@@ -14,7 +14,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-import yaml  # type: ignore[import-untyped]  # it brings no types
+import yaml
 
 from generator.reference import PAGES, write_pages
 from generator.staging import place_of, stage

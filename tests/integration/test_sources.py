@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -198,11 +198,11 @@ def test_a_database_that_cannot_be_used_is_a_clear_refusal(make: Any, reason: st
 
 
 @pytest.fixture
-def piped(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def piped(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], None]:
     def pipe(raw: bytes) -> None:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(raw)))
 
-    return pipe  # type: ignore[return-value]  # what a pipe is read by
+    return pipe
 
 
 def test_a_state_can_come_through_a_pipe(afterword: Commands, piped: Any) -> None:

@@ -6,8 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from typing import Any
 
 import httpx
+from fastapi import FastAPI
 
 from afterword import Afterword
 from afterword.server.app import create_app
@@ -76,10 +78,11 @@ class Visitor:
 
     http: httpx.AsyncClient
     app: Afterword
+    service: FastAPI
 
-    async def sign_in(self, *, user: str | None = "mira", **rights: object) -> str:
+    async def sign_in(self, *, user: str | None = "mira", **rights: Any) -> str:
         """Sign in with a new key, and return the id of the key."""
-        made = await self.app.keys.create(user=user, **rights)  # type: ignore[arg-type]
+        made = await self.app.keys.create(user=user, **rights)
         answer = await self.post("/pages/sign-in", {"key": made.secret})
         assert answer.status_code == 303, answer.text
         return made.key.id
@@ -101,7 +104,7 @@ class Visitor:
 
 
 @asynccontextmanager
-async def visiting(app: Afterword, **options: object) -> AsyncIterator[Visitor]:
+async def visiting(app: Afterword, **options: Any) -> AsyncIterator[Visitor]:
     """Yield a visitor of the pages of this store."""
     service = create_app(app, ServerOptions(**options))
     transport = httpx.ASGITransport(service, raise_app_exceptions=False)
@@ -109,4 +112,4 @@ async def visiting(app: Afterword, **options: object) -> AsyncIterator[Visitor]:
         service.router.lifespan_context(service),
         httpx.AsyncClient(transport=transport, base_url=ORIGIN) as http,
     ):
-        yield Visitor(http, app)
+        yield Visitor(http, app, service)

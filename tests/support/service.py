@@ -29,7 +29,9 @@ class ServiceClient:
             self.secrets[name] = (await self.app.keys.create(user=user, **rights)).secret
         return self.secrets[name]
 
-    async def __call__(self, method: str, path: str, *, user: str = "mira", **arguments: Any) -> httpx.Response:
+    async def __call__(
+        self, method: str, path: str | httpx.URL, *, user: str = "mira", **arguments: Any
+    ) -> httpx.Response:
         """Send a request with the key of a user."""
         headers = {"Authorization": f"Bearer {await self.secret(user)}", **arguments.pop("headers", {})}
         return await self.http.request(method, path, headers=headers, **arguments)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -101,9 +102,9 @@ def test_the_label_tells_scopes_apart_without_naming_anybody() -> None:
         ({"outcome": "reversed"}, "outcome: reversed"),
     ],
 )
-def test_what_limits_a_fact_is_said(changes: dict[str, object], note: str | None) -> None:
+def test_what_limits_a_fact_is_said(changes: dict[str, Any], note: str | None) -> None:
     expected = f"- Lena likes tea. ({note})" if note else "- Lena likes tea."
-    assert entry_line(replace(fact(), **changes)) == expected  # type: ignore[arg-type]  # as keywords
+    assert entry_line(replace(fact(), **changes)) == expected
 
 
 @pytest.mark.parametrize(

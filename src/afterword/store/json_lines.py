@@ -93,7 +93,7 @@ def parse_shape(shape: type[BaseModel], line: object, name: str) -> Any:
 class LineShape(BaseModel):
     """The base of the shapes of lines: no value is converted, and unknown fields are left out."""
 
-    model_config = ConfigDict(extra="ignore", strict=True)
+    model_config = ConfigDict(extra="ignore", strict=True, use_enum_values=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from typing import Any
 from autogen_agentchat.agents import AssistantAgent
 from autogen_core.models import ModelInfo
 from autogen_ext.models.replay import ReplayChatCompletionClient
-from typer.main import get_command
+from typer.main import get_group
 
 from afterword import FactMemory, record_session
 from afterword.cli import app, main
@@ -49,7 +49,7 @@ class Program:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.commands = set(get_command(app).commands)  # type: ignore[attr-defined]  # Click's type of what is a group
+        self.commands = set(get_group(app).commands)
 
     def __call__(self, *arguments: str, fails: bool = False) -> Any:
         """Return what a command prints as JSON; None where the program has no such command."""

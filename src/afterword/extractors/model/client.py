@@ -212,10 +212,11 @@ class ModelClient:
         from openai import APITimeoutError, OpenAIError
 
         limits: dict[str, Any] = {} if limit is None else {"max_completion_tokens": limit}
+        plain_messages: list[Any] = [dict(message) for message in messages]
         try:
             answer, completion = await self._instructor(mode).create_with_completion(
                 # Never `context=`: it would render every message as a template, users' words included.
-                messages=[dict(message) for message in messages],  # type: ignore[misc]  # plain dicts, as instructor takes them
+                messages=plain_messages,
                 response_model=wrapped(response_model),
                 max_retries=reasks,
                 model=self.settings.model,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 from sqlmodel import SQLModel
@@ -30,17 +30,20 @@ from afterword.store.tables import (
     WindowRow,
 )
 
+_VALUE: Any = Field(strict=False)
+"""A field that holds the value of a member of an enumeration."""
+
 
 class _ScopeShape(LineShape):
     scope: str
-    policy: Literal[tuple(map(str, Policy))]  # type: ignore[valid-type]  # the values of an enumeration
+    policy: Policy = _VALUE
     zone: str | None = None
     findings: dict[str, Any] | None = None
     other_people: bool | None = None
 
 
 class _SessionShape(LineShape):
-    progress: Literal[tuple(map(str, Progress))]  # type: ignore[valid-type]  # the values of an enumeration
+    progress: Progress = _VALUE
     turns: list[dict[str, Any]]
     state: dict[str, Any] | None = None
 
@@ -57,7 +60,7 @@ class _WindowShape(LineShape):
 
 class _RunShape(LineShape):
     id: int
-    status: Literal[tuple(map(str, RunStatus))]  # type: ignore[valid-type]  # the values of an enumeration
+    status: RunStatus = _VALUE
     session_id: str | None = None
     windows: list[Annotated[list[str], Field(min_length=2, max_length=2)]]
     verdicts: list[str]
