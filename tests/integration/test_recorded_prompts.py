@@ -16,7 +16,6 @@ from afterword.evaluation.scenarios.scenario import read_scenarios
 from afterword.evaluation.scoring.opinions import ModelOpinion, OpinionReport, ask_opinions
 from afterword.extractors.agent_findings import ground_findings
 from afterword.extractors.candidates import Candidate, Citation
-from afterword.extractors.errors import EndpointMisconfigured
 from afterword.extractors.extractor import Rejection, Window
 from afterword.extractors.grounding import Grounding, ground
 from afterword.extractors.model.client import ModelClient, ModelSettings
@@ -170,10 +169,7 @@ async def test_a_model_thinks_of_each_fact_that_the_gold_lacks(shared: Path, sta
 
 
 async def recorded_findings(session: FindingSession, client: ModelClient) -> tuple[AgentFinding, ...]:
-    try:
-        extraction = await ModelExtractor(client).extract_findings(session.window, AGENTS, advice=session.advice)
-    except EndpointMisconfigured:
-        pytest.skip("no reply of a model is recorded; see tests/support/finding_sessions.py")
+    extraction = await ModelExtractor(client).extract_findings(session.window, AGENTS, advice=session.advice)
     policy = FindingPolicy(AGENTS, WithTools.KEEP, advice=session.advice)
     return ground_findings(
         extraction.candidates,

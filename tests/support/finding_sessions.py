@@ -1,7 +1,7 @@
 """Ten conversations in which agents find things, or only seem to, and what of each is a finding.
 
 `python tests/support/finding_sessions.py FILE` writes the requests for them with their keys, to be answered by a model
-and recorded in tests/recorded/prompts.jsonl as objects of `key`, `model` and `reply`.
+and recorded in tests/recorded/prompts.jsonl as objects of `key`, `model` and `reply`. The test of them fails without.
 """
 
 from __future__ import annotations
