@@ -5,51 +5,27 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.facts.assertions import (
-    PERSON,
-    Assertion,
-    Authority,
-    Evidence,
-    EvidenceKind,
-    Extent,
-    Kind,
-    Relation,
-    SpeechAct,
-    Verdict,
-)
-from afterword.facts.scopes import Scope
+from afterword.facts.assertions import PERSON, Assertion, Authority, Extent, Relation, SpeechAct, Verdict
 from afterword.facts.validity.alternations import Alternations
 from afterword.facts.validity.judged_pairs import JudgedPairs
 from afterword.facts.validity.timeline import FactHistory, derived_histories, fact_histories
+from histories import statement
 
-LENA = Scope.user("lena")
-START = datetime(2026, 1, 1, tzinfo=UTC)
 VALUES = ("Graz", "Oslo", "Porto")
 
 
 def home(number: int, value: str, hours: int | None = None) -> Assertion:
     """Return the statement of a home, said in a session of its own."""
-    return Assertion(
-        id=f"a{number:04d}",
-        scope=LENA,
-        session_id=f"s{number:04d}",
-        act=SpeechAct.STATE,
-        kind=Kind.ENTITY,
-        subject="user",
-        attribute="home",
-        value=value,
-        statement=f"The user lives in {value}.",
-        speaker="user",
-        authority=Authority.STATED,
-        said_at=START + timedelta(hours=number if hours is None else hours),
-        evidence=(Evidence(EvidenceKind.TURN, value, f"s{number:04d}", 1, "user"),),
-    )
+    said = statement(0, f"s{number:04d}", 1, 0)
+    said_at = said.said_at + timedelta(hours=number if hours is None else hours)
+    return replace(said, id=f"a{number:04d}", value=value, statement=f"The user lives in {value}.", said_at=said_at)
 
 
 def verdict(earlier: Assertion, later: Assertion, relation: Relation) -> Verdict:
@@ -65,7 +41,7 @@ def relation_of(earlier: Assertion, later: Assertion) -> Relation:
 def varied(said: Assertion, chance: random.Random) -> Assertion:
     """Return a statement, which is seldom an unusual one."""
     unusual = chance.randrange(60)
-    changes: dict[int, dict[str, object]] = {
+    changes: dict[int, dict[str, Any]] = {
         0: {"valid_from": said.said_at - timedelta(hours=5)},
         1: {"valid_to": said.said_at + timedelta(hours=7)},
         2: {"valid_from": said.said_at + timedelta(hours=3)},
@@ -76,8 +52,8 @@ def varied(said: Assertion, chance: random.Random) -> Assertion:
         7: {"session_id": "s0000"},
         8: {"subject": "Tom"},
     }
-    retracts: dict[str, object] = {"act": chance.choice((SpeechAct.RETRACT, SpeechAct.ERASE))}
-    return replace(said, **(retracts if unusual in (9, 10, 11) else changes.get(unusual, {})))  # type: ignore[arg-type]
+    retracts: dict[str, Any] = {"act": chance.choice((SpeechAct.RETRACT, SpeechAct.ERASE))}
+    return replace(said, **(retracts if unusual in (9, 10, 11) else changes.get(unusual, {})))
 
 
 def varied_verdict(judged: Verdict, chance: random.Random) -> Verdict:
@@ -85,7 +61,7 @@ def varied_verdict(judged: Verdict, chance: random.Random) -> Verdict:
     unusual = chance.randrange(80)
     if unusual < len(Relation):
         return replace(judged, relation=list(Relation)[unusual])
-    changes: dict[int, dict[str, object]] = {
+    changes: dict[int, dict[str, Any]] = {
         10: {"judge": PERSON},
         11: {"extent": Extent.WHOLE},
         12: {"extent": Extent.DAYS},
@@ -93,7 +69,7 @@ def varied_verdict(judged: Verdict, chance: random.Random) -> Verdict:
         14: {"parts_subjects": True},
         15: {"joins_subjects": True},
     }
-    return replace(judged, **changes.get(unusual, {}))  # type: ignore[arg-type]
+    return replace(judged, **changes.get(unusual, {}))
 
 
 def drawn(seed: int, *, unusual: bool) -> tuple[list[Assertion], list[Verdict]]:
