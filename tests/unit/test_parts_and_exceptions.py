@@ -84,6 +84,7 @@ MOVED = judged("potter", "Emmendingen", CHANGES, SHOP)
 PAINTS = judged("potter", "painter", CHANGES, "Ada with a workshop in Freiburg.")
 HOURS = said("9 to 6", (1, 1), "Ada's shop is open Monday to Friday 9 to 6.", attribute="hours")
 LATE = said("until 8", (2, 1), "On Wednesdays Ada's shop is open until 8.", attribute="hours", until=(8, 31))
+TO_SEVEN = said("10 to 7", (4, 1), "Ada's shop is open Monday to Friday 10 to 7.", attribute="hours")
 OFF = said("no late", (4, 1), "The late Wednesdays are over.", act=SpeechAct.RETRACT, attribute="hours")
 TRIAL = said("trial", (1, 1), "On Wednesdays Ada teaches until 8.", until=(3, 31))
 FOR_GOOD = said("for good", (3, 10), "The Wednesday evenings stay for good.")
@@ -184,6 +185,31 @@ CASES = [
         (HOURS, LATE, OFF),
         (judged("9 to 6", "until 8", EXCEPTS), judged("until 8", "no late", RETRACTS)),
         {(3, 1): {f"{HOURS.statement} / {LATE.statement}", LATE.statement}, (5, 1): {HOURS.statement}},
+    ),
+    Case(
+        "the rule is replaced, its exception goes on by itself",
+        (HOURS, LATE, TO_SEVEN),
+        (judged("9 to 6", "until 8", EXCEPTS), judged("9 to 6", "10 to 7", CHANGES)),
+        {
+            (3, 1): {f"{HOURS.statement} / {LATE.statement}", LATE.statement},
+            (5, 1): {TO_SEVEN.statement, LATE.statement},
+        },
+    ),
+    Case(
+        "an exception of a rule that had been replaced before is told by itself",
+        (HOURS, replace(LATE, said_at=midnight((4, 2))), TO_SEVEN),
+        (judged("9 to 6", "until 8", EXCEPTS), judged("9 to 6", "10 to 7", CHANGES)),
+        {(5, 1): {TO_SEVEN.statement, LATE.statement}},
+    ),
+    Case(
+        "an exception of a rule that replaced another one is told with it",
+        (HOURS, replace(LATE, said_at=midnight((4, 2))), TO_SEVEN),
+        (
+            judged("9 to 6", "until 8", EXCEPTS),
+            judged("9 to 6", "10 to 7", CHANGES),
+            judged("10 to 7", "until 8", EXCEPTS),
+        ),
+        {(5, 1): {f"{TO_SEVEN.statement} / {LATE.statement}", LATE.statement}},
     ),
     Case(
         "the rule is withdrawn, its exception is not",
