@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -17,6 +18,7 @@ import pytest
 
 import afterword
 from afterword.client.process_pool import shares
+from afterword.client.process_worker import SessionShare, packed
 from afterword.client.results import ProcessingReport
 from afterword.errors import ArgumentInvalid
 from afterword.extractors.extractor import Extraction, Window
@@ -155,6 +157,30 @@ async def test_what_a_killed_process_left_is_told_and_done_by_the_next_run(tmp_p
         assert {name: len(facts) for name, facts in (await told(app)).items()} == dict.fromkeys(
             ("ada", "bo", "cy", "dot", "eve", "flo"), 2
         )
+
+
+async def test_a_process_whose_beginner_is_killed_says_nothing_of_it(tmp_path: Path, folder: Path) -> None:
+    """Nobody reads its results then. It finishes the sessions it has begun, and these are stored."""
+    chosen = settings(tmp_path, "left")
+    async with afterword.open(settings=chosen) as app:
+        await app.scopes()
+        share = SessionShare(chosen, "rules", True, 4, None, False, tuple(find_sessions([folder])))
+        assert await asyncio.to_thread(work_for_nobody, packed(share)) == (0, "")
+        assert {len(facts) for facts in (await told(app)).values()} == {2}
+
+
+def work_for_nobody(message: bytes) -> tuple[int, str]:
+    """Let a process work whose results cannot be read; return its exit code and what it printed."""
+    command = [sys.executable, "-m", "afterword.client.process_worker"]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1) as worker:
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        assert worker.stderr is not None
+        worker.stdout.close()
+        worker.stdin.write(message)
+        worker.stdin.flush()
+        printed = worker.stderr.read().decode()
+    return worker.returncode, printed
 
 
 def children() -> list[int]:

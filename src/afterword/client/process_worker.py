@@ -13,6 +13,7 @@ import pickle
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from io import FileIO
 from typing import BinaryIO
@@ -92,8 +93,10 @@ async def process_share(job: SessionShare, stop: Callable[[], str | None], outpu
     """Process the sessions of a job and write what becomes of each to `output`."""
 
     def send(message: Ended | Finished) -> None:
-        output.write(packed(message))
-        output.flush()
+        # If the process that began this one has died, nobody reads. What has begun is finished and stored all the same.
+        with suppress(BrokenPipeError):
+            output.write(packed(message))
+            output.flush()
 
     resources = Resources(job.settings, create=False)
     try:
@@ -148,7 +151,11 @@ def _main() -> None:
         raise TypeError(f"expected a job, got {type(job).__name__}")
     if job.is_background and hasattr(os, "nice"):
         os.nice(BACKGROUND_NICENESS)
-    asyncio.run(process_share(job, StopReason(source), output))
+    try:
+        asyncio.run(process_share(job, StopReason(source), output))
+    finally:
+        with suppress(BrokenPipeError):
+            output.close()
 
 
 if __name__ == "__main__":
