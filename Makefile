@@ -55,7 +55,8 @@ dist: $(VENV)/.installed
 soak: $(VENV)/.installed
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto -m "soak or hypothesis" --hypothesis-profile soak
 
-# The lowest and the highest supported versions, on each Python at hand. It is not part of CI: it takes half an hour.
+# The lowest and the highest supported versions, on each Python at hand. It is not part of CI: it takes
+# half an hour on a quiet machine, and more than an hour on a busy one.
 matrix: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/python benchmarks/version_matrix.py --out benchmarks/version_matrix.md
